@@ -1,0 +1,131 @@
+//! The events of a session: everything that ever happened in it, in order. All other views are readings of this list.
+
+use crate::{
+    accounting::{Accounting, AuditEntry},
+    id::{CallId, Digest, SessionId},
+    message::Message,
+    model::{ModelReply, Provenance},
+    output::ToolResultOutput,
+    tool::Effect,
+    turn::{Decision, Outcome, PendingCall},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The version of the JSON form below. It goes up when a field or a kind is added, so that an older program refuses what it
+/// would lose.
+pub const EVENT_VERSION: u32 = 1;
+
+/// One event with its place in the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// The version of the form, [`EVENT_VERSION`].
+    pub v: u32,
+    /// The session.
+    pub session: SessionId,
+    /// The place in the session, from 0, without gaps.
+    pub seq: u64,
+    /// When it happened, in milliseconds since 1970 (UTC).
+    pub at_ms: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Event {
+    /// The session began.
+    SessionStarted {
+        /// The version of the program that began it.
+        program: String,
+        /// The standing instructions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        system: Option<String>,
+        /// The working folder, for people who look for a session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<String>,
+    },
+    /// The person said something.
+    InputReceived {
+        /// What they said; files are blobs.
+        message: Message,
+    },
+    /// A model was asked.
+    ModelRequested {
+        /// The turn, from 1.
+        turn: u64,
+        /// Which model.
+        provenance: Provenance,
+        /// How many messages it was shown.
+        messages: usize,
+        /// How many tools it was offered.
+        tools: usize,
+    },
+    /// The model answered.
+    ModelReplied {
+        /// The turn.
+        turn: u64,
+        /// What it answered; each call id is unique in the session.
+        reply: ModelReply,
+        /// From the request to the end of the answer, in milliseconds.
+        duration_ms: u64,
+    },
+    /// A call is about to run.
+    CallIntended {
+        /// The call.
+        call_id: CallId,
+        /// The tool.
+        tool: String,
+        /// The arguments that it runs with; they differ from the model's where a person edited them.
+        input: Map<String, Value>,
+        /// The digest of the arguments' canonical JSON.
+        input_digest: Digest,
+        /// The effect that the policy went by.
+        effect: Effect,
+        /// The key that every attempt at this call carries.
+        idempotency_key: String,
+    },
+    /// Calls wait for a person. This is the continuation that a later decision consumes.
+    ApprovalRequested {
+        /// Names this request; a decision carries it.
+        request: String,
+        /// The turn.
+        turn: u64,
+        /// The calls, in the model's order.
+        calls: Vec<PendingCall>,
+    },
+    /// A person decided. Journaled durably before anything that it allows.
+    DecisionRecorded {
+        /// The request that it answers.
+        request: String,
+        /// One decision for each pending call, in order.
+        decisions: Vec<Decision>,
+    },
+    /// A call ended; the model hears of it only after this is durable.
+    CallSettled {
+        /// The call.
+        call_id: CallId,
+        /// The tool.
+        tool: String,
+        /// What it came to; bytes are blobs.
+        output: ToolResultOutput,
+        /// What it used.
+        accounting: Accounting,
+        /// What it asked of the gate.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        audit: Vec<AuditEntry>,
+    },
+    /// A call's change to the session's state was applied.
+    StateMerged {
+        /// The call.
+        call_id: CallId,
+        /// The change.
+        delta: Value,
+    },
+    /// A turn ended.
+    TurnEnded {
+        /// How.
+        outcome: Outcome,
+    },
+}

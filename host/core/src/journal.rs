@@ -1,0 +1,120 @@
+//! Where events go. The loop writes through this trait; the store crate implements it on SQLite.
+
+use crate::{
+    BoxFuture,
+    event::EventRecord,
+    id::{Digest, SessionId},
+    output::Blob,
+};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+/// Why the journal cannot be read or written. The text is for people: it says what, why and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The storage failed: a full disk, a lost file, missing permission.
+    #[error("{0}")]
+    Storage(String),
+    /// What is stored is not what was written, or is from a newer version.
+    #[error("{0}")]
+    Corrupt(String),
+    /// Another process writes to this session.
+    #[error("{0}")]
+    Locked(String),
+    /// There is no such session or blob.
+    #[error("{0}")]
+    NotFound(String),
+}
+
+/// The journal of one session, open for writing by this process alone. Implemented by agent-host-store on SQLite, and by
+/// [`MemoryJournal`] for tests and embedders.
+///
+/// `append` puts events in order; they become durable together at the next `barrier`. An error of `barrier` means that
+/// nothing since the last one is known to be stored: the loop stops before it does anything further.
+pub trait Journal: Send + Sync {
+    /// The session.
+    fn session(&self) -> SessionId;
+
+    /// Adds records and the blobs that they refer to. Cheap: nothing is written yet.
+    fn append(&self, records: &[EventRecord], blobs: Vec<Blob>);
+
+    /// Makes everything that was appended durable.
+    ///
+    /// # Errors
+    /// [`JournalError::Storage`].
+    fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Reads all records of the session, in order, those not yet durable included.
+    ///
+    /// # Errors
+    /// [`JournalError::Storage`] or [`JournalError::Corrupt`].
+    fn records(&self) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>>;
+
+    /// Reads a blob.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`], or [`JournalError::Corrupt`] when the bytes do not have the digest.
+    fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>>;
+}
+
+/// A journal that lives as long as the process.
+#[derive(Debug)]
+pub struct MemoryJournal {
+    session: SessionId,
+    /// Records, blobs, and the number of barriers so far.
+    inner: Mutex<(Vec<EventRecord>, HashMap<Digest, Vec<u8>>, u64)>,
+}
+
+impl MemoryJournal {
+    /// An empty journal for a session.
+    #[must_use]
+    pub fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// How many barriers there were.
+    #[must_use]
+    pub fn barriers(&self) -> u64 {
+        self.lock().2
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, (Vec<EventRecord>, HashMap<Digest, Vec<u8>>, u64)> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn session(&self) -> SessionId {
+        self.session
+    }
+
+    fn append(&self, records: &[EventRecord], blobs: Vec<Blob>) {
+        let mut inner = self.lock();
+        inner.0.extend_from_slice(records);
+        inner
+            .1
+            .extend(blobs.into_iter().map(|blob| (blob.digest, blob.bytes)));
+    }
+
+    fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.lock().2 += 1;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn records(&self) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
+        Box::pin(std::future::ready(Ok(self.lock().0.clone())))
+    }
+
+    fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
+        let found = self.lock().1.get(&digest).cloned();
+        let result = found.ok_or_else(|| {
+            JournalError::NotFound(format!("there is no blob {digest} in this session"))
+        });
+        Box::pin(std::future::ready(result))
+    }
+}

@@ -1,0 +1,183 @@
+//! Models as the loop sees them: one request, one reply, and text as it arrives.
+
+use crate::{
+    BoxFuture,
+    message::{Message, Role},
+    output::ContentPart,
+    tool::{ToolCall, ToolDefinition},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Which model answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The provider, as in `--model PROVIDER:NAME`.
+    pub provider: String,
+    /// The model's name at that provider.
+    pub model: String,
+}
+
+/// What a model is asked. Files in it carry their bytes: the loop has put them back from their blobs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelRequest {
+    /// The standing instructions.
+    pub system: Option<String>,
+    /// The conversation. Every tool call in it is answered exactly once, right after the message that made it.
+    pub messages: Vec<Message>,
+    /// The tools that the model may call.
+    pub tools: Vec<ToolDefinition>,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelReply {
+    /// The text, possibly empty.
+    pub text: String,
+    /// The calls, in the model's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// Why the model stopped; absent where the provider did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// The tokens of this request and reply.
+    pub usage: Usage,
+    /// The provider's id of the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// What the provider wants back unchanged with this message; keyed by provider.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+impl ModelReply {
+    /// The reply as a message of the conversation.
+    #[must_use]
+    pub fn to_message(&self) -> Message {
+        let text = (!self.text.is_empty()).then(|| ContentPart::Text {
+            text: self.text.clone(),
+        });
+        Message {
+            tool_calls: self.tool_calls.clone(),
+            metadata: self.metadata.clone(),
+            ..Message::parts(Role::Assistant, text.into_iter().collect())
+        }
+    }
+}
+
+/// Why a model stopped, in one vocabulary for all providers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// It had said what it wanted to say.
+    EndTurn,
+    /// It wants tools to run.
+    ToolUse,
+    /// It reached the most tokens that it may write. Its calls may be incomplete and never run.
+    MaxTokens,
+    /// It wrote a stop sequence.
+    StopSequence,
+    /// It declined to answer.
+    Refusal,
+    /// The conversation no longer fits the model's window.
+    ContextWindow,
+    /// The provider paused a long turn; asking again continues it.
+    PauseTurn,
+}
+
+/// Tokens. Providers that do not count report zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read, cached ones included.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Those of the tokens read that came from the provider's cache.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_input_tokens = self
+            .cached_input_tokens
+            .saturating_add(other.cached_input_tokens);
+    }
+}
+
+/// What arrives while a reply is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelDelta<'a> {
+    /// More text of the answer.
+    Text(&'a str),
+    /// More text of the model's reasoning.
+    Reasoning(&'a str),
+    /// The attempt broke off and starts anew: what was shown of it does not count.
+    Restarted,
+}
+
+/// Receives deltas as they arrive.
+pub type DeltaSink<'a> = &'a (dyn Fn(ModelDelta<'_>) + Send + Sync);
+
+/// Why a model did not answer. The text is for people: it says what happened, why, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind of fault it is.
+    pub kind: ModelErrorKind,
+    /// The whole text, the provider's own words included; never a key.
+    pub message: String,
+}
+
+impl ModelError {
+    /// Makes an error.
+    #[must_use]
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}
+
+/// The kinds of model faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelErrorKind {
+    /// The key is missing or wrong (401, 403).
+    Unauthorized,
+    /// The server knows no such model or path (404).
+    NotFound,
+    /// The server refuses the request as it is (other 4xx).
+    InvalidRequest,
+    /// Too many requests, still after the retries.
+    RateLimited,
+    /// The server failed, still after the retries (5xx).
+    Server,
+    /// No connection could be made.
+    Unreachable,
+    /// The server took too long.
+    Timeout,
+    /// The answer is not in the form that the provider documents.
+    Protocol,
+    /// A script of the scripted model cannot be read or rendered.
+    Script,
+}
+
+/// A language model. Implemented by the adapters of agent-host-models, and by tests.
+pub trait Model: Send + Sync {
+    /// Which model this is.
+    fn provenance(&self) -> Provenance;
+
+    /// Asks once, retries included, and calls `deltas` as text arrives. Dropping the future closes the connection.
+    ///
+    /// # Errors
+    /// A [`ModelError`] whose text can be shown to a person as it is.
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
+}

@@ -1,0 +1,42 @@
+//! The policy: pure decisions over what the operator granted. Every effect of a tool, whichever interface it comes through,
+//! is decided here and nowhere else; nothing here reads a clock, a file or a name server.
+//!
+//! Deny by default: a request that no grant covers is denied. A grant is never widened by a tool, a model or a result; the
+//! effect class of the tool only narrows it.
+
+mod address;
+mod call;
+mod files;
+mod grants;
+mod http;
+
+pub use address::{AddressClass, classify};
+pub use call::decide_call;
+pub use files::{FileOp, decide_file};
+pub use grants::{DirGrant, DirMode, GrantError, Grants, HttpGrant, PathRules};
+pub use http::{HttpRequest, decide_address, decide_http};
+
+/// What the policy says to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// It may go ahead.
+    Allow {
+        /// The rule that allows it.
+        rule: String,
+    },
+    /// It may not.
+    Deny {
+        /// The rule that denies it.
+        rule: String,
+        /// Why, in words for the operator and the model.
+        reason: String,
+    },
+    /// A person decides.
+    Ask {
+        /// The rule that asks.
+        rule: String,
+    },
+}
+
+/// The rule's name when nothing was granted.
+pub const DEFAULT_DENY: &str = "default-deny";
