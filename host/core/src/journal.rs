@@ -63,8 +63,14 @@ pub trait Journal: Send + Sync {
 #[derive(Debug)]
 pub struct MemoryJournal {
     session: SessionId,
-    /// Records, blobs, and the number of barriers so far.
-    inner: Mutex<(Vec<EventRecord>, HashMap<Digest, Vec<u8>>, u64)>,
+    inner: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    records: Vec<EventRecord>,
+    blobs: HashMap<Digest, Vec<u8>>,
+    barriers: u64,
 }
 
 impl MemoryJournal {
@@ -80,10 +86,10 @@ impl MemoryJournal {
     /// How many barriers there were.
     #[must_use]
     pub fn barriers(&self) -> u64 {
-        self.lock().2
+        self.lock().barriers
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, (Vec<EventRecord>, HashMap<Digest, Vec<u8>>, u64)> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -95,23 +101,23 @@ impl Journal for MemoryJournal {
 
     fn append(&self, records: &[EventRecord], blobs: Vec<Blob>) {
         let mut inner = self.lock();
-        inner.0.extend_from_slice(records);
+        inner.records.extend_from_slice(records);
         inner
-            .1
+            .blobs
             .extend(blobs.into_iter().map(|blob| (blob.digest, blob.bytes)));
     }
 
     fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.lock().2 += 1;
+        self.lock().barriers += 1;
         Box::pin(std::future::ready(Ok(())))
     }
 
     fn records(&self) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
-        Box::pin(std::future::ready(Ok(self.lock().0.clone())))
+        Box::pin(std::future::ready(Ok(self.lock().records.clone())))
     }
 
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
-        let found = self.lock().1.get(&digest).cloned();
+        let found = self.lock().blobs.get(&digest).cloned();
         let result = found.ok_or_else(|| {
             JournalError::NotFound(format!("there is no blob {digest} in this session"))
         });

@@ -11,9 +11,11 @@ pub mod lock;
 pub mod media;
 pub mod message;
 pub mod model;
+pub mod observer;
 pub mod output;
 pub mod policy;
 pub mod schema;
+pub mod session;
 pub mod tool;
 pub mod turn;
 

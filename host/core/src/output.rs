@@ -6,7 +6,7 @@ mod spill;
 #[cfg(test)]
 mod tests;
 
-pub use spill::{INLINE_TEXT_BYTES, Settled, settle};
+pub use spill::{INLINE_TEXT_BYTES, Settled, settle, settle_message};
 
 use crate::{failure::ToolFailure, id::Digest, media};
 use serde::{Deserialize, Serialize, ser::SerializeStruct as _};

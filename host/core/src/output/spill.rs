@@ -2,6 +2,7 @@
 //! Nothing is lost: the whole stays in the blob that the text names.
 
 use super::{Blob, ContentPart, FileData, ToolResultOutput};
+use crate::message::Message;
 
 /// How much text of one result stays inline, in bytes. The rest is in a blob.
 pub const INLINE_TEXT_BYTES: usize = 50 * 1024;
@@ -41,8 +42,28 @@ pub fn settle(output: ToolResultOutput) -> Settled {
     Settled { output, blobs }
 }
 
-/// Moves the bytes of one part out of it. Also used for the parts of a person's message.
-pub(crate) fn settle_part(part: ContentPart, blobs: &mut Vec<Blob>) -> ContentPart {
+/// Moves bytes and long text out of a person's message.
+#[must_use]
+pub fn settle_message(mut message: Message) -> (Message, Vec<Blob>) {
+    let mut blobs = Vec::new();
+    message.content = message
+        .content
+        .into_iter()
+        .map(|part| settle_file(part, &mut blobs))
+        .collect();
+    (message, blobs)
+}
+
+/// What the person wrote stays as they wrote it, however long; only files move.
+fn settle_file(part: ContentPart, blobs: &mut Vec<Blob>) -> ContentPart {
+    match part {
+        ContentPart::File(_) => settle_part(part, blobs),
+        ContentPart::Text { .. } => part,
+    }
+}
+
+/// Moves the bytes of one part out of it.
+fn settle_part(part: ContentPart, blobs: &mut Vec<Blob>) -> ContentPart {
     match part {
         ContentPart::Text { text } => ContentPart::Text {
             text: shorten(text, blobs),

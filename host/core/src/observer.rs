@@ -1,0 +1,66 @@
+//! What is told to those who watch a session: durable events, and signs of life that are not kept.
+
+use crate::{event::EventRecord, id::CallId, output::ToolResultOutput};
+use serde_json::{Map, Value};
+
+/// A sign of life. It is shown and forgotten: the events tell the same story for keeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Live<'a> {
+    /// The model has been asked and is silent so far.
+    ModelAsked,
+    /// More text of the answer.
+    Text(&'a str),
+    /// More text of the model's reasoning.
+    Reasoning(&'a str),
+    /// The model's attempt broke off and starts anew; its text so far does not count.
+    Restarted,
+    /// A call begins.
+    CallStarted {
+        /// The call.
+        call_id: &'a CallId,
+        /// The tool.
+        tool: &'a str,
+        /// What it runs with.
+        input: &'a Map<String, Value>,
+    },
+    /// A running call reports how far it is.
+    CallProgress {
+        /// The call.
+        call_id: &'a CallId,
+        /// The tool's words.
+        message: &'a str,
+        /// Between 0 and 1, where it is known.
+        fraction: Option<f64>,
+    },
+    /// A call has its result, whether it ran or not.
+    CallEnded {
+        /// The call.
+        call_id: &'a CallId,
+        /// The tool.
+        tool: &'a str,
+        /// The result, with its bytes.
+        output: &'a ToolResultOutput,
+        /// How long it ran, in microseconds.
+        wall_us: u64,
+    },
+}
+
+/// Watches a session. Implemented by the terminal, by `stream-json`, and by tests. Both methods are called from the loop and
+/// must return at once.
+pub trait Observer: Send + Sync {
+    /// A record has become durable. Records come in order and each comes once.
+    fn recorded(&self, record: &EventRecord);
+
+    /// A sign of life.
+    fn live(&self, live: Live<'_>);
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn recorded(&self, _record: &EventRecord) {}
+
+    fn live(&self, _live: Live<'_>) {}
+}

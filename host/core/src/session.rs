@@ -1,0 +1,180 @@
+//! A session: its journal, and the state that follows from the journal's records. Nothing is kept here that cannot be read
+//! back from them.
+
+mod state;
+
+pub use state::{BatchCall, SessionState};
+
+use crate::{
+    event::{EVENT_VERSION, Event, EventRecord},
+    id::SessionId,
+    journal::{Journal, JournalError},
+    message::Message,
+    observer::Observer,
+    output::{Blob, ContentPart, FileData, ToolResultOutput},
+};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// What is written down when a session begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionStart {
+    /// The version of the program.
+    pub program: String,
+    /// The standing instructions for the model.
+    pub system: Option<String>,
+    /// The working folder, for people who look for a session later.
+    pub folder: Option<String>,
+}
+
+/// A session that this process writes to.
+pub struct Session {
+    journal: Arc<dyn Journal>,
+    state: SessionState,
+    next_seq: u64,
+    /// Records that are appended and not yet durable; observers hear of them at the barrier.
+    undurable: Vec<EventRecord>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id())
+            .field("next_seq", &self.next_seq)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Begins a session in an empty journal. Its first event becomes durable with the first turn.
+    #[must_use]
+    pub fn start(journal: Arc<dyn Journal>, start: SessionStart) -> Self {
+        let mut session = Self {
+            journal,
+            state: SessionState::default(),
+            next_seq: 0,
+            undurable: Vec::new(),
+        };
+        let SessionStart {
+            program,
+            system,
+            folder,
+        } = start;
+        session.record(
+            Event::SessionStarted {
+                program,
+                system,
+                folder,
+            },
+            Vec::new(),
+        );
+        session
+    }
+
+    /// Opens a session again: reads its records and follows them to the state in which it was left.
+    ///
+    /// # Errors
+    /// When the journal cannot be read, or holds no session.
+    pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
+        let records = journal.records().await?;
+        let mut state = SessionState::default();
+        for record in &records {
+            state.apply(&record.event);
+        }
+        let next_seq = records.len() as u64;
+        if next_seq == 0 {
+            return Err(JournalError::NotFound(format!(
+                "session {} has no events",
+                journal.session()
+            )));
+        }
+        Ok(Self {
+            journal,
+            state,
+            next_seq,
+            undurable: Vec::new(),
+        })
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> SessionId {
+        self.journal.session()
+    }
+
+    /// What follows from the records so far.
+    #[must_use]
+    pub fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// Adds an event, and the blobs that it refers to. It becomes durable at the next barrier.
+    pub(crate) fn record(&mut self, event: Event, blobs: Vec<Blob>) {
+        self.state.apply(&event);
+        let record = EventRecord {
+            v: EVENT_VERSION,
+            session: self.id(),
+            seq: self.next_seq,
+            at_ms: now_ms(),
+            event,
+        };
+        self.next_seq += 1;
+        self.journal.append(std::slice::from_ref(&record), blobs);
+        self.undurable.push(record);
+    }
+
+    /// Makes everything so far durable, and then tells the observer.
+    pub(crate) async fn barrier(&mut self, observer: &dyn Observer) -> Result<(), JournalError> {
+        self.journal.barrier().await?;
+        for record in self.undurable.drain(..) {
+            observer.recorded(&record);
+        }
+        Ok(())
+    }
+
+    /// Whether a decision waits to become durable. Nothing that it allows may run before it is.
+    pub(crate) fn decision_is_undurable(&self) -> bool {
+        self.undurable
+            .iter()
+            .any(|record| matches!(record.event, Event::DecisionRecorded { .. }))
+    }
+
+    /// The conversation with its bytes put back, for a model.
+    pub(crate) async fn hydrated_messages(&self) -> Result<Vec<Message>, JournalError> {
+        let mut messages = self.state.messages().to_vec();
+        for message in &mut messages {
+            for part in &mut message.content {
+                self.hydrate(part).await?;
+            }
+            for result in &mut message.tool_results {
+                let ToolResultOutput::Content(parts) = &mut result.output else {
+                    continue;
+                };
+                for part in parts {
+                    self.hydrate(part).await?;
+                }
+            }
+        }
+        Ok(messages)
+    }
+
+    async fn hydrate(&self, part: &mut ContentPart) -> Result<(), JournalError> {
+        if let ContentPart::File(file) = part
+            && let FileData::Blob(reference) = &file.data
+        {
+            file.data = FileData::Bytes(self.journal.blob(reference.digest).await?);
+        }
+        Ok(())
+    }
+}
+
+/// Milliseconds since 1970. A clock before 1970 reads as 1970: time is for people here, order comes from `seq`.
+fn now_ms() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,179 @@
+//! How a turn begins: the input is checked against the state of the session, and calls that an earlier turn left open are
+//! dealt with. Nothing is recorded before every check has passed.
+
+use super::{
+    Agent, AgentInput, CONTINUATION_VERSION, Continuation, Decision, End, Step, Transition,
+    TurnError,
+};
+use crate::{
+    event::Event,
+    id::json_digest,
+    message::{Message, Role},
+    output::{ToolResultOutput, settle_message},
+    session::Session,
+};
+use serde_json::Value;
+
+impl Agent {
+    pub(super) fn begin(
+        &self,
+        session: &mut Session,
+        input: AgentInput,
+    ) -> Result<Transition, TurnError> {
+        match input {
+            AgentInput::Text(text) => Ok(self.receive(session, Message::text(Role::User, text))),
+            AgentInput::Message(message) => {
+                if message.role != Role::User
+                    || !message.tool_calls.is_empty()
+                    || !message.tool_results.is_empty()
+                {
+                    return Err(refuse(
+                        "an input message must be a user message without tool calls and results",
+                    ));
+                }
+                Ok(self.receive(session, message))
+            }
+            AgentInput::Resume {
+                continuation,
+                decisions,
+            } => {
+                self.check_resume(session, &continuation, &decisions)?;
+                session.record(
+                    Event::DecisionRecorded {
+                        request: continuation.request,
+                        decisions,
+                    },
+                    Vec::new(),
+                );
+                Ok(Transition::Continue(Step::CheckApproval))
+            }
+            AgentInput::Continue => go_on(session),
+        }
+    }
+
+    /// A new message: calls that still wait are answered first, since a conversation with unanswered calls is one that no
+    /// provider accepts.
+    fn receive(&self, session: &mut Session, message: Message) -> Transition {
+        for entry in session.state().batch().to_vec() {
+            if entry.result.is_some() {
+                continue;
+            }
+            let output = match entry.intended {
+                Some(_) => super::execute::interrupted(&entry.call.name).into(),
+                None => ToolResultOutput::ExecutionDenied(Some(
+                    "The person sent a new message instead of deciding about this call.".to_owned(),
+                )),
+            };
+            self.settle_unrun(session, &entry.call, output);
+        }
+        let (message, blobs) = settle_message(message);
+        session.record(Event::InputReceived { message }, blobs);
+        Transition::Continue(Step::CheckBudgets)
+    }
+
+    /// Checks that the decisions are about exactly what was asked. Whatever is wrong, the open request stays usable.
+    fn check_resume(
+        &self,
+        session: &Session,
+        continuation: &Continuation,
+        decisions: &[Decision],
+    ) -> Result<(), TurnError> {
+        if continuation.version != CONTINUATION_VERSION {
+            return Err(refuse(format!(
+                "this continuation has version {}; this program reads version {CONTINUATION_VERSION}",
+                continuation.version
+            )));
+        }
+        if continuation.session != session.id() {
+            return Err(refuse(format!(
+                "this continuation belongs to session {}",
+                continuation.session
+            )));
+        }
+        let open = session.state().continuation(session.id()).ok_or_else(|| {
+            refuse("no approval is open in this session; the continuation was used already, or its calls were answered")
+        })?;
+        if open != *continuation {
+            return Err(refuse(format!(
+                "this continuation is not the open one ({}), or its calls were altered",
+                open.request
+            )));
+        }
+        for (pending, entry) in open.calls.iter().filter_map(|pending| {
+            let entry = session
+                .state()
+                .batch()
+                .iter()
+                .find(|entry| entry.call.id == pending.call_id)?;
+            Some((pending, entry))
+        }) {
+            let input = Value::Object(entry.call.input.clone().unwrap_or_default());
+            if json_digest(&input) != pending.input_digest {
+                return Err(refuse(format!(
+                    "the arguments of call {} changed after the request",
+                    pending.call_id
+                )));
+            }
+        }
+        self.check_decisions(&open, decisions)
+    }
+
+    fn check_decisions(
+        &self,
+        open: &Continuation,
+        decisions: &[Decision],
+    ) -> Result<(), TurnError> {
+        if decisions.len() != open.calls.len() {
+            return Err(refuse(format!(
+                "{} calls wait and {} decisions were given; give one for each, in order",
+                open.calls.len(),
+                decisions.len()
+            )));
+        }
+        for (pending, decision) in open.calls.iter().zip(decisions) {
+            if decision.call_id() != &pending.call_id {
+                return Err(refuse(format!(
+                    "a decision about call {} stands where one about call {} is expected",
+                    decision.call_id(),
+                    pending.call_id
+                )));
+            }
+            if let Decision::Edit { input, .. } = decision {
+                self.tools
+                    .validate(&pending.tool, input)
+                    .map_err(|failure| {
+                        refuse(format!(
+                            "the edited arguments of call {} are not valid: {}",
+                            pending.call_id,
+                            failure.message()
+                        ))
+                    })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Goes on where the last turn ended.
+fn go_on(session: &Session) -> Result<Transition, TurnError> {
+    let state = session.state();
+    if let Some(continuation) = state.continuation(session.id()) {
+        return Ok(Transition::End(End::AwaitingConfirmation(continuation)));
+    }
+    if !state.batch().is_empty() {
+        return Ok(Transition::Continue(Step::CheckApproval));
+    }
+    match state.messages().last().map(|message| message.role) {
+        Some(Role::User | Role::ToolResult) => Ok(Transition::Continue(Step::CheckBudgets)),
+        Some(Role::Assistant | Role::System) => Err(refuse(
+            "the model has given its answer; there is nothing to continue, send a message",
+        )),
+        None => Err(refuse("the session is empty; send a message")),
+    }
+}
+
+fn refuse(message: impl Into<String>) -> TurnError {
+    TurnError::Input {
+        message: message.into(),
+    }
+}

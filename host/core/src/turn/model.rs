@@ -1,0 +1,124 @@
+//! The model step: one request, one reply, made fit for the session.
+
+use super::{Agent, End, Step, StepOutput, StepResult, Transition, TurnError};
+use crate::{
+    event::Event,
+    id::CallId,
+    model::{ModelDelta, ModelReply, ModelRequest, StopReason},
+    observer::Live,
+    session::{Session, SessionState},
+};
+use std::{collections::HashSet, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+impl Agent {
+    pub(super) async fn call_model(
+        &self,
+        session: &mut Session,
+        cancel: &CancellationToken,
+    ) -> Result<StepResult, TurnError> {
+        if cancel.is_cancelled() {
+            return Ok(StepResult::end(End::Cancelled));
+        }
+        let request = ModelRequest {
+            system: session.state().system().map(str::to_owned),
+            messages: session.hydrated_messages().await?,
+            tools: self
+                .tools
+                .tools()
+                .iter()
+                .map(|tool| tool.definition.clone())
+                .collect(),
+        };
+        let turn = session.state().turns() + 1;
+        let event = Event::ModelRequested {
+            turn,
+            provenance: self.model.provenance(),
+            messages: request.messages.len(),
+            tools: request.tools.len(),
+        };
+        session.record(event, Vec::new());
+        self.observer.live(Live::ModelAsked);
+        let began = Instant::now();
+        let deltas = |delta: ModelDelta<'_>| self.observer.live(live(delta));
+        let reply = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(StepResult::end(End::Cancelled)),
+            reply = self.model.respond(&request, &deltas) => reply.map_err(|error| TurnError::Model { error })?,
+        };
+        let reply = fit(reply, session.state());
+        let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        session.record(
+            Event::ModelReplied {
+                turn,
+                reply: reply.clone(),
+                duration_ms,
+            },
+            Vec::new(),
+        );
+        let transition = transition(&reply);
+        Ok(StepResult {
+            output: StepOutput::Llm(reply),
+            transition,
+        })
+    }
+}
+
+fn live(delta: ModelDelta<'_>) -> Live<'_> {
+    match delta {
+        ModelDelta::Text(text) => Live::Text(text),
+        ModelDelta::Reasoning(text) => Live::Reasoning(text),
+        ModelDelta::Restarted => Live::Restarted,
+    }
+}
+
+/// Calls run only when the model stopped in order to have them run: a reply that was cut off may hold half a call. Ids are
+/// made unique in the session, since some servers count from zero in every reply.
+fn fit(mut reply: ModelReply, state: &SessionState) -> ModelReply {
+    match reply.stop_reason {
+        None | Some(StopReason::ToolUse) => {}
+        Some(
+            StopReason::EndTurn
+            | StopReason::MaxTokens
+            | StopReason::StopSequence
+            | StopReason::Refusal
+            | StopReason::ContextWindow
+            | StopReason::PauseTurn,
+        ) => reply.tool_calls.clear(),
+    }
+    let mut seen = HashSet::new();
+    for call in &mut reply.tool_calls {
+        let taken = |id: &CallId| id.0.is_empty() || state.knows_call(id) || seen.contains(id);
+        if taken(&call.id) {
+            let stem = if call.id.0.is_empty() {
+                "call".to_owned()
+            } else {
+                call.id.0.clone()
+            };
+            call.id = (2_u64..)
+                .map(|n| CallId(format!("{stem}-{n}")))
+                .find(|id| !taken(id))
+                .unwrap_or_else(|| call.id.clone());
+        }
+        seen.insert(call.id.clone());
+    }
+    reply
+}
+
+fn transition(reply: &ModelReply) -> Transition {
+    if !reply.tool_calls.is_empty() {
+        return Transition::Continue(Step::CheckApproval);
+    }
+    Transition::End(match reply.stop_reason {
+        Some(StopReason::Refusal) => End::Refusal(reply.text.clone()),
+        Some(StopReason::PauseTurn) => End::NeedsMoreTurns,
+        None
+        | Some(
+            StopReason::EndTurn
+            | StopReason::ToolUse
+            | StopReason::MaxTokens
+            | StopReason::StopSequence
+            | StopReason::ContextWindow,
+        ) => End::Done(reply.text.clone()),
+    })
+}
