@@ -38,6 +38,8 @@ pub enum Live<'a> {
         call_id: &'a CallId,
         /// The tool.
         tool: &'a str,
+        /// What it was to run with, where the model's arguments could be read.
+        input: Option<&'a Map<String, Value>>,
         /// The result, with its bytes.
         output: &'a ToolResultOutput,
         /// How long it ran, in microseconds.

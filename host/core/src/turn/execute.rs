@@ -191,9 +191,11 @@ impl Agent {
             report = self.tools.run(invocation, &progress) => report,
         };
         let wall_us = report.accounting.wall_us;
+        let input = Some(&run.input);
         self.observer.live(Live::CallEnded {
             call_id,
             tool,
+            input,
             output: &report.output,
             wall_us,
         });
@@ -210,6 +212,7 @@ impl Agent {
         self.observer.live(Live::CallEnded {
             call_id: &call.id,
             tool: &call.name,
+            input: call.input.as_ref(),
             output: &output,
             wall_us: 0,
         });
