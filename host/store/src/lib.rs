@@ -1,1 +1,20 @@
+//! The journal on SQLite: the events of every session, their blobs, and the lock that lets one process write to a session.
+//!
+//! This room stores and reads back. It never interprets a session beyond the few columns that [`Store::list`] shows, never
+//! changes or removes an event, and never runs anything.
 
+mod database;
+mod fault;
+mod folder;
+mod journal;
+mod lock;
+mod read;
+mod row;
+mod store;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use journal::SqliteJournal;
+pub use read::SessionRow;
+pub use store::Store;

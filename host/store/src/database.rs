@@ -1,0 +1,133 @@
+//! The database file: how it is opened, its tables, and the checks that it is ours. Statements over the tables live in
+//! `writer` and `read`.
+
+use crate::{fault::explain, lock};
+use agent_host_core::journal::JournalError;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
+use std::{path::Path, time::Duration};
+
+/// Marks the file as a journal of agent-host (`PRAGMA application_id`): the bytes "agnt".
+const APPLICATION_ID: i64 = 0x6167_6e74;
+
+/// The version of the tables. A program refuses a newer one, because it would not know what it leaves out.
+pub(crate) const FORMAT_VERSION: i64 = 1;
+
+/// How long to wait for another process that writes to the same file. Its commits take milliseconds; this much means that
+/// something is stuck.
+pub(crate) const BUSY: Duration = Duration::from_secs(30);
+
+/// How large the write-ahead log may stay after it was copied into the database, in bytes.
+const WAL_BYTES: i64 = 64 * 1024 * 1024;
+
+const TABLES: &str = "
+CREATE TABLE meta (format_version INTEGER NOT NULL) STRICT;
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY NOT NULL,
+    started_ms INTEGER NOT NULL,
+    last_ms INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    title TEXT,
+    folder TEXT,
+    outcome TEXT
+) STRICT;
+CREATE INDEX sessions_by_time ON sessions (last_ms, id);
+CREATE TABLE events (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    seq INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    v INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    json TEXT NOT NULL,
+    PRIMARY KEY (session, seq)
+) STRICT;
+CREATE TABLE blobs (digest TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL) STRICT;
+";
+
+/// Opens the connection that writes, and makes the tables in a new file.
+pub(crate) fn open_writer(file: &Path, locks: &Path) -> Result<Connection, JournalError> {
+    let fault = |error: &rusqlite::Error| explain(file, "open the journal", error);
+    let mut db = connect(file, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| fault(&error))?;
+    if is_empty(&db).map_err(|error| fault(&error))? {
+        // Switching to the write-ahead log does not wait for others as transactions do, so the makers of a new file queue
+        // here.
+        let _making = lock::wait(locks, "make")?;
+        make(&mut db).map_err(|error| fault(&error))?;
+    }
+    check_ours(file, &db)?;
+    let settings = || -> Result<(), rusqlite::Error> {
+        db.pragma_update(None, "journal_mode", "wal")?;
+        db.pragma_update(None, "synchronous", "full")?;
+        db.pragma_update(None, "journal_size_limit", WAL_BYTES)
+    };
+    settings().map_err(|error| fault(&error))?;
+    Ok(db)
+}
+
+/// Opens a connection that only reads. In write-ahead mode it waits for nobody and nobody waits for it.
+pub(crate) fn open_reader(file: &Path) -> Result<Connection, JournalError> {
+    // The file is opened for writing all the same: a reader of the write-ahead log notes in its index how far it reads.
+    let open = || -> Result<Connection, rusqlite::Error> {
+        let db = connect(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        db.pragma_update(None, "query_only", true)?;
+        Ok(db)
+    };
+    open().map_err(|error| explain(file, "read the journal", &error))
+}
+
+fn connect(file: &Path, access: OpenFlags) -> Result<Connection, rusqlite::Error> {
+    // Each connection stays with one thread or behind one mutex, so SQLite's own mutexes are not needed.
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let db = Connection::open_with_flags(file, flags)?;
+    db.busy_timeout(BUSY)?;
+    // A damaged or planted file is data: nothing in its schema may run functions or write to the schema itself.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    db.pragma_update(None, "cell_size_check", true)?;
+    db.pragma_update(None, "foreign_keys", true)?;
+    Ok(db)
+}
+
+fn is_empty(db: &Connection) -> Result<bool, rusqlite::Error> {
+    db.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
+        row.get(0)
+    })
+}
+
+fn make(db: &mut Connection) -> Result<(), rusqlite::Error> {
+    if !is_empty(db)? {
+        // Another process made the tables while this one waited.
+        return Ok(());
+    }
+    db.pragma_update(None, "journal_mode", "wal")?;
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    tx.execute_batch(TABLES)?;
+    tx.execute("INSERT INTO meta VALUES (?1)", [FORMAT_VERSION])?;
+    tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    tx.commit()
+}
+
+fn check_ours(file: &Path, db: &Connection) -> Result<(), JournalError> {
+    let fault = |error: &rusqlite::Error| explain(file, "open the journal", error);
+    let id: i64 = db
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(|error| fault(&error))?;
+    if id != APPLICATION_ID {
+        return Err(JournalError::Corrupt(format!(
+            "{} is a database of another program; move it away, or set `state-dir` to another folder",
+            file.display()
+        )));
+    }
+    let version: i64 = db
+        .query_row("SELECT max(format_version) FROM meta", [], |row| row.get(0))
+        .map_err(|error| fault(&error))?;
+    if version == FORMAT_VERSION {
+        return Ok(());
+    }
+    Err(JournalError::Corrupt(format!(
+        "the journal {} has format {version} and this program knows format {FORMAT_VERSION}: another agent-host, probably a \
+         newer one, wrote it; use that one, or set `state-dir` to another folder",
+        file.display()
+    )))
+}

@@ -1,0 +1,92 @@
+//! The state folder: made for this user alone, and checked before anything in it is believed. It never changes the mode of
+//! a folder that it did not make.
+
+use crate::fault::explain_io;
+use agent_host_core::journal::JournalError;
+use rustix::{
+    fs::{Mode, OFlags},
+    process::geteuid,
+};
+use std::{
+    fs::{DirBuilder, File},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// The name of the database in the state folder.
+const DATABASE: &str = "agent-host.db";
+/// The name of the folder with the session locks in the state folder.
+const LOCKS: &str = "locks";
+
+/// A state folder that has passed its checks.
+#[derive(Debug)]
+pub(crate) struct StateFolder {
+    /// The database file, with all symbolic links in its path resolved.
+    pub(crate) database: PathBuf,
+    /// The folder with one lock file for each session.
+    pub(crate) locks: PathBuf,
+}
+
+impl StateFolder {
+    /// Makes what is missing and checks what is there.
+    pub(crate) fn open(state_dir: &Path) -> Result<Self, JournalError> {
+        let root = private_folder(state_dir)?;
+        let locks = private_folder(&root.join(LOCKS))?;
+        let database = root.join(DATABASE);
+        private_file(&database)?;
+        Ok(Self { database, locks })
+    }
+}
+
+/// Makes the folder with mode 0700 where it is missing, and refuses one that another user could change.
+fn private_folder(path: &Path) -> Result<PathBuf, JournalError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| explain_io(path, "make the state folder", &error))?;
+    let fault = |error| explain_io(path, "open the state folder", &error);
+    let path = &path.canonicalize().map_err(fault)?;
+    let folder = path.metadata().map_err(fault)?;
+    check_owner(path, folder.uid(), folder.mode())?;
+    Ok(path.clone())
+}
+
+/// Makes the file with mode 0600 where it is missing, before SQLite would make it with the process's own mask, and takes
+/// away the rights of others where it is there. SQLite gives its side files the mode of this one.
+fn private_file(path: &Path) -> Result<(), JournalError> {
+    let fault = |error| explain_io(path, "open the journal", &error);
+    let file = open_private(path).map_err(fault)?;
+    let found = file.metadata().map_err(fault)?;
+    check_owner(path, found.uid(), found.mode())?;
+    if found.mode() & 0o077 != 0 {
+        let mode = std::fs::Permissions::from_mode(0o600);
+        file.set_permissions(mode).map_err(fault)?;
+    }
+    Ok(())
+}
+
+/// Opens a file for reading and writing, making it with mode 0600; a symbolic link in its place is refused.
+pub(crate) fn open_private(path: &Path) -> Result<File, std::io::Error> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+fn check_owner(path: &Path, owner: u32, mode: u32) -> Result<(), JournalError> {
+    let me = geteuid().as_raw();
+    let path = path.display();
+    if owner != me {
+        return Err(JournalError::Storage(format!(
+            "{path} belongs to user {owner} and this program runs as user {me}: its owner could change what the journal \
+             says; run as user {owner}, give it to user {me} with `chown`, or set `state-dir` to another folder"
+        )));
+    }
+    if mode & 0o002 != 0 {
+        return Err(JournalError::Storage(format!(
+            "every user of this machine may write to {path} (mode {:04o}), so anybody could change what the journal says; \
+             run `chmod o-w` on it, or set `state-dir` to another folder",
+            mode & 0o7777
+        )));
+    }
+    Ok(())
+}

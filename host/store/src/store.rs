@@ -1,0 +1,205 @@
+//! The store: one database in one state folder, with the thread that writes to it.
+
+use crate::{
+    SqliteJournal, database,
+    folder::StateFolder,
+    lock::SessionLock,
+    read::{Reader, SessionRow},
+    writer::{Batch, Writer},
+};
+use agent_host_core::{
+    event::EventRecord,
+    id::{Digest, SessionId},
+    journal::JournalError,
+};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::AtomicU64,
+        mpsc::{self, Sender},
+    },
+    thread::JoinHandle,
+};
+
+/// All sessions of a state folder. Cheap to clone; the last clone or journal that is dropped ends the writer and closes the
+/// file.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+/// What the store and its journals share.
+pub(crate) struct Shared {
+    folder: StateFolder,
+    reader: Reader,
+    /// Absent only while this value is being dropped.
+    batches: Option<Sender<Batch>>,
+    writer: Option<JoinHandle<()>>,
+    commits: Arc<AtomicU64>,
+}
+
+impl Store {
+    /// Opens the journal in a state folder. A missing folder is made with mode 0700, and the database in it with mode 0600.
+    ///
+    /// # Errors
+    /// [`JournalError::Storage`] when the folder cannot be made or written to, belongs to another user, or may be written to
+    /// by everybody; [`JournalError::Corrupt`] when the file in it is not a journal or is from a newer version.
+    pub fn open(state_dir: &Path) -> Result<Self, JournalError> {
+        Self::open_bounded(state_dir, None)
+    }
+
+    /// As [`Self::open`], with a bound on the size of the database in pages; tests fill the "disk" with it.
+    pub(crate) fn open_bounded(
+        state_dir: &Path,
+        max_pages: Option<u32>,
+    ) -> Result<Self, JournalError> {
+        let folder = StateFolder::open(state_dir)?;
+        let file = &folder.database;
+        let db = database::open_writer(file, &folder.locks)?;
+        if let Some(pages) = max_pages {
+            db.pragma_update(None, "max_page_count", pages)
+                .map_err(|error| crate::fault::explain(file, "bound the journal", &error))?;
+        }
+        let reader = Reader::open(file)?;
+        let commits = Arc::new(AtomicU64::new(0));
+        let writer = Writer {
+            db,
+            file: file.clone(),
+            commits: Arc::clone(&commits),
+        };
+        let (batches, received) = mpsc::channel();
+        let writer = std::thread::Builder::new()
+            .name("journal-writer".to_owned())
+            .spawn(move || writer.run(&received))
+            .map_err(|error| {
+                JournalError::Storage(format!(
+                    "cannot start the thread that writes the journal: {error}; end other programs, or raise the limit on \
+                     threads of this user"
+                ))
+            })?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                folder,
+                reader,
+                batches: Some(batches),
+                writer: Some(writer),
+                commits,
+            }),
+        })
+    }
+
+    /// The database file.
+    #[must_use]
+    pub fn file(&self) -> PathBuf {
+        self.shared.folder.database.clone()
+    }
+
+    /// Begins the journal of a new session. It is in the list from its first durable event on.
+    ///
+    /// # Errors
+    /// [`JournalError::Locked`] and [`JournalError::Storage`]; the latter also when the session exists.
+    pub fn create(&self, session: SessionId) -> Result<SqliteJournal, JournalError> {
+        let lock = SessionLock::take(&self.shared.folder.locks, session)?;
+        if self.shared.reader.exists(session)? {
+            return Err(JournalError::Storage(format!(
+                "cannot begin session {session}: there is a session of this id; resume it, or begin one with another id"
+            )));
+        }
+        Ok(SqliteJournal::new(session, Arc::clone(&self.shared), lock))
+    }
+
+    /// Opens a session for writing.
+    ///
+    /// # Errors
+    /// [`JournalError::Locked`] names who writes to it now; [`JournalError::NotFound`] when there is no such session.
+    pub fn open_session(&self, session: SessionId) -> Result<SqliteJournal, JournalError> {
+        self.must_exist(session)?;
+        let lock = SessionLock::take(&self.shared.folder.locks, session)?;
+        Ok(SqliteJournal::new(session, Arc::clone(&self.shared), lock))
+    }
+
+    /// All sessions, the one that was written to last first.
+    ///
+    /// # Errors
+    /// [`JournalError::Storage`] or [`JournalError::Corrupt`].
+    pub fn list(&self) -> Result<Vec<SessionRow>, JournalError> {
+        self.shared.reader.sessions()
+    }
+
+    /// The durable records of a session, in order. It takes no lock: a session can be read while it is written.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`], [`JournalError::Corrupt`] or [`JournalError::Storage`].
+    pub fn read(&self, session: SessionId) -> Result<Vec<EventRecord>, JournalError> {
+        self.must_exist(session)?;
+        self.shared.reader.records(session)
+    }
+
+    /// The bytes of a blob.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`], or [`JournalError::Corrupt`] when the bytes do not have the digest.
+    pub fn read_blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
+        self.shared.reader.blob(digest)
+    }
+
+    /// The session whose id begins with this text, or for `latest` the one that was written to last.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`]; when several sessions fit, the text names them.
+    pub fn find(&self, prefix: &str) -> Result<SessionId, JournalError> {
+        self.shared.reader.find(prefix)
+    }
+
+    /// How many transactions this store has committed.
+    #[cfg(test)]
+    pub(crate) fn commits(&self) -> u64 {
+        self.shared
+            .commits
+            .load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn must_exist(&self, session: SessionId) -> Result<(), JournalError> {
+        if self.shared.reader.exists(session)? {
+            return Ok(());
+        }
+        Err(JournalError::NotFound(format!(
+            "there is no session {session}; `agent-host sessions list` shows those that there are"
+        )))
+    }
+}
+
+impl Shared {
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Hands a batch to the writer, and says whether there is still one.
+    pub(crate) fn send(&self, batch: Batch) -> bool {
+        self.batches
+            .as_ref()
+            .is_some_and(|batches| batches.send(batch).is_ok())
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("file", &self.shared.folder.database)
+            .field("commits", &self.shared.commits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // The writer ends when nothing can be sent to it any more, and closes the file.
+        self.batches = None;
+        if let Some(writer) = self.writer.take() {
+            // It has nothing to say; had it panicked, its journals have told so.
+            let _ = writer.join();
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What the tests share: events of every kind, and a state folder that goes away.
+
+mod files;
+mod journals;
+mod reads;
+
+use crate::{SqliteJournal, Store};
+use agent_host_core::{
+    accounting::{Accounting, AuditEntry, Verdict},
+    event::{EVENT_VERSION, Event, EventRecord},
+    id::{CallId, Digest, SessionId, json_digest},
+    journal::{Journal as _, JournalError},
+    limits::Limits,
+    message::{Message, Role},
+    model::{ModelError, ModelErrorKind, ModelReply, Provenance, StopReason, Usage},
+    output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
+    tool::{Effect, ToolCall},
+    turn::{
+        Budget, CONTINUATION_VERSION, Continuation, ContinuationKind, Decision, Outcome,
+        PendingCall, ToolRuntime, TurnError, TurnSummary,
+    },
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// A folder and the store in it.
+fn fresh() -> (TempDir, Store) {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(&dir.path().join("state")).unwrap();
+    (dir, store)
+}
+
+/// A session of so many small events, barriered.
+async fn session_of(store: &Store, events: u64) -> (SqliteJournal, Vec<EventRecord>) {
+    let session = SessionId::new();
+    let journal = store.create(session).unwrap();
+    let records: Vec<_> = (0..events)
+        .map(|seq| record(session, seq, input(&format!("message {seq}"))))
+        .collect();
+    journal.append(&records, Vec::new());
+    journal.barrier().await.unwrap();
+    (journal, records)
+}
+
+fn record(session: SessionId, seq: u64, event: Event) -> EventRecord {
+    EventRecord {
+        v: EVENT_VERSION,
+        session,
+        seq,
+        at_ms: 1_800_000_000_000 + seq,
+        event,
+    }
+}
+
+fn input(text: &str) -> Event {
+    Event::InputReceived {
+        message: Message::text(Role::User, text),
+    }
+}
+
+/// The text of an error that there has to be.
+fn text<T>(result: Result<T, JournalError>) -> String {
+    match result {
+        Ok(_) => panic!("there should have been an error"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Events of every kind, with every variant of what they hold that has a form of its own.
+fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
+    let call_id = CallId("call_1".to_owned());
+    let arguments =
+        json!({"path": "ünïcode \u{0} \u{1F980}", "n": 1.5e300, "deep": [[null, true]]});
+    let map = arguments.as_object().unwrap().clone();
+    let provenance = Provenance {
+        provider: "script".to_owned(),
+        model: "tour".to_owned(),
+    };
+    let mut events = vec![
+        Event::SessionStarted {
+            program: "0.1.0".to_owned(),
+            system: Some("Be brief.".to_owned()),
+            folder: Some("/home/ann/photos".to_owned()),
+        },
+        Event::InputReceived {
+            message: Message::parts(
+                Role::User,
+                vec![
+                    ContentPart::File(FilePart {
+                        media_type: "image/png".to_owned(),
+                        data: FileData::Blob(blob.reference()),
+                        filename: Some("a.png".to_owned()),
+                    }),
+                    ContentPart::Text {
+                        text: " What is\nin this folder? ".to_owned(),
+                    },
+                ],
+            ),
+        },
+        Event::ModelRequested {
+            turn: 1,
+            provenance: provenance.clone(),
+            messages: 1,
+            tools: 3,
+        },
+        Event::ModelReplied {
+            turn: 1,
+            reply: ModelReply {
+                text: "I look.".to_owned(),
+                tool_calls: vec![ToolCall::parse(
+                    call_id.clone(),
+                    "read_file".to_owned(),
+                    arguments.to_string(),
+                )],
+                stop_reason: Some(StopReason::ToolUse),
+                usage: Usage {
+                    input_tokens: u64::MAX,
+                    output_tokens: 2,
+                    cached_input_tokens: 1,
+                },
+                response_id: Some("resp_1".to_owned()),
+                metadata: map.clone(),
+            },
+            duration_ms: 12,
+        },
+        Event::CallIntended {
+            call_id: call_id.clone(),
+            tool: "read_file".to_owned(),
+            input: map.clone(),
+            input_digest: json_digest(&arguments),
+            effect: Effect::ReadOnly,
+            idempotency_key: "key".to_owned(),
+        },
+        Event::ApprovalRequested {
+            request: "request_1".to_owned(),
+            turn: 1,
+            calls: vec![pending(&call_id)],
+        },
+        Event::DecisionRecorded {
+            request: "request_1".to_owned(),
+            decisions: decisions(&call_id),
+        },
+        Event::StateMerged {
+            call_id: call_id.clone(),
+            delta: arguments.clone(),
+        },
+    ];
+    events.extend(outputs(blob).into_iter().map(|output| Event::CallSettled {
+        call_id: call_id.clone(),
+        tool: "read_file".to_owned(),
+        output,
+        accounting: accounting(),
+        audit: vec![AuditEntry {
+            request: "read /workspace/notes.txt".to_owned(),
+            verdict: Verdict::Denied,
+            rule: "default-deny".to_owned(),
+            count: 3,
+        }],
+    }));
+    let outcomes = outcomes(session, provenance, &call_id);
+    events.extend(
+        outcomes
+            .into_iter()
+            .map(|outcome| Event::TurnEnded { outcome }),
+    );
+    events
+}
+
+fn accounting() -> Accounting {
+    Accounting {
+        wall_us: 1,
+        peak_memory_bytes: 2,
+        bytes_in: 3,
+        bytes_out: 4,
+        hosts: vec!["example.com".to_owned()],
+        stdio: "debug\n".to_owned(),
+        limits: Some(Limits::default()),
+    }
+}
+
+fn pending(call_id: &CallId) -> PendingCall {
+    PendingCall {
+        call_id: call_id.clone(),
+        tool: "write_file".to_owned(),
+        title: Some("Write a file".to_owned()),
+        effect: Effect::Effectful,
+        input: serde_json::Map::new(),
+        input_digest: Digest::of(b"{}"),
+        rule: "effect.effectful".to_owned(),
+    }
+}
+
+fn decisions(call_id: &CallId) -> Vec<Decision> {
+    let call_id = call_id.clone();
+    vec![
+        Decision::Approve {
+            call_id: call_id.clone(),
+        },
+        Decision::Edit {
+            call_id: call_id.clone(),
+            input: serde_json::Map::new(),
+        },
+        Decision::Reject {
+            call_id: call_id.clone(),
+            reason: None,
+        },
+        Decision::Respond {
+            call_id,
+            text: "no".to_owned(),
+        },
+    ]
+}
+
+fn outputs(blob: &Blob) -> Vec<ToolResultOutput> {
+    let file = |data| {
+        ContentPart::File(FilePart {
+            media_type: "application/octet-stream".to_owned(),
+            data,
+            filename: None,
+        })
+    };
+    vec![
+        ToolResultOutput::Text("plain".to_owned()),
+        // A value that looks like the union itself stays a value.
+        ToolResultOutput::Json(json!({"type": "error-text", "value": "not an error"})),
+        ToolResultOutput::Content(vec![
+            file(FileData::Bytes(vec![0, 255, 10])),
+            file(FileData::Url("https://example.com/a".to_owned())),
+            file(FileData::Text("inline".to_owned())),
+            file(FileData::Blob(blob.reference())),
+        ]),
+        ToolResultOutput::ErrorText("bad".to_owned()),
+        ToolResultOutput::ErrorJson(json!({"code": "trap", "message": "crashed"})),
+        ToolResultOutput::ExecutionDenied(None),
+        ToolResultOutput::ExecutionDenied(Some("no".to_owned())),
+    ]
+}
+
+fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec<Outcome> {
+    let summary = TurnSummary {
+        session,
+        turn: 1,
+        total_turns: 1,
+        turn_usage: Usage::default(),
+        total_usage: Usage::default(),
+        provenance,
+        response_id: None,
+        stop_reason: Some(StopReason::EndTurn),
+        tool_calls: 0,
+        duration_ms: 5,
+        tool_runtime: ToolRuntime::Host,
+    };
+    let continuation = Continuation {
+        version: CONTINUATION_VERSION,
+        kind: ContinuationKind::Confirm,
+        session,
+        turn: 1,
+        request: "request_1".to_owned(),
+        calls: vec![pending(call_id)],
+    };
+    let text = "said".to_owned();
+    vec![
+        Outcome::NeedsMoreTurns {
+            summary: summary.clone(),
+        },
+        Outcome::BudgetExceeded {
+            summary: summary.clone(),
+            budget: Budget::Turns { limit: 50 },
+        },
+        Outcome::AwaitingConfirmation {
+            summary: summary.clone(),
+            continuation,
+        },
+        Outcome::Refusal {
+            summary: summary.clone(),
+            text: text.clone(),
+        },
+        Outcome::Cancelled {
+            summary: summary.clone(),
+        },
+        Outcome::Error {
+            error: TurnError::Model {
+                error: ModelError::new(ModelErrorKind::Unreachable, "no connection"),
+            },
+        },
+        Outcome::Done { summary, text },
+    ]
+}

@@ -1,0 +1,209 @@
+//! The one thread that writes. It owns the write connection, and commits what has arrived while it was busy as one
+//! transaction (group commit): a full commit waits for the disk, so many sessions share each wait.
+//!
+//! It never drops a batch silently: each is answered once, after its transaction has ended.
+
+use crate::{
+    fault::explain,
+    journal::Queue,
+    row::{Row, Summary},
+};
+use agent_host_core::{id::SessionId, output::Blob};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, Sender},
+    },
+};
+
+/// The most batches in one transaction, so that the first of them does not wait for an endless stream of later ones.
+const MAX_GROUP: usize = 256;
+
+/// What one session wants to be durable.
+pub(crate) struct Batch {
+    pub(crate) session: SessionId,
+    pub(crate) rows: Vec<Arc<Row>>,
+    pub(crate) blobs: Vec<Arc<Blob>>,
+    /// Told what became of the batch, before whoever waits is.
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) waiter: Waiter,
+}
+
+/// Who waits for a batch.
+pub(crate) enum Waiter {
+    /// A barrier.
+    Barrier(tokio::sync::oneshot::Sender<Result<(), String>>),
+    /// A journal that is being dropped.
+    Drop(Sender<()>),
+    /// Nobody: the queue grew too long before a barrier came. A failure stays in the queue.
+    Nobody,
+}
+
+/// The state of the thread.
+pub(crate) struct Writer {
+    pub(crate) db: Connection,
+    /// For messages.
+    pub(crate) file: PathBuf,
+    /// The transactions that were committed.
+    pub(crate) commits: Arc<AtomicU64>,
+}
+
+impl Writer {
+    /// Writes until nobody can send any more.
+    pub(crate) fn run(mut self, batches: &Receiver<Batch>) {
+        while let Ok(first) = batches.recv() {
+            let mut group = vec![first];
+            group.extend(batches.try_iter().take(MAX_GROUP - 1));
+            self.commit_group(group);
+        }
+    }
+
+    fn commit_group(&mut self, group: Vec<Batch>) {
+        // A batch behind a failed one of its session must not be written: it would leave a gap.
+        let (failed, group): (Vec<_>, Vec<_>) = group
+            .into_iter()
+            .partition(|batch| batch.queue.fault().is_some());
+        for batch in failed {
+            // The queue answers with its own fault.
+            answer(batch, Ok(()));
+        }
+        match self.commit(&group) {
+            Ok(()) => {
+                for batch in group {
+                    answer(batch, Ok(()));
+                }
+            }
+            // One bad batch must not stop the other sessions: each gets its own transaction.
+            Err(_) if group.len() > 1 => {
+                for batch in group {
+                    self.commit_group(vec![batch]);
+                }
+            }
+            Err(error) => {
+                for batch in group {
+                    answer(batch, Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    /// Commits the batches together, or nothing of them.
+    fn commit(&mut self, group: &[Batch]) -> Result<(), String> {
+        if group
+            .iter()
+            .all(|batch| batch.rows.is_empty() && batch.blobs.is_empty())
+        {
+            return Ok(());
+        }
+        let mut work = || -> Result<(), WriteError> {
+            let tx = self
+                .db
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for batch in group {
+                write_blobs(&tx, &batch.blobs)?;
+                write_rows(&tx, batch.session, &batch.rows)?;
+            }
+            Ok(tx.commit()?)
+        };
+        match work() {
+            Ok(()) => {
+                self.commits.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(WriteError::Sqlite(error)) => {
+                Err(explain(&self.file, "write the journal", &error).to_string())
+            }
+            Err(WriteError::OutOfOrder(session)) => Err(format!(
+                "cannot write the journal: session {session} has changed in {} since it was opened here, so another \
+                 process writes to it although the session is locked; if the folder is on a network file system, check \
+                 that it supports locks",
+                self.file.display()
+            )),
+        }
+    }
+}
+
+enum WriteError {
+    Sqlite(rusqlite::Error),
+    OutOfOrder(SessionId),
+}
+
+impl From<rusqlite::Error> for WriteError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+fn write_blobs(tx: &Transaction<'_>, blobs: &[Arc<Blob>]) -> Result<(), rusqlite::Error> {
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO blobs (digest, bytes) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING",
+    )?;
+    for blob in blobs {
+        insert.execute(params![blob.digest.to_string(), blob.bytes])?;
+    }
+    Ok(())
+}
+
+fn write_rows(
+    tx: &Transaction<'_>,
+    session: SessionId,
+    rows: &[Arc<Row>],
+) -> Result<(), WriteError> {
+    let id = session.to_string();
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO events (session, seq, at_ms, v, kind, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for row in rows {
+        if !note_in_session(tx, &id, row)? {
+            return Err(WriteError::OutOfOrder(session));
+        }
+        insert.execute(params![id, row.seq, row.at_ms, row.v, row.kind, row.json])?;
+    }
+    Ok(())
+}
+
+/// Brings the session's line up to date, and says whether the event is the next one.
+fn note_in_session(tx: &Transaction<'_>, id: &str, row: &Row) -> Result<bool, rusqlite::Error> {
+    let Summary {
+        title,
+        folder,
+        outcome,
+    } = &row.summary;
+    if row.seq == 0 {
+        let mut first = tx.prepare_cached(
+            "INSERT INTO sessions (id, started_ms, last_ms, events, title, folder, outcome)
+             VALUES (?1, ?2, ?2, 1, ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING",
+        )?;
+        return Ok(first.execute(params![id, row.at_ms, title, folder, outcome])? == 1);
+    }
+    let mut next = tx.prepare_cached(
+        "UPDATE sessions SET events = events + 1, last_ms = ?3, title = coalesce(title, ?4),
+             folder = coalesce(folder, ?5), outcome = coalesce(?6, outcome)
+         WHERE id = ?1 AND events = ?2",
+    )?;
+    let changed = next.execute(params![id, row.seq, row.at_ms, title, folder, outcome])?;
+    Ok(changed == 1)
+}
+
+/// Ends a batch: first the queue learns of it, then whoever waits. The batch's hold on the queue, and with it on the
+/// session's lock, ends before that, so that a session can be opened again as soon as its journal is dropped.
+fn answer(batch: Batch, result: Result<(), String>) {
+    let Batch {
+        rows,
+        blobs,
+        queue,
+        waiter,
+        ..
+    } = batch;
+    let result = queue.settle(rows.len(), blobs.len(), result);
+    drop(queue);
+    // A waiter that has gone away does not want to know.
+    match waiter {
+        Waiter::Barrier(waiter) => drop(waiter.send(result)),
+        Waiter::Drop(waiter) => drop(waiter.send(())),
+        Waiter::Nobody => {}
+    }
+}
