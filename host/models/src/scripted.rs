@@ -39,6 +39,15 @@ pub struct Scripted {
     engine: Engine,
 }
 
+/// A turn whose time has come.
+struct Chosen<'a> {
+    /// Its place in the script.
+    index: usize,
+    turn: &'a Turn,
+    /// Those of its calls that apply, with their places in it.
+    calls: Vec<(usize, &'a Call)>,
+}
+
 impl Scripted {
     /// A script that is part of the program: `tour`.
     ///
@@ -87,13 +96,13 @@ impl Scripted {
                 let known = run.get(..index).unwrap_or_default();
                 let context = self.context(&prompt, known, request)?;
                 next = match self.choose(next, &context)? {
-                    Some((turn, _, _)) => turn + 1,
+                    Some(chosen) => chosen.index + 1,
                     None => self.script.turns.len(),
                 };
             }
         }
         let context = self.context(&prompt, run, request)?;
-        let Some((index, turn, calls)) = self.choose(next, &context)? else {
+        let Some(chosen) = self.choose(next, &context)? else {
             return Err(ModelError::new(
                 ModelErrorKind::Script,
                 format!(
@@ -104,7 +113,7 @@ impl Scripted {
                 ),
             ));
         };
-        self.speak(index, turn, &calls, &context, request)
+        self.speak(&chosen, &context, request)
     }
 
     /// What templates see, with the script's own names.
@@ -125,11 +134,7 @@ impl Scripted {
 
     /// The first turn from `start` on that applies, and those of its calls that do. A turn with calls of which none applies
     /// does not apply: its text would announce what does not come, and a reply without calls would end the run.
-    fn choose(
-        &self,
-        start: usize,
-        context: &Context,
-    ) -> Result<Option<(usize, &Turn, Vec<(usize, &Call)>)>, ModelError> {
+    fn choose(&self, start: usize, context: &Context) -> Result<Option<Chosen<'_>>, ModelError> {
         for (index, turn) in self.script.turns.iter().enumerate().skip(start) {
             if !self.holds(Place::TurnWhen(index), turn.when.as_deref(), context)? {
                 continue;
@@ -142,7 +147,7 @@ impl Scripted {
                 }
             }
             if turn.calls.is_empty() || !calls.is_empty() {
-                return Ok(Some((index, turn, calls)));
+                return Ok(Some(Chosen { index, turn, calls }));
             }
         }
         Ok(None)
@@ -162,19 +167,18 @@ impl Scripted {
 
     fn speak(
         &self,
-        index: usize,
-        turn: &Turn,
-        calls: &[(usize, &Call)],
+        chosen: &Chosen<'_>,
         context: &Context,
         request: &ModelRequest,
     ) -> Result<ModelReply, ModelError> {
-        let text = match &turn.text {
+        let index = chosen.index;
+        let text = match &chosen.turn.text {
             Some(text) => self.engine.render(Place::Text(index), text, context)?,
             None => String::new(),
         };
         let mut ids = CallIds::after(&request.messages);
         let mut tool_calls = Vec::new();
-        for (number, call) in calls {
+        for (number, call) in &chosen.calls {
             let place = Place::Input(index, *number, &call.tool);
             let input = call.input.render(&self.engine, place, context)?;
             tool_calls.push(ToolCall {

@@ -44,8 +44,11 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
         "stream": true,
         "stream_options": {"include_usage": true},
     });
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(function).collect();
+    if let Some(body) = body.as_object_mut()
+        && !request.tools.is_empty()
+    {
+        let tools = request.tools.iter().map(function).collect();
+        body.insert("tools".to_owned(), tools);
     }
     Encoded {
         body,

@@ -67,35 +67,33 @@ impl Context {
     }
 }
 
-/// One result: `tool`, `input`, `type`, `ok`, `why` (what a failure or a denial says; else empty), and `value` or `reason`.
+/// One result: `tool`, `input`, `type`, `ok`, `why` (what a failure or a denial says; else empty), and `value`, or `reason`
+/// where the call was denied.
 fn view(tool: &str, input: Option<&Map<String, Value>>, output: &ToolResultOutput) -> Value {
-    let mut view = json!({
+    let no_why = String::new();
+    let (why, key, value) = match output {
+        ToolResultOutput::Text(text) => (no_why, "value", json!(text)),
+        ToolResultOutput::Json(value) => (no_why, "value", value.clone()),
+        ToolResultOutput::Content(parts) => (no_why, "value", parts.iter().map(part).collect()),
+        ToolResultOutput::ErrorText(text) => (text.clone(), "value", json!(text)),
+        ToolResultOutput::ErrorJson(value) => {
+            let message = value.get("message").and_then(Value::as_str);
+            let why = message.map_or_else(|| value.to_string(), str::to_owned);
+            (why, "value", value.clone())
+        }
+        ToolResultOutput::ExecutionDenied(reason) => {
+            let reason = reason.as_deref().unwrap_or(DENIED_TEXT);
+            (reason.to_owned(), "reason", json!(reason))
+        }
+    };
+    json!({
         "tool": tool,
         "input": input,
         "type": output.tag(),
         "ok": output.is_success(),
-        "why": "",
-    });
-    match output {
-        ToolResultOutput::Text(text) => view["value"] = json!(text),
-        ToolResultOutput::Json(value) => view["value"] = value.clone(),
-        ToolResultOutput::Content(parts) => view["value"] = parts.iter().map(part).collect(),
-        ToolResultOutput::ErrorText(text) => {
-            view["why"] = json!(text);
-            view["value"] = json!(text);
-        }
-        ToolResultOutput::ErrorJson(value) => {
-            let message = value.get("message").and_then(Value::as_str);
-            view["why"] = json!(message.map_or_else(|| value.to_string(), str::to_owned));
-            view["value"] = value.clone();
-        }
-        ToolResultOutput::ExecutionDenied(reason) => {
-            let reason = reason.as_deref().unwrap_or(DENIED_TEXT);
-            view["why"] = json!(reason);
-            view["reason"] = json!(reason);
-        }
-    }
-    view
+        "why": why,
+        key: value,
+    })
 }
 
 /// A part of a multipart result. Of a file only what can be told in words is there.

@@ -9,7 +9,7 @@ use std::{
     io::{self, Write},
 };
 
-/// How many steps one template may take. The built-in tour takes some thousands over a folder of a thousand files.
+/// How many steps one template may take: far more than a script needs, and an endless loop ends within seconds.
 const MAX_STEPS: u64 = 5_000_000;
 
 /// How deep templates may nest.

@@ -25,19 +25,21 @@ pub(super) fn place(part: &ContentPart, capabilities: Capabilities) -> Placed {
         ContentPart::Text { text } => return Placed::Text(text.clone()),
         ContentPart::File(file) => file,
     };
-    if IMAGES.contains(&file.media_type.as_str()) && capabilities.vision {
-        if let Some(url) = image_url(file) {
-            return Placed::Image(json!({"type": "image_url", "image_url": {"url": url}}));
-        }
+    if capabilities.vision
+        && IMAGES.contains(&file.media_type.as_str())
+        && let Some(url) = image_url(file)
+    {
+        return Placed::Image(json!({"type": "image_url", "image_url": {"url": url}}));
     }
-    if file.media_type == "application/pdf" && capabilities.documents {
-        if let FileData::Bytes(bytes) = &file.data {
-            let name = file.filename.as_deref().unwrap_or("document.pdf");
-            let data = data_url(&file.media_type, bytes);
-            return Placed::Document(
-                json!({"type": "file", "file": {"filename": name, "file_data": data}}),
-            );
-        }
+    if capabilities.documents
+        && file.media_type == "application/pdf"
+        && let FileData::Bytes(bytes) = &file.data
+    {
+        let name = file.filename.as_deref().unwrap_or("document.pdf");
+        let data = data_url(&file.media_type, bytes);
+        return Placed::Document(
+            json!({"type": "file", "file": {"filename": name, "file_data": data}}),
+        );
     }
     Placed::Text(match inline_text(file) {
         Some(text) => format!("[{}]\n{text}", describe(part)),

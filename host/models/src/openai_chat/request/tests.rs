@@ -50,7 +50,11 @@ fn result(id: &str, name: &str, output: ToolResultOutput) -> ToolResult {
 fn conversation() -> ModelRequest {
     let thumbnail = ToolResultOutput::Content(vec![
         text("640x480 -> 2x2"),
-        file("image/png", FileData::Bytes(b"PNG!".to_vec()), Some("a.png")),
+        file(
+            "image/png",
+            FileData::Bytes(b"PNG!".to_vec()),
+            Some("a.png"),
+        ),
         file("image/bmp", FileData::Bytes(vec![0; 7]), None),
         file(
             "image/jpeg",
@@ -72,23 +76,47 @@ fn conversation() -> ModelRequest {
             },
             Message::results(vec![
                 result("c1", "thumbnail", thumbnail),
-                result("c2", "stat", ToolResultOutput::Json(json!({"type": "text", "size": 3}))),
-                result("c3", "read", ToolResultOutput::ErrorJson(json!({"code": "invalid-input"}))),
+                result(
+                    "c2",
+                    "stat",
+                    ToolResultOutput::Json(json!({"type": "text", "size": 3})),
+                ),
+                result(
+                    "c3",
+                    "read",
+                    ToolResultOutput::ErrorJson(json!({"code": "invalid-input"})),
+                ),
             ]),
             Message {
-                tool_calls: calls(&[("c4", "read", "{}"), ("c5", "read", "{}"), ("c6", "read", "{}"), ("c7", "read", "{}")]),
+                tool_calls: calls(&[
+                    ("c4", "read", "{}"),
+                    ("c5", "read", "{}"),
+                    ("c6", "read", "{}"),
+                    ("c7", "read", "{}"),
+                ]),
                 ..Message::text(Role::Assistant, "Once more.")
             },
             Message::results(vec![
                 result("c4", "read", ToolResultOutput::Text("plain".to_owned())),
-                result("c5", "read", ToolResultOutput::ErrorText("no \"x\"".to_owned())),
+                result(
+                    "c5",
+                    "read",
+                    ToolResultOutput::ErrorText("no \"x\"".to_owned()),
+                ),
                 result("c6", "read", ToolResultOutput::ExecutionDenied(None)),
-                result("c7", "read", ToolResultOutput::ExecutionDenied(Some("not granted".to_owned()))),
+                result(
+                    "c7",
+                    "read",
+                    ToolResultOutput::ExecutionDenied(Some("not granted".to_owned())),
+                ),
             ]),
             Message::text(Role::Assistant, "Done."),
             Message::parts(
                 Role::User,
-                vec![text("And this?"), file("image/webp", FileData::Bytes(vec![1]), None)],
+                vec![
+                    text("And this?"),
+                    file("image/webp", FileData::Bytes(vec![1]), None),
+                ],
             ),
         ],
         tools: vec![ToolDefinition {
@@ -193,12 +221,20 @@ fn files_in_a_user_message() {
     let long = "x".repeat(agent_host_core::output::INLINE_TEXT_BYTES + 1);
     for (part, capabilities, expected) in [
         (
-            file("application/pdf", FileData::Bytes(b"%PDF".to_vec()), Some("a.pdf")),
+            file(
+                "application/pdf",
+                FileData::Bytes(b"%PDF".to_vec()),
+                Some("a.pdf"),
+            ),
             documents,
             json!([{"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}}]),
         ),
         (
-            file("application/pdf", FileData::Bytes(b"%PDF".to_vec()), Some("a.pdf")),
+            file(
+                "application/pdf",
+                FileData::Bytes(b"%PDF".to_vec()),
+                Some("a.pdf"),
+            ),
             Capabilities::default(),
             json!("[application/pdf, 4 bytes, `a.pdf`; its content cannot be shown to this model]"),
         ),
@@ -228,7 +264,11 @@ fn files_in_a_user_message() {
             json!("[image/png, 9 bytes; its content cannot be shown to this model]"),
         ),
         (
-            file("image/png", FileData::Url("file:///etc/passwd".to_owned()), None),
+            file(
+                "image/png",
+                FileData::Url("file:///etc/passwd".to_owned()),
+                None,
+            ),
             Capabilities::default(),
             json!("[image/png, at file:///etc/passwd; its content cannot be shown to this model]"),
         ),

@@ -48,7 +48,7 @@ fn decode<'a>(
     }];
     let mut decoder = Decoder::new(server, &history);
     let mut events = sse::Decoder::new();
-    let mut feed = || {
+    let feed = || {
         for piece in pieces {
             for data in events.push(piece).unwrap() {
                 decoder.data(&data, &sink)?;
@@ -65,12 +65,15 @@ fn decode<'a>(
 
 /// A stream of these chunks, as a server writes it.
 fn stream(chunks: &[Value]) -> String {
-    let mut stream: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    let mut stream: String = chunks
+        .iter()
+        .map(|chunk| format!("data: {chunk}\n\n"))
+        .collect();
     stream.push_str("data: [DONE]\n\n");
     stream
 }
 
-fn delta(delta: Value) -> Value {
+fn delta(delta: &Value) -> Value {
     json!({"id": "r1", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
 
@@ -78,8 +81,8 @@ fn finish(reason: &str) -> Value {
     json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }
 
-fn calls(calls: Value) -> Value {
-    delta(json!({"tool_calls": calls}))
+fn calls(calls: &Value) -> Value {
+    delta(&json!({"tool_calls": calls}))
 }
 
 /// The calls of a reply: id, name, arguments.
@@ -87,21 +90,31 @@ fn called(reply: &ModelReply) -> Vec<(&str, &str, &str)> {
     reply
         .tool_calls
         .iter()
-        .map(|call| (call.id.0.as_str(), call.name.as_str(), call.raw_arguments.as_str()))
+        .map(|call| {
+            (
+                call.id.0.as_str(),
+                call.name.as_str(),
+                call.raw_arguments.as_str(),
+            )
+        })
         .collect()
 }
 
 #[test]
 fn a_whole_stream_decodes_the_same_however_it_is_cut() {
     let stream = stream(&[
-        delta(json!({"role": "assistant", "content": ""})),
-        delta(json!({"reasoning_content": "hm"})),
-        delta(json!({"content": "Grü"})),
-        delta(json!({"content": "ße 🙂"})),
-        calls(json!([{"index": 0, "id": "a", "type": "function", "function": {"name": "read", "arguments": ""}}])),
-        calls(json!([{"index": 0, "function": {"arguments": "{\"p\":"}}])),
-        calls(json!([{"index": 1, "id": "b", "type": "function", "function": {"name": "list", "arguments": "{}"}}])),
-        calls(json!([{"index": 0, "function": {"arguments": "1}"}}])),
+        delta(&json!({"role": "assistant", "content": ""})),
+        delta(&json!({"reasoning_content": "hm"})),
+        delta(&json!({"content": "Grü"})),
+        delta(&json!({"content": "ße 🙂"})),
+        calls(
+            &json!([{"index": 0, "id": "a", "type": "function", "function": {"name": "read", "arguments": ""}}]),
+        ),
+        calls(&json!([{"index": 0, "function": {"arguments": "{\"p\":"}}])),
+        calls(
+            &json!([{"index": 1, "id": "b", "type": "function", "function": {"name": "list", "arguments": "{}"}}]),
+        ),
+        calls(&json!([{"index": 0, "function": {"arguments": "1}"}}])),
         finish("tool_calls"),
         json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3,
                "prompt_tokens_details": {"cached_tokens": 2}}}),
@@ -139,63 +152,86 @@ fn a_whole_stream_decodes_the_same_however_it_is_cut() {
 #[test]
 fn servers_number_their_calls_in_many_ways() {
     let server = server();
-    let table: &[(&str, Vec<Value>, &[(&str, &str, &str)])] = &[
+    type Row = (
+        &'static str,
+        Vec<Value>,
+        &'static [(&'static str, &'static str, &'static str)],
+    );
+    let table: &[Row] = &[
         (
             "no index, no id",
             vec![
-                calls(json!([{"function": {"name": "a", "arguments": "{\"x\""}}])),
-                calls(json!([{"function": {"arguments": ":1}"}}])),
-                calls(json!([{"function": {"name": "b", "arguments": "{}"}}])),
+                calls(&json!([{"function": {"name": "a", "arguments": "{\"x\""}}])),
+                calls(&json!([{"function": {"arguments": ":1}"}}])),
+                calls(&json!([{"function": {"name": "b", "arguments": "{}"}}])),
             ],
             &[("call-2", "a", "{\"x\":1}"), ("call-3", "b", "{}")],
         ),
         (
             "no index, ids",
             vec![
-                calls(json!([{"id": "1", "function": {"name": "a", "arguments": ""}},
-                             {"id": "2", "function": {"name": "a", "arguments": ""}}])),
-                calls(json!([{"id": "1", "function": {"arguments": "{\"x\":1}"}}])),
-                calls(json!([{"id": "2", "function": {"arguments": "{\"x\":2}"}}])),
+                calls(
+                    &json!([{"id": "1", "function": {"name": "a", "arguments": ""}},
+                             {"id": "2", "function": {"name": "a", "arguments": ""}}]),
+                ),
+                calls(&json!([{"id": "1", "function": {"arguments": "{\"x\":1}"}}])),
+                calls(&json!([{"id": "2", "function": {"arguments": "{\"x\":2}"}}])),
             ],
             &[("1", "a", "{\"x\":1}"), ("2", "a", "{\"x\":2}")],
         ),
         (
             "index 0 for all",
             vec![
-                calls(json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "{}"}}])),
-                calls(json!([{"index": 0, "id": "2", "function": {"name": "a", "arguments": "{}"}}])),
+                calls(
+                    &json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "{}"}}]),
+                ),
+                calls(
+                    &json!([{"index": 0, "id": "2", "function": {"name": "a", "arguments": "{}"}}]),
+                ),
             ],
             &[("1", "a", "{}"), ("2", "a", "{}")],
         ),
         (
             "id and name repeated",
             vec![
-                calls(json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "{"}}])),
-                calls(json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "}"}}])),
+                calls(
+                    &json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "{"}}]),
+                ),
+                calls(
+                    &json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "}"}}]),
+                ),
             ],
             &[("1", "a", "{}")],
         ),
         (
             "another id in each delta",
             vec![
-                calls(json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "{"}}])),
-                calls(json!([{"index": 0, "id": "2", "function": {"name": null, "arguments": "}"}}])),
+                calls(
+                    &json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "{"}}]),
+                ),
+                calls(
+                    &json!([{"index": 0, "id": "2", "function": {"name": null, "arguments": "}"}}]),
+                ),
             ],
             &[("1", "a", "{}")],
         ),
         (
             "empty ids, an argument object, and none",
             vec![
-                calls(json!([{"index": 0, "id": "", "function": {"name": "a", "arguments": {"x": 1}}}])),
-                calls(json!([{"index": 1, "id": null, "function": {"name": "b", "arguments": null}}])),
+                calls(
+                    &json!([{"index": 0, "id": "", "function": {"name": "a", "arguments": {"x": 1}}}]),
+                ),
+                calls(
+                    &json!([{"index": 1, "id": null, "function": {"name": "b", "arguments": null}}]),
+                ),
             ],
             &[("call-2", "a", "{\"x\":1}"), ("call-3", "b", "")],
         ),
         (
             "a name after the first delta",
             vec![
-                calls(json!([{"index": 0, "id": "1", "function": {"arguments": ""}}])),
-                calls(json!([{"index": 0, "function": {"name": "a", "arguments": "{}"}}])),
+                calls(&json!([{"index": 0, "id": "1", "function": {"arguments": ""}}])),
+                calls(&json!([{"index": 0, "function": {"name": "a", "arguments": "{}"}}])),
             ],
             &[("1", "a", "{}")],
         ),
@@ -239,20 +275,24 @@ fn answers_that_differ_from_the_documentation_are_read() {
     for (name, stream, expected) in [
         (
             "no [DONE], no last blank line",
-            format!("data: {}\n\ndata: {}", delta(json!({"content": "a"})), finish("stop")),
+            format!(
+                "data: {}\n\ndata: {}",
+                delta(&json!({"content": "a"})),
+                finish("stop")
+            ),
             ("a", StopReason::EndTurn),
         ),
         (
             "content in parts",
             stream(&[
-                delta(json!({"content": [{"type": "thinking"}, {"type": "text", "text": "a"}]})),
+                delta(&json!({"content": [{"type": "thinking"}, {"type": "text", "text": "a"}]})),
                 finish("stop"),
             ]),
             ("a", StopReason::EndTurn),
         ),
         (
             "a refusal",
-            stream(&[delta(json!({"refusal": "No."})), finish("stop")]),
+            stream(&[delta(&json!({"refusal": "No."})), finish("stop")]),
             ("No.", StopReason::Refusal),
         ),
         (
@@ -276,7 +316,11 @@ fn answers_that_differ_from_the_documentation_are_read() {
         ),
     ] {
         let (reply, _) = decode(&server, [stream.as_bytes()]);
-        assert_eq!(text(reply), (expected.0.to_owned(), Some(expected.1)), "{name}");
+        assert_eq!(
+            text(reply),
+            (expected.0.to_owned(), Some(expected.1)),
+            "{name}"
+        );
     }
 }
 
@@ -284,7 +328,12 @@ fn answers_that_differ_from_the_documentation_are_read() {
 fn what_is_no_reply_is_a_fault() {
     use ModelErrorKind as Kind;
     let server = server();
-    let garbled = |why: &str| format!("The answer of the model server at {} cannot be used: {why}.", server.url);
+    let garbled = |why: &str| {
+        format!(
+            "The answer of the model server at {} cannot be used: {why}.",
+            server.url
+        )
+    };
     let url = &server.url;
     let many: Vec<Value> = (0..=MAX_CALLS)
         .map(|index| json!({"index": index, "function": {"name": "a"}}))
@@ -292,25 +341,40 @@ fn what_is_no_reply_is_a_fault() {
     let long = "x".repeat(MAX_REPLY_BYTES / 2 + 1);
     let cut = "it ended before the model had said why it stopped";
     for (name, chunks, kind, retry, message) in [
-        ("cut", vec![delta(json!({"content": "a"}))], Kind::Protocol, Retry::Backoff, garbled(cut)),
-        ("empty", vec![], Kind::Protocol, Retry::Backoff, garbled(cut)),
+        (
+            "cut",
+            vec![delta(&json!({"content": "a"}))],
+            Kind::Protocol,
+            Retry::Backoff,
+            garbled(cut),
+        ),
+        (
+            "empty",
+            vec![],
+            Kind::Protocol,
+            Retry::Backoff,
+            garbled(cut),
+        ),
         (
             "no name",
-            vec![calls(json!([{"index": 0, "id": "1"}])), finish("stop")],
+            vec![calls(&json!([{"index": 0, "id": "1"}])), finish("stop")],
             Kind::Protocol,
             Retry::Backoff,
             garbled("it calls a tool without a name"),
         ),
         (
             "too many calls",
-            vec![calls(json!(many))],
+            vec![calls(&json!(many))],
             Kind::Protocol,
             Retry::Never,
             garbled("it calls more than 128 tools"),
         ),
         (
             "too long a text",
-            vec![delta(json!({"content": long})), delta(json!({"content": long}))],
+            vec![
+                delta(&json!({"content": long})),
+                delta(&json!({"content": long})),
+            ],
             Kind::Protocol,
             Retry::Never,
             garbled("the reply is longer than 4194304 bytes"),
@@ -318,8 +382,8 @@ fn what_is_no_reply_is_a_fault() {
         (
             "too long arguments",
             vec![
-                calls(json!([{"index": 0, "function": {"name": "a", "arguments": long}}])),
-                calls(json!([{"index": 0, "function": {"arguments": long}}])),
+                calls(&json!([{"index": 0, "function": {"name": "a", "arguments": long}}])),
+                calls(&json!([{"index": 0, "function": {"arguments": long}}])),
             ],
             Kind::Protocol,
             Retry::Never,
@@ -334,7 +398,10 @@ fn what_is_no_reply_is_a_fault() {
         ),
         (
             "overloaded",
-            vec![delta(json!({"content": "a"})), json!({"error": {"type": "server_error", "message": "over\nloaded"}})],
+            vec![
+                delta(&json!({"content": "a"})),
+                json!({"error": {"type": "server_error", "message": "over\nloaded"}}),
+            ],
             Kind::Server,
             Retry::Backoff,
             format!("The model server at {url} failed while it answered. It says: \"over loaded\""),
@@ -344,28 +411,38 @@ fn what_is_no_reply_is_a_fault() {
             vec![json!({"error": {"code": 429, "message": "slow down"}})],
             Kind::RateLimited,
             Retry::Backoff,
-            format!("The model server at {url} turned the request away for now (429). Wait, or check the account's limits. It says: \"slow down\""),
+            format!(
+                "The model server at {url} turned the request away for now (429). Wait, or check the account's limits. It says: \"slow down\""
+            ),
         ),
         (
             "a tag as code",
             vec![json!({"error": {"code": "context_length_exceeded", "message": "too long"}})],
             Kind::InvalidRequest,
             Retry::Never,
-            format!("The model server at {url} refused the request for `m` (400). It says: \"too long\""),
+            format!(
+                "The model server at {url} refused the request for `m` (400). It says: \"too long\""
+            ),
         ),
         (
             "a key that is wrong",
             vec![json!({"error": {"type": "authentication_error", "message": "who?"}})],
             Kind::Unauthorized,
             Retry::Never,
-            format!("The model server at {url} wants a key (401), and none was sent. Set THE_KEY. It says: \"who?\""),
+            format!(
+                "The model server at {url} wants a key (401), and none was sent. Set THE_KEY. It says: \"who?\""
+            ),
         ),
         (
             "as vLLM says it",
-            vec![json!({"object": "error", "message": "bad", "type": "BadRequestError", "code": 400})],
+            vec![
+                json!({"object": "error", "message": "bad", "type": "BadRequestError", "code": 400}),
+            ],
             Kind::InvalidRequest,
             Retry::Never,
-            format!("The model server at {url} refused the request for `m` (400). It says: \"bad\""),
+            format!(
+                "The model server at {url} refused the request for `m` (400). It says: \"bad\""
+            ),
         ),
         (
             "as a text",
@@ -380,5 +457,8 @@ fn what_is_no_reply_is_a_fault() {
         assert_eq!(reply, Err(Fault { error, retry }), "{name}");
     }
     let (reply, _) = decode(&server, [&b"data: oops\n\n"[..]]);
-    assert_eq!(reply.unwrap_err().error.message, garbled("it is not JSON (expected value at line 1 column 1)"));
+    assert_eq!(
+        reply.unwrap_err().error.message,
+        garbled("it is not JSON (expected value at line 1 column 1)")
+    );
 }

@@ -47,20 +47,18 @@ async fn scripts_that_cannot_be_read_say_where() {
         ),
         (
             "[[turn]]\ntext = '''\n\n{% if %}'''",
-            fails(
-                "turn 1, `text`: line 2: syntax error: unexpected end of block",
-            ),
+            fails("turn 1, `text`: line 2: syntax error: unexpected end of block"),
         ),
         (
             "[[turn]]\n[[turn.call]]\ntool = 't'\ninput = { a = [{ b = '{{' }] }",
             fails(
-                "turn 1, call 1 (`t`), `input`: line 1: syntax error: unexpected end of input",
+                "turn 1, call 1 (`t`), `input`: line 1: syntax error: unexpected end of input, expected expression",
             ),
         ),
         (
             "[[turn]]\ntext = 'a'\nwhen = '1 +'",
             fails(
-                "turn 1, `when`: line 1: syntax error: unexpected end of input",
+                "turn 1, `when`: line 1: syntax error: unexpected end of input, expected expression",
             ),
         ),
     ] {
@@ -290,4 +288,21 @@ async fn only_builtin_scripts_are_built_in() {
         (provenance.provider.as_str(), provenance.model.as_str()),
         ("script", "tour")
     );
+}
+
+#[tokio::test]
+async fn the_script_of_the_readme_plays() {
+    let readme = include_str!("../../../README.md");
+    let (_, script) = readme.split_once("```toml\n").unwrap();
+    let (script, _) = script.split_once("```").unwrap();
+    let model = Scripted::parse("readme", script).unwrap();
+    let mut messages = vec![Message::text(Role::User, "hi")];
+    let answer = |_: &ToolCall| ToolResultOutput::Json(json!({"entries": [1, 2]}));
+    let played = play(&model, &mut messages, &["list_directory"], &answer).await;
+    let calls = vec![(
+        "list_directory".to_owned(),
+        json!({"path": ".", "depth": 2}),
+    )];
+    let text = "There are 2 entries. You said: hi".to_owned();
+    assert_eq!(played, Ok((calls, text)));
 }
