@@ -20,11 +20,7 @@ pub use outcome::{
 pub use step::{End, Step, StepOutput, StepResult, Transition};
 
 use crate::{
-    event::Event,
-    journal::JournalError,
-    model::Model,
-    observer::Observer,
-    session::Session,
+    event::Event, journal::JournalError, model::Model, observer::Observer, session::Session,
     tool::ToolRunner,
 };
 use std::{fmt, sync::Arc, time::Instant};

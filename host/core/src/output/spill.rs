@@ -1,6 +1,9 @@
 //! What a result becomes before it enters the history: bytes move to blobs, and long text keeps its head and its tail.
 //! Nothing is lost: the whole stays in the blob that the text names.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Blob, BlobRef, ContentPart, FileData, FilePart, ToolResultOutput};
 use crate::message::Message;
 

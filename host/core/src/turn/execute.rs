@@ -94,9 +94,9 @@ impl Agent {
         let input = match &entry.decision {
             Some(Decision::Edit { input, .. }) => input.clone(),
             None
-            | Some(
-                Decision::Approve { .. } | Decision::Reject { .. } | Decision::Respond { .. },
-            ) => input,
+            | Some(Decision::Approve { .. } | Decision::Reject { .. } | Decision::Respond { .. }) => {
+                input
+            }
         };
         if let Err(failure) = self.tools.validate(&call.name, &input) {
             return Plan::Answer(failure.into());
@@ -241,7 +241,10 @@ impl Agent {
         let message = if names.is_empty() {
             format!("There is no tool `{name}`; this run has no tools.")
         } else {
-            format!("There is no tool `{name}`. The tools are: {}.", names.join(", "))
+            format!(
+                "There is no tool `{name}`. The tools are: {}.",
+                names.join(", ")
+            )
         };
         ToolFailure::new(ToolErrorCode::UnknownTool, message)
     }

@@ -103,7 +103,10 @@ fn fit(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnEr
     }
     let mut seen = HashSet::new();
     for call in &mut reply.tool_calls {
-        call.input = call.input.take().filter(|input| !json::is_object_too_deep(input));
+        call.input = call
+            .input
+            .take()
+            .filter(|input| !json::is_object_too_deep(input));
         let taken = |id: &CallId| id.0.is_empty() || state.knows_call(id) || seen.contains(id);
         if taken(&call.id) {
             let stem = if call.id.0.is_empty() {

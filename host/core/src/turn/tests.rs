@@ -1,1 +1,7 @@
-
+mod approval;
+mod calls;
+mod durability;
+mod flow;
+mod harness;
+mod interrupted;
+mod limits;
