@@ -49,7 +49,12 @@ impl Folder {
             .entries
             .iter()
             .filter(|(name, _, _)| deep || !name.contains('/'))
-            .map(|(name, kind, size)| json!({"name": name, "kind": kind, "size_bytes": size}))
+            .map(|(name, kind, size)| match *kind {
+                "file" => json!({"name": name, "kind": kind, "size_bytes": size}),
+                // A file whose size could not be read, and everything else, comes without one.
+                "sizeless" => json!({"name": name, "kind": "file"}),
+                _ => json!({"name": name, "kind": kind}),
+            })
             .collect();
         let truncated = deep && self.truncated;
         let json = json!({"path": ".", "entries": entries, "truncated": truncated});
@@ -95,10 +100,12 @@ async fn tour(folder: &Folder, tools: &[&str]) -> (Vec<(String, Value)>, String)
 #[tokio::test]
 async fn an_ordinary_folder() {
     let folder = Folder::of(&[
+        (".git", "directory", 0),
         ("README.md", "file", 100),
         ("big.png", "file", 2048),
         ("link.png", "symlink", 9_999_999),
         ("notes.txt", "file", 10),
+        ("odd.png", "sizeless", 0),
         ("readme.txt", "file", 10),
         ("src", "directory", 0),
         ("src/deep", "directory", 0),
@@ -124,8 +131,8 @@ async fn an_ordinary_folder() {
     assert_eq!(
         text,
         format!(
-            "- **Content**: 4 files and 1 folder at the top level.
-  Down to three levels: 5 files and 2 folders, 3.1 KiB in all.
+            "- **Content**: 5 files and 2 folders at the top level.
+  Down to three levels: 6 files and 3 folders, 3.1 KiB in all, without what is in .git and node_modules.
 - **README**: `README.md`, titled \"My *project*\".
 - **Largest image**: `big.png`, 2.0 KiB.
   It is 640 x 480 pixels, png.
