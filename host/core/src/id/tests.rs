@@ -20,14 +20,14 @@ fn digests_are_printed_and_read() {
 
 #[test]
 fn other_texts_are_no_digests() {
-    let hex = &ABC["sha256:".len()..];
+    let hex = ABC.trim_start_matches("sha256:");
     let cases = [
         String::new(),
         hex.to_owned(),
         format!("sha512:{hex}"),
         format!("SHA256:{hex}"),
-        ABC[..ABC.len() - 1].to_owned(),
-        ABC[..ABC.len() - 2].to_owned(),
+        format!("sha256:{}", "a".repeat(63)),
+        format!("sha256:{}", "a".repeat(62)),
         format!("{ABC}00"),
         format!("{ABC} "),
         ABC.replace('b', "g"),

@@ -1,5 +1,6 @@
 mod approval;
 mod calls;
+mod doubles;
 mod durability;
 mod flow;
 mod harness;

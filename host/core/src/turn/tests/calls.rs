@@ -7,7 +7,7 @@ use crate::{
     journal::Journal as _,
     output::{INLINE_TEXT_BYTES, ToolResultOutput},
     tool::{Approval, Effect},
-    turn::{AgentInput, Prompts},
+    turn::Prompts,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
