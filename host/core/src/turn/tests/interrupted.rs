@@ -201,3 +201,20 @@ async fn decisions_hold_after_a_crash() {
         ]
     );
 }
+
+/// Nobody is asked about a call that will not be repeated, whatever they would say.
+#[tokio::test]
+async fn nobody_is_asked_about_an_interrupted_effectful_call() {
+    let journal = died_during(&[("a", "act", "")]).await;
+    let stricter = vec![tool("act", Effect::Effectful, Approval::Always)];
+    let mut bench = Bench::resume(&journal, Vec::new(), stricter).await;
+    assert_eq!(
+        kind(&bench.turn(AgentInput::Continue).await),
+        "needs-more-turns"
+    );
+    assert_eq!(bench.ran(), Vec::<String>::new());
+    assert_eq!(
+        bench.results(),
+        pairs([("a", failure("interrupted-unknown", UNKNOWN))])
+    );
+}
