@@ -27,7 +27,13 @@ pub(crate) fn dist() -> PathBuf {
 fn call_with(place: &Place, component: &str, tool: &str, input: &Value, more: &[&str]) -> Ran {
     let component = dist().join(format!("{component}.wasm"));
     let input = input.to_string();
-    place.run(&[&["call", component.to_str().unwrap(), tool, &input, "--json"], more].concat())
+    place.run(
+        &[
+            &["call", component.to_str().unwrap(), tool, &input, "--json"],
+            more,
+        ]
+        .concat(),
+    )
 }
 
 /// Calls a tool and returns its result's JSON form.
@@ -53,9 +59,18 @@ fn list_directory() {
             "truncated": false,
         }})
     );
-    let deep = call(&place, "files", "list_directory", &json!({ "path": ".", "depth": 3 }));
-    let names: Vec<&str> =
-        deep["value"]["entries"].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    let deep = call(
+        &place,
+        "files",
+        "list_directory",
+        &json!({ "path": ".", "depth": 3 }),
+    );
+    let names: Vec<&str> = deep["value"]["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["a", "a/deep", "a/deep/x.rs", "b.txt", "link"]);
 }
 
@@ -69,18 +84,36 @@ fn read_file_by_kind() {
         call(&place, "files", "read_file", &json!({ "path": "t.txt" })),
         json!({ "type": "text", "value": "one\ntwo\nthree\n" })
     );
-    let image = call(&place, "files", "read_file", &json!({ "path": "/workspace/p.png" }));
+    let image = call(
+        &place,
+        "files",
+        "read_file",
+        &json!({ "path": "/workspace/p.png" }),
+    );
     assert_eq!(image["type"], "content");
     let part = file_part(&image);
     assert_eq!(part["media_type"], "image/png");
-    assert_eq!(STANDARD.decode(part["data"]["value"].as_str().unwrap()).unwrap(), png(3, 2));
+    assert_eq!(
+        STANDARD
+            .decode(part["data"]["value"].as_str().unwrap())
+            .unwrap(),
+        png(3, 2)
+    );
     let binary = call(&place, "files", "read_file", &json!({ "path": "b.bin" }));
     assert_eq!(file_part(&binary)["media_type"], "application/octet-stream");
-    assert_eq!(file_part(&binary)["data"], json!({ "type": "bytes", "value": STANDARD.encode([0, 159, 146, 150]) }));
+    assert_eq!(
+        file_part(&binary)["data"],
+        json!({ "type": "bytes", "value": STANDARD.encode([0, 159, 146, 150]) })
+    );
 }
 
 fn file_part(output: &Value) -> &Value {
-    output["value"].as_array().unwrap().iter().find(|part| part["type"] == "file").unwrap_or_else(|| panic!("no file in {output}"))
+    output["value"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|part| part["type"] == "file")
+        .unwrap_or_else(|| panic!("no file in {output}"))
 }
 
 #[test]
@@ -103,10 +136,24 @@ fn what_is_outside_or_hidden_stays_so() {
         let output = call(&place, "files", "read_file", &json!({ "path": path }));
         assert_eq!(output["type"], expected, "{path}: {output}");
         assert!(!output.to_string().contains("SECRET"), "{path}: {output}");
-        assert!(!output.to_string().contains(place.outside().to_str().unwrap()), "a host path in {output}");
+        assert!(
+            !output
+                .to_string()
+                .contains(place.outside().to_str().unwrap()),
+            "a host path in {output}"
+        );
     }
-    let listed = call(&place, "files", "list_directory", &json!({ "path": ".", "depth": 5 })).to_string();
-    assert!(!listed.contains(".env") && !listed.contains(".ssh"), "{listed}");
+    let listed = call(
+        &place,
+        "files",
+        "list_directory",
+        &json!({ "path": ".", "depth": 5 }),
+    )
+    .to_string();
+    assert!(
+        !listed.contains(".env") && !listed.contains(".ssh"),
+        "{listed}"
+    );
 }
 
 #[test]
@@ -114,8 +161,18 @@ fn writing_needs_the_grant() {
     let place = Place::new();
     let write = json!({ "path": "n.txt", "content": "new" });
     let denied = call_with(&place, "files", "write_file", &write, &[]);
-    assert_eq!((denied.code, denied.json()["type"].as_str()), (Some(5), Some("execution-denied")), "{denied:?}");
-    assert!(denied.json()["reason"].as_str().unwrap().contains("read-only"), "{denied:?}");
+    assert_eq!(
+        (denied.code, denied.json()["type"].as_str()),
+        (Some(5), Some("execution-denied")),
+        "{denied:?}"
+    );
+    assert!(
+        denied.json()["reason"]
+            .as_str()
+            .unwrap()
+            .contains("read-only"),
+        "{denied:?}"
+    );
     assert!(!place.work().join("n.txt").exists());
 
     let written = call_with(&place, "files", "write_file", &write, &["--write"]);
@@ -125,7 +182,10 @@ fn writing_needs_the_grant() {
         call_with(&place, "files", "edit_file", &input, &["--write"])
     };
     assert_eq!(edit("ew", "ice").code, Some(0));
-    assert_eq!(std::fs::read_to_string(place.work().join("n.txt")).unwrap(), "nice");
+    assert_eq!(
+        std::fs::read_to_string(place.work().join("n.txt")).unwrap(),
+        "nice"
+    );
     assert_eq!(edit("absent", "x").code, Some(1));
     let protected = json!({ "path": "agent.toml", "content": "" });
     let refused = call_with(&place, "files", "write_file", &protected, &["--write"]);
@@ -138,8 +198,17 @@ fn search_files_by_pattern_and_glob() {
     let place = Place::new();
     place.write("a.rs", "fn one() {}\nfn two() {}\n");
     place.write("b.txt", "fn three\n");
-    let found = call(&place, "files", "search_files", &json!({ "pattern": "fn t\\w+", "glob": "*.rs" })).to_string();
-    assert!(found.contains("a.rs") && found.contains("fn two") && !found.contains("three"), "{found}");
+    let found = call(
+        &place,
+        "files",
+        "search_files",
+        &json!({ "pattern": "fn t\\w+", "glob": "*.rs" }),
+    )
+    .to_string();
+    assert!(
+        found.contains("a.rs") && found.contains("fn two") && !found.contains("three"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -147,13 +216,21 @@ fn images() {
     let place = Place::new();
     place.write("p.png", png(200, 100));
     let info = call(&place, "image", "image_info", &json!({ "path": "p.png" }));
-    assert_eq!((&info["value"]["width"], &info["value"]["height"]), (&json!(200), &json!(100)));
+    assert_eq!(
+        (&info["value"]["width"], &info["value"]["height"]),
+        (&json!(200), &json!(100))
+    );
     let input = json!({ "path": "p.png", "max_width": 50, "max_height": 50 });
     let thumbnail = call(&place, "image", "image_thumbnail", &input);
-    let bytes = STANDARD.decode(file_part(&thumbnail)["data"]["value"].as_str().unwrap()).unwrap();
+    let bytes = STANDARD
+        .decode(file_part(&thumbnail)["data"]["value"].as_str().unwrap())
+        .unwrap();
     assert_eq!(png_size(&bytes), (50, 25));
     let jpeg = json!({ "path": "p.png", "max_width": 50, "max_height": 50, "format": "jpeg" });
-    assert_eq!(file_part(&call(&place, "image", "image_thumbnail", &jpeg))["media_type"], "image/jpeg");
+    assert_eq!(
+        file_part(&call(&place, "image", "image_thumbnail", &jpeg))["media_type"],
+        "image/jpeg"
+    );
 }
 
 /// Answers one request on loopback and returns the port.
@@ -169,7 +246,12 @@ fn serve_once(head: &'static str, body: Vec<u8>) -> (u16, thread::JoinHandle<Str
         while reader.read_line(&mut line).unwrap() > 2 {
             line.clear();
         }
-        write!(stream, "HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len()).unwrap();
+        write!(
+            stream,
+            "HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
+        )
+        .unwrap();
         stream.write_all(&body).unwrap();
         first
     });
@@ -179,14 +261,26 @@ fn serve_once(head: &'static str, body: Vec<u8>) -> (u16, thread::JoinHandle<Str
 #[test]
 fn fetch_by_content_type() {
     let cases: [(&'static str, Vec<u8>, Value); 4] = [
-        ("200 OK\r\ncontent-type: text/plain", b"hello".to_vec(), json!({ "type": "text", "value": "hello" })),
+        (
+            "200 OK\r\ncontent-type: text/plain",
+            b"hello".to_vec(),
+            json!({ "type": "text", "value": "hello" }),
+        ),
         (
             "200 OK\r\ncontent-type: application/json",
             b"{\"a\":[1]}".to_vec(),
             json!({ "type": "json", "value": { "a": [1] } }),
         ),
-        ("200 OK\r\ncontent-type: image/png", png(2, 2), json!("image/png")),
-        ("404 Not Found\r\ncontent-type: text/plain", b"nope".to_vec(), json!(404)),
+        (
+            "200 OK\r\ncontent-type: image/png",
+            png(2, 2),
+            json!("image/png"),
+        ),
+        (
+            "404 Not Found\r\ncontent-type: text/plain",
+            b"nope".to_vec(),
+            json!(404),
+        ),
     ];
     for (head, body, expected) in cases {
         let place = Place::new();
@@ -198,7 +292,10 @@ fn fetch_by_content_type() {
         match &expected {
             Value::String(media) => assert_eq!(&file_part(&output)["media_type"], media),
             Value::Number(status) => {
-                assert_eq!((&output["type"], &output["value"]["status"]), (&json!("error-json"), &json!(status)));
+                assert_eq!(
+                    (&output["type"], &output["value"]["status"]),
+                    (&json!("error-json"), &json!(status))
+                );
             }
             whole => assert_eq!(&output, whole),
         }
@@ -214,12 +311,19 @@ fn fetch_goes_nowhere_without_a_grant() {
     let cases = [
         (vec![], url.clone(), "default-deny"),
         (vec!["--grant", "http:*"], url.clone(), "default-deny"),
-        (vec!["--grant", "http:example.com"], "http://example.org/".to_owned(), "default-deny"),
+        (
+            vec!["--grant", "http:example.com"],
+            "http://example.org/".to_owned(),
+            "default-deny",
+        ),
     ];
     for (more, url, rule) in cases {
         let ran = call_with(&place, "fetch", "fetch", &json!({ "url": url }), &more);
         assert_eq!(ran.code, Some(5), "{ran:?}");
-        assert!(ran.json()["reason"].as_str().unwrap().contains(rule), "{ran:?}");
+        assert!(
+            ran.json()["reason"].as_str().unwrap().contains(rule),
+            "{ran:?}"
+        );
     }
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err(), "something connected");

@@ -28,7 +28,10 @@ impl Deployment {
         place.write("README.md", "# Deployed\n");
         let state = place.outside().join("state");
         std::fs::create_dir(&state).unwrap();
-        place.write("agent.toml", format!("state-dir = \"{}\"\n{config}", state.display()));
+        place.write(
+            "agent.toml",
+            format!("state-dir = \"{}\"\n{config}", state.display()),
+        );
         if geteuid().is_root() {
             chown(&state, Some(NOBODY), Some(NOBODY)).unwrap();
         }
@@ -45,12 +48,24 @@ impl Deployment {
         let limited = format!("ulimit -v {ADDRESS_SPACE_KIB} && exec \"$0\" \"$@\"");
         let mut command = if geteuid().is_root() {
             let mut command = Command::new("/usr/bin/setpriv");
-            command.args(["--reuid", &NOBODY.to_string(), "--regid", &NOBODY.to_string(), "--clear-groups", "/bin/sh"]);
+            command.args([
+                "--reuid",
+                &NOBODY.to_string(),
+                "--regid",
+                &NOBODY.to_string(),
+                "--clear-groups",
+                "/bin/sh",
+            ]);
             command
         } else {
             Command::new("/bin/sh")
         };
-        command.args(["-c", &limited, program]).args(args).env_clear().current_dir(self.place.work()).stdin(Stdio::null());
+        command
+            .args(["-c", &limited, program])
+            .args(args)
+            .env_clear()
+            .current_dir(self.place.work())
+            .stdin(Stdio::null());
         command
     }
 
@@ -83,7 +98,9 @@ fn it_runs_as_another_user_with_nothing_of_its_own() {
 fn sigterm_is_ctrl_c_once() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let deployment = Deployment::new(&format!("[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\n"));
+    let deployment = Deployment::new(&format!(
+        "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\n"
+    ));
     let script = deployment.state.join("slow.toml");
     std::fs::write(
         &script,
@@ -101,19 +118,36 @@ fn sigterm_is_ctrl_c_once() {
     // The request has arrived and is never answered: now the call certainly runs.
     let (stream, _) = listener.accept().unwrap();
     let mut line = String::new();
-    BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(stream.try_clone().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     assert_eq!(line, "GET / HTTP/1.1\r\n");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let status = child.wait().unwrap();
     let mut stderr = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
     assert_eq!(status.code(), Some(130), "{stderr}");
     assert!(stderr.contains("--resume"), "{stderr}");
 
-    let shown = deployment.run(&["sessions", "show", "latest", "--json", "--config", "agent.toml"]);
+    let shown = deployment.run(&[
+        "sessions",
+        "show",
+        "latest",
+        "--json",
+        "--config",
+        "agent.toml",
+    ]);
     let events = shown.json_lines();
     let settled = of_kind(&events, "call-settled");
     assert_eq!(settled.len(), 1);
     assert_eq!(settled[0]["output"]["value"]["code"], "cancelled");
-    assert_eq!(of_kind(&events, "turn-ended")[0]["outcome"]["type"], "cancelled");
+    assert_eq!(
+        of_kind(&events, "turn-ended")[0]["outcome"]["type"],
+        "cancelled"
+    );
 }

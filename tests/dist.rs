@@ -42,8 +42,15 @@ fn the_manifest_is_true() {
         let bytes = std::fs::read(dist().join(format!("{name}.wasm"))).unwrap();
         assert_eq!(component.digest, sha256(&bytes), "{name}");
         assert_eq!(component.size, bytes.len() as u64, "{name}");
-        assert!(component.size <= MAX_COMPONENT_BYTES, "{name} has {} bytes", component.size);
-        assert_eq!(component.lock_digest, lock, "{name}: Cargo.lock changed; rebuild with guest-tools/build-dist");
+        assert!(
+            component.size <= MAX_COMPONENT_BYTES,
+            "{name} has {} bytes",
+            component.size
+        );
+        assert_eq!(
+            component.lock_digest, lock,
+            "{name}: Cargo.lock changed; rebuild with guest-tools/build-dist"
+        );
         assert_eq!(
             component.source_digest,
             source_digest(&name),
@@ -53,7 +60,10 @@ fn the_manifest_is_true() {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -68,7 +78,9 @@ fn source_digest(tool: &str) -> String {
     }
     collect(&Path::new("guest-tools").join(tool), &mut files);
     collect(Path::new("wit"), &mut files);
-    files.retain(|path| !path.starts_with("wit") || path.extension().is_some_and(|extension| extension == "wit"));
+    files.retain(|path| {
+        !path.starts_with("wit") || path.extension().is_some_and(|extension| extension == "wit")
+    });
     files.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     let lines: String = files
         .iter()
@@ -81,7 +93,9 @@ fn source_digest(tool: &str) -> String {
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(root().join(folder)) else { return };
+    let Ok(entries) = std::fs::read_dir(root().join(folder)) else {
+        return;
+    };
     for entry in entries {
         let entry = entry.unwrap();
         let path = folder.join(entry.file_name());

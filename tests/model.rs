@@ -28,18 +28,33 @@ fn it_calls_tools_and_answers() {
     let place = Place::new();
     place.write("a.txt", "alpha\n");
     let server = ChatServer::start(vec![
-        Answer::calls(&[("read_file", json!({ "path": "a.txt" })), ("read_file", json!({ "path": "gone.txt" }))]),
+        Answer::calls(&[
+            ("read_file", json!({ "path": "a.txt" })),
+            ("read_file", json!({ "path": "gone.txt" })),
+        ]),
         Answer::text("The file says alpha."),
     ]);
     let ran = ask(&place, &server, &["what does a.txt say?"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "The file says alpha.\n"), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "The file says alpha.\n"),
+        "{}",
+        ran.stderr
+    );
 
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0]["model"], "m");
-    assert_eq!(last(&requests, 0, 1), &json!({ "role": "user", "content": "what does a.txt say?" }));
-    let offered: Vec<&str> =
-        requests[0]["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        last(&requests, 0, 1),
+        &json!({ "role": "user", "content": "what does a.txt say?" })
+    );
+    let offered: Vec<&str> = requests[0]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
     assert_eq!(
         offered,
         [
@@ -54,19 +69,33 @@ fn it_calls_tools_and_answers() {
             "image_thumbnail"
         ]
     );
-    assert_eq!(last(&requests, 1, 3)["tool_calls"].as_array().unwrap().len(), 2);
-    assert_eq!(last(&requests, 1, 2), &json!({ "role": "tool", "tool_call_id": "call_0", "content": "alpha\n" }));
+    assert_eq!(
+        last(&requests, 1, 3)["tool_calls"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(
+        last(&requests, 1, 2),
+        &json!({ "role": "tool", "tool_call_id": "call_0", "content": "alpha\n" })
+    );
     let missing = last(&requests, 1, 1);
     assert_eq!(missing["tool_call_id"], "call_1");
-    assert!(missing["content"].as_str().unwrap().contains("gone.txt"), "{missing}");
+    assert!(
+        missing["content"].as_str().unwrap().contains("gone.txt"),
+        "{missing}"
+    );
 }
 
 #[test]
 fn an_image_reaches_a_model_that_sees() {
     let place = Place::new();
     place.write("p.png", png(9, 4));
-    let server =
-        ChatServer::start(vec![Answer::calls(&[("read_file", json!({ "path": "p.png" }))]), Answer::text("Grey.")]);
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({ "path": "p.png" }))]),
+        Answer::text("Grey."),
+    ]);
     let ran = ask(&place, &server, &["look at p.png"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let requests = server.requests();
@@ -79,20 +108,34 @@ fn an_image_reaches_a_model_that_sees() {
         .iter()
         .find_map(|part| part["image_url"]["url"].as_str())
         .unwrap_or_else(|| panic!("no image in {shown}"));
-    assert!(url.starts_with("data:image/png;base64,iVBORw0KGgo"), "{url}");
+    assert!(
+        url.starts_with("data:image/png;base64,iVBORw0KGgo"),
+        "{url}"
+    );
 }
 
 #[test]
 fn wrong_calls_are_answered_and_the_run_goes_on() {
     let place = Place::new();
     let server = ChatServer::start(vec![
-        Answer::calls(&[("no_such_tool", json!({})), ("read_file", json!({ "path": 7 }))]),
+        Answer::calls(&[
+            ("no_such_tool", json!({})),
+            ("read_file", json!({ "path": 7 })),
+        ]),
         Answer::text("I give up."),
     ]);
     let ran = ask(&place, &server, &["go"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "I give up.\n"), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "I give up.\n"),
+        "{}",
+        ran.stderr
+    );
     let events = place.events();
-    let codes: Vec<&Value> = of_kind(&events, "call-settled").iter().map(|event| &event["output"]["value"]["code"]).collect();
+    let codes: Vec<&Value> = of_kind(&events, "call-settled")
+        .iter()
+        .map(|event| &event["output"]["value"]["code"])
+        .collect();
     assert_eq!(codes, ["unknown-tool", "invalid-input"]);
     assert_eq!(of_kind(&events, "call-intended").len(), 0);
 }
@@ -106,7 +149,12 @@ fn max_turns_ends_in_a_budget_that_can_be_raised() {
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
     assert!(ran.stderr.contains("max-turns"), "{}", ran.stderr);
     let more = ask(&place, &server, &["--max-turns", "3", "--resume", "latest"]);
-    assert_eq!((more.code, more.stdout.as_str()), (Some(0), "Done.\n"), "{}", more.stderr);
+    assert_eq!(
+        (more.code, more.stdout.as_str()),
+        (Some(0), "Done.\n"),
+        "{}",
+        more.stderr
+    );
 }
 
 #[test]
@@ -122,8 +170,16 @@ fn the_server_and_its_key_come_from_agent_toml() {
         ),
     );
     let ran = place.run(&["run", "hi"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hello.\n"), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "Hello.\n"),
+        "{}",
+        ran.stderr
+    );
     let requests = server.requests();
-    assert_eq!(requests[0]["messages"][0], json!({ "role": "system", "content": "Be brief." }));
+    assert_eq!(
+        requests[0]["messages"][0],
+        json!({ "role": "system", "content": "Be brief." })
+    );
     assert!(!json!(place.events()).to_string().contains("from-a-file"));
 }

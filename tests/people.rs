@@ -34,7 +34,10 @@ fn on_a_terminal(place: &Place, server: &ChatServer, args: &str, keys: &str) -> 
 
 fn wants_to_write() -> ChatServer {
     ChatServer::start(vec![
-        Answer::calls(&[("write_file", json!({ "path": "note.txt", "content": "hello" }))]),
+        Answer::calls(&[(
+            "write_file",
+            json!({ "path": "note.txt", "content": "hello" }),
+        )]),
         Answer::text("That is all."),
     ])
 }
@@ -43,14 +46,31 @@ fn wants_to_write() -> ChatServer {
 fn approve_runs_exactly_what_was_shown() {
     let place = Place::new();
     let server = wants_to_write();
-    let ran = on_a_terminal(&place, &server, "run --write --model openai-compat:m 'write a note'", "y\n");
+    let ran = on_a_terminal(
+        &place,
+        &server,
+        "run --write --model openai-compat:m 'write a note'",
+        "y\n",
+    );
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    for shown in ["The model wants to run", "write_file", "effectful", "\"content\": \"hello\"", "That is all."] {
+    for shown in [
+        "The model wants to run",
+        "write_file",
+        "effectful",
+        "\"content\": \"hello\"",
+        "That is all.",
+    ] {
         assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
     }
-    assert_eq!(std::fs::read_to_string(place.work().join("note.txt")).unwrap(), "hello");
+    assert_eq!(
+        std::fs::read_to_string(place.work().join("note.txt")).unwrap(),
+        "hello"
+    );
     let events = place.events();
-    let kinds: Vec<&str> = events.iter().map(|record| record["event"]["kind"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = events
+        .iter()
+        .map(|record| record["event"]["kind"].as_str().unwrap())
+        .collect();
     assert_eq!(
         kinds,
         [
@@ -75,23 +95,44 @@ fn approve_runs_exactly_what_was_shown() {
 fn reject_tells_the_model_why_and_runs_nothing() {
     let place = Place::new();
     let server = wants_to_write();
-    let ran = on_a_terminal(&place, &server, "run --write --model openai-compat:m 'write a note'", "n not today\n");
+    let ran = on_a_terminal(
+        &place,
+        &server,
+        "run --write --model openai-compat:m 'write a note'",
+        "n not today\n",
+    );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!place.work().join("note.txt").exists());
     let requests = server.requests();
     let told = requests[1]["messages"].as_array().unwrap().last().unwrap();
-    assert_eq!(told, &json!({ "role": "tool", "tool_call_id": "call_0", "content": "not today" }));
+    assert_eq!(
+        told,
+        &json!({ "role": "tool", "tool_call_id": "call_0", "content": "not today" })
+    );
 }
 
 #[test]
 fn later_keeps_the_request_and_resume_offers_it_again() {
     let place = Place::new();
     let server = wants_to_write();
-    let waiting = on_a_terminal(&place, &server, "run --write --model openai-compat:m 'write a note'", "l\n");
+    let waiting = on_a_terminal(
+        &place,
+        &server,
+        "run --write --model openai-compat:m 'write a note'",
+        "l\n",
+    );
     assert_eq!(waiting.code, Some(3), "{waiting:?}");
-    let resumed = on_a_terminal(&place, &server, "run --write --model openai-compat:m --resume latest", "y\n\u{4}");
+    let resumed = on_a_terminal(
+        &place,
+        &server,
+        "run --write --model openai-compat:m --resume latest",
+        "y\n\u{4}",
+    );
     assert!(resumed.stdout.contains("That is all."), "{resumed:?}");
-    assert_eq!(std::fs::read_to_string(place.work().join("note.txt")).unwrap(), "hello");
+    assert_eq!(
+        std::fs::read_to_string(place.work().join("note.txt")).unwrap(),
+        "hello"
+    );
     let events = place.events();
     assert_eq!(of_kind(&events, "approval-requested").len(), 1);
     assert_eq!(of_kind(&events, "call-intended").len(), 1);
@@ -102,12 +143,23 @@ fn without_a_terminal_what_would_ask_is_denied() {
     let place = Place::new();
     let server = wants_to_write();
     let ran: Ran = place
-        .command(&["run", "--write", "--model", "openai-compat:m", "write a note"])
+        .command(&[
+            "run",
+            "--write",
+            "--model",
+            "openai-compat:m",
+            "write a note",
+        ])
         .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
         .output()
         .unwrap()
         .into();
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "That is all.\n"), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "That is all.\n"),
+        "{}",
+        ran.stderr
+    );
     assert!(!place.work().join("note.txt").exists());
     let events = place.events();
     assert_eq!(

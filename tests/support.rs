@@ -27,7 +27,9 @@ pub(crate) struct Ran {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let place = Self { root: tempfile::tempdir().unwrap() };
+        let place = Self {
+            root: tempfile::tempdir().unwrap(),
+        };
         for folder in ["home", "work"] {
             std::fs::create_dir(place.root.path().join(folder)).unwrap();
         }
@@ -71,7 +73,10 @@ impl Place {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.root.path().join("home"))
-            .env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"))
+            .env(
+                "XDG_CACHE_HOME",
+                concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"),
+            )
             .current_dir(self.work())
             .stdin(Stdio::null())
     }
@@ -92,7 +97,10 @@ impl Place {
 impl Ran {
     /// stdout as one JSON document a line.
     pub(crate) fn json_lines(&self) -> Vec<Value> {
-        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     /// stdout as one JSON document.
@@ -113,5 +121,9 @@ impl From<Output> for Ran {
 
 /// The events of one kind, without their envelope.
 pub(crate) fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    events.iter().map(|record| &record["event"]).filter(|event| event["kind"] == kind).collect()
+    events
+        .iter()
+        .map(|record| &record["event"])
+        .filter(|event| event["kind"] == kind)
+        .collect()
 }

@@ -79,14 +79,27 @@ impl Answer {
 
     /// The server refuses.
     pub(crate) fn status(status: &'static str, body: &Value) -> Self {
-        Self { status, content_type: "application/json", body: body.to_string() }
+        Self {
+            status,
+            content_type: "application/json",
+            body: body.to_string(),
+        }
     }
 
     fn stream(chunks: &[Value]) -> Self {
-        let usage = json!({ "choices": [], "usage": { "prompt_tokens": 11, "completion_tokens": 7 } });
-        let mut body: String = chunks.iter().chain([&usage]).map(|chunk| format!("data: {chunk}\n\n")).collect();
+        let usage =
+            json!({ "choices": [], "usage": { "prompt_tokens": 11, "completion_tokens": 7 } });
+        let mut body: String = chunks
+            .iter()
+            .chain([&usage])
+            .map(|chunk| format!("data: {chunk}\n\n"))
+            .collect();
         body.push_str("data: [DONE]\n\n");
-        Self { status: "200 OK", content_type: "text/event-stream", body }
+        Self {
+            status: "200 OK",
+            content_type: "text/event-stream",
+            body,
+        }
     }
 }
 

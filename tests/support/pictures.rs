@@ -47,7 +47,13 @@ fn zlib_stored(data: &[u8]) -> Vec<u8> {
 
 fn crc32(data: &[u8]) -> u32 {
     !data.iter().fold(!0_u32, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 })
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            if crc & 1 == 1 {
+                0xedb8_8320 ^ (crc >> 1)
+            } else {
+                crc >> 1
+            }
+        })
     })
 }
 

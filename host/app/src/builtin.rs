@@ -12,9 +12,18 @@ pub struct Builtin {
 
 /// All of them, in the order in which the model is told of their tools.
 pub const BUILTINS: [Builtin; 3] = [
-    Builtin { name: "files", bytes: include_bytes!("../../../guest-tools/dist/files.wasm") },
-    Builtin { name: "fetch", bytes: include_bytes!("../../../guest-tools/dist/fetch.wasm") },
-    Builtin { name: "image", bytes: include_bytes!("../../../guest-tools/dist/image.wasm") },
+    Builtin {
+        name: "files",
+        bytes: include_bytes!("../../../guest-tools/dist/files.wasm"),
+    },
+    Builtin {
+        name: "fetch",
+        bytes: include_bytes!("../../../guest-tools/dist/fetch.wasm"),
+    },
+    Builtin {
+        name: "image",
+        bytes: include_bytes!("../../../guest-tools/dist/image.wasm"),
+    },
 ];
 
 /// The built-in component of this name.

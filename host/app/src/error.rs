@@ -25,7 +25,9 @@ impl From<JournalError> for OpenError {
     fn from(error: JournalError) -> Self {
         match error {
             JournalError::NotFound(text) => Self::Usage(text),
-            JournalError::Storage(text) | JournalError::Corrupt(text) | JournalError::Locked(text) => Self::Failed(text),
+            JournalError::Storage(text)
+            | JournalError::Corrupt(text)
+            | JournalError::Locked(text) => Self::Failed(text),
         }
     }
 }

@@ -26,7 +26,9 @@ pub struct Host {
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Host").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("Host")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }
 
@@ -36,10 +38,18 @@ impl Host {
     /// # Errors
     /// When any of them cannot be used.
     pub async fn open(config: Config) -> Result<Self, OpenError> {
+        if let Some(error) = &config.ungranted {
+            return Err(OpenError::usage(error.to_string()));
+        }
         let model = model(&config)?;
         let store = Store::open(&config.state_dir)?;
         let registry = Arc::new(Registry::open(&config).await?);
-        Ok(Self { config, registry, model, store })
+        Ok(Self {
+            config,
+            registry,
+            model,
+            store,
+        })
     }
 
     /// The configuration.
@@ -68,8 +78,17 @@ impl Host {
             (Prompts::Ask, Prompts::Ask) => Prompts::Ask,
             (Prompts::Deny, _) | (_, Prompts::Deny) => Prompts::Deny,
         };
-        let settings = Settings { max_turns: self.config.max_turns, prompts, ..Settings::default() };
-        Agent { model: self.model.clone(), tools: self.registry.clone(), observer, settings }
+        let settings = Settings {
+            max_turns: self.config.max_turns,
+            prompts,
+            ..Settings::default()
+        };
+        Agent {
+            model: self.model.clone(),
+            tools: self.registry.clone(),
+            observer,
+            settings,
+        }
     }
 
     /// Begins a session.
@@ -106,12 +125,28 @@ pub fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
         None => Arc::new(Scripted::builtin("tour")?),
         Some(ModelConfig::BuiltinScript(name)) => Arc::new(Scripted::builtin(name)?),
         Some(ModelConfig::Script(path)) => {
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| OpenError::usage(format!("cannot read the script {}: {error}", path.display())))?;
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                OpenError::usage(format!(
+                    "cannot read the script {}: {error}",
+                    path.display()
+                ))
+            })?;
             Arc::new(Scripted::parse(&path.display().to_string(), &text)?)
         }
-        Some(ModelConfig::OpenAiCompat { name, endpoint, capabilities }) => {
-            Arc::new(OpenAiChat::new("openai-compat", name, endpoint.clone(), capabilities.clone())?)
+        Some(ModelConfig::OpenAiCompat {
+            name,
+            endpoint,
+            capabilities,
+        }) => {
+            let endpoint = endpoint
+                .open()
+                .map_err(|error| OpenError::usage(error.to_string()))?;
+            Arc::new(OpenAiChat::new(
+                "openai-compat",
+                name,
+                endpoint,
+                *capabilities,
+            )?)
         }
     })
 }

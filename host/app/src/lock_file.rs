@@ -21,7 +21,9 @@ impl LockFile {
     /// # Errors
     /// When the file cannot be read, or is not a lock that this program knows.
     pub fn open(config: &Config) -> Result<Option<Self>, OpenError> {
-        let Some(folder) = config.file.as_ref().and_then(|file| file.parent()) else { return Ok(None) };
+        let Some(folder) = config.file.as_ref().and_then(|file| file.parent()) else {
+            return Ok(None);
+        };
         let path = folder.join("agent.lock");
         let lock = match std::fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).map_err(|error| {
@@ -56,7 +58,9 @@ impl LockFile {
                 return self.write();
             }
             LockStatus::ComponentChanged => "its code is not what was accepted",
-            LockStatus::DefinitionsChanged => "what it tells the model about its tools is not what was accepted",
+            LockStatus::DefinitionsChanged => {
+                "what it tells the model about its tools is not what was accepted"
+            }
         };
         Err(OpenError::usage(format!(
             "the tool `{name}` changed since it was accepted in {}: {what}. Look at it with `agent-host inspect {name}`, and if it is right, accept it with `agent-host lock --accept`",
@@ -76,10 +80,16 @@ impl LockFile {
             ))
         };
         let body = toml::to_string_pretty(&self.lock).map_err(|error| fault(&error))?;
-        let text = format!("# What the operator accepted. Written by `agent-host lock --accept`.\n{body}");
-        let temporary = self.path.with_extension(format!("lock.{}", std::process::id()));
+        let text =
+            format!("# What the operator accepted. Written by `agent-host lock --accept`.\n{body}");
+        let temporary = self
+            .path
+            .with_extension(format!("lock.{}", std::process::id()));
         let written = std::fs::File::create(&temporary)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|mut file| {
+                file.write_all(text.as_bytes())
+                    .and_then(|()| file.sync_all())
+            })
             .and_then(|()| std::fs::rename(&temporary, &self.path));
         written.map_err(|error| {
             // What is left of a failed attempt helps nobody; that it cannot be removed either is no further fault.

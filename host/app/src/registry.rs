@@ -65,7 +65,11 @@ impl Registry {
     pub async fn open(config: &Config) -> Result<Self, OpenError> {
         let registry = Self::load(config, &config.tools).await?;
         if let Some(mut lock) = LockFile::open(config)? {
-            for entry in registry.entries.iter().filter(|entry| entry.source.is_file()) {
+            for entry in registry
+                .entries
+                .iter()
+                .filter(|entry| entry.source.is_file())
+            {
                 lock.admit(&entry.name, entry.locked())?;
             }
         }
@@ -87,7 +91,9 @@ impl Registry {
     pub async fn open_one(config: &Config, name: &str) -> Result<Self, OpenError> {
         let tool = match config.tools.iter().find(|tool| tool.name == name) {
             Some(tool) => tool.clone(),
-            None => config.tool_from_argument(name).map_err(|error| OpenError::usage(error.to_string()))?,
+            None => config
+                .tool_from_argument(name)
+                .map_err(|error| OpenError::usage(error.to_string()))?,
         };
         Self::load(config, std::slice::from_ref(&tool)).await
     }
@@ -96,7 +102,12 @@ impl Registry {
         let sandbox = Sandbox::new(sandbox_config(config))
             .map_err(|error| OpenError::Failed(format!("cannot start the sandbox: {error}")))?;
         let entries = try_join_all(tools.iter().map(|tool| load_one(&sandbox, tool))).await?;
-        let mut registry = Self { sandbox, entries: Vec::new(), tools: Vec::new(), index: HashMap::new() };
+        let mut registry = Self {
+            sandbox,
+            entries: Vec::new(),
+            tools: Vec::new(),
+            index: HashMap::new(),
+        };
         for (entry, tool) in entries.into_iter().zip(tools) {
             registry.add(entry, tool)?;
         }
@@ -108,7 +119,10 @@ impl Registry {
         for definition in entry.component.definitions() {
             let place = (self.tools.len(), entry_index);
             if let Some((_, other)) = self.index.insert(definition.name.clone(), place) {
-                let other = self.entries.get(other).map_or(entry.name.as_str(), |other| other.name.as_str());
+                let other = self
+                    .entries
+                    .get(other)
+                    .map_or(entry.name.as_str(), |other| other.name.as_str());
                 return Err(OpenError::usage(format!(
                     "the components `{other}` and `{}` both have a tool called `{}`, and the model could not tell them apart. Remove one of them from agent.toml",
                     entry.name, definition.name
@@ -152,11 +166,19 @@ impl ToolRunner for Registry {
         entry.component.validate(tool, input)
     }
 
-    fn run<'a>(&'a self, invocation: Invocation, progress: ProgressSink<'a>) -> BoxFuture<'a, CallReport> {
+    fn run<'a>(
+        &'a self,
+        invocation: Invocation,
+        progress: ProgressSink<'a>,
+    ) -> BoxFuture<'a, CallReport> {
         Box::pin(async move {
             let Some((tool, entry)) = self.find(&invocation.tool) else {
                 let output = unknown(&invocation.tool).into();
-                return CallReport { output, accounting: Accounting::default(), audit: Vec::new() };
+                return CallReport {
+                    output,
+                    accounting: Accounting::default(),
+                    audit: Vec::new(),
+                };
             };
             let call = Call {
                 tool: &invocation.tool,
@@ -164,7 +186,7 @@ impl ToolRunner for Registry {
                 input: &invocation.input,
                 idempotency_key: &invocation.idempotency_key,
                 effect: tool.effect,
-                grants: entry.grants.clone(),
+                grants: Arc::clone(&entry.grants),
                 limits: &entry.limits,
                 progress,
             };
@@ -174,23 +196,27 @@ impl ToolRunner for Registry {
 }
 
 fn unknown(tool: &str) -> ToolFailure {
-    ToolFailure::new(ToolErrorCode::UnknownTool, format!("There is no tool `{}`.", tool.escape_debug()))
+    ToolFailure::new(
+        ToolErrorCode::UnknownTool,
+        format!("There is no tool `{}`.", tool.escape_debug()),
+    )
 }
 
 /// A third party's word that a repetition is harmless counts only when the operator accepted it.
 fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
     match declared {
-        Effect::Idempotent if config.source.is_file() && !config.accept_idempotent => Effect::Effectful,
+        Effect::Idempotent if config.source.is_file() && !config.accept_idempotent => {
+            Effect::Effectful
+        }
         Effect::ReadOnly | Effect::Idempotent | Effect::Effectful => declared,
     }
 }
 
 async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenError> {
     let bytes = read(&tool.source)?;
-    let component = sandbox
-        .load(&bytes)
-        .await
-        .map_err(|error| OpenError::usage(format!("cannot load the tool `{}`: {error}", tool.name)))?;
+    let component = sandbox.load(&bytes).await.map_err(|error| {
+        OpenError::usage(format!("cannot load the tool `{}`: {error}", tool.name))
+    })?;
     Ok(Entry {
         name: tool.name.clone(),
         source: tool.source.clone(),

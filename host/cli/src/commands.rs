@@ -27,8 +27,18 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
 
 /// Reads the configuration that the arguments name, with what they change of it.
 fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> {
-    let ConfigArgs { config, grants, write, state_dir } = args;
-    let overrides = Overrides { grants, write, state_dir, ..overrides };
+    let ConfigArgs {
+        config,
+        grants,
+        write,
+        state_dir,
+    } = args;
+    let overrides = Overrides {
+        grants,
+        write,
+        state_dir,
+        ..overrides
+    };
     let environment = Environment::from_process().map_err(Failure::usage)?;
     Config::load(config.as_deref(), overrides, &environment).map_err(Failure::usage)
 }

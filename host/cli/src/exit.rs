@@ -1,6 +1,7 @@
 //! How the process ends: the exit codes, and the one form in which a failure is told.
 
 use crate::terminal::Terminal;
+use agent_host_app::OpenError;
 use agent_host_core::turn::{Outcome, TurnError};
 use std::{fmt::Display, process::ExitCode};
 
@@ -54,8 +55,12 @@ impl From<&Outcome> for Exit {
             Outcome::BudgetExceeded { .. } => Self::Budget,
             Outcome::Refusal { .. } => Self::Refused,
             Outcome::Cancelled { .. } => Self::Cancelled,
-            Outcome::Error { error: TurnError::Model { .. } | TurnError::Journal { .. } } => Self::Failed,
-            Outcome::Error { error: TurnError::Input { .. } } => Self::Usage,
+            Outcome::Error {
+                error: TurnError::Model { .. } | TurnError::Journal { .. },
+            } => Self::Failed,
+            Outcome::Error {
+                error: TurnError::Input { .. },
+            } => Self::Usage,
         }
     }
 }
@@ -69,7 +74,10 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Self {
-        Self { exit, text: text.into() }
+        Self {
+            exit,
+            text: text.into(),
+        }
     }
 
     /// Failed at what was asked.
@@ -86,5 +94,14 @@ impl Failure {
     pub(crate) fn report(&self, terminal: &Terminal) -> ExitCode {
         terminal.error(&self.text);
         self.exit.into()
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match &error {
+            OpenError::Usage(_) => Self::usage(error),
+            OpenError::Failed(_) => Self::failed(error),
+        }
     }
 }

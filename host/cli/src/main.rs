@@ -16,10 +16,17 @@ fn main() -> ExitCode {
     let args = args::Args::parse();
     let terminal = Terminal::from_process();
     start_log(args.log.as_deref());
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
-            let failure = Failure::new(Exit::Failed, format!("cannot start the asynchronous runtime: {error}"));
+            let failure = Failure::new(
+                Exit::Failed,
+                format!("cannot start the asynchronous runtime: {error}"),
+            );
             return failure.report(&terminal);
         }
     };
@@ -35,5 +42,9 @@ fn main() -> ExitCode {
 /// Logs are for people who look for a fault: they go to stderr, and only when asked for.
 fn start_log(filter: Option<&str>) {
     let filter = tracing_subscriber::EnvFilter::new(filter.unwrap_or("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .init();
 }

@@ -44,11 +44,18 @@ impl Stop {
 
     /// How a cancelled run ends.
     pub(crate) fn exit(&self) -> Exit {
-        if self.deadline.is_cancelled() { Exit::TimedOut } else { Exit::Cancelled }
+        if self.deadline.is_cancelled() {
+            Exit::TimedOut
+        } else {
+            Exit::Cancelled
+        }
     }
 }
 
-#[expect(clippy::exit, reason = "the second signal means: end now, whatever hangs; destructors are what may hang")]
+#[expect(
+    clippy::exit,
+    reason = "the second signal means: end now, whatever hangs; destructors are what may hang"
+)]
 fn exit_now() -> ! {
     std::process::exit(130)
 }

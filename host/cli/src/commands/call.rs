@@ -20,15 +20,37 @@ use std::io::Read as _;
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
 
 pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let CallArgs { component, tool, input, config, json } = args;
+    let CallArgs {
+        component,
+        tool,
+        input,
+        config,
+        json,
+    } = args;
     let input = read_input(&input)?;
     let config = configure(config, Overrides::default())?;
-    let registry = Registry::open_one(&config, &component).await.map_err(Failure::usage)?;
-    if !registry.tools().iter().any(|known| known.definition.name == tool) {
-        let names: Vec<&str> = registry.tools().iter().map(|known| known.definition.name.as_str()).collect();
-        return Err(Failure::usage(format!("`{component}` has no tool `{tool}`; it has: {}", names.join(", "))));
+    if let Some(error) = &config.ungranted {
+        return Err(Failure::usage(error));
     }
-    registry.validate(&tool, &input).map_err(|failure| Failure::usage(failure.message()))?;
+    let registry = Registry::open_one(&config, &component).await?;
+    if !registry
+        .tools()
+        .iter()
+        .any(|known| known.definition.name == tool)
+    {
+        let names: Vec<&str> = registry
+            .tools()
+            .iter()
+            .map(|known| known.definition.name.as_str())
+            .collect();
+        return Err(Failure::usage(format!(
+            "`{component}` has no tool `{tool}`; it has: {}",
+            names.join(", ")
+        )));
+    }
+    registry
+        .validate(&tool, &input)
+        .map_err(|failure| Failure::usage(failure.message()))?;
     let session = SessionId::new();
     let invocation = Invocation {
         session,
@@ -53,9 +75,11 @@ fn read_input(text: &str) -> Result<serde_json::Map<String, Value>, Failure> {
     let mut read = String::new();
     let text = if text == "-" {
         let mut stdin = std::io::stdin().take(MAX_INPUT_BYTES);
-        stdin
-            .read_to_string(&mut read)
-            .map_err(|error| Failure::usage(format!("cannot read the arguments from standard input: {error}")))?;
+        stdin.read_to_string(&mut read).map_err(|error| {
+            Failure::usage(format!(
+                "cannot read the arguments from standard input: {error}"
+            ))
+        })?;
         read.as_str()
     } else {
         text
@@ -69,7 +93,9 @@ fn read_input(text: &str) -> Result<serde_json::Map<String, Value>, Failure> {
 
 fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
     let exit = match output {
-        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => Exit::Done,
+        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => {
+            Exit::Done
+        }
         ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) => Exit::Failed,
         ToolResultOutput::ExecutionDenied(_) => Exit::Refused,
     };

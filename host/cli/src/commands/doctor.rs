@@ -37,7 +37,10 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
                 (RED, "✗", text)
             }
         };
-        terminal.println(&format!("{style}{mark}{style:#} {name:<14} {}", harmless_line(&text)));
+        terminal.println(&format!(
+            "{style}{mark}{style:#} {name:<14} {}",
+            harmless_line(&text)
+        ));
     }
     Ok(exit)
 }
@@ -51,7 +54,11 @@ fn configuration(config: &Config) -> Finding {
 
 fn state(config: &Config) -> Finding {
     match Store::open(&config.state_dir).and_then(|store| store.list()) {
-        Ok(rows) => Finding::Good(format!("{} ({} sessions)", config.state_dir.display(), rows.len())),
+        Ok(rows) => Finding::Good(format!(
+            "{} ({} sessions)",
+            config.state_dir.display(),
+            rows.len()
+        )),
         Err(error) => Finding::Bad(error.to_string()),
     }
 }
@@ -61,7 +68,10 @@ fn cache(config: &Config) -> Finding {
     if folder.is_dir() {
         Finding::Good(folder.display().to_string())
     } else {
-        Finding::Mind(format!("{} does not exist yet; the first run makes it", folder.display()))
+        Finding::Mind(format!(
+            "{} does not exist yet; the first run makes it",
+            folder.display()
+        ))
     }
 }
 
@@ -85,6 +95,13 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         Allocator::Pooling => Finding::Good("pooled instances".to_owned()),
         Allocator::OnDemand { why } => Finding::Mind(format!("instances on demand, slower: {why}")),
     };
-    let names: Vec<&str> = registry.tools().iter().map(|tool| tool.definition.name.as_str()).collect();
-    vec![("sandbox", sandbox), ("tools", Finding::Good(names.join(", ")))]
+    let names: Vec<&str> = registry
+        .tools()
+        .iter()
+        .map(|tool| tool.definition.name.as_str())
+        .collect();
+    vec![
+        ("sandbox", sandbox),
+        ("tools", Finding::Good(names.join(", "))),
+    ]
 }

@@ -13,9 +13,12 @@ use serde_json::{Value, json};
 
 pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let config = configure(args.config, Overrides::default())?;
-    let registry = Registry::open_one(&config, &args.component).await.map_err(Failure::usage)?;
+    let registry = Registry::open_one(&config, &args.component).await?;
     let Some(entry) = registry.components().first() else {
-        return Err(Failure::usage(format!("`{}` holds no component", args.component)));
+        return Err(Failure::usage(format!(
+            "`{}` holds no component",
+            args.component
+        )));
     };
     if args.json {
         terminal.println(&as_json(&args.component, &entry.component, &entry.limits).to_string());
@@ -48,18 +51,37 @@ fn as_text(name: &str, component: &ToolComponent, limits: &Limits) -> String {
         String::new(),
         format!("{BOLD}May ask for{BOLD:#} {DIM}(and gets only what is granted){DIM:#}"),
     ];
-    lines.extend(permissions(component.imports()).into_iter().map(|line| format!("  {line}")));
+    lines.extend(
+        permissions(component.imports())
+            .into_iter()
+            .map(|line| format!("  {line}")),
+    );
     lines.push(String::new());
     lines.push(format!("{BOLD}Limits of a call{BOLD:#}"));
     if let Value::Object(map) = json!(limits) {
-        lines.extend(map.iter().map(|(key, value)| format!("  {key:<22} {}", limit(key, value))));
+        lines.extend(
+            map.iter()
+                .map(|(key, value)| format!("  {key:<22} {}", limit(key, value))),
+        );
     }
     for tool in component.definitions() {
         lines.push(String::new());
-        lines.push(format!("{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", harmless_line(&tool.name), tool.effect.as_str()));
-        lines.extend(harmless(&tool.description).lines().map(|line| format!("  {line}")));
+        lines.push(format!(
+            "{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}",
+            harmless_line(&tool.name),
+            tool.effect.as_str()
+        ));
+        lines.extend(
+            harmless(&tool.description)
+                .lines()
+                .map(|line| format!("  {line}")),
+        );
         let schema = serde_json::to_string_pretty(&tool.input_schema).unwrap_or_default();
-        lines.extend(harmless(&schema).lines().map(|line| format!("  {DIM}{line}{DIM:#}")));
+        lines.extend(
+            harmless(&schema)
+                .lines()
+                .map(|line| format!("  {DIM}{line}{DIM:#}")),
+        );
     }
     lines.join("\n")
 }
@@ -106,7 +128,9 @@ fn permission(import: &str) -> String {
         "wasi:sockets" => "sockets (wasi:sockets): always refused",
         "wasi:clocks" => "the time (wasi:clocks)",
         "wasi:random" => "random numbers (wasi:random)",
-        "wasi:cli" => "its own standard streams, arguments and variables (wasi:cli); empty unless granted",
+        "wasi:cli" => {
+            "its own standard streams, arguments and variables (wasi:cli); empty unless granted"
+        }
         "wasi:io" => "streams (wasi:io)",
         "agent:tool" => match interface {
             "agent:tool/progress" => "telling how far it is (agent:tool/progress)",

@@ -49,8 +49,12 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         Some(PermissionPrompts::Ask) | None if terminal.stdin && terminal.stderr => Prompts::Ask,
         Some(PermissionPrompts::Ask) | None => Prompts::Deny,
     };
-    let overrides =
-        Overrides { model: args.model, tools: args.tools, max_turns: args.max_turns, ..Overrides::default() };
+    let overrides = Overrides {
+        model: args.model,
+        tools: args.tools,
+        max_turns: args.max_turns,
+        ..Overrides::default()
+    };
     let config = configure(args.config, overrides)?;
     let host = Host::open(config).await?;
     let mut session = match &args.resume {
@@ -63,13 +67,17 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     let view = Arc::new(LiveView::new(*terminal, args.output_format, args.quiet));
     let stop = Stop::listen(args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
     let agent = host.agent(view.clone(), prompts);
-    let run = Run { agent, view, stop, terminal, format: args.output_format };
-    let result = match task {
+    let run = Run {
+        agent,
+        view,
+        stop,
+        terminal,
+        format: args.output_format,
+    };
+    match task {
         Task::Once(input) => run.once(&mut session, input).await,
         Task::Conversation => run.conversation(&mut session).await,
-    };
-    host.close().await;
-    result
+    }
 }
 
 fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
@@ -81,9 +89,11 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
     }
     let mut prompt = String::new();
     let mut stdin = std::io::stdin().take(MAX_PROMPT_BYTES);
-    stdin
-        .read_to_string(&mut prompt)
-        .map_err(|error| Failure::usage(format!("cannot read the prompt from standard input: {error}")))?;
+    stdin.read_to_string(&mut prompt).map_err(|error| {
+        Failure::usage(format!(
+            "cannot read the prompt from standard input: {error}"
+        ))
+    })?;
     match (prompt.trim().is_empty(), &args.resume) {
         (false, _) => Ok(Task::Once(AgentInput::Text(prompt))),
         (true, Some(_)) => Ok(Task::Once(AgentInput::Continue)),
@@ -105,8 +115,11 @@ impl Run<'_> {
             self.finish(session, &outcome)?;
         }
         loop {
-            self.terminal.note("\nWhat do you want to know? (Ctrl-D ends)");
-            let Some(line) = self.read_line().await else { return Ok(Exit::Done) };
+            self.terminal
+                .note("\nWhat do you want to know? (Ctrl-D ends)");
+            let Some(line) = self.read_line().await else {
+                return Ok(Exit::Done);
+            };
             if line.trim().is_empty() {
                 continue;
             }
@@ -137,10 +150,15 @@ impl Run<'_> {
             self.view.settle();
             input = match &outcome {
                 Outcome::NeedsMoreTurns { .. } => AgentInput::Continue,
-                Outcome::AwaitingConfirmation { continuation, .. } => match self.decide(continuation).await {
-                    Some(decisions) => AgentInput::Resume { continuation: continuation.clone(), decisions },
-                    None => return outcome,
-                },
+                Outcome::AwaitingConfirmation { continuation, .. } => {
+                    match self.decide(continuation).await {
+                        Some(decisions) => AgentInput::Resume {
+                            continuation: continuation.clone(),
+                            decisions,
+                        },
+                        None => return outcome,
+                    }
+                }
                 Outcome::Done { .. }
                 | Outcome::BudgetExceeded { .. }
                 | Outcome::Refusal { .. }
@@ -190,15 +208,26 @@ impl Run<'_> {
                 self.terminal.note("The model declined to answer.");
             }
             Outcome::BudgetExceeded { budget, .. } => {
-                self.terminal.note(&format!("{}\nTo go on: agent-host run --resume {id} --max-turns N", budget_text(*budget)));
+                self.terminal.note(&format!(
+                    "{}\nTo go on: agent-host run --resume {id} --max-turns N",
+                    budget_text(*budget)
+                ));
             }
             Outcome::AwaitingConfirmation { continuation, .. } => self.terminal.note(&format!(
                 "{} waiting for a decision. To decide: agent-host run --resume {id}",
-                if continuation.calls.len() == 1 { "1 call is" } else { "Calls are" }
+                if continuation.calls.len() == 1 {
+                    "1 call is"
+                } else {
+                    "Calls are"
+                }
             )),
-            Outcome::NeedsMoreTurns { .. } => self.terminal.note(&format!("To go on: agent-host run --resume {id}")),
+            Outcome::NeedsMoreTurns { .. } => self
+                .terminal
+                .note(&format!("To go on: agent-host run --resume {id}")),
             Outcome::Cancelled { .. } => {
-                self.terminal.note(&format!("Stopped. The session is kept: agent-host run --resume {id}"));
+                self.terminal.note(&format!(
+                    "Stopped. The session is kept: agent-host run --resume {id}"
+                ));
                 return Ok(self.stop.exit());
             }
             Outcome::Error { error } => {
@@ -219,14 +248,20 @@ impl Run<'_> {
             return;
         }
         // A program reads exactly what the model said; a terminal must not obey it.
-        self.terminal.println(&if self.terminal.stdout { harmless(text) } else { text.to_owned() });
+        self.terminal.println(&if self.terminal.stdout {
+            harmless(text)
+        } else {
+            text.to_owned()
+        });
     }
 }
 
 fn budget_text(budget: agent_host_core::turn::Budget) -> String {
     match budget {
         agent_host_core::turn::Budget::Turns { limit } => {
-            format!("Stopped: {limit} model calls were made for this prompt, and that is the limit (max-turns).")
+            format!(
+                "Stopped: {limit} model calls were made for this prompt, and that is the limit (max-turns)."
+            )
         }
     }
 }

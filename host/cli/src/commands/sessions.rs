@@ -16,12 +16,20 @@ use serde_json::json;
 pub(super) fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     match args.command {
         SessionsCommand::List { config, json } => list(&open(config)?, json, terminal),
-        SessionsCommand::Show { session, config, json } => {
+        SessionsCommand::Show {
+            session,
+            config,
+            json,
+        } => {
             let store = open(config)?;
             let id = store.find(&session).map_err(Failure::usage)?;
             let records = store.read(id).map_err(Failure::failed)?;
             for record in &records {
-                terminal.println(&if json { json!(record).to_string() } else { show::step(record) });
+                terminal.println(&if json {
+                    json!(record).to_string()
+                } else {
+                    show::step(record)
+                });
             }
             Ok(Exit::Done)
         }
@@ -48,7 +56,7 @@ fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failu
         if as_json {
             terminal.println(
                 &json!({
-                    "session": row.session,
+                    "session": row.id,
                     "started_ms": row.started_ms,
                     "last_ms": row.last_ms,
                     "events": row.events,
@@ -62,7 +70,7 @@ fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failu
         }
         terminal.println(&format!(
             "{BOLD}{}{BOLD:#}  {}  {:<22} {:>4} events  {}  {DIM}{}{DIM:#}",
-            row.session,
+            row.id,
             show::date(row.started_ms),
             row.outcome.as_deref().unwrap_or("unfinished"),
             row.events,

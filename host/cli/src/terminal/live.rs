@@ -1,6 +1,8 @@
 //! What a person (or a program behind `stream-json`) sees while a turn runs.
 
-use super::{DIM, GREEN, RED, Terminal, YELLOW, harmless, harmless_line, micros, one_line, summary};
+use super::{
+    DIM, GREEN, RED, Terminal, YELLOW, harmless, harmless_line, micros, one_line, summary,
+};
 use crate::args::OutputFormat;
 use agent_host_core::{
     event::EventRecord,
@@ -31,10 +33,17 @@ pub(crate) struct LiveView {
 impl LiveView {
     pub(crate) fn new(terminal: Terminal, format: OutputFormat, quiet: bool) -> Self {
         let spinner = (terminal.stderr && !quiet).then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+            let style = ProgressStyle::with_template("{spinner} {msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner());
             ProgressBar::new_spinner().with_style(style)
         });
-        Self { terminal, format, quiet, spinner, line_open: AtomicBool::new(false) }
+        Self {
+            terminal,
+            format,
+            quiet,
+            spinner,
+            line_open: AtomicBool::new(false),
+        }
     }
 
     /// Whether the answer is shown as it arrives, so that it must not be printed again at the end.
@@ -80,9 +89,12 @@ impl LiveView {
             OutputFormat::Text if self.terminal.stdout => {
                 self.rest();
                 self.terminal.print(&harmless(text));
-                self.line_open.store(!text.ends_with('\n'), Ordering::Relaxed);
+                self.line_open
+                    .store(!text.ends_with('\n'), Ordering::Relaxed);
             }
-            OutputFormat::StreamJson => self.terminal.println(&json!({ "live": "text", "text": text }).to_string()),
+            OutputFormat::StreamJson => self
+                .terminal
+                .println(&json!({ "live": "text", "text": text }).to_string()),
             OutputFormat::Text | OutputFormat::Json => {}
         }
     }
@@ -102,20 +114,33 @@ impl Observer for LiveView {
             Live::Text(text) => self.text(text),
             Live::Restarted => {
                 self.settle();
-                self.step(&format!("{DIM}the model's answer broke off; it is asked again{DIM:#}"));
+                self.step(&format!(
+                    "{DIM}the model's answer broke off; it is asked again{DIM:#}"
+                ));
                 if self.format == OutputFormat::StreamJson {
-                    self.terminal.println(&json!({ "live": "restarted" }).to_string());
+                    self.terminal
+                        .println(&json!({ "live": "restarted" }).to_string());
                 }
             }
             Live::CallStarted { tool, .. } => {
                 self.settle();
                 self.work(harmless_line(tool));
             }
-            Live::CallProgress { message, fraction, .. } => {
-                let percent = fraction.map(|part| format!(" {:.0} %", part.clamp(0.0, 1.0) * 100.0)).unwrap_or_default();
+            Live::CallProgress {
+                message, fraction, ..
+            } => {
+                let percent = fraction
+                    .map(|part| format!(" {:.0} %", part.clamp(0.0, 1.0) * 100.0))
+                    .unwrap_or_default();
                 self.work(format!("{}{percent}", one_line(message, SHOWN_CHARACTERS)));
             }
-            Live::CallEnded { tool, input, output, wall_us, .. } => {
+            Live::CallEnded {
+                tool,
+                input,
+                output,
+                wall_us,
+                ..
+            } => {
                 self.settle();
                 self.step(&call_line(tool, input, output, wall_us));
             }
@@ -124,13 +149,23 @@ impl Observer for LiveView {
 }
 
 /// One line for a call: what ran, with what, what it came to, how long it took.
-fn call_line(tool: &str, input: Option<&Map<String, Value>>, output: &ToolResultOutput, wall_us: u64) -> String {
+fn call_line(
+    tool: &str,
+    input: Option<&Map<String, Value>>,
+    output: &ToolResultOutput,
+    wall_us: u64,
+) -> String {
     let (style, mark) = match output {
-        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => (GREEN, "✓"),
+        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => {
+            (GREEN, "✓")
+        }
         ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) => (RED, "✗"),
         ToolResultOutput::ExecutionDenied(_) => (YELLOW, "⊘"),
     };
-    let input = input.filter(|input| !input.is_empty()).map(|input| json!(input).to_string()).unwrap_or_default();
+    let input = input
+        .filter(|input| !input.is_empty())
+        .map(|input| json!(input).to_string())
+        .unwrap_or_default();
     format!(
         "{style}{mark}{style:#} {} {DIM}{}{DIM:#} → {} {DIM}{}{DIM:#}",
         harmless_line(tool),

@@ -36,7 +36,11 @@ pub(crate) fn ask(terminal: &Terminal, call: &PendingCall) -> Verdict {
 
 fn show(terminal: &Terminal, call: &PendingCall) {
     let input = serde_json::to_string_pretty(&call.input).unwrap_or_default();
-    let title = call.title.as_deref().map(|title| format!(" ({})", harmless_line(title))).unwrap_or_default();
+    let title = call
+        .title
+        .as_deref()
+        .map(|title| format!(" ({})", harmless_line(title)))
+        .unwrap_or_default();
     terminal.note(&format!(
         "\n{YELLOW}The model wants to run{YELLOW:#} {BOLD}{}{BOLD:#}{title}, which is {}:\n{}\n{DIM}rule {}, arguments {}{DIM:#}",
         harmless_line(&call.tool),
@@ -54,10 +58,14 @@ fn parse(line: &str, call: &PendingCall) -> Option<Verdict> {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word, rest.trim()) {
         ("y" | "yes", "") => Some(Verdict::Decided(Decision::Approve { call_id })),
-        ("n" | "no", "") => Some(Verdict::Decided(Decision::Reject { call_id, reason: None })),
-        ("n" | "no", reason) => {
-            Some(Verdict::Decided(Decision::Reject { call_id, reason: Some(reason.to_owned()) }))
-        }
+        ("n" | "no", "") => Some(Verdict::Decided(Decision::Reject {
+            call_id,
+            reason: None,
+        })),
+        ("n" | "no", reason) => Some(Verdict::Decided(Decision::Reject {
+            call_id,
+            reason: Some(reason.to_owned()),
+        })),
         ("l" | "later", "") => Some(Verdict::Later),
         _ => None,
     }
@@ -85,10 +93,15 @@ mod tests {
             input_digest: Digest::of(b""),
             rule: "effect.effectful".to_owned(),
         };
-        let approve = Some(Verdict::Decided(Decision::Approve { call_id: call_id.clone() }));
+        let approve = Some(Verdict::Decided(Decision::Approve {
+            call_id: call_id.clone(),
+        }));
         let reject = |reason: Option<&str>| {
             let reason = reason.map(str::to_owned);
-            Some(Verdict::Decided(Decision::Reject { call_id: call_id.clone(), reason }))
+            Some(Verdict::Decided(Decision::Reject {
+                call_id: call_id.clone(),
+                reason,
+            }))
         };
         let cases = [
             ("y\n", approve.clone()),

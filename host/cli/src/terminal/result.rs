@@ -8,10 +8,16 @@ pub(crate) fn summary(output: &ToolResultOutput) -> String {
     match output {
         ToolResultOutput::Text(text) => text.clone(),
         ToolResultOutput::Json(value) => value.to_string(),
-        ToolResultOutput::Content(parts) => parts.iter().map(part_summary).collect::<Vec<_>>().join(", "),
+        ToolResultOutput::Content(parts) => parts
+            .iter()
+            .map(part_summary)
+            .collect::<Vec<_>>()
+            .join(", "),
         ToolResultOutput::ErrorText(text) => format!("error: {text}"),
         ToolResultOutput::ErrorJson(value) => match (value.get("code"), value.get("message")) {
-            (Some(Value::String(code)), Some(Value::String(message))) => format!("error {code}: {message}"),
+            (Some(Value::String(code)), Some(Value::String(message))) => {
+                format!("error {code}: {message}")
+            }
             _ => format!("error: {value}"),
         },
         ToolResultOutput::ExecutionDenied(reason) => {
@@ -43,8 +49,18 @@ pub(crate) fn file_summary(file: &FilePart) -> String {
 pub(crate) fn whole(output: &ToolResultOutput) -> Option<String> {
     match output {
         ToolResultOutput::Text(text) => Some(text.clone()),
-        ToolResultOutput::Json(value) => Some(serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())),
-        ToolResultOutput::Content(parts) => Some(parts.iter().map(part_summary).collect::<Vec<_>>().join("\n")),
-        ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) | ToolResultOutput::ExecutionDenied(_) => None,
+        ToolResultOutput::Json(value) => {
+            Some(serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()))
+        }
+        ToolResultOutput::Content(parts) => Some(
+            parts
+                .iter()
+                .map(part_summary)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+        ToolResultOutput::ErrorText(_)
+        | ToolResultOutput::ErrorJson(_)
+        | ToolResultOutput::ExecutionDenied(_) => None,
     }
 }

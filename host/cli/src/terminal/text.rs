@@ -90,8 +90,20 @@ mod tests {
 
     #[test]
     fn sizes_and_times_read_well() {
-        let sizes: Vec<String> = [0, 1023, 1024, 12_595, 1 << 20, u64::MAX].map(bytes).to_vec();
-        assert_eq!(sizes, ["0 B", "1023 B", "1.0 KiB", "12.2 KiB", "1.0 MiB", "1717986918.3 GiB"]);
+        let sizes: Vec<String> = [0, 1023, 1024, 12_595, 1 << 20, u64::MAX]
+            .map(bytes)
+            .to_vec();
+        assert_eq!(
+            sizes,
+            [
+                "0 B",
+                "1023 B",
+                "1.0 KiB",
+                "12.2 KiB",
+                "1.0 MiB",
+                "1717986918.3 GiB"
+            ]
+        );
         let times: Vec<String> = [0, 999, 1_000, 12_345, 4_567_890].map(micros).to_vec();
         assert_eq!(times, ["0 µs", "999 µs", "1.0 ms", "12.3 ms", "4.5 s"]);
     }

@@ -19,8 +19,17 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
         ));
     }
     let model = host.model().provenance();
-    row(terminal, "model", &format!("{}:{}", model.provider, model.model));
-    let names: Vec<&str> = host.registry().tools().iter().map(|tool| tool.definition.name.as_str()).collect();
+    row(
+        terminal,
+        "model",
+        &format!("{}:{}", model.provider, model.model),
+    );
+    let names: Vec<&str> = host
+        .registry()
+        .tools()
+        .iter()
+        .map(|tool| tool.definition.name.as_str())
+        .collect();
     row(terminal, "tools", &names.join(", "));
     for line in reach(host) {
         row(terminal, "reach", &line);
@@ -30,7 +39,10 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
 }
 
 fn row(terminal: &Terminal, name: &str, text: &str) {
-    terminal.note(&format!("{DIM}{name:<8}{DIM:#} {BOLD}{}{BOLD:#}", harmless_line(text)));
+    terminal.note(&format!(
+        "{DIM}{name:<8}{DIM:#} {BOLD}{}{BOLD:#}",
+        harmless_line(text)
+    ));
 }
 
 /// What the tools may reach; components with the same grants share their lines.
@@ -44,7 +56,16 @@ fn reach(host: &Host) -> Vec<String> {
         }
     }
     let alone = lines.len() == 1;
-    lines.into_iter().map(|(text, names)| if alone { text } else { format!("{}: {text}", names.join(", ")) }).collect()
+    lines
+        .into_iter()
+        .map(|(text, names)| {
+            if alone {
+                text
+            } else {
+                format!("{}: {text}", names.join(", "))
+            }
+        })
+        .collect()
 }
 
 fn describe(grants: &Grants) -> String {
@@ -66,7 +87,11 @@ fn describe(grants: &Grants) -> String {
         parts.push("no network".to_owned());
     }
     parts.extend(grants.http.iter().map(|http| {
-        let scheme = http.scheme.as_deref().map(|scheme| format!("{scheme}://")).unwrap_or_default();
+        let scheme = http
+            .scheme
+            .as_deref()
+            .map(|scheme| format!("{scheme}://"))
+            .unwrap_or_default();
         let port = http.port.map(|port| format!(":{port}")).unwrap_or_default();
         format!("{scheme}{}{port}", http.host)
     }));

@@ -1,6 +1,8 @@
 //! One event of a session as text for people.
 
-use crate::terminal::{BOLD, DIM, GREEN, RED, YELLOW, bytes, harmless, harmless_line, micros, one_line, summary};
+use crate::terminal::{
+    BOLD, DIM, GREEN, RED, YELLOW, bytes, harmless, harmless_line, micros, one_line, summary,
+};
 use agent_host_core::{
     accounting::{Accounting, AuditEntry, Verdict},
     event::{Event, EventRecord},
@@ -24,24 +26,46 @@ pub(super) fn date(at_ms: u64) -> String {
     let millis = i64::try_from(at_ms).unwrap_or(i64::MAX);
     jiff::Timestamp::from_millisecond(millis).map_or_else(
         |_| at_ms.to_string(),
-        |time| time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string(),
+        |time| {
+            time.to_zoned(jiff::tz::TimeZone::UTC)
+                .strftime("%Y-%m-%d %H:%M:%S%.3f")
+                .to_string()
+        },
     )
 }
 
 fn event(event: &Event) -> String {
     match event {
-        Event::SessionStarted { program, folder, .. } => {
-            let folder = folder.as_deref().map(|folder| format!(" in {}", harmless_line(folder))).unwrap_or_default();
+        Event::SessionStarted {
+            program, folder, ..
+        } => {
+            let folder = folder
+                .as_deref()
+                .map(|folder| format!(" in {}", harmless_line(folder)))
+                .unwrap_or_default();
             format!("{BOLD}session{BOLD:#} started by agent-host {program}{folder}")
         }
         Event::InputReceived { message } => format!("{BOLD}person{BOLD:#} {}", content(message)),
-        Event::ModelRequested { turn, provenance, messages, tools } => format!(
+        Event::ModelRequested {
+            turn,
+            provenance,
+            messages,
+            tools,
+        } => format!(
             "{BOLD}turn {turn}{BOLD:#} asks {}:{} with {messages} messages and {tools} tools",
             harmless_line(&provenance.provider),
             harmless_line(&provenance.model)
         ),
-        Event::ModelReplied { reply, duration_ms, .. } => replied(reply, *duration_ms),
-        Event::CallIntended { call_id, tool, input, effect, .. } => format!(
+        Event::ModelReplied {
+            reply, duration_ms, ..
+        } => replied(reply, *duration_ms),
+        Event::CallIntended {
+            call_id,
+            tool,
+            input,
+            effect,
+            ..
+        } => format!(
             "{BOLD}call{BOLD:#} {} {} {DIM}({}, {}){DIM:#}",
             harmless_line(tool),
             one_line(&json!(input).to_string(), SHOWN_CHARACTERS),
@@ -50,14 +74,33 @@ fn event(event: &Event) -> String {
         ),
         Event::ApprovalRequested { calls, .. } => {
             let names: Vec<String> = calls.iter().map(|call| harmless_line(&call.tool)).collect();
-            format!("{YELLOW}waits{YELLOW:#} for approval of {}", names.join(", "))
+            format!(
+                "{YELLOW}waits{YELLOW:#} for approval of {}",
+                names.join(", ")
+            )
         }
         Event::DecisionRecorded { decisions, .. } => {
-            format!("{BOLD}decided{BOLD:#} {}", decisions.iter().map(decision).collect::<Vec<_>>().join(", "))
+            format!(
+                "{BOLD}decided{BOLD:#} {}",
+                decisions
+                    .iter()
+                    .map(decision)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         }
-        Event::CallSettled { tool, output, accounting, audit, .. } => settled(tool, output, accounting, audit),
+        Event::CallSettled {
+            tool,
+            output,
+            accounting,
+            audit,
+            ..
+        } => settled(tool, output, accounting, audit),
         Event::StateMerged { delta, .. } => {
-            format!("{BOLD}state{BOLD:#} {}", one_line(&delta.to_string(), SHOWN_CHARACTERS))
+            format!(
+                "{BOLD}state{BOLD:#} {}",
+                one_line(&delta.to_string(), SHOWN_CHARACTERS)
+            )
         }
         Event::TurnEnded { outcome } => ended(outcome),
     }
@@ -72,17 +115,29 @@ fn content(message: &Message) -> String {
 }
 
 fn replied(reply: &ModelReply, duration_ms: u64) -> String {
-    let usage = format!("{} tokens in, {} out", reply.usage.input_tokens, reply.usage.output_tokens);
+    let usage = format!(
+        "{} tokens in, {} out",
+        reply.usage.input_tokens, reply.usage.output_tokens
+    );
     let calls = match reply.tool_calls.len() {
         0 => String::new(),
         1 => " and 1 call".to_owned(),
         count => format!(" and {count} calls"),
     };
-    let text = if reply.text.is_empty() { String::new() } else { format!("\n{}", indent(&reply.text)) };
+    let text = if reply.text.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", indent(&reply.text))
+    };
     format!("{BOLD}model{BOLD:#} replied{calls} after {duration_ms} ms {DIM}({usage}){DIM:#}{text}")
 }
 
-fn settled(tool: &str, output: &ToolResultOutput, accounting: &Accounting, audit: &[AuditEntry]) -> String {
+fn settled(
+    tool: &str,
+    output: &ToolResultOutput,
+    accounting: &Accounting,
+    audit: &[AuditEntry],
+) -> String {
     let style = if output.is_success() {
         GREEN
     } else if output.is_error() {
@@ -100,7 +155,11 @@ fn settled(tool: &str, output: &ToolResultOutput, accounting: &Accounting, audit
             Verdict::Allowed => (GREEN, "allowed"),
             Verdict::Denied => (YELLOW, "denied"),
         };
-        let times = if entry.count == 1 { String::new() } else { format!(" ×{}", entry.count) };
+        let times = if entry.count == 1 {
+            String::new()
+        } else {
+            format!(" ×{}", entry.count)
+        };
         lines.push(format!(
             "{style}{word}{style:#} {}{times} {DIM}by {}{DIM:#}",
             harmless_line(&entry.request),
@@ -108,24 +167,36 @@ fn settled(tool: &str, output: &ToolResultOutput, accounting: &Accounting, audit
         ));
     }
     if !accounting.stdio.is_empty() {
-        lines.push(format!("{DIM}stdout and stderr:{DIM:#}\n{}", indent(&accounting.stdio)));
+        lines.push(format!(
+            "{DIM}stdout and stderr:{DIM:#}\n{}",
+            indent(&accounting.stdio)
+        ));
     }
     lines.join("\n       ")
 }
 
 fn used(accounting: &Accounting) -> String {
-    let mut parts = vec![micros(accounting.wall_us)];
     let limits = accounting.limits.as_ref();
-    if let Some(limits) = limits {
-        parts[0] = format!("{} of at most {} ms", micros(accounting.wall_us), limits.deadline_ms);
-        parts.push(format!("{} of at most {} memory", bytes(accounting.peak_memory_bytes), bytes(limits.memory_bytes)));
-    }
-    parts.push(format!("{} in, {} out", bytes(accounting.bytes_in), bytes(accounting.bytes_out)));
-    if let Some(limits) = limits {
-        parts.push(format!("result at most {}", bytes(limits.output_bytes)));
-    }
+    let wall = micros(accounting.wall_us);
+    let memory = bytes(accounting.peak_memory_bytes);
+    let mut parts = match limits {
+        Some(limits) => vec![
+            format!("{wall} of at most {} ms", limits.deadline_ms),
+            format!("{memory} of at most {} memory", bytes(limits.memory_bytes)),
+            format!("result at most {}", bytes(limits.output_bytes)),
+        ],
+        None => vec![wall],
+    };
+    parts.push(format!(
+        "{} in, {} out",
+        bytes(accounting.bytes_in),
+        bytes(accounting.bytes_out)
+    ));
     if !accounting.hosts.is_empty() {
-        parts.push(format!("connected to {}", harmless_line(&accounting.hosts.join(", "))));
+        parts.push(format!(
+            "connected to {}",
+            harmless_line(&accounting.hosts.join(", "))
+        ));
     }
     parts.join(", ")
 }
@@ -134,9 +205,15 @@ fn decision(decision: &Decision) -> String {
     let call = harmless_line(&decision.call_id().0);
     match decision {
         Decision::Approve { .. } => format!("approve {call}"),
-        Decision::Edit { input, .. } => format!("edit {call} to {}", one_line(&json!(input).to_string(), 200)),
+        Decision::Edit { input, .. } => format!(
+            "edit {call} to {}",
+            one_line(&json!(input).to_string(), 200)
+        ),
         Decision::Reject { reason: None, .. } => format!("reject {call}"),
-        Decision::Reject { reason: Some(reason), .. } => format!("reject {call}: {}", one_line(reason, 200)),
+        Decision::Reject {
+            reason: Some(reason),
+            ..
+        } => format!("reject {call}: {}", one_line(reason, 200)),
         Decision::Respond { text, .. } => format!("answer {call} with: {}", one_line(text, 200)),
     }
 }
@@ -149,9 +226,17 @@ fn ended(outcome: &Outcome) -> String {
         Outcome::AwaitingConfirmation { .. } => "waits for a person",
         Outcome::Refusal { .. } => "refused by the model",
         Outcome::Cancelled { .. } => "cancelled",
-        Outcome::Error { error } => return format!("{RED}failed{RED:#} {}", one_line(&error.to_string(), SHOWN_CHARACTERS)),
+        Outcome::Error { error } => {
+            return format!(
+                "{RED}failed{RED:#} {}",
+                one_line(&error.to_string(), SHOWN_CHARACTERS)
+            );
+        }
     };
-    let took = outcome.summary().map(|summary| format!(" after {} ms", summary.duration_ms)).unwrap_or_default();
+    let took = outcome
+        .summary()
+        .map(|summary| format!(" after {} ms", summary.duration_ms))
+        .unwrap_or_default();
     format!("{BOLD}turn ended{BOLD:#} {word}{took}")
 }
 
