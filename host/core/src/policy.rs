@@ -9,12 +9,16 @@ mod call;
 mod files;
 mod grants;
 mod http;
+mod paths;
+#[cfg(test)]
+mod tests;
 
 pub use address::{AddressClass, classify};
 pub use call::decide_call;
 pub use files::{FileOp, decide_file};
-pub use grants::{DirGrant, DirMode, GrantError, Grants, HttpGrant, PathRules};
+pub use grants::{DirGrant, DirMode, GrantError, Grants, HttpGrant};
 pub use http::{HttpRequest, decide_address, decide_http};
+pub use paths::PathRules;
 
 /// What the policy says to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

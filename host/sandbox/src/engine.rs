@@ -1,6 +1,9 @@
 //! The engines: which WebAssembly is accepted, how memory is laid out, and where instances come from. Nothing else in the
 //! crate makes an engine or knows of the pool's numbers.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     config::{Pooling, SandboxConfig},
     error::SandboxError,

@@ -177,7 +177,7 @@ pub(crate) fn output_too_large(limits: &Limits) -> ToolFailure {
         ToolErrorCode::OutputTooLarge,
         format!(
             "The tool returned more than the {} bytes that a result may have. Ask it for less, such as for one part at a time.",
-            limits.output_bytes
+            limits.output_bytes.min(limits.max_transfer_bytes)
         ),
     )
 }

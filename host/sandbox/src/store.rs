@@ -121,7 +121,6 @@ impl CallState {
     /// The view for the file interfaces, which go through the gate.
     pub(crate) fn gated_files(&mut self) -> GatedFs<'_> {
         GatedFs {
-            ctx: self.wasi.filesystem(),
             table: &mut self.table,
             files: &mut self.files,
         }

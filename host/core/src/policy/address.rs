@@ -95,10 +95,9 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
         [0, 0, 0, 0, 0, 0xffff | 0, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
             Some(from(high, low))
         }
-        // NAT64: 64:ff9b::/96 (RFC 6052) and the local-use 64:ff9b:1::/48 (RFC 8215).
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 1, _, _, _, high, low] => {
-            Some(from(high, low))
-        }
+        // NAT64: 64:ff9b::/96 (RFC 6052). Its local-use sibling 64:ff9b:1::/48 (RFC 8215) may hold the IPv4 address at one of
+        // several places, so it is left to be reserved as a whole.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(from(high, low)),
         // 6to4: 2002::/16 (RFC 3056).
         [0x2002, high, low, ..] => Some(from(high, low)),
         _ => None,

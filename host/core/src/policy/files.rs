@@ -12,8 +12,10 @@ pub enum FileOp {
     List,
     /// Read the content.
     Read,
-    /// Write, create, truncate, delete, rename, link or set times.
+    /// Write, create, truncate, delete, link or set times; rename a file.
     Write,
+    /// Rename a folder with everything in it, or give a folder that name.
+    Move,
 }
 
 impl FileOp {
@@ -25,6 +27,7 @@ impl FileOp {
             Self::List => "list",
             Self::Read => "read",
             Self::Write => "write",
+            Self::Move => "move",
         }
     }
 }
@@ -52,6 +55,16 @@ pub fn decide_file(
             reason: format!("the operator denies `{pattern}` in {}", dir.guest),
         };
     }
+    if op == FileOp::Move
+        && let Some(pattern) = dir.deny.first_below(path)
+    {
+        return Ruling::Deny {
+            rule: format!("grants.dir[{grant}].deny `{pattern}`"),
+            reason: format!(
+                "moving this folder would move what the operator denies as `{pattern}`"
+            ),
+        };
+    }
     let looks = matches!(op, FileOp::Stat | FileOp::List);
     if !looks && !dir.allow.is_empty() && dir.allow.first_match(path).is_none() {
         return Ruling::Deny {
@@ -63,7 +76,7 @@ pub fn decide_file(
             ),
         };
     }
-    if op == FileOp::Write {
+    if matches!(op, FileOp::Write | FileOp::Move) {
         if dir.mode == DirMode::ReadOnly {
             return Ruling::Deny {
                 rule: format!("grants.dir[{grant}].mode"),

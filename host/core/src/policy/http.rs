@@ -54,9 +54,8 @@ pub fn decide_address(grants: &Grants, request: &HttpRequest<'_>, address: IpAdd
             rule: "address.public".to_owned(),
         };
     }
-    let literal = |grant: &HttpGrant| {
-        grant.host.parse() == Ok(address) && request.host.parse() == Ok(address)
-    };
+    let named = request.host.parse() == Ok(address);
+    let literal = |grant: &HttpGrant| named && grant.host.parse() == Ok(address);
     match grants
         .http
         .iter()
@@ -82,23 +81,29 @@ fn covering(grants: &Grants, request: &HttpRequest<'_>) -> Option<usize> {
 
 fn matches(grant: &HttpGrant, request: &HttpRequest<'_>) -> bool {
     let own_port = if request.scheme == "https" { 443 } else { 80 };
-    let is_address = request.host.parse::<IpAddr>().is_ok();
-    let host = match grant.host.as_str() {
-        "*" => !is_address,
-        pattern => match pattern.strip_prefix("*.") {
-            Some(parent) => {
-                !is_address
-                    && request
-                        .host
-                        .strip_suffix(parent)
-                        .is_some_and(|rest| rest.ends_with('.'))
-            }
-            None => pattern == request.host,
-        },
-    };
-    host && grant
-        .scheme
-        .as_deref()
-        .is_none_or(|scheme| scheme == request.scheme)
+    host_matches(&grant.host, request.host)
+        && grant
+            .scheme
+            .as_deref()
+            .is_none_or(|scheme| scheme.eq_ignore_ascii_case(request.scheme))
         && grant.port.unwrap_or(own_port) == request.port
+}
+
+/// Addresses are compared as addresses, because one address has many spellings; a wildcard never covers an address.
+fn host_matches(pattern: &str, host: &str) -> bool {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return pattern.parse() == Ok(address);
+    }
+    if pattern == "*" {
+        return true;
+    }
+    let host = host.to_ascii_lowercase();
+    let pattern = pattern.to_ascii_lowercase();
+    match pattern.strip_prefix("*.") {
+        Some(parent) => host
+            .strip_suffix(parent)
+            .and_then(|rest| rest.strip_suffix('.'))
+            .is_some_and(|below| !below.is_empty()),
+        None => pattern == host,
+    }
 }

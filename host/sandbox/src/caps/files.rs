@@ -1,39 +1,260 @@
-//! Stand-in until the files of the sibling branch are merged: no folder is ever mounted.
+//! wasi:filesystem over the granted folders. This is the only way from a guest to a file: every open, look, change and byte
+//! passes the gate, on a path that the kernel has resolved. It never gives a path of the guest to the kernel as a whole, never
+//! opens anything but regular files and folders, and never shows a path of the host.
+//!
+//! The interface is implemented here in full rather than delegated to wasmtime-wasi, because each operation has to act on the
+//! very descriptor that was checked; a path that is checked and then handed on can be swapped in between.
 
-use crate::{gate::Gate, store::CallState};
+mod convert;
+mod descriptor;
+mod mask;
+mod node;
+mod open;
+mod place;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use crate::gate::Gate;
+use agent_host_core::policy::{DirGrant, FileOp};
+use convert::Fault;
+use mask::Masks;
+use node::{Folder, Listing, Node};
+use place::{Follow, Place, Root};
 use std::{path::PathBuf, sync::Arc};
-use wasmtime::component::{Linker, ResourceTable};
+use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::{
-    filesystem::{WasiFilesystem, WasiFilesystemCtx, WasiFilesystemView},
-    p2::bindings::filesystem::{preopens, types},
+    filesystem::Descriptor,
+    p2::{
+        FsError, FsResult,
+        bindings::filesystem::{
+            preopens,
+            types::{self, DirectoryEntry, DirectoryEntryStream, ErrorCode},
+        },
+    },
 };
 
-/// The granted folders of a call.
-pub(crate) struct FilesState;
-
-/// Why a granted folder cannot be opened.
+/// Why the granted folders cannot be offered to a guest. Names folders as the guest would.
 #[derive(Debug, thiserror::Error)]
-#[error("a granted folder cannot be opened")]
-pub(crate) struct FilesError;
+pub(crate) enum FilesError {
+    /// The folder is gone, is no folder, or may not be read.
+    #[error(
+        "the folder granted as {guest} cannot be opened: {source}; check that it exists and may be read, or change the grant"
+    )]
+    Open {
+        /// The guest's name of the folder.
+        guest: String,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// The folder is, or lies in, one that belongs to the host program.
+    #[error(
+        "the folder granted as {guest} belongs to agent-host itself (configuration, state or cache); grant another folder"
+    )]
+    Protected {
+        /// The guest's name of the folder.
+        guest: String,
+    },
+    /// Real paths cannot be found out.
+    #[error("/proc/self/fd cannot be read, and without it no path can be checked; mount /proc")]
+    NoProc,
+}
+
+/// The granted folders of one call, open.
+pub(crate) struct FilesState {
+    gate: Arc<Gate>,
+    roots: Vec<Root>,
+}
 
 impl FilesState {
-    pub(crate) fn open(_gate: Arc<Gate>, _protected: &[PathBuf]) -> Result<Self, FilesError> {
-        Ok(Self)
+    /// Opens the granted folders. `protected` are host paths that no guest may reach even inside a grant, whether or not
+    /// they exist.
+    ///
+    /// # Errors
+    /// A folder that cannot be opened or that is protected itself.
+    pub(crate) fn open(gate: Arc<Gate>, protected: &[PathBuf]) -> Result<Self, FilesError> {
+        let open = |grant: &DirGrant| -> Result<Root, FilesError> {
+            let failed = |source: rustix::io::Errno| FilesError::Open {
+                guest: grant.guest.clone(),
+                source: source.into(),
+            };
+            let mut root = Root::open(&grant.host).map_err(failed)?;
+            if root.host.is_relative() {
+                return Err(FilesError::NoProc);
+            }
+            root.masks = Masks::new(&root, grant, protected).ok_or(FilesError::Protected {
+                guest: grant.guest.clone(),
+            })?;
+            Ok(root)
+        };
+        let roots = gate
+            .grants()
+            .dirs
+            .iter()
+            .map(open)
+            .collect::<Result<_, _>>()?;
+        Ok(Self { gate, roots })
+    }
+
+    fn root(&self, folder: &Folder) -> FsResult<&Root> {
+        Ok(self
+            .roots
+            .get(folder.grant)
+            .ok_or(ErrorCode::BadDescriptor)?)
+    }
+
+    /// Resolves a guest's path. A path that leaves the folder is refused, and written down as what it was: `verb` and the
+    /// path as the guest gave it.
+    fn resolve(&self, folder: &Folder, path: &str, follow: Follow, verb: &str) -> FsResult<Place> {
+        let root = self.root(folder)?;
+        place::resolve(root, folder, path, follow).map_err(|fault| match fault {
+            Fault::Outside => self.outside(folder, path, verb),
+            Fault::Code(code) => code.into(),
+        })
+    }
+
+    fn outside(&self, folder: &Folder, path: &str, verb: &str) -> FsError {
+        let named = if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            let above = self
+                .roots
+                .get(folder.grant)
+                .and_then(|root| root.path_of(&folder.fd).ok())
+                .unwrap_or_default();
+            format!("{}/{path}", self.gate.guest_path(folder.grant, &above))
+        };
+        self.gate.outside(format!("{verb} {named}"));
+        ErrorCode::NotPermitted.into()
+    }
+
+    fn ask(&self, folder: &Folder, op: FileOp, place: &Place) -> FsResult<()> {
+        self.gate
+            .file(folder.grant, op, &place.path)
+            .map_err(|_| ErrorCode::Access.into())
+    }
+
+    fn hides(&self, folder: &Folder, place: &Place) -> FsResult<bool> {
+        let root = self.root(folder)?;
+        Ok(root.hides(self.gate.mask(folder.grant), place))
+    }
+
+    /// Resolves a path to something that may be there for this guest, and asks for the operation.
+    fn seen(&self, folder: &Folder, path: &str, follow: Follow, op: FileOp) -> FsResult<Place> {
+        let place = self.resolve(folder, path, follow, op.as_str())?;
+        if self.hides(folder, &place)? {
+            return Err(ErrorCode::NoEntry.into());
+        }
+        self.ask(folder, op, &place)?;
+        Ok(place)
+    }
+
+    /// Refuses to put something where only something hidden may be.
+    fn refuse_hidden(&self, folder: &Folder, place: &Place) -> FsError {
+        self.gate.refuse(
+            format!("write {}", self.gate.guest_path(folder.grant, &place.path)),
+            &format!("grants.dir[{}].mask", folder.grant),
+            "the name is kept from tools",
+        );
+        ErrorCode::Access.into()
+    }
+
+    /// Refuses to make, move or replace something that is on the way to something hidden: with another thing in its place,
+    /// the hidden name would lead elsewhere.
+    fn keep_ways(&self, folder: &Folder, place: &Place) -> FsResult<()> {
+        let root = self.root(folder)?;
+        if !root.leads_to_hidden(self.gate.mask(folder.grant), place) {
+            return Ok(());
+        }
+        self.gate.refuse(
+            format!("move {}", self.gate.guest_path(folder.grant, &place.path)),
+            &format!("grants.dir[{}].mask", folder.grant),
+            "it holds something that is kept from tools",
+        );
+        Err(ErrorCode::Access.into())
     }
 }
 
-/// The view of a call that the file interfaces work on.
-#[expect(dead_code, reason = "the stand-in reads none of the fields")]
+/// A store's view of wasi:filesystem.
 pub(crate) struct GatedFs<'a> {
-    pub(crate) ctx: &'a mut WasiFilesystemCtx,
+    /// The call's resources.
     pub(crate) table: &'a mut ResourceTable,
+    /// The call's folders.
     pub(crate) files: &'a mut FilesState,
 }
 
-pub(crate) fn add_to_linker(
-    linker: &mut Linker<CallState>,
-    _view: fn(&mut CallState) -> GatedFs<'_>,
+/// Tells the linker that the view is a [`GatedFs`].
+struct Gated;
+
+impl HasData for Gated {
+    type Data<'a> = GatedFs<'a>;
+}
+
+/// Links wasi:filesystem 0.2 to the gate.
+///
+/// # Errors
+/// The linker has these interfaces already.
+pub(crate) fn add_to_linker<T: Send + 'static>(
+    linker: &mut Linker<T>,
+    view: fn(&mut T) -> GatedFs<'_>,
 ) -> wasmtime::Result<()> {
-    types::add_to_linker::<CallState, WasiFilesystem>(linker, CallState::filesystem)?;
-    preopens::add_to_linker::<CallState, WasiFilesystem>(linker, CallState::filesystem)
+    types::add_to_linker::<T, Gated>(linker, view)?;
+    preopens::add_to_linker::<T, Gated>(linker, view)
+}
+
+impl preopens::Host for GatedFs<'_> {
+    /// Each grant under its guest path, and the first also as `.`, which is where relative paths resolve.
+    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
+        let mut found = Vec::new();
+        let grants = &self.files.gate.grants().dirs;
+        for (grant, (root, dir)) in self.files.roots.iter().zip(grants).enumerate() {
+            let names = (grant == 0).then_some(".").into_iter();
+            for name in std::iter::once(dir.guest.as_str()).chain(names) {
+                let folder = Folder {
+                    fd: Arc::clone(&root.dir),
+                    grant,
+                };
+                let node = self.table.push(Node::Folder(folder))?;
+                found.push((Resource::new_own(node.rep()), name.to_owned()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl types::Host for GatedFs<'_> {
+    fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
+        error.downcast()
+    }
+
+    fn filesystem_error_code(
+        &mut self,
+        error: Resource<wasmtime::Error>,
+    ) -> wasmtime::Result<Option<ErrorCode>> {
+        let error = self.table.get(&error)?;
+        Ok(error.downcast_ref::<std::io::Error>().map(convert::io_code))
+    }
+}
+
+impl types::HostDirectoryEntryStream for GatedFs<'_> {
+    async fn read_directory_entry(
+        &mut self,
+        stream: Resource<DirectoryEntryStream>,
+    ) -> FsResult<Option<DirectoryEntry>> {
+        let stream = Resource::<Listing>::new_borrow(stream.rep());
+        let listing = self.table.get_mut(&stream)?;
+        let grant = listing.folder.grant;
+        let root = self
+            .files
+            .roots
+            .get(grant)
+            .ok_or(ErrorCode::BadDescriptor)?;
+        Ok(listing.next(root, self.files.gate.mask(grant))?)
+    }
+
+    fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {
+        self.table
+            .delete(Resource::<Listing>::new_own(stream.rep()))?;
+        Ok(())
+    }
 }

@@ -1,0 +1,126 @@
+//! Rules over paths inside a granted folder. It knows globs and text; it never looks at a file.
+
+use super::GrantError;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+/// A list of globs over paths relative to a grant, with the text of each for messages.
+#[derive(Clone, Debug, Default)]
+pub struct PathRules {
+    patterns: Vec<String>,
+    /// Two globs for each pattern: the path itself, and everything below it.
+    covered: GlobSet,
+    /// The folders on the way to what a pattern names: whoever moves one of them moves that as well.
+    above: GlobSet,
+    /// For each glob of `above`, the pattern that it comes from.
+    above_pattern: Vec<usize>,
+}
+
+impl PathRules {
+    /// Compiles globs: `*` stays within one name, `**` crosses folders, a pattern without `/` matches the name at any depth,
+    /// and a pattern that matches a folder covers everything in it.
+    ///
+    /// # Errors
+    /// The first pattern that is not a glob or cannot match a path inside the folder.
+    pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, GrantError> {
+        let mut covered = GlobSetBuilder::new();
+        let mut above = GlobSetBuilder::new();
+        let mut above_pattern = Vec::new();
+        for (index, pattern) in patterns.iter().map(AsRef::as_ref).enumerate() {
+            let names = names(pattern)?;
+            let rooted = names.join("/");
+            covered.add(glob(pattern, &rooted)?);
+            covered.add(glob(pattern, &format!("{rooted}/**"))?);
+            // A leading `**` stands for any depth; moving a folder only changes the depth.
+            let floating = names.iter().take_while(|name| **name == "**").count();
+            for end in floating + 1..names.len() {
+                if let Some(prefix) = names.get(..end) {
+                    above.add(glob(pattern, &prefix.join("/"))?);
+                    above_pattern.push(index);
+                }
+            }
+        }
+        let build = |set: GlobSetBuilder| {
+            set.build().map_err(|error| {
+                GrantError(format!("the path patterns cannot be compiled: {error}"))
+            })
+        };
+        Ok(Self {
+            patterns: patterns
+                .iter()
+                .map(|pattern| pattern.as_ref().to_owned())
+                .collect(),
+            covered: build(covered)?,
+            above: build(above)?,
+            above_pattern,
+        })
+    }
+
+    /// Whether there are no patterns.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// The patterns as they were written.
+    #[must_use]
+    pub fn patterns(&self) -> &[String] {
+        &self.patterns
+    }
+
+    /// The first pattern that matches a path relative to the grant, written with `/` and without `.` or `..`.
+    #[must_use]
+    pub fn first_match(&self, path: &str) -> Option<&str> {
+        let index = self.covered.matches(path).first().copied()? / 2;
+        self.patterns.get(index).map(String::as_str)
+    }
+
+    /// The first pattern that may match something below this folder, and would not match it any more (or would begin to
+    /// match it) if the folder had another name. A pattern that is a single name holds at any depth, so it is never one.
+    #[must_use]
+    pub fn first_below(&self, folder: &str) -> Option<&str> {
+        let glob = self.above.matches(folder).first().copied()?;
+        let index = self.above_pattern.get(glob).copied()?;
+        self.patterns.get(index).map(String::as_str)
+    }
+}
+
+/// The names that a pattern consists of, from the grant's folder down.
+fn names(pattern: &str) -> Result<Vec<&str>, GrantError> {
+    let refuse = |why: &str| {
+        Err(GrantError(format!(
+            "the path pattern `{pattern}` {why}; write it relative to the granted folder, such as `docs/*.md`"
+        )))
+    };
+    let mut names: Vec<&str> = pattern
+        .split('/')
+        .filter(|name| !name.is_empty() && *name != ".")
+        .collect();
+    if names.is_empty() {
+        return refuse("names nothing");
+    }
+    if names.contains(&"..") {
+        return refuse("leaves the folder with `..`");
+    }
+    if names
+        .iter()
+        .any(|name| name.matches('{').count() != name.matches('}').count())
+    {
+        return refuse("has a `/` inside of braces, which needs two patterns");
+    }
+    if !pattern.trim_end_matches('/').contains('/') {
+        names.insert(0, "**");
+    }
+    Ok(names)
+}
+
+fn glob(pattern: &str, text: &str) -> Result<globset::Glob, GrantError> {
+    GlobBuilder::new(text)
+        .literal_separator(true)
+        .build()
+        .map_err(|error| {
+            GrantError(format!(
+                "the path pattern `{pattern}` is not a glob: {}",
+                error.kind()
+            ))
+        })
+}

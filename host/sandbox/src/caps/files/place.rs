@@ -1,0 +1,304 @@
+//! From a guest's path to a place: an open folder and one name in it. Whatever is done next is done on that pair without
+//! following links, so nothing that is swapped in afterwards can lead it elsewhere. It decides nothing.
+
+use super::{
+    convert::{Fault, Id, id, kind},
+    mask::Masks,
+    node::Folder,
+};
+use agent_host_core::policy::PathRules;
+use rustix::{
+    fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat},
+    io::Errno,
+};
+use std::{
+    ffi::OsString,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+/// How many symbolic links one path may go through, as in Linux.
+pub(super) const MAX_SYMLINKS: usize = 40;
+/// The longest path in bytes, as in Linux (PATH_MAX).
+const MAX_PATH_BYTES: usize = 4_096;
+/// How deep the fallback walks; each level holds a descriptor.
+const MAX_WALK_DEPTH: usize = 256;
+/// How often the kernel may say that a folder moved while it resolved a path, before the fallback is taken.
+const MAX_RETRIES: usize = 16;
+
+/// Folders on the way are opened for nothing but passing through.
+const PASS: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// One granted folder, open.
+pub(super) struct Root {
+    /// Open for reading.
+    pub(super) dir: Arc<OwnedFd>,
+    pub(super) id: Id,
+    /// Where it is on the host, without links.
+    pub(super) host: PathBuf,
+    pub(super) masks: Masks,
+    pub(super) beneath: Beneath,
+}
+
+/// Who keeps a resolution inside the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beneath {
+    /// openat2, where the kernel has it and no filter forbids it.
+    Kernel,
+    /// One name at a time.
+    Walk,
+}
+
+/// Whether a link at the end of a path is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follow {
+    Yes,
+    No,
+}
+
+/// Where a path leads.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The folder.
+    pub(super) parent: Arc<OwnedFd>,
+    /// The name in it; absent where the path means the folder itself.
+    pub(super) name: Option<String>,
+    /// The path relative to the grant, as the kernel sees it: no `..`, no links.
+    pub(super) path: String,
+    /// What is there, if anything is.
+    pub(super) stat: Option<Stat>,
+    /// The path says that this is a folder, by a slash at its end.
+    pub(super) is_folder: bool,
+}
+
+impl Place {
+    /// The kind of what is there.
+    pub(super) fn kind(&self) -> Option<FileType> {
+        self.stat.as_ref().map(kind)
+    }
+
+    /// The name, for operations that need one.
+    pub(super) fn name(&self) -> Result<&str, ErrorCode> {
+        self.name.as_deref().ok_or(ErrorCode::Invalid)
+    }
+}
+
+impl Root {
+    /// Opens a folder of the host; links in its own path are the operator's and are followed.
+    pub(super) fn open(host: &Path) -> Result<Self, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::openat(CWD, host, flags, Mode::empty())?;
+        Ok(Self {
+            id: id(&rustix::fs::fstat(&dir)?),
+            host: real_path(dir.as_fd()).unwrap_or_default(),
+            dir: Arc::new(dir),
+            masks: Masks::default(),
+            beneath: Beneath::Kernel,
+        })
+    }
+
+    /// The path of an open folder relative to this root.
+    pub(super) fn path_of(&self, folder: &OwnedFd) -> Result<String, Fault> {
+        if folder.as_raw_fd() == self.dir.as_raw_fd() {
+            return Ok(String::new());
+        }
+        let real = real_path(folder.as_fd())?;
+        let inside = |root: &Path| {
+            let rest = real.strip_prefix(root).ok()?;
+            Some(rest.to_string_lossy().into_owned())
+        };
+        if let Some(path) = inside(&self.host) {
+            return Ok(path);
+        }
+        // Somebody on the host moved the granted folder while the call runs.
+        inside(&real_path(self.dir.as_fd())?).ok_or(Fault::Outside)
+    }
+
+    /// Whether what is at this place does not exist for the guest.
+    pub(super) fn hides(&self, patterns: Option<&PathRules>, place: &Place) -> bool {
+        self.masks.names(patterns, &place.path)
+            || place
+                .stat
+                .as_ref()
+                .is_some_and(|stat| self.masks.is(id(stat)))
+            || self.masks.is_within(place.parent.as_fd(), self.id)
+    }
+
+    /// Whether this place is on the way to something hidden.
+    pub(super) fn leads_to_hidden(&self, patterns: Option<&PathRules>, place: &Place) -> bool {
+        self.masks
+            .is_below(patterns, &place.path, place.stat.as_ref().map(id))
+    }
+
+    /// Opens the folder at a path beneath another, to pass through it.
+    fn pass(&self, folder: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Fault> {
+        if self.beneath == Beneath::Walk {
+            return walk(folder, path);
+        }
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        for _ in 0..MAX_RETRIES {
+            let flags = PASS | OFlags::DIRECTORY;
+            match rustix::fs::openat2(folder, path, flags, Mode::empty(), how) {
+                Ok(found) => return Ok(found),
+                Err(Errno::XDEV) => return Err(Fault::Outside),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                // An old kernel, or a filter that does not know the call.
+                Err(Errno::NOSYS | Errno::PERM) => return walk(folder, path),
+                Err(other) => return Err(other.into()),
+            }
+        }
+        walk(folder, path)
+    }
+}
+
+/// Resolves a path beneath a folder.
+///
+/// # Errors
+/// [`Fault::Outside`] for a path that leaves the folder, by `..`, by a link or by being absolute.
+pub(super) fn resolve(
+    root: &Root,
+    folder: &Folder,
+    path: &str,
+    follow: Follow,
+) -> Result<Place, Fault> {
+    let mut path = path.to_owned();
+    for _ in 0..=MAX_SYMLINKS {
+        if path.starts_with('/') {
+            return Err(Fault::Outside);
+        }
+        let (above, name, is_folder) = split(&path)?;
+        let Some(name) = name else {
+            let parent = root.pass(folder.fd.as_fd(), &path)?;
+            return Ok(Place {
+                name: None,
+                path: root.path_of(&parent)?,
+                stat: Some(rustix::fs::fstat(&parent)?),
+                is_folder: true,
+                parent: Arc::new(parent),
+            });
+        };
+        let parent = if above.is_empty() {
+            Arc::clone(&folder.fd)
+        } else {
+            Arc::new(root.pass(folder.fd.as_fd(), above)?)
+        };
+        let stat = look(&parent, name)?;
+        let found = stat.as_ref().map(kind);
+        if found == Some(FileType::Symlink) && (follow == Follow::Yes || is_folder) {
+            let target = read_link(&parent, name)?;
+            if target.starts_with('/') {
+                return Err(Fault::Outside);
+            }
+            let slash = if is_folder { "/" } else { "" };
+            path = if above.is_empty() {
+                format!("{target}{slash}")
+            } else {
+                format!("{above}/{target}{slash}")
+            };
+            continue;
+        }
+        if is_folder && found.is_some_and(|found| found != FileType::Directory) {
+            return Err(ErrorCode::NotDirectory.into());
+        }
+        return Ok(Place {
+            path: join(&root.path_of(&parent)?, name),
+            name: Some(name.to_owned()),
+            parent,
+            stat,
+            is_folder,
+        });
+    }
+    Err(ErrorCode::Loop.into())
+}
+
+/// A name below a path relative to the grant.
+pub(super) fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}/{name}")
+    }
+}
+
+/// What is at a name, without following a link.
+pub(super) fn look(parent: &OwnedFd, name: &str) -> Result<Option<Stat>, Errno> {
+    match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+/// Where a link points.
+pub(super) fn read_link(parent: impl AsFd, name: &str) -> Result<String, Fault> {
+    rustix::fs::readlinkat(parent, name, Vec::new())?
+        .into_string()
+        .map_err(|_| ErrorCode::IllegalByteSequence.into())
+}
+
+/// Where the kernel says that an open object is.
+pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let path = rustix::fs::readlinkat(CWD, link, Vec::new())?.into_bytes();
+    Ok(PathBuf::from(OsString::from_vec(path)))
+}
+
+/// The part above the last name, the last name unless it is `.` or `..`, and whether the path ends in a slash.
+fn split(path: &str) -> Result<(&str, Option<&str>, bool), Fault> {
+    if path.len() > MAX_PATH_BYTES {
+        return Err(ErrorCode::NameTooLong.into());
+    }
+    let trimmed = path.trim_end_matches('/');
+    let (above, name) = trimmed.rsplit_once('/').unwrap_or(("", trimmed));
+    match name {
+        "" => Err(ErrorCode::NoEntry.into()),
+        "." | ".." => Ok((above, None, true)),
+        _ => Ok((above, Some(name), trimmed.len() < path.len())),
+    }
+}
+
+/// Resolves a folder's path one name at a time. Each level stays open, so that `..` goes back to the level that was really
+/// come from, and never above the first.
+fn walk(folder: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Fault> {
+    let names = |path: &str| path.rsplit('/').map(str::to_owned).collect::<Vec<_>>();
+    let mut ahead = names(path);
+    let here = OFlags::DIRECTORY | PASS;
+    let mut trail = vec![rustix::fs::openat(folder, ".", here, Mode::empty())?];
+    let mut links = 0;
+    while let Some(name) = ahead.pop() {
+        let current = trail.last().ok_or(Fault::Outside)?;
+        match name.as_str() {
+            "" | "." => continue,
+            ".." => {
+                trail.pop();
+                if trail.is_empty() {
+                    return Err(Fault::Outside);
+                }
+                continue;
+            }
+            _ => {}
+        }
+        // Together with O_PATH, O_NOFOLLOW opens a link itself.
+        let next = rustix::fs::openat(current, &*name, PASS | OFlags::NOFOLLOW, Mode::empty())?;
+        match kind(&rustix::fs::fstat(&next)?) {
+            FileType::Directory if trail.len() < MAX_WALK_DEPTH => trail.push(next),
+            FileType::Directory => return Err(ErrorCode::NameTooLong.into()),
+            FileType::Symlink => {
+                links += 1;
+                if links > MAX_SYMLINKS {
+                    return Err(ErrorCode::Loop.into());
+                }
+                let target = read_link(&next, "")?;
+                if target.starts_with('/') {
+                    return Err(Fault::Outside);
+                }
+                ahead.extend(names(&target));
+            }
+            _ => return Err(ErrorCode::NotDirectory.into()),
+        }
+    }
+    trail.pop().ok_or(Fault::Outside)
+}

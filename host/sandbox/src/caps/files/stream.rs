@@ -1,0 +1,172 @@
+//! The streams of an open file. Reads and writes go straight to the kernel on the guest's own thread: only regular files are
+//! ever open, so they do not wait for anybody, and handing each to another thread costs ten times as much.
+
+use super::node::OpenFile;
+use crate::gate::Gate;
+use rustix::io::{Errno, ReadWriteFlags};
+use std::{
+    fs::File,
+    io::{self, IoSlice},
+    os::unix::fs::FileExt,
+    sync::Arc,
+};
+use wasmtime_wasi::{
+    async_trait,
+    p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult},
+};
+
+/// The most that one read or write moves, in bytes. The host allocates this much, whatever the guest asks for.
+pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1_024;
+
+/// Everything that a guest adds to files passes here before it is written. It counts; a quota would refuse here.
+pub(super) fn charge(gate: &Gate, bytes: u64) -> io::Result<()> {
+    gate.count_out(bytes);
+    Ok(())
+}
+
+/// Reads a piece of a file; empty at its end.
+pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0; size.min(MAX_CHUNK_BYTES)];
+    let count = loop {
+        match file.read_at(&mut buffer, at) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => break other?,
+        }
+    };
+    buffer.truncate(count);
+    gate.count_in(size_of_count(count));
+    Ok(buffer)
+}
+
+/// Reads on from a place.
+pub(super) struct FileReader {
+    pub(super) gate: Arc<Gate>,
+    pub(super) file: Arc<File>,
+    pub(super) at: u64,
+    pub(super) is_closed: bool,
+}
+
+#[async_trait]
+impl Pollable for FileReader {
+    async fn ready(&mut self) {}
+}
+
+#[async_trait]
+impl InputStream for FileReader {
+    fn read(&mut self, size: usize) -> StreamResult<bytes::Bytes> {
+        if self.is_closed {
+            return Err(StreamError::Closed);
+        }
+        if size == 0 {
+            return Ok(bytes::Bytes::new());
+        }
+        match read(&self.gate, &self.file, size, self.at) {
+            Ok(buffer) if buffer.is_empty() => {
+                self.is_closed = true;
+                Err(StreamError::Closed)
+            }
+            Ok(buffer) => {
+                self.at = self.at.saturating_add(size_of_count(buffer.len()));
+                Ok(buffer.into())
+            }
+            Err(error) => {
+                self.is_closed = true;
+                Err(StreamError::LastOperationFailed(error.into()))
+            }
+        }
+    }
+}
+
+/// Where a writer writes.
+pub(super) enum Target {
+    /// On from this place.
+    At(u64),
+    /// At the end, wherever that is by then.
+    End,
+}
+
+/// Writes on.
+pub(super) struct FileWriter {
+    gate: Arc<Gate>,
+    file: Arc<File>,
+    target: Target,
+    is_closed: bool,
+}
+
+impl FileWriter {
+    /// A writer to an open file.
+    pub(super) fn new(gate: Arc<Gate>, open: &OpenFile, target: Target) -> Self {
+        Self {
+            gate,
+            file: Arc::clone(&open.file),
+            target,
+            is_closed: false,
+        }
+    }
+
+    fn write_all(&mut self, mut rest: &[u8]) -> io::Result<()> {
+        charge(&self.gate, size_of_count(rest.len()))?;
+        while !rest.is_empty() {
+            let written = match &mut self.target {
+                Target::At(place) => self.file.write_at(rest, *place).inspect(|count| {
+                    *place = place.saturating_add(size_of_count(*count));
+                }),
+                Target::End => append(&self.file, rest),
+            };
+            match written {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Pollable for FileWriter {
+    async fn ready(&mut self) {}
+}
+
+#[async_trait]
+impl OutputStream for FileWriter {
+    fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
+        if self.is_closed {
+            return Err(StreamError::Closed);
+        }
+        self.write_all(&bytes).map_err(|error| {
+            self.is_closed = true;
+            StreamError::LastOperationFailed(error.into())
+        })
+    }
+
+    /// Nothing is kept back: a write has reached the kernel when it returns.
+    fn flush(&mut self) -> StreamResult<()> {
+        if self.is_closed {
+            return Err(StreamError::Closed);
+        }
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        if self.is_closed {
+            return Err(StreamError::Closed);
+        }
+        Ok(MAX_CHUNK_BYTES)
+    }
+}
+
+/// Appends in one step, so that two writers do not overwrite each other.
+fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
+    match rustix::io::pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
+        // File systems without it get the best that is left.
+        Err(Errno::NOSYS | Errno::NOTSUP) => file.write_at(bytes, file.metadata()?.len()),
+        other => Ok(other?),
+    }
+}
+
+/// A count of bytes in memory as a count of bytes.
+fn size_of_count(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}

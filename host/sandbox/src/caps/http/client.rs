@@ -1,0 +1,116 @@
+//! The HTTP client: every setting that keeps one request one request, and the resolver that pins names to checked addresses.
+
+use super::{HttpError, fault::Fault, target::Target};
+use agent_host_core::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+use wasmtime_wasi_http::Error;
+
+/// Turns names into addresses. Implemented by the system's resolver, and by tables in tests.
+pub(super) trait NameLookup: Send + Sync {
+    /// All addresses of a name.
+    fn lookup(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
+}
+
+/// What all requests of a sandbox share: the TLS configuration and the name lookup. No connection is shared.
+pub(crate) struct HttpClient {
+    tls: rustls::ClientConfig,
+    names: Arc<dyn NameLookup>,
+}
+
+impl HttpClient {
+    /// Sets TLS up: ring, and the roots that the program carries, so that the machine's trust store changes nothing.
+    ///
+    /// # Errors
+    /// The provider does not support the protocol versions.
+    pub(crate) fn new() -> Result<Self, HttpError> {
+        Self::with_names(Arc::new(SystemNames))
+    }
+
+    pub(super) fn with_names(names: Arc<dyn NameLookup>) -> Result<Self, HttpError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(rustls::RootCertStore { roots })
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self { tls, names })
+    }
+
+    /// A client for one request. Making one costs microseconds, and it takes its connections with it.
+    pub(super) fn for_target(
+        &self,
+        target: Arc<Target>,
+        connect_timeout: Duration,
+    ) -> Result<reqwest::Client, Error> {
+        let resolver = Pinned {
+            target,
+            names: Arc::clone(&self.names),
+        };
+        reqwest::Client::builder()
+            // Our roots and protocol, whatever this process may have installed as a default.
+            .tls_backend_preconfigured(self.tls.clone())
+            // Proxy variables of the environment would carry a checked request to an unchecked place.
+            .no_proxy()
+            // The guest sees the redirect and decides; its next request passes the gate like any other.
+            .redirect(reqwest::redirect::Policy::none())
+            // A guest's own fields are sent and no others that tell where it came from.
+            .referer(false)
+            // A repeated request could take effect twice.
+            .retry(reqwest::retry::never())
+            // Guests are promised HTTP/1.1 only; HTTP/2 adds header compression bombs and shared connections.
+            .http1_only()
+            // A connection that outlives its request could serve one that was never checked.
+            .pool_max_idle_per_host(0)
+            .connect_timeout(connect_timeout)
+            // Names lead to checked addresses, and the connection is made to those and no others.
+            .dns_resolver(Arc::new(resolver))
+            .build()
+            .map_err(|_| Error::ConfigurationError)
+    }
+}
+
+/// Resolves names for one request.
+struct Pinned {
+    target: Arc<Target>,
+    names: Arc<dyn NameLookup>,
+}
+
+impl Resolve for Pinned {
+    fn resolve(&self, name: Name) -> Resolving {
+        let target = Arc::clone(&self.target);
+        let found = self.names.lookup(name.as_str().to_owned());
+        Box::pin(async move {
+            let found = found.await.map_err(|_| Fault::UnknownName)?;
+            let allowed = target
+                .addresses(found)
+                .map_err(|_| Fault::AddressProhibited)?;
+            if allowed.is_empty() {
+                return Err(Fault::UnknownName.into());
+            }
+            // Port 0 stands for the URL's own.
+            let allowed = allowed
+                .into_iter()
+                .map(|address| SocketAddr::new(address, 0));
+            Ok::<Addrs, _>(Box::new(allowed))
+        })
+    }
+}
+
+/// The system's resolver.
+struct SystemNames;
+
+impl NameLookup for SystemNames {
+    fn lookup(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}

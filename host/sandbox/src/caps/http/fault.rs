@@ -1,0 +1,97 @@
+//! From the client's errors to the guest's codes. The client hides causes under causes, so they are looked for; no text of
+//! theirs reaches a guest.
+
+use std::error::Error as StdError;
+use wasmtime_wasi_http::Error;
+
+/// Our own reasons to end a request inside the client, which only carries them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Fault {
+    /// Every address of the name is one that is not to be connected to.
+    #[error("the destination's address is prohibited")]
+    AddressProhibited,
+    /// The name has no address.
+    #[error("the name is not known")]
+    UnknownName,
+    /// The guest sent more than this many bytes.
+    #[error("the request's body is larger than {0} bytes")]
+    RequestBodySize(u64),
+    /// The guest did not finish its body.
+    #[error("the request's body was not finished")]
+    RequestBody,
+    /// What was said is not HTTP.
+    #[error("this is not HTTP")]
+    Protocol,
+}
+
+impl Fault {
+    /// The guest's code.
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::AddressProhibited => Error::DestinationIpProhibited,
+            Self::UnknownName => Error::DnsError {
+                rcode: Some("NXDOMAIN".to_owned()),
+                info_code: None,
+            },
+            Self::RequestBodySize(limit) => Error::HttpRequestBodySize(Some(limit)),
+            Self::RequestBody | Self::Protocol => Error::HttpProtocolError,
+        }
+    }
+}
+
+/// The guest's code for an error of the client.
+pub(super) fn from_client(error: &reqwest::Error) -> Error {
+    if let Some(fault) = cause::<Fault>(error) {
+        return fault.into_error();
+    }
+    if let Some(tls) = cause::<rustls::Error>(error) {
+        return match tls {
+            rustls::Error::InvalidCertificate(_) => Error::TlsCertificateError,
+            _ => Error::TlsProtocolError,
+        };
+    }
+    if error.is_timeout() {
+        return if error.is_connect() {
+            Error::ConnectionTimeout
+        } else {
+            Error::HttpResponseTimeout
+        };
+    }
+    if error.is_builder() {
+        return Error::HttpRequestUriInvalid;
+    }
+    let Some(io) = cause::<std::io::Error>(error) else {
+        return Fault::Protocol.into_error();
+    };
+    match io.kind() {
+        std::io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,
+        std::io::ErrorKind::TimedOut => Error::ConnectionTimeout,
+        std::io::ErrorKind::HostUnreachable | std::io::ErrorKind::NetworkUnreachable => {
+            Error::DestinationUnavailable
+        }
+        std::io::ErrorKind::ConnectionReset
+        | std::io::ErrorKind::ConnectionAborted
+        | std::io::ErrorKind::BrokenPipe
+        | std::io::ErrorKind::UnexpectedEof => Error::ConnectionTerminated,
+        _ => Fault::Protocol.into_error(),
+    }
+}
+
+/// The first cause of a type. An I/O error may carry a cause of its own that its `source` skips.
+fn cause<'e, E: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e E> {
+    let mut next = Some(error);
+    while let Some(current) = next {
+        if let Some(found) = current.downcast_ref() {
+            return Some(found);
+        }
+        if let Some(inner) = current
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref)
+            && let Some(found) = cause::<E>(inner)
+        {
+            return Some(found);
+        }
+        next = current.source();
+    }
+    None
+}

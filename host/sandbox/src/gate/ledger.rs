@@ -1,0 +1,108 @@
+//! The ledger of one gate: distinct requests with counts, the first refusal, and hosts. Everything is bounded, because every
+//! text in it is chosen by the guest.
+
+use crate::text::shown;
+use agent_host_core::accounting::{AuditEntry, Verdict};
+use std::collections::{BTreeSet, HashMap};
+
+/// How many distinct requests are kept; later ones are only counted, under [`OTHERS`].
+pub(super) const MAX_ENTRIES: usize = 256;
+/// How many hosts are kept.
+pub(super) const MAX_HOSTS: usize = 64;
+/// The longest text of one request, in bytes.
+pub(super) const MAX_REQUEST_BYTES: usize = 512;
+/// The longest first refusal, in bytes: a request, a reason and a rule.
+pub(super) const MAX_DENIAL_BYTES: usize = 1_024;
+/// Stands for all requests beyond the bound.
+pub(super) const OTHERS: &str = "others";
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    entries: Vec<AuditEntry>,
+    /// Where a request with its verdict and rule is in `entries`.
+    places: HashMap<(String, String), usize>,
+    others_allowed: u64,
+    others_denied: u64,
+    first_denial: Option<String>,
+    hosts: BTreeSet<String>,
+}
+
+impl Ledger {
+    /// Writes down one request. A refusal has a reason.
+    pub(super) fn record(
+        &mut self,
+        request: String,
+        verdict: Verdict,
+        rule: &str,
+        reason: Option<&str>,
+    ) {
+        let request = one_line(&request, MAX_REQUEST_BYTES);
+        if verdict == Verdict::Denied && self.first_denial.is_none() {
+            let reason = reason.unwrap_or("the policy does not allow it");
+            let text = format!("{request} was refused: {reason} (rule {rule})");
+            self.first_denial = Some(one_line(&text, MAX_DENIAL_BYTES));
+        }
+        let key = (request, rule.to_owned());
+        if let Some(entry) = self
+            .places
+            .get(&key)
+            .and_then(|place| self.entries.get_mut(*place))
+        {
+            entry.count += 1;
+        } else if self.entries.len() < MAX_ENTRIES {
+            self.entries.push(AuditEntry {
+                request: key.0.clone(),
+                verdict,
+                rule: key.1.clone(),
+                count: 1,
+            });
+            self.places.insert(key, self.entries.len() - 1);
+        } else {
+            match verdict {
+                Verdict::Allowed => self.others_allowed += 1,
+                Verdict::Denied => self.others_denied += 1,
+            }
+        }
+    }
+
+    /// Notes a host.
+    pub(super) fn contacted(&mut self, host: &str) {
+        if self.hosts.len() < MAX_HOSTS {
+            self.hosts.insert(one_line(host, MAX_REQUEST_BYTES));
+        }
+    }
+
+    /// The entries, with those beyond the bound summed up at the end.
+    pub(super) fn audit(&self) -> Vec<AuditEntry> {
+        let others = [
+            (Verdict::Allowed, self.others_allowed),
+            (Verdict::Denied, self.others_denied),
+        ];
+        let others = others
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(verdict, count)| AuditEntry {
+                request: OTHERS.to_owned(),
+                verdict,
+                rule: OTHERS.to_owned(),
+                count,
+            });
+        self.entries.iter().cloned().chain(others).collect()
+    }
+
+    /// The first refusal.
+    pub(super) fn first_denial(&self) -> Option<&str> {
+        self.first_denial.as_deref()
+    }
+
+    /// The hosts, sorted.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        self.hosts.iter().cloned().collect()
+    }
+}
+
+/// Text for one line of a listing: a line break in a file name must not look like the next entry.
+fn one_line(text: &str, max_bytes: usize) -> String {
+    shown(&text.replace(['\n', '\t'], "\u{FFFD}"), max_bytes)
+}

@@ -1,0 +1,181 @@
+//! What the gate answers, writes down and bounds.
+
+use super::{Gate, Refused, Tally, ledger};
+use agent_host_core::{
+    accounting::{AuditEntry, Verdict},
+    limits::Limits,
+    policy::{DirGrant, DirMode, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
+    tool::Effect,
+};
+use pretty_assertions::assert_eq;
+use std::sync::Arc;
+
+fn gate(limits: &Limits) -> Arc<Gate> {
+    let dir = |guest: &str, mode| DirGrant {
+        host: "/srv/secret-host-name".into(),
+        guest: guest.to_owned(),
+        mode,
+        allow: PathRules::default(),
+        deny: PathRules::new(&["private"]).unwrap(),
+        mask: PathRules::default(),
+    };
+    let grants = Grants {
+        dirs: vec![
+            dir("/workspace", DirMode::ReadOnly),
+            dir("/", DirMode::ReadWrite),
+        ],
+        http: vec![HttpGrant {
+            scheme: None,
+            host: "example.com".to_owned(),
+            port: None,
+        }],
+    };
+    Gate::new(Arc::new(grants), Effect::Effectful, limits)
+}
+
+fn entry(request: &str, verdict: Verdict, rule: &str, count: u64) -> AuditEntry {
+    AuditEntry {
+        request: request.to_owned(),
+        verdict,
+        rule: rule.to_owned(),
+        count,
+    }
+}
+
+const EXAMPLE: HttpRequest<'static> = HttpRequest {
+    method: "GET",
+    scheme: "https",
+    host: "example.com",
+    port: 443,
+};
+
+#[test]
+fn a_call_is_written_down() {
+    use Verdict::{Allowed, Denied};
+    let gate = gate(&Limits::default());
+    assert_eq!(gate.file(0, FileOp::Read, "notes.txt"), Ok(()));
+    assert_eq!(gate.file(0, FileOp::Read, "notes.txt"), Ok(()));
+    assert_eq!(gate.file(0, FileOp::List, ""), Ok(()));
+    assert_eq!(
+        gate.outside("read /workspace/../etc/passwd".to_owned()),
+        Refused
+    );
+    assert_eq!(gate.file(0, FileOp::Write, "notes.txt"), Err(Refused));
+    assert_eq!(gate.file(1, FileOp::Write, "a/b"), Ok(()));
+    assert_eq!(gate.file(7, FileOp::Read, "x"), Err(Refused));
+    assert_eq!(gate.http(&EXAMPLE, "https://example.com/"), Ok(()));
+    let public = "93.184.216.34".parse().unwrap();
+    let private = "10.0.0.1".parse().unwrap();
+    let both = gate.addresses(&EXAMPLE, "https://example.com/", [private, public]);
+    assert_eq!(both, Ok(vec![public]));
+    let none = gate.addresses(&EXAMPLE, "https://example.com/", [private]);
+    assert_eq!(none, Err(Refused));
+    gate.contacted("example.com");
+    gate.contacted("example.com");
+    gate.count_in(3);
+    gate.count_in(4);
+    gate.count_out(5);
+    assert_eq!(
+        gate.tally(),
+        Tally {
+            audit: vec![
+                entry("read /workspace/notes.txt", Allowed, "grants.dir[0]", 2),
+                entry("list /workspace", Allowed, "grants.dir[0]", 1),
+                entry("read /workspace/../etc/passwd", Denied, "default-deny", 1),
+                entry("write /workspace/notes.txt", Denied, "grants.dir[0].mode", 1),
+                entry("write /a/b", Allowed, "grants.dir[1]", 1),
+                entry("read /x", Denied, "default-deny", 1),
+                entry("GET https://example.com/", Allowed, "grants.http[0]", 1),
+                entry("GET https://example.com/", Denied, "address.private", 1),
+            ],
+            first_denial: Some(
+                "read /workspace/../etc/passwd was refused: it leaves the granted folder (rule default-deny)"
+                    .to_owned()
+            ),
+            bytes_in: 7,
+            bytes_out: 5,
+            hosts: vec!["example.com".to_owned()],
+        }
+    );
+}
+
+#[test]
+fn requests_are_limited() {
+    let gate = gate(&Limits {
+        http_requests: 2,
+        ..Limits::default()
+    });
+    let answers = [0; 3].map(|_| gate.http(&EXAMPLE, "https://example.com/"));
+    assert_eq!(answers, [Ok(()), Ok(()), Err(Refused)]);
+    assert_eq!(
+        gate.tally().first_denial.as_deref(),
+        Some(
+            "GET https://example.com/ was refused: a call may send at most 2 requests (rule limits.http-requests)"
+        )
+    );
+}
+
+#[test]
+fn memory_is_bounded() {
+    let gate = gate(&Limits::default());
+    for index in 0..ledger::MAX_ENTRIES + 10 {
+        let _ = gate.file(0, FileOp::Read, &format!("{index}"));
+        gate.contacted(&format!("{index}"));
+    }
+    for _ in 0..3 {
+        let _ = gate.file(0, FileOp::Write, "x");
+    }
+    let tally = gate.tally();
+    assert_eq!(tally.hosts.len(), ledger::MAX_HOSTS);
+    assert_eq!(tally.audit.len(), ledger::MAX_ENTRIES + 2);
+    assert_eq!(
+        tally.audit.get(ledger::MAX_ENTRIES..),
+        Some(
+            [
+                entry("others", Verdict::Allowed, "others", 10),
+                entry("others", Verdict::Denied, "others", 3),
+            ]
+            .as_slice()
+        )
+    );
+    assert_eq!(
+        tally.first_denial.as_deref(),
+        Some(
+            "write /workspace/x was refused: /workspace is granted read-only (rule grants.dir[0].mode)"
+        )
+    );
+}
+
+#[test]
+fn texts_are_bounded_and_plain() {
+    let gate = gate(&Limits::default());
+    let _ = gate.outside(format!("read /workspace/../{}", "x".repeat(5_000)));
+    let _ = gate.file(0, FileOp::Read, "a\nread /b\u{1b}[2J\u{202e}c\td");
+    let tally = gate.tally();
+    assert_eq!(
+        tally
+            .audit
+            .iter()
+            .map(|entry| entry.request.len())
+            .collect::<Vec<_>>(),
+        [
+            ledger::MAX_REQUEST_BYTES,
+            "read /workspace/a\u{FFFD}read /b\u{FFFD}[2J\u{FFFD}c\u{FFFD}d".len()
+        ]
+    );
+    assert!(
+        tally
+            .first_denial
+            .is_some_and(|text| text.len() <= ledger::MAX_DENIAL_BYTES
+                && text.ends_with("it leaves the granted folder (rule default-deny)"))
+    );
+    assert_eq!(
+        tally.audit.last(),
+        Some(&entry(
+            "read /workspace/a\u{FFFD}read /b\u{FFFD}[2J\u{FFFD}c\u{FFFD}d",
+            Verdict::Allowed,
+            "grants.dir[0]",
+            1
+        ))
+    );
+}
