@@ -54,6 +54,7 @@ pub mod state;
 mod call;
 mod human;
 mod output;
+mod prose;
 mod schema;
 
 #[cfg(target_family = "wasm")]

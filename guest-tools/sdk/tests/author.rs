@@ -100,7 +100,12 @@ fn call(name: &str) -> Call {
 fn a_function_is_described_by_its_docs_and_types() {
     let tool = tool_of::<order>();
     assert_eq!(
-        (tool.name, tool.title, tool.description, tool.effect),
+        (
+            tool.name,
+            tool.title,
+            tool.description().as_str(),
+            tool.effect
+        ),
         (
             "order",
             Some("Order"),
