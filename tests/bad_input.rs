@@ -79,6 +79,22 @@ fn configuration() {
 }
 
 #[test]
+fn a_configuration_that_came_with_the_folder() {
+    let place = Place::new();
+    place.write(
+        "agent.toml",
+        "[openai-compat]\napi-key = \"cmd:touch ran\"\n",
+    );
+    refuses(
+        &place,
+        &["run", "x"],
+        2,
+        &["found here and not named", "api-key", "--config agent.toml"],
+    );
+    assert!(!place.work().join("ran").exists());
+}
+
+#[test]
 fn grants_of_everything_need_to_be_named() {
     let place = Place::new();
     let at_home = |place: &Place| {
