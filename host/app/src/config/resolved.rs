@@ -4,6 +4,7 @@ use super::{ConfigError, Environment, ModelConfig, RawConfig, found, paths::cano
 use agent_host_core::{limits::Limits, policy::Grants, tool::Approval, turn::Prompts};
 use agent_host_sandbox::SandboxConfig;
 use std::{
+    fmt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -69,6 +70,15 @@ pub enum ComponentSource {
     Builtin(String),
     /// In a file. It may not exist.
     File(PathBuf),
+}
+
+impl fmt::Display for ComponentSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Builtin(name) => write!(f, "{BUILTIN}{name}"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
 }
 
 impl ComponentSource {
