@@ -1,17 +1,11 @@
-//! Errors in the words of a model: what went wrong with which path, and what to do next. No error repeats a path of the host.
+//! A failed call, as the text that the model reads: what went wrong with which path, and what to do next.
 
 use std::fmt;
-use std::io::{Error, ErrorKind};
+use std::io::Error;
 
-use crate::place::locate;
+use agent_tool::workspace::{PathError, explain};
 
-/// The names that an error suggests at most.
-const MAX_SUGGESTIONS: usize = 20;
-
-/// The entries that are looked at for suggestions at most.
-const MAX_LOOKED_AT: usize = 500;
-
-/// A failed call, as the text that the model reads.
+/// A failed call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure(String);
 
@@ -22,28 +16,13 @@ impl Failure {
 
     /// What the system said when `path` (as the model wrote it) could not be `done` (as in "read").
     pub(crate) fn io(error: &Error, done: &str, path: &str) -> Self {
-        let text = match error.kind() {
-            ErrorKind::NotFound => missing(path),
-            ErrorKind::PermissionDenied => format!(
-                "`{path}` may not be {done}: the operator's grants do not allow it; work inside the granted folder, and say so if \
-                 the task needs more"
-            ),
-            ErrorKind::ReadOnlyFilesystem => {
-                format!("`{path}` cannot be {done}: the folder is granted read-only")
-            }
-            ErrorKind::NotADirectory => {
-                format!("`{path}` cannot be {done}: it, or a part of it, is not a folder")
-            }
-            ErrorKind::IsADirectory => format!(
-                "`{path}` is a folder and cannot be {done} as a file; use list_directory to see what it has"
-            ),
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                format!("`{path}` cannot be {done}: there is no room left")
-            }
-            // The other kinds have nothing that a model could act on beyond what the system says. The enum is std's and open.
-            _ => format!("`{path}` cannot be {done}: {error}"),
-        };
-        Self(text)
+        Self(explain(error, done, path))
+    }
+}
+
+impl From<PathError> for Failure {
+    fn from(error: PathError) -> Self {
+        Self(error.to_string())
     }
 }
 
@@ -52,47 +31,3 @@ impl fmt::Display for Failure {
         f.write_str(&self.0)
     }
 }
-
-/// Names the nearest folder above the path that is there, and what it has: the model then mostly finds what it meant.
-fn missing(path: &str) -> String {
-    let mut above = path.trim_end_matches('/');
-    loop {
-        above = match above.rsplit_once('/') {
-            Some(("", _)) => "/",
-            Some((folder, _)) => folder,
-            None => ".",
-        };
-        if let Some(names) = names_in(above) {
-            return if names.is_empty() {
-                format!("no such file or folder `{path}`; the folder `{above}` is empty")
-            } else {
-                format!("no such file or folder `{path}`; the folder `{above}` has: {names}")
-            };
-        }
-        if matches!(above, "." | "/") {
-            return format!(
-                "no such file or folder `{path}`; use list_directory to see what there is"
-            );
-        }
-    }
-}
-
-fn names_in(folder: &str) -> Option<String> {
-    let entries = std::fs::read_dir(locate(folder).ok()?).ok()?;
-    let mut names: Vec<String> = entries
-        .take(MAX_LOOKED_AT)
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort_unstable();
-    let more = names.len().saturating_sub(MAX_SUGGESTIONS);
-    names.truncate(MAX_SUGGESTIONS);
-    let mut text = names.join(", ");
-    if more > 0 {
-        text.push_str(", and more");
-    }
-    Some(text)
-}
-
-#[cfg(test)]
-mod tests;

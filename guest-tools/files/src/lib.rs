@@ -5,7 +5,6 @@
 
 mod failure;
 mod list;
-mod place;
 mod read;
 mod search;
 mod walk;

@@ -1,9 +1,9 @@
 //! `list_directory`.
 
+use agent_tool::workspace::locate;
 use agent_tool::{Json, input, output, tool};
 
 use crate::failure::Failure;
-use crate::place::locate;
 use crate::walk::{Bounds, Found, Kind, walk};
 
 /// How deep a listing can go.
@@ -77,7 +77,7 @@ pub(crate) fn list_directory(input: ListDirectory) -> Result<Json<Listing>, Fail
         )),
         _ => Failure::io(&error, "listed", &path),
     })?;
-    let (entries, fits) = fitting(walk.found);
+    let (entries, fits) = fitting(&walk.found);
     let truncated = !(walk.complete && fits);
     let note = truncated.then(|| {
         format!("only {} entries are shown, those nearest to the top first; list a folder inside, or use search_files with a glob", entries.len())
@@ -91,7 +91,7 @@ pub(crate) fn list_directory(input: ListDirectory) -> Result<Json<Listing>, Fail
 }
 
 /// As many entries as fit, those nearest to the top first; and whether those are all.
-fn fitting(found: Vec<Found>) -> (Vec<Entry>, bool) {
+fn fitting(found: &[Found]) -> (Vec<Entry>, bool) {
     let mut by_depth: Vec<&Found> = found.iter().collect();
     by_depth.sort_by_key(|entry| entry.name.matches('/').count());
     let mut room = MAX_LISTING_BYTES;

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::Read;
 
+use agent_tool::workspace::locate;
 use agent_tool::{Output, Part, input, tool};
 
 use crate::failure::Failure;
-use crate::place::locate;
 
 /// The largest file that is read at all, in bytes: what a result can carry.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;

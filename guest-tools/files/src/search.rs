@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use agent_tool::workspace::locate;
 use agent_tool::{Json, input, output, tool};
 use regex_lite::{Regex, RegexBuilder};
 
 use crate::failure::Failure;
-use crate::place::locate;
 use crate::read::as_text;
 use crate::walk::{Bounds, Found, Kind, walk};
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io;
 
+use agent_tool::workspace::locate;
 use agent_tool::{Json, input, output, tool};
 
 use crate::failure::Failure;
-use crate::place::locate;
 use crate::read::{as_text, read};
 
 /// What is written at most, in bytes.

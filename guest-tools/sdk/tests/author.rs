@@ -77,6 +77,7 @@ mod elsewhere {
     }
 
     #[agent_tool::input]
+    #[derive(Clone, Copy)]
     pub(crate) struct Number {
         pub(crate) number: i64,
     }

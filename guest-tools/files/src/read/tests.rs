@@ -137,11 +137,7 @@ fn a_page_is_bounded_in_bytes() {
     let line = format!("{}\n", "x".repeat(999));
     let page = page_of(&line.repeat(100), 1, 2_000).expect("a page");
     assert!(page.len() <= MAX_PAGE_BYTES + 100);
-    assert!(
-        page.ends_with("\n[lines 1 to 45 of 100; offset_line 46 continues]"),
-        "{}",
-        &page[page.len() - 80..]
-    );
+    assert!(page.ends_with("\n[lines 1 to 45 of 100; offset_line 46 continues]"));
 }
 
 #[test]

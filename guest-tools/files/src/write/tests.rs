@@ -87,7 +87,7 @@ fn edit(content: &[u8], old: &str, new: &str) -> (Result<Edited, String>, Vec<u8
 
 #[test]
 fn the_one_occurrence_is_replaced() {
-    let cases: &[(&str, &str, &str, (usize, usize, usize), &str)] = &[
+    let cases = [
         ("a\nb\nc\n", "b", "B", (2, 1, 1), "a\nB\nc\n"),
         ("a\nb\nc\n", "b\nc\n", "", (2, 2, 0), "a\n"),
         ("é needle é", "needle", "x\ny", (1, 1, 2), "é x\ny é"),
@@ -95,9 +95,9 @@ fn the_one_occurrence_is_replaced() {
     for (content, old, new, (line, lines_removed, lines_added), expected) in cases {
         let edited = Edited {
             path: "F".to_owned(),
-            line: *line,
-            lines_removed: *lines_removed,
-            lines_added: *lines_added,
+            line,
+            lines_removed,
+            lines_added,
             size_bytes: expected.len(),
         };
         assert_eq!(

@@ -1,6 +1,8 @@
+use std::io::{Error, ErrorKind};
+
 use pretty_assertions::assert_eq;
 
-use super::{Mounts, locate};
+use super::{Mounts, PathError, explain, locate};
 
 fn mounts(roots: &[&str], working_folder: Option<&str>) -> Option<Mounts> {
     Mounts::new(
@@ -52,16 +54,49 @@ fn relative_paths_start_in_the_working_folder_where_it_is_mounted() {
 #[test]
 fn paths_that_name_nothing_are_refused() {
     let cases = [
-        ("", "the path is empty; use `.` for the folder itself"),
+        (
+            "",
+            PathError::Empty,
+            "the path is empty; use `.` for the folder itself",
+        ),
         (
             "a\0b",
+            PathError::ZeroByte,
             "the path contains a zero byte, which no file name can have",
         ),
     ];
-    for (path, expected) in cases {
-        assert_eq!(
-            locate(path).map_err(|failure| failure.to_string()),
-            Err(expected.to_owned())
-        );
+    for (path, error, text) in cases {
+        assert_eq!(locate(path), Err(error));
+        assert_eq!(error.to_string(), text);
+    }
+}
+
+#[test]
+fn every_kind_says_what_to_do_next() {
+    let cases = [
+        (
+            ErrorKind::PermissionDenied,
+            "`a` may not be read: the operator's grants do not allow it; work inside the granted folder, and say so if the task needs more",
+        ),
+        (
+            ErrorKind::ReadOnlyFilesystem,
+            "`a` cannot be read: the folder is granted read-only",
+        ),
+        (
+            ErrorKind::NotADirectory,
+            "`a` cannot be read: it, or a part of it, is not a folder",
+        ),
+        (
+            ErrorKind::IsADirectory,
+            "`a` is a folder and cannot be read as a file; use list_directory to see what it has",
+        ),
+        (
+            ErrorKind::StorageFull,
+            "`a` cannot be read: there is no room left",
+        ),
+        (ErrorKind::TimedOut, "`a` cannot be read: timed out"),
+    ];
+    for (kind, expected) in cases {
+        assert_eq!(explain(&Error::from(kind), "read", "a"), expected);
     }
 }

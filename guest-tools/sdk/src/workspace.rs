@@ -1,12 +1,42 @@
-//! From the path that a model wrote to the path to open. It only joins text: it never decides what may be opened.
+//! Paths as models write them, and file errors as models need them. This only joins text and names neighbours: what may be
+//! opened is decided by the host.
+//!
+//! A model writes `notes.md`, `./notes.md` or `/workspace/notes.md` and means the same file. [`locate`] turns each into the
+//! path to open with `std::fs`, and [`explain`] says what to do when that fails.
 
+mod missing;
+
+use std::fmt;
+use std::io::{Error, ErrorKind};
 use std::path::PathBuf;
 
-use crate::failure::Failure;
+/// A path that names nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathError {
+    /// The path is empty.
+    Empty,
+    /// The path has a zero byte in it.
+    ZeroByte,
+    /// The host mounted no folder for this component.
+    NoFolder,
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the path is empty; use `.` for the folder itself",
+            Self::ZeroByte => "the path contains a zero byte, which no file name can have",
+            Self::NoFolder => "no folder is granted to this tool; the operator can grant one",
+        })
+    }
+}
+
+impl std::error::Error for PathError {}
 
 /// The folders that the host mounted, as the component sees them.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mounts {
+struct Mounts {
     /// Where relative paths start.
     base: String,
     /// The absolute names of the mounted folders.
@@ -68,22 +98,47 @@ fn squeeze(path: &str) -> String {
     }
 }
 
-/// The path to open for the path that the model wrote.
-pub(crate) fn locate(path: &str) -> Result<PathBuf, Failure> {
+/// The path to open for the path that a model wrote: relative to the workspace, or absolute.
+///
+/// # Errors
+/// When the path names nothing, or no folder is mounted. That a path leads out of the mounted folders is no error here: the
+/// host is asked, and refuses it.
+pub fn locate(path: &str) -> Result<PathBuf, PathError> {
     if path.is_empty() {
-        return Err(Failure::new(
-            "the path is empty; use `.` for the folder itself",
-        ));
+        return Err(PathError::Empty);
     }
     if path.contains('\0') {
-        return Err(Failure::new(
-            "the path contains a zero byte, which no file name can have",
-        ));
+        return Err(PathError::ZeroByte);
     }
-    let mounts = mounts().ok_or_else(|| {
-        Failure::new("no folder is granted to this tool; the operator can grant one")
-    })?;
+    let mounts = mounts().ok_or(PathError::NoFolder)?;
     Ok(PathBuf::from(mounts.locate(path)))
+}
+
+/// Says what the system said when `path` (as the model wrote it) could not be `done` (as in "read"), and what to do next. A path
+/// that is not there is answered with the names that are.
+#[must_use]
+pub fn explain(error: &Error, done: &str, path: &str) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => missing::describe(path),
+        ErrorKind::PermissionDenied => format!(
+            "`{path}` may not be {done}: the operator's grants do not allow it; work inside the granted folder, and say so if \
+             the task needs more"
+        ),
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("`{path}` cannot be {done}: the folder is granted read-only")
+        }
+        ErrorKind::NotADirectory => {
+            format!("`{path}` cannot be {done}: it, or a part of it, is not a folder")
+        }
+        ErrorKind::IsADirectory => format!(
+            "`{path}` is a folder and cannot be {done} as a file; use list_directory to see what it has"
+        ),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            format!("`{path}` cannot be {done}: there is no room left")
+        }
+        // The other kinds have nothing that a model could act on beyond what the system says. The enum is std's and open.
+        _ => format!("`{path}` cannot be {done}: {error}"),
+    }
 }
 
 #[cfg(target_family = "wasm")]
