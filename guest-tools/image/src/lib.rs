@@ -1,9 +1,13 @@
-//! x
+//! The built-in component `image`: two read-only tools over PNG, JPEG, GIF and WebP files.
+//!
+//! What a file is comes from its bytes, never from its name. Files, pixels and memory are bounded by named constants. No tool
+//! writes a file, and none decides what may be opened: it asks, and the host's policy answers.
 
-/// X.
-#[agent_tool::tool(effect = "read-only")]
-fn x() -> &'static str {
-    "x"
-}
+mod decode;
+mod info;
+mod thumbnail;
 
-agent_tool::export!(x);
+use info::image_info;
+use thumbnail::image_thumbnail;
+
+agent_tool::export!(image_info, image_thumbnail);
