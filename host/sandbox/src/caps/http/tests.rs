@@ -603,8 +603,10 @@ async fn broken_servers_have_codes() {
         call.get(&format!("https://127.0.0.1:{port}/")).await,
         "TlsProtocolError"
     );
-    let mut call = Call::to(vec![server.grant()]).start();
-    drop(server);
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = closed.local_addr().unwrap().port();
+    drop(closed);
+    let mut call = Call::to(vec![grant(None, "127.0.0.1", Some(port))]).start();
     assert_eq!(
         call.get(&format!("http://127.0.0.1:{port}/")).await,
         "ConnectionRefused"

@@ -7,58 +7,73 @@ use super::{
 use agent_host_core::{policy::DirMode, tool::Effect};
 use std::{
     os::unix::fs::symlink,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    thread::JoinHandle,
 };
 
-/// For each of eleven races; together they take a few seconds.
+/// The least number of attempts in each of eleven races; together they take a few seconds.
 const TRIES: usize = 5_000;
+/// The least number of swaps in each, so that a busy machine still makes a race of it.
+const SWAPS: usize = 500;
+/// Where a race gives up on becoming one.
+const MAX_TRIES: usize = 5_000_000;
 
-/// Swaps, again and again, as another guest or a process of the host would, until told to stop.
-fn swap_in_background(
-    work: &Path,
-    swap: impl Fn(&Path, usize) + Send + 'static,
-) -> (Arc<AtomicBool>, std::thread::JoinHandle<usize>) {
-    let work = work.to_path_buf();
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    let thread = std::thread::spawn(move || {
-        let mut rounds = 0;
-        while !flag.load(Ordering::Relaxed) {
-            swap(&work, rounds);
-            rounds += 1;
+/// Swaps, again and again, as another guest or a process of the host would.
+struct Swapper {
+    stop: Arc<AtomicBool>,
+    swaps: Arc<AtomicUsize>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Swapper {
+    fn start(work: PathBuf, swap: impl Fn(&Path, usize) + Send + 'static) -> Self {
+        let (stop, swaps) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&swaps));
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                swap(&work, count.fetch_add(1, Ordering::Relaxed));
+            }
+        });
+        Self {
+            stop,
+            swaps,
+            thread: Some(thread),
         }
-        rounds
-    });
-    (stop, thread)
+    }
+}
+
+impl Drop for Swapper {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 async fn race(beneath: Beneath, attempt: &str, swap: impl Fn(&Path, usize) + Send + 'static) {
     let mut fixture: Fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
-    let work = fixture.dir.path().join("work");
-    let (stop, thread) = swap_in_background(&work, swap);
-    let mut good = 0;
+    let swapper = Swapper::start(fixture.dir.path().join("work"), swap);
+    let (mut tries, mut good) = (0, 0);
     let mut leaks = Vec::new();
-    for _ in 0..TRIES {
+    while tries < TRIES || good == 0 || swapper.swaps.load(Ordering::Relaxed) < SWAPS {
+        tries += 1;
+        assert!(tries < MAX_TRIES, "the other side had no turn");
         let outcome = fixture.act(attempt).await;
-        if outcome.contains("SECRET") || outcome.contains("OUTSIDE") || outcome.contains("journal")
+        if outcome.contains("SECRET")
+            || outcome.to_lowercase().contains("outside")
+            || outcome.contains("journal")
         {
             leaks.push(outcome);
         } else if outcome == "alpha" || outcome == "b.txt deep" {
             good += 1;
         }
     }
-    stop.store(true, Ordering::Relaxed);
-    let rounds = thread.join().unwrap();
     assert_eq!(leaks, Vec::<String>::new());
-    // The race was one: both sides had their turns.
-    assert!(
-        rounds > 100 && good > 0,
-        "{rounds} rounds, {good} good reads"
-    );
 }
 
 /// Puts something under the name `r` in one step.
