@@ -1,1 +1,16 @@
+//! From `agent.toml` to a running host. This is the crate that embedders and the CLI use; it wires the rooms together and
+//! decides nothing that they could decide themselves.
 
+mod builtin;
+pub mod config;
+mod error;
+mod host;
+mod lock_file;
+mod registry;
+
+pub use builtin::{BUILTINS, Builtin, builtin};
+pub use config::{Config, Environment, Overrides};
+pub use error::OpenError;
+pub use host::{Host, model};
+pub use lock_file::LockFile;
+pub use registry::{Entry, Registry};

@@ -1,1 +1,50 @@
-fn main() {}
+//! The `agent-host` binary: reads the command line, runs one command, and turns its end into an exit code. Everything that a
+//! command can do, a library user can do through agent-host-app.
+
+mod args;
+mod commands;
+mod exit;
+mod signals;
+mod terminal;
+
+use clap::Parser as _;
+use exit::{Exit, Failure};
+use std::process::ExitCode;
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let terminal = Terminal::from_process();
+    start_log(args.log.as_deref());
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let failure = Failure::new(
+                Exit::Failed,
+                format!("cannot start the asynchronous runtime: {error}"),
+            );
+            return failure.report(&terminal);
+        }
+    };
+    let result = runtime.block_on(commands::dispatch(args.command, &terminal));
+    // Whatever still runs (a guest in a host call, say) must not hold up the end of the process.
+    runtime.shutdown_background();
+    match result {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.report(&terminal),
+    }
+}
+
+/// Logs are for people who look for a fault: they go to stderr, and only when asked for.
+fn start_log(filter: Option<&str>) {
+    let filter = tracing_subscriber::EnvFilter::new(filter.unwrap_or("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .init();
+}

@@ -1,5 +1,8 @@
 //! How the host reports a call that ended abnormally: a closed set of codes and one short text.
 
+#[cfg(test)]
+mod tests;
+
 use crate::output::ToolResultOutput;
 use serde::{Deserialize, Serialize};
 use std::fmt;

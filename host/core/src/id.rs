@@ -1,5 +1,8 @@
 //! Identifiers. Each is a type of its own, so that one cannot be passed for another.
 
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr};

@@ -1,5 +1,8 @@
 //! Where events go. The loop writes through this trait; the store crate implements it on SQLite.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     BoxFuture,
     event::EventRecord,

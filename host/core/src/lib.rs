@@ -6,6 +6,7 @@ pub mod event;
 pub mod failure;
 pub mod id;
 pub mod journal;
+pub mod json;
 pub mod limits;
 pub mod lock;
 pub mod media;

@@ -1,6 +1,9 @@
 //! `agent.lock`: what the operator accepted. Each component is pinned by its own digest and by the digest of its tool
 //! definitions; what differs is not run until it is accepted anew. Reading and writing the file is the app's business.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{id::Digest, tool::ToolDefinition};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

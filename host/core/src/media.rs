@@ -1,5 +1,8 @@
 //! Media types, read from the bytes and not from anybody's word.
 
+#[cfg(test)]
+mod tests;
+
 use crate::output::{FileData, FilePart};
 
 /// What a file is when nothing else is known (RFC 2046, section 4.5.1).

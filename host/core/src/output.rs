@@ -8,13 +8,16 @@ mod tests;
 
 pub use spill::{INLINE_TEXT_BYTES, Settled, settle, settle_message};
 
-use crate::{failure::ToolFailure, id::Digest, media};
+use crate::{failure::ToolFailure, id::Digest, json, media};
 use serde::{Deserialize, Serialize, ser::SerializeStruct as _};
 use serde_json::Value;
 
 /// What the model reads when a call was denied and nobody gave a reason. The word "call" matters: an older text without
 /// it made a model give up the tool for good.
 pub const DENIED_TEXT: &str = "Tool call execution denied.";
+
+/// How many parts one result may have. Together with [`INLINE_TEXT_BYTES`] it bounds what a result adds to the history.
+pub const MAX_PARTS: usize = 256;
 
 /// What a tool call came to. JSON form: `{"type": TAG, "value": ...}`, and `{"type": "execution-denied", "reason"?: ...}`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -37,7 +40,7 @@ pub enum ToolResultOutput {
 /// One part of a multipart result or of a message. JSON form: `{"type": "text", "text": ...}` or
 /// `{"type": "file", "media_type": ..., "data": ..., "filename"?: ...}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ContentPart {
     /// Text to read.
     Text {
@@ -50,6 +53,7 @@ pub enum ContentPart {
 
 /// A file with its media type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FilePart {
     /// The media type, such as `image/png`; it agrees with the bytes.
     pub media_type: String,
@@ -62,7 +66,12 @@ pub struct FilePart {
 
 /// The content of a file. JSON form: `{"type": TAG, "value": ...}`; bytes are standard base64.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", content = "value", rename_all = "kebab-case")]
+#[serde(
+    tag = "type",
+    content = "value",
+    rename_all = "kebab-case",
+    deny_unknown_fields
+)]
 pub enum FileData {
     /// The content itself.
     #[serde(with = "base64_text")]
@@ -78,6 +87,7 @@ pub enum FileData {
 
 /// A reference to bytes in the journal's blob table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BlobRef {
     /// The digest under which the bytes are stored.
     pub digest: Digest,
@@ -156,23 +166,55 @@ impl ToolResultOutput {
         }
     }
 
-    /// Checks what no type can say: that every file part's media type agrees with its bytes.
+    /// Checks what no type can say: that JSON does not nest too deep to be read again, that the parts are not too many, and
+    /// that each file part can be shown (see [`ContentPart::validate`]).
     ///
     /// # Errors
     /// `invalid-output`, naming the part.
     pub fn validate(&self) -> Result<(), ToolFailure> {
-        let Self::Content(parts) = self else {
-            return Ok(());
+        let parts = match self {
+            Self::Text(_) | Self::ErrorText(_) | Self::ExecutionDenied(_) => return Ok(()),
+            Self::Json(value) | Self::ErrorJson(value) => {
+                if json::is_too_deep(value) {
+                    return Err(ToolFailure::invalid_output(format!(
+                        "the JSON of the result nests more than {} levels deep",
+                        json::MAX_DEPTH
+                    )));
+                }
+                return Ok(());
+            }
+            Self::Content(parts) => parts,
         };
+        if parts.len() > MAX_PARTS {
+            return Err(ToolFailure::invalid_output(format!(
+                "the result has {} parts; {MAX_PARTS} are allowed",
+                parts.len()
+            )));
+        }
         for (index, part) in parts.iter().enumerate() {
-            let ContentPart::File(file) = part else {
-                continue;
-            };
-            media::check(file).map_err(|why| {
+            part.validate().map_err(|why| {
                 ToolFailure::invalid_output(format!("part {index} of the result {why}"))
             })?;
         }
         Ok(())
+    }
+}
+
+impl ContentPart {
+    /// Checks a part that comes from outside: a file's media type agrees with its bytes, and it names no blob, since only
+    /// the host knows which blobs a session has.
+    ///
+    /// # Errors
+    /// A fragment that follows "part 0 of the result".
+    pub fn validate(&self) -> Result<(), String> {
+        match self {
+            Self::Text { .. } => Ok(()),
+            Self::File(FilePart {
+                data: FileData::Blob(_),
+                ..
+            }) => Err("refers to a stored blob, which only the host may do".to_owned()),
+            Self::File(file) => media::check(file),
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! JSON Schema: tool inputs are checked here before a tool is asked for anything.
 
+#[cfg(test)]
+mod tests;
+
 use crate::failure::{ToolErrorCode, ToolFailure};
 use serde_json::{Map, Value};
 

@@ -2,6 +2,8 @@
 //! back from them.
 
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use state::{BatchCall, SessionState};
 
@@ -77,11 +79,12 @@ impl Session {
     /// Opens a session again: reads its records and follows them to the state in which it was left.
     ///
     /// # Errors
-    /// When the journal cannot be read, or holds no session.
+    /// When the journal cannot be read, holds no session, or holds records that this program cannot follow.
     pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
         let records = journal.records().await?;
         let mut state = SessionState::default();
-        for record in &records {
+        for (place, record) in records.iter().enumerate() {
+            check_record(record, place as u64, journal.session())?;
             state.apply(&record.event);
         }
         let next_seq = records.len() as u64;
@@ -135,11 +138,23 @@ impl Session {
         Ok(())
     }
 
+    /// The place that the next record will have.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
     /// Whether a decision waits to become durable. Nothing that it allows may run before it is.
     pub(crate) fn decision_is_undurable(&self) -> bool {
         self.undurable
             .iter()
             .any(|record| matches!(record.event, Event::DecisionRecorded { .. }))
+    }
+
+    /// Whether a call's result waits to become durable. The model may not hear of it before it is.
+    pub(crate) fn result_is_undurable(&self) -> bool {
+        self.undurable
+            .iter()
+            .any(|record| matches!(record.event, Event::CallSettled { .. }))
     }
 
     /// The conversation with its bytes put back, for a model.
@@ -169,6 +184,24 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Records are followed only in their order and in the form that this program knows: a newer form may say things that it
+/// would lose.
+fn check_record(record: &EventRecord, place: u64, session: SessionId) -> Result<(), JournalError> {
+    if record.v != EVENT_VERSION {
+        return Err(JournalError::Corrupt(format!(
+            "record {place} of session {session} has version {}, and this program reads version {EVENT_VERSION}; open the session with the program that wrote it",
+            record.v
+        )));
+    }
+    if record.seq != place || record.session != session {
+        return Err(JournalError::Corrupt(format!(
+            "record {} of session {} stands at place {place} of session {session}; records are missing or mixed up, restore the session from a backup",
+            record.seq, record.session
+        )));
+    }
+    Ok(())
 }
 
 /// Milliseconds since 1970. A clock before 1970 reads as 1970: time is for people here, order comes from `seq`.

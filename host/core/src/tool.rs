@@ -1,5 +1,8 @@
 //! Tools as the loop sees them: definitions, calls, and the trait behind which they run.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     BoxFuture,
     accounting::{Accounting, AuditEntry},

@@ -20,11 +20,7 @@ pub use outcome::{
 pub use step::{End, Step, StepOutput, StepResult, Transition};
 
 use crate::{
-    event::Event,
-    journal::JournalError,
-    model::{Model, ModelReply, StopReason, Usage},
-    observer::Observer,
-    session::Session,
+    event::Event, journal::JournalError, model::Model, observer::Observer, session::Session,
     tool::ToolRunner,
 };
 use std::{fmt, sync::Arc, time::Instant};
@@ -82,35 +78,6 @@ pub enum Prompts {
     Deny,
 }
 
-/// What a turn has found out so far, for its summary.
-#[derive(Debug)]
-struct Facts {
-    began: Instant,
-    usage: Usage,
-    response_id: Option<String>,
-    stop_reason: Option<StopReason>,
-    tool_calls: u64,
-}
-
-impl Facts {
-    fn new() -> Self {
-        Self {
-            began: Instant::now(),
-            usage: Usage::default(),
-            response_id: None,
-            stop_reason: None,
-            tool_calls: 0,
-        }
-    }
-
-    fn learn(&mut self, reply: &ModelReply) {
-        self.usage = reply.usage;
-        self.response_id.clone_from(&reply.response_id);
-        self.stop_reason = reply.stop_reason;
-        self.tool_calls = reply.tool_calls.len() as u64;
-    }
-}
-
 impl Agent {
     /// Runs one turn.
     ///
@@ -122,13 +89,13 @@ impl Agent {
         input: AgentInput,
         cancel: &CancellationToken,
     ) -> Outcome {
-        let mut facts = Facts::new();
+        let began = Instant::now();
         let end = match self.begin(session, input) {
-            Ok(first) => self.pipeline(session, first, &mut facts, cancel).await,
+            Ok(first) => self.pipeline(session, first, cancel).await,
             Err(error) => return Outcome::Error { error },
         };
         let outcome = match end {
-            Ok(end) => self.outcome(session, end, &facts),
+            Ok(end) => self.outcome(session, end, began),
             Err(error) => Outcome::Error { error },
         };
         if let Outcome::Error {
@@ -155,7 +122,6 @@ impl Agent {
         &self,
         session: &mut Session,
         first: Transition,
-        facts: &mut Facts,
         cancel: &CancellationToken,
     ) -> Result<End, TurnError> {
         let mut transition = first;
@@ -164,16 +130,13 @@ impl Agent {
                 Transition::Continue(step) => step,
                 Transition::End(end) => return Ok(end),
             };
-            let result = match step {
+            transition = match step {
                 Step::CheckBudgets => self.check_budgets(session),
                 Step::CallModel => self.call_model(session, cancel).await?,
                 Step::CheckApproval => self.check_approval(session),
                 Step::ExecuteTools => self.execute_tools(session, cancel).await?,
-            };
-            if let StepOutput::Llm(reply) = &result.output {
-                facts.learn(reply);
             }
-            transition = result.transition;
+            .transition;
         }
     }
 
@@ -186,19 +149,23 @@ impl Agent {
         StepResult::go(Step::CallModel)
     }
 
-    fn outcome(&self, session: &Session, end: End, facts: &Facts) -> Outcome {
+    fn outcome(&self, session: &Session, end: End, began: Instant) -> Outcome {
         let state = session.state();
+        let facts = state.facts();
         let summary = TurnSummary {
             session: session.id(),
             turn: state.turns(),
             total_turns: state.turns(),
             turn_usage: facts.usage,
             total_usage: state.usage(),
-            provenance: self.model.provenance(),
+            provenance: facts
+                .provenance
+                .clone()
+                .unwrap_or_else(|| self.model.provenance()),
             response_id: facts.response_id.clone(),
             stop_reason: facts.stop_reason,
             tool_calls: facts.tool_calls,
-            duration_ms: u64::try_from(facts.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             tool_runtime: ToolRuntime::Host,
         };
         match end {

@@ -1,1 +1,37 @@
+//! Runs tool components on wasmtime: each call in an instance of its own, with every limit on, behind the gate.
+//!
+//! Nothing outside this crate uses wasmtime, and nothing in this crate knows of models, sessions or configuration files.
 
+mod admission;
+mod bindings;
+mod cache;
+mod call;
+mod caps;
+mod code;
+mod config;
+mod convert;
+mod definitions;
+mod engine;
+mod error;
+mod failure;
+mod gate;
+mod guest;
+mod guest_runtime;
+#[cfg(test)]
+mod guests;
+mod limiter;
+mod linker;
+mod load;
+mod sandbox;
+mod stdio;
+mod store;
+mod structure;
+mod text;
+mod ticker;
+
+pub use call::Call;
+pub use config::{Pooling, SandboxConfig};
+pub use engine::Allocator;
+pub use error::{LoadError, LoadFault, SandboxError};
+pub use load::{Compiled, ToolComponent};
+pub use sandbox::Sandbox;

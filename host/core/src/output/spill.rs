@@ -1,10 +1,13 @@
 //! What a result becomes before it enters the history: bytes move to blobs, and long text keeps its head and its tail.
 //! Nothing is lost: the whole stays in the blob that the text names.
 
-use super::{Blob, ContentPart, FileData, ToolResultOutput};
+#[cfg(test)]
+mod tests;
+
+use super::{Blob, BlobRef, ContentPart, FileData, FilePart, ToolResultOutput};
 use crate::message::Message;
 
-/// How much text of one result stays inline, in bytes. The rest is in a blob.
+/// How much text of one result stays inline, all parts together, in bytes. The rest is in a blob.
 pub const INLINE_TEXT_BYTES: usize = 50 * 1024;
 
 /// A result in the form in which the journal keeps it, and the blobs that it refers to.
@@ -16,102 +19,118 @@ pub struct Settled {
     pub blobs: Vec<Blob>,
 }
 
-/// Moves bytes and long text out of a result.
+/// The longest text that is never replaced by a note: the note would be no shorter.
+const NOTE_BYTES: usize = 256;
+
+/// Moves bytes and long text out of a result. JSON that is too long becomes text, since JSON with its middle left out is
+/// none; success stays success and failure stays failure.
 #[must_use]
 pub fn settle(output: ToolResultOutput) -> Settled {
-    let mut blobs = Vec::new();
+    let mut spill = Spill::new();
     let output = match output {
-        ToolResultOutput::Text(text) => ToolResultOutput::Text(shorten(text, &mut blobs)),
-        ToolResultOutput::ErrorText(text) => ToolResultOutput::ErrorText(shorten(text, &mut blobs)),
-        ToolResultOutput::Json(value) => match shorten_json(&value, &mut blobs) {
+        ToolResultOutput::Text(text) => ToolResultOutput::Text(spill.text(text)),
+        ToolResultOutput::ErrorText(text) => ToolResultOutput::ErrorText(spill.text(text)),
+        ToolResultOutput::Json(value) => match spill.json(&value) {
             Some(text) => ToolResultOutput::Text(text),
             None => ToolResultOutput::Json(value),
         },
-        ToolResultOutput::ErrorJson(value) => match shorten_json(&value, &mut blobs) {
+        ToolResultOutput::ErrorJson(value) => match spill.json(&value) {
             Some(text) => ToolResultOutput::ErrorText(text),
             None => ToolResultOutput::ErrorJson(value),
         },
         ToolResultOutput::Content(parts) => ToolResultOutput::Content(
             parts
                 .into_iter()
-                .map(|part| settle_part(part, &mut blobs))
+                .map(|part| match part {
+                    ContentPart::Text { text } => ContentPart::Text {
+                        text: spill.text(text),
+                    },
+                    ContentPart::File(file) => ContentPart::File(spill.file(file)),
+                })
                 .collect(),
         ),
-        denied @ ToolResultOutput::ExecutionDenied(_) => denied,
+        ToolResultOutput::ExecutionDenied(reason) => {
+            ToolResultOutput::ExecutionDenied(reason.map(|reason| spill.text(reason)))
+        }
     };
-    Settled { output, blobs }
+    Settled {
+        output,
+        blobs: spill.blobs,
+    }
 }
 
-/// Moves bytes and long text out of a person's message.
+/// Moves bytes and long text files out of a person's message. What the person wrote stays as they wrote it, however long.
 #[must_use]
 pub fn settle_message(mut message: Message) -> (Message, Vec<Blob>) {
-    let mut blobs = Vec::new();
+    let mut spill = Spill::new();
     message.content = message
         .content
         .into_iter()
-        .map(|part| settle_file(part, &mut blobs))
+        .map(|part| match part {
+            ContentPart::Text { .. } => part,
+            ContentPart::File(file) => ContentPart::File(spill.file(file)),
+        })
         .collect();
-    (message, blobs)
+    (message, spill.blobs)
 }
 
-/// What the person wrote stays as they wrote it, however long; only files move.
-fn settle_file(part: ContentPart, blobs: &mut Vec<Blob>) -> ContentPart {
-    match part {
-        ContentPart::File(_) => settle_part(part, blobs),
-        ContentPart::Text { .. } => part,
-    }
+/// What is moved out of one result or message. Its parts share one budget of inline text.
+struct Spill {
+    /// How much more text may stay, in bytes.
+    room: usize,
+    blobs: Vec<Blob>,
 }
 
-/// Moves the bytes of one part out of it.
-fn settle_part(part: ContentPart, blobs: &mut Vec<Blob>) -> ContentPart {
-    match part {
-        ContentPart::Text { text } => ContentPart::Text {
-            text: shorten(text, blobs),
-        },
-        ContentPart::File(mut file) => {
-            file.data = match file.data {
-                FileData::Bytes(bytes) => store(bytes, blobs),
-                FileData::Text(text) if text.len() > INLINE_TEXT_BYTES => {
-                    store(text.into_bytes(), blobs)
-                }
-                other @ (FileData::Text(_) | FileData::Url(_) | FileData::Blob(_)) => other,
-            };
-            ContentPart::File(file)
+impl Spill {
+    fn new() -> Self {
+        Self {
+            room: INLINE_TEXT_BYTES,
+            blobs: Vec::new(),
         }
     }
-}
 
-fn store(bytes: Vec<u8>, blobs: &mut Vec<Blob>) -> FileData {
-    let blob = Blob::new(bytes);
-    let reference = blob.reference();
-    blobs.push(blob);
-    FileData::Blob(reference)
-}
-
-fn shorten_json(value: &serde_json::Value, blobs: &mut Vec<Blob>) -> Option<String> {
-    let text = value.to_string();
-    (text.len() > INLINE_TEXT_BYTES).then(|| shorten(text, blobs))
-}
-
-/// Keeps the first three fifths and the last fifth of the budget, which leaves room for the note between them.
-fn shorten(text: String, blobs: &mut Vec<Blob>) -> String {
-    if text.len() <= INLINE_TEXT_BYTES {
-        return text;
+    fn file(&mut self, mut file: FilePart) -> FilePart {
+        file.data = match file.data {
+            FileData::Bytes(bytes) => FileData::Blob(self.store(bytes)),
+            FileData::Text(text) => FileData::Text(self.text(text)),
+            other @ (FileData::Url(_) | FileData::Blob(_)) => other,
+        };
+        file
     }
-    let head_end = text.floor_char_boundary(INLINE_TEXT_BYTES / 5 * 3);
-    let tail_start = text.ceil_char_boundary(text.len() - INLINE_TEXT_BYTES / 5);
-    let (head, tail) = (
-        text.get(..head_end).unwrap_or_default(),
-        text.get(tail_start..).unwrap_or_default(),
-    );
-    let blob = Blob::new(text.as_bytes().to_vec());
-    let note = format!(
-        "\n\n[{} of {} bytes are left out here; the whole text is kept as blob {}]\n\n",
-        tail_start - head_end,
-        text.len(),
-        blob.digest
-    );
-    let short = [head, &note, tail].concat();
-    blobs.push(blob);
-    short
+
+    fn json(&mut self, value: &serde_json::Value) -> Option<String> {
+        let text = value.to_string();
+        (text.len() > self.room).then(|| self.text(text))
+    }
+
+    /// Keeps a text that fits. Of any other it keeps the beginning, three fifths of the room, and the end, one fifth; the
+    /// last fifth is for the note between them.
+    fn text(&mut self, text: String) -> String {
+        if text.len() <= self.room.max(NOTE_BYTES) {
+            self.room = self.room.saturating_sub(text.len());
+            return text;
+        }
+        let fifth = std::mem::take(&mut self.room) / 5;
+        let head_end = text.floor_char_boundary(fifth * 3);
+        let tail_start = text.ceil_char_boundary(text.len() - fifth);
+        let (head, tail) = (
+            text.get(..head_end).unwrap_or_default(),
+            text.get(tail_start..).unwrap_or_default(),
+        );
+        let whole = self.store(text.as_bytes().to_vec());
+        let note = format!(
+            "\n\n[{} of {} bytes are left out here; the whole text is kept as blob {}]\n\n",
+            tail_start - head_end,
+            text.len(),
+            whole.digest
+        );
+        [head, &note, tail].concat()
+    }
+
+    fn store(&mut self, bytes: Vec<u8>) -> BlobRef {
+        let blob = Blob::new(bytes);
+        let reference = blob.reference();
+        self.blobs.push(blob);
+        reference
+    }
 }

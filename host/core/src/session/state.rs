@@ -1,10 +1,14 @@
-//! The state of a session as a fold over its events. `apply` is the only thing that changes it.
+//! The state of a session as a fold over its events. `apply` is the only thing that changes it; it never fails and never
+//! looks at anything but the event.
+
+#[cfg(test)]
+mod tests;
 
 use crate::{
     event::Event,
     id::CallId,
     message::{Message, ToolResult},
-    model::Usage,
+    model::{ModelReply, Provenance, StopReason, Usage},
     tool::{Effect, ToolCall},
     turn::{CONTINUATION_VERSION, Continuation, ContinuationKind, Decision, Outcome, PendingCall},
 };
@@ -17,6 +21,8 @@ pub struct SessionState {
     messages: Vec<Message>,
     turns: u64,
     turns_since_input: u64,
+    model_paused: bool,
+    facts: TurnFacts,
     usage: Usage,
     batch: Vec<BatchCall>,
     open_request: Option<OpenRequest>,
@@ -35,6 +41,22 @@ pub struct BatchCall {
     pub intended: Option<Effect>,
     /// Its result.
     pub result: Option<ToolResult>,
+}
+
+/// What the model's reply of the current turn told. It lasts while the turn is paused, so that a turn that resumes after a
+/// decision sums up the same facts, and is empty between turns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TurnFacts {
+    /// Who was asked.
+    pub(crate) provenance: Option<Provenance>,
+    /// The tokens of the reply.
+    pub(crate) usage: Usage,
+    /// The provider's id of the reply.
+    pub(crate) response_id: Option<String>,
+    /// Why the model stopped.
+    pub(crate) stop_reason: Option<StopReason>,
+    /// How many calls it made.
+    pub(crate) tool_calls: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -63,10 +85,21 @@ impl SessionState {
         self.turns
     }
 
-    /// The model calls since the person last said something.
+    /// The model's replies since the person last said something. A model call that failed is not among them.
     #[must_use]
     pub fn turns_since_input(&self) -> u64 {
         self.turns_since_input
+    }
+
+    /// Whether the provider paused the model's last reply: asking again continues it.
+    #[must_use]
+    pub fn model_paused(&self) -> bool {
+        self.model_paused
+    }
+
+    /// What is known of the current turn.
+    pub(crate) fn facts(&self) -> &TurnFacts {
+        &self.facts
     }
 
     /// The tokens of the session so far.
@@ -113,12 +146,20 @@ impl SessionState {
             Event::InputReceived { message } => {
                 self.messages.push(message.clone());
                 self.turns_since_input = 0;
+                self.model_paused = false;
+                self.facts = TurnFacts::default();
             }
-            Event::ModelRequested { .. } => {
+            Event::ModelRequested { provenance, .. } => {
                 self.turns += 1;
-                self.turns_since_input += 1;
+                self.facts = TurnFacts {
+                    provenance: Some(provenance.clone()),
+                    ..TurnFacts::default()
+                };
             }
             Event::ModelReplied { reply, .. } => {
+                self.turns_since_input += 1;
+                self.model_paused = reply.stop_reason == Some(StopReason::PauseTurn);
+                self.facts.learn(reply);
                 self.usage += reply.usage;
                 self.messages.push(reply.to_message());
                 self.call_ids
@@ -165,11 +206,16 @@ impl SessionState {
                         output: output.clone(),
                     };
                     entry.result = Some(result);
+                    self.close_batch();
                 }
-                self.close_batch();
             }
             Event::StateMerged { .. } => {}
-            Event::TurnEnded { outcome } => self.last_outcome = Some(outcome.clone()),
+            Event::TurnEnded { outcome } => {
+                self.last_outcome = Some(outcome.clone());
+                if self.batch.is_empty() {
+                    self.facts = TurnFacts::default();
+                }
+            }
         }
     }
 
@@ -188,6 +234,15 @@ impl SessionState {
             self.messages.push(Message::results(results));
             self.open_request = None;
         }
+    }
+}
+
+impl TurnFacts {
+    fn learn(&mut self, reply: &ModelReply) {
+        self.usage = reply.usage;
+        self.response_id.clone_from(&reply.response_id);
+        self.stop_reason = reply.stop_reason;
+        self.tool_calls = reply.tool_calls.len() as u64;
     }
 }
 

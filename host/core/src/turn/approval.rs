@@ -6,6 +6,7 @@ use crate::{
     id::json_digest,
     policy::{Ruling, decide_call},
     session::{BatchCall, Session},
+    tool::Effect,
 };
 use serde_json::Value;
 
@@ -24,7 +25,8 @@ impl Agent {
             return StepResult::go(Step::ExecuteTools);
         }
         let turn = session.state().turns();
-        let request = format!("{}/{turn}", session.id());
+        // The place of the request in the journal names it: unique, also when one turn asks twice.
+        let request = format!("{}/{}", session.id(), session.next_seq());
         session.record(
             Event::ApprovalRequested {
                 request,
@@ -42,7 +44,8 @@ impl Agent {
     /// What a person has to be shown of a call; nothing when they need not be asked. Calls that cannot run anyway (unknown
     /// tool, invalid arguments) are answered without asking anybody.
     fn pending(&self, entry: &BatchCall) -> Option<PendingCall> {
-        if entry.decision.is_some() || entry.intended.is_some() || entry.result.is_some() {
+        let interrupted = entry.intended == Some(Effect::Effectful);
+        if entry.decision.is_some() || interrupted || entry.result.is_some() {
             return None;
         }
         let tool = self.tool(&entry.call.name)?;

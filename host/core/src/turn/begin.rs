@@ -3,16 +3,20 @@
 
 use super::{
     Agent, AgentInput, CONTINUATION_VERSION, Continuation, Decision, End, Step, Transition,
-    TurnError,
+    TurnError, execute,
 };
 use crate::{
     event::Event,
     id::json_digest,
+    json,
     message::{Message, Role},
     output::{ToolResultOutput, settle_message},
     session::Session,
 };
 use serde_json::Value;
+
+/// What the model reads of a call that still waited when the person said something else.
+const SUPERSEDED: &str = "This call did not run: the person sent a new message first.";
 
 impl Agent {
     pub(super) fn begin(
@@ -31,6 +35,7 @@ impl Agent {
                         "an input message must be a user message without tool calls and results",
                     ));
                 }
+                check_message(&message)?;
                 Ok(self.receive(session, message))
             }
             AgentInput::Resume {
@@ -58,11 +63,11 @@ impl Agent {
             if entry.result.is_some() {
                 continue;
             }
-            let output = match entry.intended {
-                Some(_) => super::execute::interrupted(&entry.call.name).into(),
-                None => ToolResultOutput::ExecutionDenied(Some(
-                    "The person sent a new message instead of deciding about this call.".to_owned(),
-                )),
+            let decided = entry.decision.as_ref().and_then(execute::answer_of);
+            let output = match (decided, entry.intended) {
+                (Some(output), _) => output,
+                (None, Some(_)) => execute::interrupted(&entry.call.name).into(),
+                (None, None) => ToolResultOutput::ExecutionDenied(Some(SUPERSEDED.to_owned())),
             };
             self.settle_unrun(session, &entry.call, output);
         }
@@ -139,6 +144,13 @@ impl Agent {
                 )));
             }
             if let Decision::Edit { input, .. } = decision {
+                if json::is_object_too_deep(input) {
+                    return Err(refuse(format!(
+                        "the edited arguments of call {} nest more than {} levels deep",
+                        pending.call_id,
+                        json::MAX_DEPTH
+                    )));
+                }
                 self.tools
                     .validate(&pending.tool, input)
                     .map_err(|failure| {
@@ -163,6 +175,9 @@ fn go_on(session: &Session) -> Result<Transition, TurnError> {
     if !state.batch().is_empty() {
         return Ok(Transition::Continue(Step::CheckApproval));
     }
+    if state.model_paused() {
+        return Ok(Transition::Continue(Step::CheckBudgets));
+    }
     match state.messages().last().map(|message| message.role) {
         Some(Role::User | Role::ToolResult) => Ok(Transition::Continue(Step::CheckBudgets)),
         Some(Role::Assistant | Role::System) => Err(refuse(
@@ -170,6 +185,22 @@ fn go_on(session: &Session) -> Result<Transition, TurnError> {
         )),
         None => Err(refuse("the session is empty; send a message")),
     }
+}
+
+/// Checks what would make every later turn fail: a file that no provider accepts, a blob that is not there, a record that
+/// cannot be read again.
+fn check_message(message: &Message) -> Result<(), TurnError> {
+    for (index, part) in message.content.iter().enumerate() {
+        part.validate()
+            .map_err(|why| refuse(format!("part {index} of the message {why}")))?;
+    }
+    if json::is_object_too_deep(&message.metadata) {
+        return Err(refuse(format!(
+            "the metadata of the message nests more than {} levels deep",
+            json::MAX_DEPTH
+        )));
+    }
+    Ok(())
 }
 
 fn refuse(message: impl Into<String>) -> TurnError {

@@ -17,6 +17,7 @@ use crate::{
 };
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Map, Value, json};
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What is to be done with one call.
@@ -78,34 +79,30 @@ impl Agent {
     /// Decides what is done with a call. The policy is asked here again, whatever it said before the turn paused.
     fn plan(&self, entry: &BatchCall) -> Plan {
         let call = &entry.call;
+        if let Some(output) = entry.decision.as_ref().and_then(answer_of) {
+            return Plan::Answer(output);
+        }
+        if entry.intended == Some(Effect::Effectful) {
+            return Plan::Answer(interrupted(&call.name).into());
+        }
         let Some(tool) = self.tool(&call.name) else {
             return Plan::Answer(self.unknown(&call.name).into());
         };
         let Some(input) = call.input.clone() else {
             return Plan::Answer(not_an_object().into());
         };
-        let repeatable = matches!(
-            entry.intended,
-            None | Some(Effect::ReadOnly | Effect::Idempotent)
-        );
-        if !repeatable {
-            return Plan::Answer(interrupted(&call.name).into());
-        }
         let input = match &entry.decision {
-            None => input,
-            Some(Decision::Approve { .. }) => input,
             Some(Decision::Edit { input, .. }) => input.clone(),
-            Some(Decision::Reject { reason, .. }) => {
-                return Plan::Answer(ToolResultOutput::ExecutionDenied(reason.clone()));
-            }
-            Some(Decision::Respond { text, .. }) => {
-                return Plan::Answer(ToolResultOutput::Text(text.clone()));
+            None
+            | Some(Decision::Approve { .. } | Decision::Reject { .. } | Decision::Respond { .. }) => {
+                input
             }
         };
         if let Err(failure) = self.tools.validate(&call.name, &input) {
             return Plan::Answer(failure.into());
         }
-        let confirmed = entry.decision.is_some() || entry.intended.is_some();
+        // An interrupted run that is repeated needs no less than a first one.
+        let confirmed = entry.decision.is_some();
         match decide_call(tool.effect, tool.approval) {
             Ruling::Deny { rule, reason } => Plan::Answer(ToolResultOutput::ExecutionDenied(Some(
                 format!("{reason} (rule {rule})"),
@@ -128,7 +125,7 @@ impl Agent {
     ) -> Result<(), TurnError> {
         if cancel.is_cancelled() {
             for run in &group {
-                self.settle_unrun(session, &run.call, cancelled().into());
+                self.settle_unrun(session, &run.call, not_started().into());
             }
             return Ok(());
         }
@@ -166,6 +163,10 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> CallReport {
         let (call_id, tool) = (&run.call.id, run.call.name.as_str());
+        if cancel.is_cancelled() {
+            return self.unrun(&run.call, not_started().into());
+        }
+        let began = Instant::now();
         self.observer.live(Live::CallStarted {
             call_id,
             tool,
@@ -187,8 +188,8 @@ impl Agent {
         };
         let report = tokio::select! {
             biased;
-            () = cancel.cancelled() => unrun(cancelled().into()),
-            report = self.tools.run(invocation, &progress) => report,
+            () = cancel.cancelled() => stopped(run.effect, began),
+            report = self.tools.run(invocation, &progress) => checked(report),
         };
         let wall_us = report.accounting.wall_us;
         let input = Some(&run.input);
@@ -209,6 +210,12 @@ impl Agent {
         call: &ToolCall,
         output: ToolResultOutput,
     ) {
+        let report = self.unrun(call, output);
+        record_settled(session, call, report);
+    }
+
+    /// The report of a call that did not run.
+    fn unrun(&self, call: &ToolCall, output: ToolResultOutput) -> CallReport {
         self.observer.live(Live::CallEnded {
             call_id: &call.id,
             tool: &call.name,
@@ -216,7 +223,11 @@ impl Agent {
             output: &output,
             wall_us: 0,
         });
-        record_settled(session, call, unrun(output));
+        CallReport {
+            output,
+            accounting: Accounting::default(),
+            audit: Vec::new(),
+        }
     }
 
     fn unknown(&self, name: &str) -> ToolFailure {
@@ -226,11 +237,15 @@ impl Agent {
             .iter()
             .map(|tool| tool.definition.name.as_str())
             .collect();
-        let message = format!(
-            "There is no tool `{}`. The tools are: {}.",
-            name.escape_debug(),
-            names.join(", ")
-        );
+        let name = name.escape_debug();
+        let message = if names.is_empty() {
+            format!("There is no tool `{name}`; this run has no tools.")
+        } else {
+            format!(
+                "There is no tool `{name}`. The tools are: {}.",
+                names.join(", ")
+            )
+        };
         ToolFailure::new(ToolErrorCode::UnknownTool, message)
     }
 
@@ -281,10 +296,40 @@ fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
     );
 }
 
-fn unrun(output: ToolResultOutput) -> CallReport {
+/// The result that a decision itself gives; nothing where the call is to run.
+pub(super) fn answer_of(decision: &Decision) -> Option<ToolResultOutput> {
+    match decision {
+        Decision::Approve { .. } | Decision::Edit { .. } => None,
+        Decision::Reject { reason, .. } => Some(ToolResultOutput::ExecutionDenied(reason.clone())),
+        Decision::Respond { text, .. } => Some(ToolResultOutput::Text(text.clone())),
+    }
+}
+
+/// Whoever ran the call: a result that could not be shown to a model, or read again from the journal, goes no further.
+fn checked(report: CallReport) -> CallReport {
+    match report.output.validate() {
+        Ok(()) => report,
+        Err(failure) => CallReport {
+            output: failure.into(),
+            ..report
+        },
+    }
+}
+
+/// The report of a call that was stopped while it ran.
+fn stopped(effect: Effect, began: Instant) -> CallReport {
+    let message = match effect {
+        Effect::ReadOnly => "The call was stopped before it ended.",
+        Effect::Idempotent | Effect::Effectful => {
+            "The call was stopped before it ended. Whether it took effect is not known."
+        }
+    };
     CallReport {
-        output,
-        accounting: Accounting::default(),
+        output: ToolFailure::new(ToolErrorCode::Cancelled, message).into(),
+        accounting: Accounting {
+            wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            ..Accounting::default()
+        },
         audit: Vec::new(),
     }
 }
@@ -297,14 +342,14 @@ pub(super) fn interrupted(tool: &str) -> ToolFailure {
     ToolFailure::new(ToolErrorCode::InterruptedUnknown, message)
 }
 
-fn cancelled() -> ToolFailure {
+fn not_started() -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::Cancelled,
-        "The call was stopped before it ended.",
+        "The run was stopped before this call began.",
     )
 }
 
 fn not_an_object() -> ToolFailure {
-    let message = "The arguments are not a JSON object; the tool did not run. Send the arguments as one JSON object.";
+    let message = "The arguments are not a JSON object, or nest too deep; the tool did not run. Send the arguments as one JSON object.";
     ToolFailure::new(ToolErrorCode::InvalidInput, message)
 }

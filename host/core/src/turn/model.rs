@@ -4,7 +4,8 @@ use super::{Agent, End, Step, StepOutput, StepResult, Transition, TurnError};
 use crate::{
     event::Event,
     id::CallId,
-    model::{ModelDelta, ModelReply, ModelRequest, StopReason},
+    json,
+    model::{ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason},
     observer::Live,
     session::{Session, SessionState},
 };
@@ -19,6 +20,9 @@ impl Agent {
     ) -> Result<StepResult, TurnError> {
         if cancel.is_cancelled() {
             return Ok(StepResult::end(End::Cancelled));
+        }
+        if session.result_is_undurable() {
+            session.barrier(self.observer.as_ref()).await?;
         }
         let request = ModelRequest {
             system: session.state().system().map(str::to_owned),
@@ -46,7 +50,7 @@ impl Agent {
             () = cancel.cancelled() => return Ok(StepResult::end(End::Cancelled)),
             reply = self.model.respond(&request, &deltas) => reply.map_err(|error| TurnError::Model { error })?,
         };
-        let reply = fit(reply, session.state());
+        let reply = fit(reply, session.state())?;
         let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         session.record(
             Event::ModelReplied {
@@ -72,9 +76,20 @@ fn live(delta: ModelDelta<'_>) -> Live<'_> {
     }
 }
 
+/// Makes a reply fit for the session, which reads it again from the journal.
+///
 /// Calls run only when the model stopped in order to have them run: a reply that was cut off may hold half a call. Ids are
 /// made unique in the session, since some servers count from zero in every reply.
-fn fit(mut reply: ModelReply, state: &SessionState) -> ModelReply {
+fn fit(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnError> {
+    if json::is_object_too_deep(&reply.metadata) {
+        let message = format!(
+            "the model's reply nests more than {} levels deep; ask again, or use another model",
+            json::MAX_DEPTH
+        );
+        return Err(TurnError::Model {
+            error: ModelError::new(ModelErrorKind::Protocol, message),
+        });
+    }
     match reply.stop_reason {
         None | Some(StopReason::ToolUse) => {}
         Some(
@@ -88,6 +103,10 @@ fn fit(mut reply: ModelReply, state: &SessionState) -> ModelReply {
     }
     let mut seen = HashSet::new();
     for call in &mut reply.tool_calls {
+        call.input = call
+            .input
+            .take()
+            .filter(|input| !json::is_object_too_deep(input));
         let taken = |id: &CallId| id.0.is_empty() || state.knows_call(id) || seen.contains(id);
         if taken(&call.id) {
             let stem = if call.id.0.is_empty() {
@@ -102,7 +121,7 @@ fn fit(mut reply: ModelReply, state: &SessionState) -> ModelReply {
         }
         seen.insert(call.id.clone());
     }
-    reply
+    Ok(reply)
 }
 
 fn transition(reply: &ModelReply) -> Transition {

@@ -97,7 +97,8 @@ impl Outcome {
 pub struct TurnSummary {
     /// The session.
     pub session: SessionId,
-    /// The turn, from 1.
+    /// The turn: the number of its model call, from 1. A turn that ended before its model call has the number of the last
+    /// one, which is 0 in a new session.
     pub turn: u64,
     /// The turns of the session so far.
     pub total_turns: u64,
@@ -133,7 +134,7 @@ pub enum ToolRuntime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 pub enum Budget {
-    /// The model calls since the last message of the person.
+    /// The model's replies since the last message of the person.
     Turns {
         /// How many are allowed.
         limit: u64,

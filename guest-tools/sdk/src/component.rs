@@ -1,0 +1,99 @@
+//! The crate's types to those of the contract and back, and the component that `export!` makes of them.
+
+use crate::bindings::{ToolCall, ToolDefinition, ToolResultOutput, types};
+use crate::{Call, Data, Effect, Output, Part, Tool};
+
+/// The component: an implementation of `agent:tool/tool` over a list of tools.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_component {
+    ($tools:ident) => {
+        struct Component;
+
+        impl $crate::__private::generated::exports::agent::tool::tool::Guest for Component {
+            fn definitions() -> ::std::vec::Vec<$crate::__private::generated::exports::agent::tool::tool::ToolDefinition> {
+                $crate::__private::definitions($tools)
+            }
+
+            fn call(
+                call: $crate::__private::generated::exports::agent::tool::tool::ToolCall,
+            ) -> $crate::__private::generated::exports::agent::tool::tool::ToolResultOutput {
+                $crate::__private::call($tools, call)
+            }
+        }
+
+        $crate::__private::generated::export!(Component with_types_in $crate::__private::generated);
+    };
+}
+
+/// `definitions` of the contract.
+pub fn definitions(tools: &[Tool]) -> Vec<ToolDefinition> {
+    tools.iter().map(definition).collect()
+}
+
+/// `call` of the contract.
+pub fn call(tools: &[Tool], call: ToolCall) -> ToolResultOutput {
+    let ToolCall {
+        id,
+        name,
+        input,
+        idempotency_key,
+    } = call;
+    let call = Call {
+        id,
+        name,
+        idempotency_key,
+    };
+    let output = match tools.iter().find(|tool| tool.name == call.name) {
+        Some(tool) => (tool.run)(&call, &input),
+        None => Output::error(format!("this component has no tool `{}`", call.name)),
+    };
+    lower(output)
+}
+
+fn definition(tool: &Tool) -> ToolDefinition {
+    ToolDefinition {
+        name: tool.name.to_owned(),
+        title: tool.title.map(str::to_owned),
+        description: tool.description.to_owned(),
+        input_schema: (tool.input_schema)().to_string(),
+        output_schema: tool.output_schema.map(|schema| schema().to_string()),
+        effect: match tool.effect {
+            Effect::ReadOnly => types::Effect::ReadOnly,
+            Effect::Idempotent => types::Effect::Idempotent,
+            Effect::Effectful => types::Effect::Effectful,
+        },
+    }
+}
+
+fn lower(output: Output) -> ToolResultOutput {
+    match output {
+        Output::Text(text) => ToolResultOutput::Text(text),
+        Output::Json(value) => ToolResultOutput::Json(value.to_string()),
+        Output::Content(parts) => {
+            ToolResultOutput::Content(parts.into_iter().map(lower_part).collect())
+        }
+        Output::ErrorText(text) => ToolResultOutput::ErrorText(text),
+        Output::ErrorJson(value) => ToolResultOutput::ErrorJson(value.to_string()),
+        Output::Denied(reason) => ToolResultOutput::ExecutionDenied(reason),
+    }
+}
+
+fn lower_part(part: Part) -> types::ContentPart {
+    match part {
+        Part::Text(text) => types::ContentPart::Text(text),
+        Part::File {
+            media_type,
+            data,
+            filename,
+        } => types::ContentPart::File(types::FilePart {
+            media_type,
+            data: match data {
+                Data::Bytes(bytes) => types::FileData::Bytes(bytes),
+                Data::Url(url) => types::FileData::Url(url),
+                Data::Text(text) => types::FileData::Text(text),
+            },
+            filename,
+        }),
+    }
+}

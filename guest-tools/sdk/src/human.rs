@@ -1,0 +1,78 @@
+//! Questions to the person. The agent pauses, and the call is run again from its start with the earlier answers, so a tool
+//! must ask before its first effect, and ask the same questions again in the same order.
+
+/// A question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// What the person reads.
+    pub prompt: String,
+    /// What they can choose from; may be empty when `free_text` is set.
+    pub choices: Vec<String>,
+    /// Whether they may answer in their own words.
+    pub free_text: bool,
+}
+
+impl Question {
+    /// A question that is answered in the person's own words.
+    pub fn open(prompt: impl Into<String>) -> Self {
+        Self {
+            prompt: prompt.into(),
+            choices: Vec::new(),
+            free_text: true,
+        }
+    }
+
+    /// A question that is answered by one of the choices.
+    pub fn choice<C: Into<String>>(
+        prompt: impl Into<String>,
+        choices: impl IntoIterator<Item = C>,
+    ) -> Self {
+        Self {
+            prompt: prompt.into(),
+            choices: choices.into_iter().map(Into::into).collect(),
+            free_text: false,
+        }
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// In the person's own words.
+    Text(String),
+    /// The index of one of the choices.
+    Choice(usize),
+    /// The person declined to answer.
+    Cancelled,
+    /// Nobody can be asked here, or the call has already changed something.
+    Unavailable,
+}
+
+/// Asks the person, and waits for the answer, for days if need be.
+#[must_use]
+pub fn ask(question: &Question) -> Answer {
+    send(question)
+}
+
+#[cfg(target_family = "wasm")]
+fn send(question: &Question) -> Answer {
+    use crate::bindings::human;
+
+    let question = human::Question {
+        prompt: question.prompt.clone(),
+        choices: question.choices.clone(),
+        free_text: question.free_text,
+    };
+    match human::ask(&question) {
+        human::Answer::Text(text) => Answer::Text(text),
+        // Indexes are 32 bits wide on both sides of this conversion.
+        human::Answer::Choice(index) => Answer::Choice(index as usize),
+        human::Answer::Cancelled => Answer::Cancelled,
+        human::Answer::Unavailable => Answer::Unavailable,
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn send(question: &Question) -> Answer {
+    crate::testing::answer(question)
+}

@@ -1,0 +1,106 @@
+//! Write a tool for agent-host as a plain function.
+//!
+//! A tool is a function over a typed input. `#[tool]` makes its doc comment the description that the model reads, and the type
+//! of its input the JSON Schema that the host checks every call against. [`export!`] makes the crate a component.
+//!
+//! ```
+//! use agent_tool::{Json, input, output, tool};
+//!
+//! #[input]
+//! struct Text {
+//!     /// The text to count in.
+//!     text: String,
+//! }
+//!
+//! #[output]
+//! struct Count {
+//!     words: usize,
+//! }
+//!
+//! /// Counts the words of a text. Words are separated by white space.
+//! #[tool(effect = "read-only")]
+//! fn count_words(input: Text) -> Json<Count> {
+//!     Json(Count { words: input.text.split_whitespace().count() })
+//! }
+//!
+//! agent_tool::export!(count_words);
+//!
+//! // The function is still a function: `cargo test` needs neither a host nor WebAssembly.
+//! # fn main() {
+//! assert_eq!(count_words(Text { text: "one two".to_owned() }).0.words, 2);
+//! # }
+//! ```
+//!
+//! `Cargo.toml` needs `crate-type = ["cdylib"]` and this crate; `cargo build --release --target wasm32-wasip2` makes the component.
+//!
+//! # What a tool returns
+//! Anything that is [`IntoOutput`]: a `String` or `&str` is text, [`Json`] is JSON, a [`Part`] or a `Vec` of them is content
+//! (images and files among text), and [`Output`] is any of the union's variants. In a `Result`, an error becomes the text of a
+//! failed call, so `?` works with every error that can be displayed. Write errors for the model: what went wrong, and what
+//! it should do next. A panic ends the call as a `trap`; its message goes to stderr, which the author sees and the model does not.
+//!
+//! # What a tool may change
+//! `effect = "read-only"`, `"idempotent"` or `"effectful"`. The host enforces it: a read-only tool gets read-only files and only
+//! GET and HEAD, and may run beside others and again.
+//!
+//! # Talking to the host
+//! [`progress::report`] shows how far a call has come, [`state`] is what the tools of a session share, and [`ask()`] asks the
+//! person. A component imports what it uses and nothing else, and its imports are its permission request. Files, clocks
+//! and randomness are `std`'s. Outside WebAssembly, [`testing`] stands in for the host.
+
+pub mod progress;
+pub mod state;
+
+mod call;
+mod human;
+mod output;
+mod schema;
+
+#[cfg(target_family = "wasm")]
+mod bindings;
+#[cfg(target_family = "wasm")]
+mod component;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
+
+pub use agent_tool_macros::{input, output, tool};
+pub use call::{Call, Effect, Tool};
+pub use human::{Answer, Question, ask};
+pub use output::{Data, IntoOutput, Json, Output, Part};
+
+/// Makes the crate a component with the named tools: `agent_tool::export!(count_words, other::tool)`.
+///
+/// Each name is that of a function with `#[tool]`. Use it once, in the crate's root.
+#[macro_export]
+macro_rules! export {
+    ($($tool:path),+ $(,)?) => {
+        const _: () = {
+            const TOOLS: &[$crate::Tool] = &[$(<$tool as $crate::__private::Described>::TOOL),+];
+            $crate::__export_component!(TOOLS);
+        };
+    };
+}
+
+/// Outside WebAssembly there is no component to make; the list of tools is still checked by the compiler.
+#[cfg(not(target_family = "wasm"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_component {
+    ($tools:ident) => {
+        const _: &[$crate::Tool] = $tools;
+    };
+}
+
+/// What the macros use. Nothing here is for authors, and all of it may change.
+#[doc(hidden)]
+pub mod __private {
+    pub use schemars;
+    pub use serde;
+
+    #[cfg(target_family = "wasm")]
+    pub use crate::bindings::generated;
+    pub use crate::call::{Described, NoInput, run};
+    #[cfg(target_family = "wasm")]
+    pub use crate::component::{call, definitions};
+    pub use crate::schema::{input_schema, output_schema};
+}

@@ -1,0 +1,33 @@
+//! The tools that come with the program: components that were built beforehand and are part of the binary, so that neither
+//! building nor running agent-host needs a WebAssembly toolchain. `guest-tools/README.md` says how they are built.
+
+/// A component in the binary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name after `builtin:`.
+    pub name: &'static str,
+    /// The component.
+    pub bytes: &'static [u8],
+}
+
+/// All of them, in the order in which the model is told of their tools.
+pub const BUILTINS: [Builtin; 3] = [
+    Builtin {
+        name: "files",
+        bytes: include_bytes!("../../../guest-tools/dist/files.wasm"),
+    },
+    Builtin {
+        name: "fetch",
+        bytes: include_bytes!("../../../guest-tools/dist/fetch.wasm"),
+    },
+    Builtin {
+        name: "image",
+        bytes: include_bytes!("../../../guest-tools/dist/image.wasm"),
+    },
+];
+
+/// The built-in component of this name.
+#[must_use]
+pub fn builtin(name: &str) -> Option<Builtin> {
+    BUILTINS.into_iter().find(|builtin| builtin.name == name)
+}

@@ -1,0 +1,39 @@
+//! The configuration: from `agent.toml`, the environment and the command line to one checked value, [`Config`].
+//!
+//! Two steps: the text becomes a [`RawConfig`], whose form is checked with line and column; that becomes a [`Config`], in
+//! which paths are absolute, everything is filled in and what contradicts itself is refused. Nothing here opens a journal,
+//! loads a component or asks a model, and the process's environment is read in one place, [`Environment::from_process`].
+
+mod dir_grants;
+mod environment;
+mod http_grants;
+mod key;
+mod model;
+mod parse;
+mod paths;
+mod raw;
+mod resolve;
+mod resolved;
+#[cfg(test)]
+mod tests;
+
+pub use dir_grants::DEFAULT_MASK;
+pub use environment::Environment;
+pub use model::{EndpointConfig, ModelConfig};
+pub use parse::MAX_CONFIG_BYTES;
+pub use raw::{
+    RawConfig, RawDirGrant, RawGrants, RawHttpGrant, RawLimits, RawOpenAiCompat, RawPooling,
+    RawPrompts, RawSandbox, RawTool,
+};
+pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
+
+/// Why a configuration cannot be used. The text says what, why and what to do, in one paragraph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(pub(crate) String);
+
+impl ConfigError {
+    fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}

@@ -1,0 +1,131 @@
+//! From the text of `agent.toml` to [`RawConfig`], with line, column and a hint where the form is wrong.
+
+use super::{ConfigError, RawConfig};
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+/// The longest configuration that is read, in bytes.
+pub const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
+
+/// The name under which the configuration is looked for.
+const FILE_NAME: &str = "agent.toml";
+
+impl RawConfig {
+    /// Reads the named file, or `agent.toml` in this folder if there is one.
+    pub(super) fn find(
+        file: Option<&Path>,
+        cwd: &Path,
+    ) -> Result<(Self, Option<PathBuf>), ConfigError> {
+        let path = match file {
+            Some(file) => cwd.join(file),
+            None => {
+                let found = cwd.join(FILE_NAME);
+                // A link that leads nowhere is an error of reading, not an absent file.
+                if found.symlink_metadata().is_err() {
+                    return Ok((Self::default(), None));
+                }
+                found
+            }
+        };
+        let text = read(&path)?;
+        Ok((Self::parse(&path, &text)?, Some(path)))
+    }
+
+    /// Reads the text of a configuration; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// When the text is not TOML or does not have the form of a configuration.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| {
+            let place = error
+                .span()
+                .map_or_else(String::new, |span| place(text, span.start));
+            ConfigError::new(format!(
+                "cannot use {}: {place}{}",
+                file.display(),
+                explain(error.message())
+            ))
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    let fault = |why: String| {
+        ConfigError::new(format!(
+            "cannot read the configuration {}: {why}",
+            path.display()
+        ))
+    };
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|error| fault(format!("{error}; check the path and its permissions")))?;
+    if bytes.len() as u64 > MAX_CONFIG_BYTES {
+        return Err(fault(format!(
+            "it is longer than {MAX_CONFIG_BYTES} bytes; is it the right file?"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|_| fault("it is not UTF-8 text; save it as UTF-8".to_owned()))
+}
+
+/// The place of a byte in the text, for people: both counted from 1, the column in characters.
+fn place(text: &str, byte: usize) -> String {
+    let before = text.get(..byte).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    format!("line {line}, column {column}: ")
+}
+
+/// Turns the words of serde and the TOML reader into a sentence with the next step.
+fn explain(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let found = quoted.next().unwrap_or_default();
+    let known: Vec<&str> = quoted.collect();
+    if message.starts_with("unknown field") {
+        return format!(
+            "there is no key `{found}` here; {}",
+            advice(found, &known, "the keys here are")
+        );
+    }
+    if message.starts_with("unknown variant") {
+        return format!(
+            "`{found}` is not a value of this key; {}",
+            advice(found, &known, "its values are")
+        );
+    }
+    if message.starts_with("missing field") {
+        return format!("the key `{found}` is missing here; add it");
+    }
+    let lines: Vec<&str> = message.lines().map(str::trim).collect();
+    format!("{}; correct it", lines.join(", "))
+}
+
+fn advice(found: &str, known: &[&str], list: &str) -> String {
+    match nearest(found, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+            format!("{list} {}", known.join(", "))
+        }
+    }
+}
+
+/// The known name that was probably meant, if one is near: a third of the letters may be wrong.
+pub(super) fn nearest<'a>(found: &str, known: &[&'a str]) -> Option<&'a str> {
+    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let found = plain(found);
+    known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(&found, &plain(name)), *name))
+        .filter(|(distance, name)| *distance <= name.chars().count().max(3) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}

@@ -1,0 +1,171 @@
+//! The form of `agent.toml`, and nothing more: what is absent stays absent here, and no value is judged.
+
+use agent_host_core::{limits::Limits, policy::DirMode, tool::Approval};
+use serde::Deserialize;
+
+/// `agent.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RawConfig {
+    /// `PROVIDER:NAME`.
+    pub model: Option<String>,
+    /// The standing instructions for the model.
+    pub system: Option<String>,
+    /// Where sessions are kept.
+    pub state_dir: Option<String>,
+    /// Where compiled components are kept.
+    pub cache_dir: Option<String>,
+    /// The most model calls that one message may lead to.
+    pub max_turns: Option<u64>,
+    /// What happens to calls that a person should confirm.
+    pub permission_prompts: Option<RawPrompts>,
+    /// The server behind `openai-compat:NAME`.
+    pub openai_compat: Option<RawOpenAiCompat>,
+    /// The components; absent for the built-in ones.
+    pub tool: Option<Vec<RawTool>>,
+    /// What every component may reach, unless it has a list of its own; absent for the current folder, read-only.
+    pub grants: Option<RawGrants>,
+    /// The limits of a call.
+    pub limits: Option<RawLimits>,
+    /// The sandbox as a whole.
+    pub sandbox: Option<RawSandbox>,
+}
+
+/// `permission-prompts`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawPrompts {
+    /// A person is asked where there is one.
+    Ask,
+    /// What would be asked is denied.
+    None,
+}
+
+/// `[openai-compat]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RawOpenAiCompat {
+    /// The address up to the version.
+    pub base_url: Option<String>,
+    /// Where the key is: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
+    pub api_key: Option<String>,
+    /// Whether the model is shown images.
+    pub vision: Option<bool>,
+    /// Whether the model is shown PDF documents.
+    pub documents: Option<bool>,
+}
+
+/// `[[tool]]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RawTool {
+    /// The name by which `agent.lock` and messages know the component.
+    pub name: String,
+    /// `builtin:NAME` or a file.
+    pub component: String,
+    /// When a person is asked before a call.
+    #[serde(default)]
+    pub approval: Approval,
+    /// Whether the operator believes the component where it says that a repetition is harmless.
+    #[serde(default)]
+    pub accept_idempotent: bool,
+    /// Limits that differ from the general ones.
+    pub limits: Option<RawLimits>,
+    /// Folders instead of the general ones.
+    pub dir: Option<Vec<RawDirGrant>>,
+    /// Hosts instead of the general ones.
+    pub http: Option<Vec<RawHttpGrant>>,
+}
+
+/// `[grants]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RawGrants {
+    /// Folders.
+    pub dir: Vec<RawDirGrant>,
+    /// Hosts.
+    pub http: Vec<RawHttpGrant>,
+}
+
+/// `[[grants.dir]]` and `[[tool.dir]]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RawDirGrant {
+    /// The folder on the host.
+    pub host: String,
+    /// Where guests find it; absent for `/workspace`.
+    pub guest: Option<String>,
+    /// What may be done in it; absent for read-only.
+    pub mode: Option<DirMode>,
+    /// Globs of what may be opened; none for everything.
+    #[serde(default)]
+    pub allow: Vec<String>,
+    /// Globs of what is refused.
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// Globs of what guests do not see; absent for [`super::DEFAULT_MASK`].
+    pub mask: Option<Vec<String>>,
+}
+
+/// `[[grants.http]]` and `[[tool.http]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RawHttpGrant {
+    /// A name, `*.` and a name, `*`, or an address.
+    pub host: String,
+    /// `http` or `https`; absent for both.
+    pub scheme: Option<String>,
+    /// The port; absent for the scheme's own.
+    pub port: Option<u16>,
+}
+
+/// `[sandbox]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RawSandbox {
+    /// The calls that run at once.
+    pub concurrent_calls: Option<usize>,
+    /// The calls that may wait.
+    pub queued_calls: Option<usize>,
+    /// The threads on which guests run.
+    pub guest_threads: Option<usize>,
+    /// Whether instances come from a pool.
+    pub pooling: Option<RawPooling>,
+}
+
+/// `pooling`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawPooling {
+    /// Where the machine has the address space for it.
+    Probe,
+    /// Never.
+    Off,
+}
+
+/// Makes [`RawLimits`] from the names of core's [`Limits`]; a name that is missing here or there does not compile.
+macro_rules! raw_limits {
+    ($($name:ident)*) => {
+        /// `[limits]` and `[tool.limits]`: each field is the one of [`Limits`] with that name, or absent.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+        pub struct RawLimits {
+            $(
+                #[doc = concat!("[`Limits::", stringify!($name), "`].")]
+                pub $name: Option<u64>,
+            )*
+        }
+
+        impl RawLimits {
+            /// These limits, and where they say nothing, those of `base`.
+            pub(super) fn over(self, base: &Limits) -> Limits {
+                Limits { $($name: self.$name.unwrap_or(base.$name),)* }
+            }
+        }
+    };
+}
+
+raw_limits! {
+    deadline_ms memory_bytes table_elements instances memories tables max_transfer_bytes open_resources output_bytes
+    stdio_bytes random_bytes http_header_bytes http_request_bytes http_response_bytes http_requests
+}

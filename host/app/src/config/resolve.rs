@@ -1,0 +1,308 @@
+//! From [`RawConfig`] to [`Config`]: what is absent is filled in, what is relative is placed, what cannot be is refused.
+
+use super::{
+    ComponentSource, Config, ConfigError, EndpointConfig, Environment, ModelConfig, Overrides,
+    RawConfig, RawGrants, RawLimits, RawPooling, RawPrompts, RawSandbox, RawTool, ToolConfig,
+    dir_grants, http_grants,
+    paths::{canonical, place},
+};
+use agent_host_core::{
+    limits::Limits,
+    policy::{DirGrant, DirMode, Grants},
+    tool::{Approval, is_tool_name},
+    turn::{Prompts, Settings},
+};
+use agent_host_sandbox::{Pooling, SandboxConfig};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The components that are used when none are configured.
+const DEFAULT_TOOLS: [&str; 3] = ["files", "fetch", "image"];
+
+impl Config {
+    /// Resolves a configuration. `file` is where it came from; its relative paths begin there.
+    ///
+    /// # Errors
+    /// The first thing that cannot be used.
+    pub fn resolve(
+        raw: RawConfig,
+        file: Option<PathBuf>,
+        overrides: Overrides,
+        environment: &Environment,
+    ) -> Result<Self, ConfigError> {
+        let cwd = &environment.cwd;
+        let file = file.map(|file| canonical(&cwd.join(file)));
+        let base = file
+            .as_deref()
+            .and_then(Path::parent)
+            .unwrap_or(cwd)
+            .to_owned();
+        let state_dir = state_dir(&raw, overrides.state_dir.as_deref(), &base, environment)?;
+        let cache_dir = match &raw.cache_dir {
+            Some(text) => place(text, &base, environment)?,
+            // Without a home folder, what is compiled is kept beside the sessions.
+            None => environment
+                .program_folder("XDG_CACHE_HOME", ".cache")
+                .unwrap_or_else(|| state_dir.join("cache")),
+        };
+        let server = raw.openai_compat.unwrap_or_default();
+        // Read whichever model is chosen: a key in the file is a fault in any case.
+        let endpoint = EndpointConfig::resolve(&server, &base, environment)?;
+        let key_file = endpoint.key_file().map(Path::to_owned);
+        let chosen = match (&overrides.model, &raw.model) {
+            (Some(text), _) => Some((text, cwd)),
+            (None, Some(text)) => Some((text, &base)),
+            (None, None) => None,
+        };
+        let model = chosen
+            .map(|(text, base)| ModelConfig::resolve(text, base, &server, endpoint, environment))
+            .transpose()?;
+        let limits = limits(raw.limits, &Limits::default(), "[limits]")?;
+        let (grants, ungranted) = grants(raw.grants, &overrides, &base, environment)?;
+        let mut config = Self {
+            file,
+            folder: canonical(cwd),
+            state_dir: canonical(&state_dir),
+            cache_dir: canonical(&cache_dir),
+            model,
+            system: raw.system,
+            max_turns: max_turns(overrides.max_turns.or(raw.max_turns))?,
+            prompts: match raw.permission_prompts.unwrap_or(RawPrompts::Ask) {
+                RawPrompts::Ask => Prompts::Ask,
+                RawPrompts::None => Prompts::Deny,
+            },
+            tools: Vec::new(),
+            grants: Arc::new(grants),
+            ungranted,
+            limits,
+            sandbox: sandbox(raw.sandbox.unwrap_or_default()),
+            key_file,
+        };
+        config.add_tools(raw.tool, &base, environment)?;
+        for argument in overrides.tools {
+            let tool = config.tool_from_argument(&argument)?;
+            config.tools.push(tool);
+        }
+        Ok(config)
+    }
+
+    fn add_tools(
+        &mut self,
+        raw: Option<Vec<RawTool>>,
+        base: &Path,
+        environment: &Environment,
+    ) -> Result<(), ConfigError> {
+        let Some(raw) = raw else {
+            self.tools = DEFAULT_TOOLS.map(|name| self.default_tool(name)).into();
+            return Ok(());
+        };
+        let mut names = HashSet::new();
+        for tool in raw {
+            if !is_tool_name(&tool.name) {
+                return Err(ConfigError::new(format!(
+                    "the tool name `{}` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; change \
+                     `name` under [[tool]]",
+                    tool.name.escape_debug()
+                )));
+            }
+            if !names.insert(tool.name.clone()) {
+                return Err(ConfigError::new(format!(
+                    "two tools have the name `{}`, and `agent.lock` could not tell them apart; change `name` of one",
+                    tool.name
+                )));
+            }
+            let tool = self.tool(tool, base, environment)?;
+            self.tools.push(tool);
+        }
+        Ok(())
+    }
+
+    fn default_tool(&self, name: &str) -> ToolConfig {
+        ToolConfig {
+            name: name.to_owned(),
+            source: ComponentSource::Builtin(name.to_owned()),
+            approval: Approval::default(),
+            accept_idempotent: false,
+            grants: Arc::clone(&self.grants),
+            limits: self.limits.clone(),
+        }
+    }
+
+    fn tool(
+        &self,
+        raw: RawTool,
+        base: &Path,
+        environment: &Environment,
+    ) -> Result<ToolConfig, ConfigError> {
+        let RawTool {
+            name,
+            component,
+            approval,
+            accept_idempotent,
+            limits: own_limits,
+            dir,
+            http,
+        } = raw;
+        let source = match ComponentSource::builtin(&component) {
+            Some(builtin) => builtin,
+            None => ComponentSource::File(place(&component, base, environment)?),
+        };
+        let limits = limits(
+            own_limits,
+            &self.limits,
+            &format!("[tool.limits] of `{name}`"),
+        )?;
+        let grants = if dir.is_none() && http.is_none() {
+            Arc::clone(&self.grants)
+        } else {
+            let own = |raw: Vec<_>| {
+                raw.into_iter()
+                    .map(|raw| dir_grants::from_raw(raw, base, environment))
+                    .collect()
+            };
+            let dirs = dir.map_or_else(|| Ok(self.grants.dirs.clone()), own)?;
+            dir_grants::check_apart(&dirs)?;
+            let own = |raw: Vec<_>| raw.into_iter().map(http_grants::from_raw).collect();
+            let http = http.map_or_else(|| Ok(self.grants.http.clone()), own)?;
+            Arc::new(Grants { dirs, http })
+        };
+        Ok(ToolConfig {
+            name,
+            source,
+            approval,
+            accept_idempotent,
+            grants,
+            limits,
+        })
+    }
+}
+
+fn state_dir(
+    raw: &RawConfig,
+    argument: Option<&Path>,
+    base: &Path,
+    environment: &Environment,
+) -> Result<PathBuf, ConfigError> {
+    if let Some(path) = argument {
+        return Ok(environment.cwd.join(path));
+    }
+    if let Some(text) = &raw.state_dir {
+        return place(text, base, environment);
+    }
+    environment.program_folder("XDG_STATE_HOME", ".local/state").ok_or_else(|| {
+        ConfigError::new(
+            "it is not known where sessions are to be kept: there is no HOME and no XDG_STATE_HOME; set `state-dir` in \
+             agent.toml, or pass `--state-dir DIR`",
+        )
+    })
+}
+
+fn max_turns(number: Option<u64>) -> Result<u64, ConfigError> {
+    match number {
+        Some(0) => Err(ConfigError::new(
+            "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out",
+        )),
+        Some(number) => Ok(number),
+        None => Ok(Settings::default().max_turns),
+    }
+}
+
+/// Fills limits in and refuses those with which no call could end well.
+fn limits(raw: Option<RawLimits>, base: &Limits, place: &str) -> Result<Limits, ConfigError> {
+    let limits = raw.unwrap_or_default().over(base);
+    let needed = [
+        ("deadline-ms", limits.deadline_ms),
+        ("memory-bytes", limits.memory_bytes),
+        ("instances", limits.instances),
+        ("max-transfer-bytes", limits.max_transfer_bytes),
+        ("output-bytes", limits.output_bytes),
+    ];
+    match needed.into_iter().find(|(_, value)| *value == 0) {
+        Some((name, _)) => Err(ConfigError::new(format!(
+            "`{name}` in {place} is 0, with which no call could run; set it to what a call needs, or leave it out"
+        ))),
+        None => Ok(limits),
+    }
+}
+
+/// The general grants, and why the current folder is not among them although nobody said anything about folders.
+fn grants(
+    raw: Option<RawGrants>,
+    overrides: &Overrides,
+    base: &Path,
+    environment: &Environment,
+) -> Result<(Grants, Option<ConfigError>), ConfigError> {
+    let silent = raw.is_none();
+    let RawGrants { dir, http } = raw.unwrap_or_default();
+    let mut grants = Grants::default();
+    for raw in dir {
+        grants
+            .dirs
+            .push(dir_grants::from_raw(raw, base, environment)?);
+    }
+    for raw in http {
+        grants.http.push(http_grants::from_raw(raw)?);
+    }
+    let configured = grants.dirs.len();
+    for argument in &overrides.grants {
+        match argument.split_once(':') {
+            Some(("dir", folder)) => {
+                let grant = dir_grants::from_argument(folder, &environment.cwd, &grants.dirs)?;
+                grants.dirs.push(grant);
+            }
+            Some(("http", host)) => grants.http.push(http_grants::from_argument(host)?),
+            Some(_) | None => {
+                return Err(ConfigError::new(format!(
+                    "the grant `{}` is of no kind that there is; write `dir:PATH`, `dir:PATH:rw` or \
+                     `http:[SCHEME://]HOST[:PORT]`",
+                    argument.escape_debug()
+                )));
+            }
+        }
+    }
+    let mut ungranted = None;
+    if silent && grants.dirs.len() == configured {
+        match dir_grants::of_current_folder(environment) {
+            Ok(grant) => grants.dirs.push(grant),
+            Err(error) => ungranted = Some(error),
+        }
+    }
+    if overrides.write && ungranted.is_none() {
+        make_writable(&mut grants.dirs, &environment.cwd)?;
+    }
+    dir_grants::check_apart(&grants.dirs)?;
+    Ok((grants, ungranted))
+}
+
+fn make_writable(dirs: &mut [DirGrant], cwd: &Path) -> Result<(), ConfigError> {
+    let cwd = canonical(cwd);
+    match dirs.iter_mut().find(|grant| grant.host == cwd) {
+        Some(grant) => {
+            grant.mode = DirMode::ReadWrite;
+            Ok(())
+        }
+        None => Err(ConfigError::new(format!(
+            "`--write` makes the grant of the current folder writable, and {} is not granted; pass `--grant dir:PATH:rw` for \
+             the folder that tools may write to",
+            cwd.display()
+        ))),
+    }
+}
+
+fn sandbox(raw: RawSandbox) -> SandboxConfig {
+    let default = SandboxConfig::default();
+    SandboxConfig {
+        concurrent_calls: raw.concurrent_calls.unwrap_or(default.concurrent_calls),
+        queued_calls: raw.queued_calls.unwrap_or(default.queued_calls),
+        guest_threads: raw.guest_threads.unwrap_or(default.guest_threads),
+        pooling: match raw.pooling {
+            Some(RawPooling::Probe) => Pooling::Probe,
+            Some(RawPooling::Off) => Pooling::Off,
+            None => default.pooling,
+        },
+        ..default
+    }
+}

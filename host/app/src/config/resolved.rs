@@ -1,0 +1,206 @@
+//! The configuration as the rest of the program sees it: absolute, complete and checked.
+
+use super::{ConfigError, Environment, ModelConfig, RawConfig, paths::canonical};
+use agent_host_core::{limits::Limits, policy::Grants, tool::Approval, turn::Prompts};
+use agent_host_sandbox::SandboxConfig;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The prefix of a component that is part of the program.
+const BUILTIN: &str = "builtin:";
+
+/// A checked configuration. Paths are absolute.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file that it came from; absent when the defaults hold.
+    pub file: Option<PathBuf>,
+    /// The working folder.
+    pub folder: PathBuf,
+    /// Where sessions are kept. It may not exist yet.
+    pub state_dir: PathBuf,
+    /// Where compiled components are kept. It may not exist yet.
+    pub cache_dir: PathBuf,
+    /// The model; absent when none is configured.
+    pub model: Option<ModelConfig>,
+    /// The standing instructions for the model.
+    pub system: Option<String>,
+    /// The most model calls that one message may lead to; at least one.
+    pub max_turns: u64,
+    /// What happens to calls that a person should confirm.
+    pub prompts: Prompts,
+    /// The components. Their names differ.
+    pub tools: Vec<ToolConfig>,
+    /// What a component may reach that has no lists of its own.
+    pub grants: Arc<Grants>,
+    /// Why the current folder, which nobody named and which would be granted by itself, is not: it is the home folder or
+    /// larger. Whoever is about to run a tool ends with this error; listing sessions does not need to.
+    pub ungranted: Option<ConfigError>,
+    /// The limits of a call of a component that has none of its own.
+    pub limits: Limits,
+    /// The sandbox, without the folders that [`Self::cache_dir`] and [`Self::protected_paths`] name.
+    pub sandbox: SandboxConfig,
+    /// The file with the model server's key, where it is in a file.
+    pub(super) key_file: Option<PathBuf>,
+}
+
+/// A component and how it is used.
+#[derive(Clone, Debug)]
+pub struct ToolConfig {
+    /// The name by which `agent.lock` and messages know it.
+    pub name: String,
+    /// Where it is.
+    pub source: ComponentSource,
+    /// When a person is asked before a call.
+    pub approval: Approval,
+    /// Whether the operator believes it where it says that a repetition is harmless.
+    pub accept_idempotent: bool,
+    /// What its calls may reach.
+    pub grants: Arc<Grants>,
+    /// The limits of its calls.
+    pub limits: Limits,
+}
+
+/// Where a component is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ComponentSource {
+    /// In the program, by the name after `builtin:`.
+    Builtin(String),
+    /// In a file. It may not exist.
+    File(PathBuf),
+}
+
+impl ComponentSource {
+    /// Whether it is a file, which can change between two runs.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        match self {
+            Self::Builtin(_) => false,
+            Self::File(_) => true,
+        }
+    }
+
+    /// The built-in component that the text names, if it names one.
+    pub(super) fn builtin(text: &str) -> Option<Self> {
+        text.strip_prefix(BUILTIN)
+            .map(|name| Self::Builtin(name.to_owned()))
+    }
+}
+
+/// What the command line changes of a configuration. Its relative paths begin at the working folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// The model, instead of the configured one.
+    pub model: Option<String>,
+    /// Components besides the configured ones: files, or `builtin:NAME`.
+    pub tools: Vec<String>,
+    /// Grants besides the configured ones: `dir:PATH[:rw]` and `http:[SCHEME://]HOST[:PORT]`. A folder here takes the place
+    /// of the current folder where that would be granted only because nobody said anything.
+    pub grants: Vec<String>,
+    /// Makes the grant of the current folder writable.
+    pub write: bool,
+    /// The most model calls, instead of the configured number.
+    pub max_turns: Option<u64>,
+    /// The state folder, instead of the configured one.
+    pub state_dir: Option<PathBuf>,
+}
+
+impl Config {
+    /// Reads the named file, or `agent.toml` in the working folder if there is one, and resolves it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or the configuration cannot be used.
+    pub fn load(
+        file: Option<&Path>,
+        overrides: Overrides,
+        environment: &Environment,
+    ) -> Result<Self, ConfigError> {
+        let (raw, file) = RawConfig::find(file, &environment.cwd)?;
+        Self::resolve(raw, file, overrides, environment)
+    }
+
+    /// A component that was named on the command line, with the general grants and limits: `builtin:NAME` or a file.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub fn tool_from_argument(&self, argument: &str) -> Result<ToolConfig, ConfigError> {
+        let source = match ComponentSource::builtin(argument) {
+            Some(builtin) => builtin,
+            None => {
+                let path = self.folder.join(argument);
+                if !path.is_file() {
+                    let known: Vec<&str> =
+                        self.tools.iter().map(|tool| tool.name.as_str()).collect();
+                    return Err(ConfigError::new(format!(
+                        "there is no component file `{}` and no configured tool of this name (there are: {}); name a file, \
+                         a configured tool, or a built-in one like `builtin:files`",
+                        argument.escape_debug(),
+                        if known.is_empty() {
+                            "none".to_owned()
+                        } else {
+                            known.join(", ")
+                        }
+                    )));
+                }
+                ComponentSource::File(path)
+            }
+        };
+        let stem = match &source {
+            ComponentSource::Builtin(name) => name.clone(),
+            ComponentSource::File(path) => path
+                .file_stem()
+                .unwrap_or(path.as_os_str())
+                .to_string_lossy()
+                .into_owned(),
+        };
+        Ok(ToolConfig {
+            name: self.free_name(&stem),
+            source,
+            approval: Approval::default(),
+            accept_idempotent: false,
+            grants: Arc::clone(&self.grants),
+            limits: self.limits.clone(),
+        })
+    }
+
+    /// What no guest may reach, whatever is granted: where sessions and compiled code are kept, and the files that decide
+    /// what is granted and run. Links are resolved; not all of them exist.
+    #[must_use]
+    pub fn protected_paths(&self) -> Vec<PathBuf> {
+        let mut paths = vec![self.state_dir.clone(), self.cache_dir.clone()];
+        // The working folder's own, too: a guest could make them there for the next start.
+        let folders = [
+            self.file.as_deref().and_then(Path::parent),
+            Some(self.folder.as_path()),
+        ];
+        for folder in folders.into_iter().flatten() {
+            paths.extend([folder.join("agent.toml"), folder.join("agent.lock")]);
+        }
+        paths.extend(self.file.clone());
+        paths.extend(self.key_file.clone());
+        if let Some(ModelConfig::Script(path)) = &self.model {
+            paths.push(path.clone());
+        }
+        for tool in &self.tools {
+            match &tool.source {
+                ComponentSource::File(path) => paths.push(path.clone()),
+                ComponentSource::Builtin(_) => {}
+            }
+        }
+        let mut paths: Vec<PathBuf> = paths.iter().map(|path| canonical(path)).collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// The name, or the name with a number where a configured tool has it.
+    fn free_name(&self, stem: &str) -> String {
+        let taken = |name: &String| self.tools.iter().any(|tool| tool.name == *name);
+        let numbered = (2_u64..).map(|n| format!("{stem}-{n}"));
+        let mut names = std::iter::once(stem.to_owned()).chain(numbered);
+        names
+            .find(|name| !taken(name))
+            .unwrap_or_else(|| stem.to_owned())
+    }
+}

@@ -1,0 +1,75 @@
+//! What the tests share: a folder tree, and an environment in it that is not the process's own.
+
+mod bad;
+mod good;
+mod grants;
+mod keys;
+
+use super::{Config, ConfigError, Environment, Overrides};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A tree with a home folder and a project in it: `ROOT/home/ann/project`, where the process is.
+struct Tree {
+    _dir: TempDir,
+    root: PathBuf,
+    environment: Environment,
+}
+
+impl Tree {
+    fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let home = root.join("home/ann");
+        let cwd = home.join("project");
+        std::fs::create_dir_all(cwd.join("data")).unwrap();
+        std::fs::create_dir_all(root.join("srv")).unwrap();
+        let variables = [("HOME".to_owned(), home.display().to_string())].into();
+        Self {
+            _dir: dir,
+            root,
+            environment: Environment { cwd, variables },
+        }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.root.join("home/ann")
+    }
+
+    fn cwd(&self) -> &Path {
+        &self.environment.cwd
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.environment
+            .variables
+            .insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Writes `agent.toml` into the project and loads it.
+    fn load(&self, toml: &str, overrides: Overrides) -> Result<Config, ConfigError> {
+        std::fs::write(self.cwd().join("agent.toml"), toml).unwrap();
+        Config::load(None, overrides, &self.environment)
+    }
+
+    /// The text of the error that loading has to end in, with `ROOT` for the folder of this tree.
+    fn refusal(&self, toml: &str, overrides: Overrides) -> String {
+        match self.load(toml, overrides) {
+            Ok(config) => panic!("{toml}: {config:?}"),
+            Err(error) => self.portable(&error),
+        }
+    }
+
+    fn portable(&self, error: &ConfigError) -> String {
+        error
+            .to_string()
+            .replace(&self.root.display().to_string(), "ROOT")
+    }
+}
+
+fn granted(grants: &[&str]) -> Overrides {
+    Overrides {
+        grants: grants.iter().map(|&grant| grant.to_owned()).collect(),
+        ..Overrides::default()
+    }
+}

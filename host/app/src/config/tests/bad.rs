@@ -1,0 +1,224 @@
+//! Configurations that are refused, each with the whole text that a person reads.
+
+use super::Tree;
+use crate::config::{Config, ConfigError, Environment, MAX_CONFIG_BYTES, Overrides};
+use pretty_assertions::assert_eq;
+use std::path::Path;
+
+#[test]
+fn a_wrong_form_is_refused_with_its_place_and_a_hint() {
+    let tree = Tree::new();
+    for (toml, expected) in [
+        (
+            "modle = \"script:tour\"",
+            "line 1, column 1: there is no key `modle` here; did you mean `model`?",
+        ),
+        (
+            "\n\nmax_turns = 3",
+            "line 3, column 1: there is no key `max_turns` here; did you mean `max-turns`?",
+        ),
+        (
+            "[openai-compat]\nbase-url = \"x\"\ntemperature = 1",
+            "line 3, column 1: there is no key `temperature` here; the keys here are `base-url`, `api-key`, `vision`, \
+             `documents`",
+        ),
+        (
+            "[[grants.dir]]\nhost = \".\"\nmode = \"readwrite\"",
+            "line 3, column 8: `readwrite` is not a value of this key; did you mean `read-write`?",
+        ),
+        (
+            "permission-prompts = \"maybe\"",
+            "line 1, column 22: `maybe` is not a value of this key; its values are `ask`, `none`",
+        ),
+        (
+            "[[tool]]\nname = \"é\"\n\n[[tool]]\nnäme = 1",
+            "line 5, column 2: ",
+        ),
+        (
+            "[limits]\ndeadline_ms = 5",
+            "line 2, column 1: there is no key `deadline_ms` here; did you mean `deadline-ms`?",
+        ),
+        (
+            "[[tool]]\ncomponent = \"x.wasm\"",
+            "line 1, column 1: the key `name` is missing here; add it",
+        ),
+        (
+            "max-turns = \"five\"",
+            "line 1, column 13: invalid type: string \"five\", expected u64; correct it",
+        ),
+        (
+            "max-turns = -1",
+            "line 1, column 13: invalid value: integer `-1`, expected u64; correct it",
+        ),
+        (
+            "[[grants.http]]\nhost = \"a\"\nport = 70000",
+            "line 3, column 8: invalid value: integer `70000`, expected u16; correct it",
+        ),
+        (
+            "model = \"a\"\nmodel = \"b\"",
+            "line 2, column 1: duplicate key; correct it",
+        ),
+        ("model = ", "line 1, column 9: "),
+    ] {
+        let text = tree.refusal(toml, Overrides::default());
+        let whole = format!("cannot use ROOT/home/ann/project/agent.toml: {expected}");
+        if expected.ends_with(": ") {
+            // The rest is in the words of the TOML reader.
+            assert!(
+                text.starts_with(&whole) && text.len() > whole.len(),
+                "{text}"
+            );
+        } else {
+            assert_eq!(text, whole);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let tree = Tree::new();
+    for (toml, expected) in [
+        (
+            "max-turns = 0",
+            "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out",
+        ),
+        (
+            "[limits]\ndeadline-ms = 0",
+            "`deadline-ms` in [limits] is 0, with which no call could run; set it to what a call needs, or leave it out",
+        ),
+        (
+            "[[tool]]\nname = \"a\"\ncomponent = \"builtin:files\"\n[tool.limits]\nmemory-bytes = 0",
+            "`memory-bytes` in [tool.limits] of `a` is 0, with which no call could run; set it to what a call needs, or \
+             leave it out",
+        ),
+        (
+            "state-dir = \"\"",
+            "a path in the configuration is empty; write `.` for the folder of agent.toml, or remove the key",
+        ),
+        (
+            "model = \"llama3.2\"",
+            "the model `llama3.2` does not name a provider and a model; write it like `openai-compat:llama3.2` or \
+             `script:tour`",
+        ),
+        (
+            "model = \"script:\"",
+            "the model `script:` does not name a provider and a model; write it like `openai-compat:llama3.2` or `script:tour`",
+        ),
+        (
+            "model = \"openai_compat:x\"",
+            "there is no model provider `openai_compat`; did you mean `openai-compat:x`?",
+        ),
+        (
+            "model = \"anthropic:x\"",
+            "there is no model provider `anthropic`; there are `openai-compat:NAME` and `script:NAME`",
+        ),
+        (
+            "[[tool]]\nname = \"my tool\"\ncomponent = \"x.wasm\"",
+            "the tool name `my tool` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; change `name` \
+             under [[tool]]",
+        ),
+        (
+            "[[tool]]\nname = \"a\"\ncomponent = \"x.wasm\"\n[[tool]]\nname = \"a\"\ncomponent = \"y.wasm\"",
+            "two tools have the name `a`, and `agent.lock` could not tell them apart; change `name` of one",
+        ),
+    ] {
+        assert_eq!(tree.refusal(toml, Overrides::default()), expected);
+    }
+}
+
+#[test]
+fn what_the_command_line_says_is_checked_too() {
+    let tree = Tree::new();
+    let zero = Overrides {
+        max_turns: Some(0),
+        ..Overrides::default()
+    };
+    assert_eq!(
+        tree.refusal("", zero),
+        "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out"
+    );
+    let tools = Overrides {
+        tools: vec!["missing.wasm".to_owned()],
+        ..Overrides::default()
+    };
+    assert_eq!(
+        tree.refusal("", tools),
+        "there is no component file `missing.wasm` and no configured tool of this name (there are: files, fetch, image); \
+         name a file, a configured tool, or a built-in one like `builtin:files`"
+    );
+    let write = Overrides {
+        write: true,
+        ..Overrides::default()
+    };
+    assert_eq!(
+        tree.refusal("[[grants.dir]]\nhost = \"data\"", write),
+        "`--write` makes the grant of the current folder writable, and ROOT/home/ann/project is not granted; pass \
+         `--grant dir:PATH:rw` for the folder that tools may write to"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let tree = Tree::new();
+    let load = |path: &Path| -> ConfigError {
+        Config::load(Some(path), Overrides::default(), &tree.environment).unwrap_err()
+    };
+    assert_eq!(
+        tree.portable(&load(Path::new("other.toml"))),
+        "cannot read the configuration ROOT/home/ann/project/other.toml: No such file or directory (os error 2); check the \
+         path and its permissions"
+    );
+    let path = tree.cwd().join("large.toml");
+    std::fs::write(
+        &path,
+        " ".repeat(usize::try_from(MAX_CONFIG_BYTES).unwrap() + 1),
+    )
+    .unwrap();
+    assert_eq!(
+        tree.portable(&load(&path)),
+        "cannot read the configuration ROOT/home/ann/project/large.toml: it is longer than 1048576 bytes; is it the right \
+         file?"
+    );
+    std::fs::write(&path, [0xff, 0xfe]).unwrap();
+    assert_eq!(
+        tree.portable(&load(&path)),
+        "cannot read the configuration ROOT/home/ann/project/large.toml: it is not UTF-8 text; save it as UTF-8"
+    );
+    // A link that leads nowhere is not the same as no file.
+    std::os::unix::fs::symlink("nowhere", tree.cwd().join("agent.toml")).unwrap();
+    let dangling = Config::load(None, Overrides::default(), &tree.environment).unwrap_err();
+    assert_eq!(
+        tree.portable(&dangling),
+        "cannot read the configuration ROOT/home/ann/project/agent.toml: No such file or directory (os error 2); check the \
+         path and its permissions"
+    );
+}
+
+#[test]
+fn without_a_home_folder_the_state_folder_has_to_be_named() {
+    let mut tree = Tree::new();
+    tree.environment.variables.clear();
+    let expected = "it is not known where sessions are to be kept: there is no HOME and no XDG_STATE_HOME; set `state-dir` in \
+                    agent.toml, or pass `--state-dir DIR`";
+    assert_eq!(tree.refusal("", Overrides::default()), expected);
+    // Empty and relative values are no folders.
+    tree.set("HOME", "");
+    tree.set("XDG_STATE_HOME", "state");
+    assert_eq!(tree.refusal("", Overrides::default()), expected);
+    assert_eq!(
+        tree.refusal("state-dir = \"~/state\"", Overrides::default()),
+        "the path `~/state` begins with the home folder, and there is no HOME; write the whole path"
+    );
+}
+
+#[test]
+fn an_environment_shows_no_values() {
+    let environment = Environment {
+        cwd: "/w".into(),
+        variables: [("KEY".to_owned(), "secret".to_owned())].into(),
+    };
+    assert_eq!(
+        format!("{environment:?}"),
+        "Environment { cwd: \"/w\", variables: [\"KEY\"] }"
+    );
+}

@@ -1,0 +1,335 @@
+//! Configurations that hold: defaults, precedence, and where paths begin.
+
+use super::{Tree, granted};
+use crate::config::{ComponentSource, Config, ModelConfig, Overrides, RawConfig, RawLimits};
+use agent_host_core::{limits::Limits, policy::DirMode, tool::Approval, turn::Prompts};
+use agent_host_sandbox::{Pooling, SandboxConfig};
+use pretty_assertions::assert_eq;
+use std::path::{Path, PathBuf};
+
+/// Name, source, approval and whether its word is believed, of each tool.
+fn tools(config: &Config) -> Vec<(&str, ComponentSource, Approval, bool)> {
+    let tools = config.tools.iter();
+    tools
+        .map(|tool| {
+            (
+                tool.name.as_str(),
+                tool.source.clone(),
+                tool.approval,
+                tool.accept_idempotent,
+            )
+        })
+        .collect()
+}
+
+fn builtin(name: &'static str) -> (&'static str, ComponentSource, Approval, bool) {
+    (
+        name,
+        ComponentSource::Builtin(name.to_owned()),
+        Approval::ByEffect,
+        false,
+    )
+}
+
+#[test]
+fn without_a_file_the_defaults_hold() {
+    let tree = Tree::new();
+    let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
+    assert_eq!(config.file, None);
+    assert_eq!(config.folder, tree.cwd());
+    assert_eq!(
+        config.state_dir,
+        tree.home().join(".local/state/agent-host")
+    );
+    assert_eq!(config.cache_dir, tree.home().join(".cache/agent-host"));
+    assert!(config.model.is_none() && config.system.is_none() && config.ungranted.is_none());
+    assert_eq!((config.max_turns, config.prompts), (50, Prompts::Ask));
+    assert_eq!(config.limits, Limits::default());
+    assert_eq!(config.sandbox, SandboxConfig::default());
+    assert_eq!(
+        tools(&config),
+        [builtin("files"), builtin("fetch"), builtin("image")]
+    );
+    let dirs = &config.grants.dirs;
+    assert_eq!((dirs.len(), config.grants.http.len()), (1, 0));
+    assert_eq!(
+        (&dirs[0].host, dirs[0].guest.as_str()),
+        (&tree.cwd().to_owned(), "/workspace")
+    );
+    assert_eq!(dirs[0].mode, DirMode::ReadOnly);
+    for masked in [
+        ".env",
+        "a/.env.local",
+        ".ssh/id_rsa",
+        "sub/.git/config",
+        ".git/config",
+        "x/agent.toml",
+        "agent.lock",
+    ] {
+        assert!(dirs[0].mask.first_match(masked).is_some(), "{masked}");
+    }
+    for open in [
+        "README.md",
+        ".git/HEAD",
+        ".github/workflows/ci.yml",
+        "environment",
+    ] {
+        assert_eq!(dirs[0].mask.first_match(open), None, "{open}");
+    }
+    assert_eq!(config.tools[0].grants.dirs[0].host, tree.cwd());
+}
+
+#[test]
+fn every_key_is_read() {
+    let tree = Tree::new();
+    let toml = r#"
+        model = "openai-compat:llama3.2"
+        system = "Be brief."
+        state-dir = "state"
+        cache-dir = "/var/cache/agent"
+        max-turns = 3
+        permission-prompts = "none"
+        [openai-compat]
+        base-url = "http://127.0.0.1:11434/v1"
+        vision = false
+        documents = true
+        [[tool]]
+        name = "files"
+        component = "builtin:files"
+        approval = "always"
+        [[tool]]
+        name = "mine"
+        component = "tools/mine.wasm"
+        approval = "never"
+        accept-idempotent = true
+        dir = []
+        [tool.limits]
+        deadline-ms = 7
+        [[grants.dir]]
+        host = "data"
+        guest = "/data/in/"
+        mode = "read-write"
+        allow = ["*.txt"]
+        deny = ["private"]
+        mask = ["hidden"]
+        [[grants.http]]
+        host = "API.example.com"
+        scheme = "https"
+        port = 8443
+        [limits]
+        deadline-ms = 1000
+        memory-bytes = 1048576
+        [sandbox]
+        concurrent-calls = 2
+        queued-calls = 3
+        guest-threads = 4
+        pooling = "off"
+    "#;
+    let config = tree.load(toml, Overrides::default()).unwrap();
+    assert_eq!(config.file, Some(tree.cwd().join("agent.toml")));
+    assert_eq!(config.state_dir, tree.cwd().join("state"));
+    assert_eq!(config.cache_dir, PathBuf::from("/var/cache/agent"));
+    assert_eq!(config.system.as_deref(), Some("Be brief."));
+    assert_eq!((config.max_turns, config.prompts), (3, Prompts::Deny));
+    let Some(ModelConfig::OpenAiCompat {
+        name,
+        endpoint,
+        capabilities,
+    }) = &config.model
+    else {
+        panic!("{:?}", config.model);
+    };
+    assert_eq!(
+        (name.as_str(), capabilities.vision, capabilities.documents),
+        ("llama3.2", false, true)
+    );
+    assert_eq!(
+        endpoint.open().unwrap().base_url,
+        "http://127.0.0.1:11434/v1"
+    );
+    let mine = ComponentSource::File(tree.cwd().join("tools/mine.wasm"));
+    let files = ComponentSource::Builtin("files".to_owned());
+    assert_eq!(
+        tools(&config),
+        [
+            ("files", files, Approval::Always, false),
+            ("mine", mine, Approval::Never, true)
+        ]
+    );
+    let limits = Limits {
+        deadline_ms: 1000,
+        memory_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    assert_eq!(config.limits, limits);
+    assert_eq!(config.tools[0].limits, limits);
+    assert_eq!(
+        config.tools[1].limits,
+        Limits {
+            deadline_ms: 7,
+            ..limits
+        }
+    );
+    let dir = &config.grants.dirs[0];
+    assert_eq!(
+        (&dir.host, dir.guest.as_str(), dir.mode),
+        (&tree.cwd().join("data"), "/data/in", DirMode::ReadWrite)
+    );
+    assert_eq!(
+        (dir.allow.patterns(), dir.deny.patterns()),
+        (&["*.txt".to_owned()][..], &["private".to_owned()][..])
+    );
+    assert_eq!(dir.mask.patterns(), ["hidden", "agent.toml", "agent.lock"]);
+    let http = &config.grants.http[0];
+    assert_eq!(
+        (http.scheme.as_deref(), http.host.as_str(), http.port),
+        (Some("https"), "api.example.com", Some(8443))
+    );
+    // Its own empty list of folders replaces the general one; it has no list of hosts of its own.
+    assert_eq!(
+        (
+            config.tools[1].grants.dirs.len(),
+            config.tools[1].grants.http.len()
+        ),
+        (0, 1)
+    );
+    let expected = SandboxConfig {
+        concurrent_calls: 2,
+        queued_calls: 3,
+        guest_threads: 4,
+        pooling: Pooling::Off,
+        ..SandboxConfig::default()
+    };
+    assert_eq!(config.sandbox, expected);
+}
+
+#[test]
+fn the_command_line_wins_and_its_paths_begin_at_the_working_folder() {
+    let mut tree = Tree::new();
+    tree.set("XDG_STATE_HOME", "/xdg/state");
+    tree.set("XDG_CACHE_HOME", "/xdg/cache");
+    let folder = tree.root.join("srv");
+    std::fs::write(
+        folder.join("my.toml"),
+        "model = \"script:./a.toml\"\nmax-turns = 2\n[grants]",
+    )
+    .unwrap();
+    std::fs::write(tree.cwd().join("files.wasm"), "").unwrap();
+    let file = Path::new("../../../srv/my.toml");
+
+    let config = Config::load(Some(file), Overrides::default(), &tree.environment).unwrap();
+    assert_eq!(config.file, Some(folder.join("my.toml")));
+    assert_eq!(config.state_dir, PathBuf::from("/xdg/state/agent-host"));
+    assert_eq!(config.cache_dir, PathBuf::from("/xdg/cache/agent-host"));
+    assert!(
+        matches!(&config.model, Some(ModelConfig::Script(path)) if *path == folder.join("./a.toml"))
+    );
+    assert_eq!(
+        config.grants.dirs.len(),
+        0,
+        "an empty [grants] grants nothing"
+    );
+
+    let overrides = Overrides {
+        model: Some("script:./b.toml".to_owned()),
+        tools: vec!["files.wasm".to_owned(), "builtin:image".to_owned()],
+        max_turns: Some(9),
+        state_dir: Some("st".into()),
+        ..granted(&["http:example.com"])
+    };
+    let config = Config::load(Some(file), overrides, &tree.environment).unwrap();
+    assert_eq!(config.max_turns, 9);
+    assert_eq!(config.state_dir, tree.cwd().join("st"));
+    assert!(
+        matches!(&config.model, Some(ModelConfig::Script(path)) if *path == tree.cwd().join("./b.toml"))
+    );
+    let added: Vec<_> = tools(&config).split_off(3);
+    let file = ComponentSource::File(tree.cwd().join("files.wasm"));
+    let image = ComponentSource::Builtin("image".to_owned());
+    // Names that are taken get a number.
+    assert_eq!(
+        added,
+        [
+            ("files-2", file, Approval::ByEffect, false),
+            ("image-2", image, Approval::ByEffect, false)
+        ]
+    );
+    assert_eq!(config.tools[3].grants.http[0].host, "example.com");
+}
+
+#[test]
+fn without_a_home_folder_compiled_code_is_kept_beside_the_sessions() {
+    let mut tree = Tree::new();
+    tree.environment.variables.clear();
+    let config = tree
+        .load("state-dir = \"/var/lib/agent\"", Overrides::default())
+        .unwrap();
+    assert_eq!(config.cache_dir, PathBuf::from("/var/lib/agent/cache"));
+}
+
+#[test]
+fn a_script_is_a_word_or_a_file() {
+    let tree = Tree::new();
+    for (model, expected) in [
+        ("script:tour", Err("tour")),
+        ("script:demo.toml", Ok(tree.cwd().join("demo.toml"))),
+        ("script:~/demo", Ok(tree.home().join("demo"))),
+        ("script:/demo", Ok(PathBuf::from("/demo"))),
+    ] {
+        let config = tree
+            .load(&format!("model = \"{model}\""), Overrides::default())
+            .unwrap();
+        match (config.model.unwrap(), expected) {
+            (ModelConfig::Script(path), Ok(expected)) => assert_eq!(path, expected),
+            (ModelConfig::BuiltinScript(name), Err(expected)) => assert_eq!(name, expected),
+            (other, expected) => panic!("{other:?} is not {expected:?}"),
+        }
+    }
+}
+
+#[test]
+fn guests_never_reach_what_decides_about_them() {
+    let tree = Tree::new();
+    let toml = "model = \"script:s.toml\"\nstate-dir = \"../state\"\ncache-dir = \"/nowhere/cache\"\n[openai-compat]\napi-key \
+                = \"file:key\"\n[[tool]]\nname = \"t\"\ncomponent = \"t.wasm\"\n[[tool]]\nname = \"f\"\ncomponent = \
+                \"builtin:files\"";
+    // A link to the configuration: what it leads to is protected.
+    let real = tree.root.join("srv/real.toml");
+    std::fs::write(&real, toml).unwrap();
+    std::os::unix::fs::symlink(&real, tree.cwd().join("agent.toml")).unwrap();
+    let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
+    let (srv, cwd) = (tree.root.join("srv"), tree.cwd());
+    let mut expected = vec![
+        PathBuf::from("/nowhere/cache"),
+        tree.root.join("state"),
+        cwd.join("agent.lock"),
+        srv.join("agent.lock"),
+        srv.join("agent.toml"),
+        srv.join("key"),
+        srv.join("real.toml"),
+        srv.join("s.toml"),
+        srv.join("t.wasm"),
+    ];
+    expected.sort();
+    assert_eq!(config.protected_paths(), expected);
+}
+
+#[test]
+fn the_raw_form_keeps_what_was_not_said_apart() {
+    assert_eq!(
+        RawConfig::parse(Path::new("x"), "").unwrap(),
+        RawConfig::default()
+    );
+    let raw = RawConfig::parse(Path::new("x"), "[limits]\nhttp-requests = 0").unwrap();
+    let limits = RawLimits {
+        http_requests: Some(0),
+        ..RawLimits::default()
+    };
+    assert_eq!(
+        raw,
+        RawConfig {
+            limits: Some(limits),
+            ..RawConfig::default()
+        }
+    );
+}

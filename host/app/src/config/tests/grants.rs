@@ -1,0 +1,351 @@
+//! Grants: what a folder or a host may be, where folders are mounted, and what is refused.
+
+use super::{Tree, granted};
+use crate::config::{Config, Overrides};
+use agent_host_core::policy::{DirMode, HttpGrant};
+use pretty_assertions::assert_eq;
+
+const RO: DirMode = DirMode::ReadOnly;
+const RW: DirMode = DirMode::ReadWrite;
+
+/// Host (with `ROOT` for the tree), guest and mode of each folder.
+fn dirs(tree: &Tree, config: &Config) -> Vec<(String, String, DirMode)> {
+    let root = tree.root.display().to_string();
+    let grants = config.grants.dirs.iter();
+    grants
+        .map(|grant| {
+            (
+                grant.host.display().to_string().replace(&root, "ROOT"),
+                grant.guest.clone(),
+                grant.mode,
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn folders_of_the_command_line() {
+    let tree = Tree::new();
+    std::fs::create_dir_all(tree.root.join("srv/data")).unwrap();
+    std::fs::create_dir(tree.root.join("srv/a b:rw")).unwrap();
+    let (root, home) = (
+        tree.root.display().to_string(),
+        tree.home().display().to_string(),
+    );
+    let project = "ROOT/home/ann/project";
+    for (toml, grants, write, expected) in [
+        (
+            "",
+            vec![],
+            true,
+            vec![(project.to_owned(), "/workspace", RW)],
+        ),
+        // A named folder takes the place of the one that nobody named.
+        (
+            "",
+            vec!["dir:data".to_owned()],
+            false,
+            vec![(format!("{project}/data"), "/workspace", RO)],
+        ),
+        (
+            "",
+            vec![
+                "dir:.:ro".to_owned(),
+                "dir:data:rw".to_owned(),
+                format!("dir:{root}/srv/data"),
+            ],
+            true,
+            vec![
+                (project.to_owned(), "/workspace", RW),
+                (format!("{project}/data"), "/mnt/data", RW),
+                ("ROOT/srv/data".to_owned(), "/mnt/data-2", RO),
+            ],
+        ),
+        // Beside configured folders it takes a place that is free.
+        (
+            "[[grants.dir]]\nhost = \"data\"",
+            vec![format!("dir:{root}/srv/a b:rw:rw")],
+            false,
+            vec![
+                (format!("{project}/data"), "/workspace", RO),
+                ("ROOT/srv/a b:rw".to_owned(), "/mnt/a-b-rw", RW),
+            ],
+        ),
+        (
+            "[grants]",
+            vec!["dir:.".to_owned()],
+            false,
+            vec![(project.to_owned(), "/workspace", RO)],
+        ),
+        // An HTTP grant says nothing about folders.
+        (
+            "",
+            vec!["http:example.com".to_owned()],
+            false,
+            vec![(project.to_owned(), "/workspace", RO)],
+        ),
+        // Whoever names the home folder or the root means it.
+        (
+            "",
+            vec![format!("dir:{home}")],
+            false,
+            vec![("ROOT/home/ann".to_owned(), "/workspace", RO)],
+        ),
+        (
+            "",
+            vec!["dir:/".to_owned()],
+            false,
+            vec![("/".to_owned(), "/workspace", RO)],
+        ),
+        (
+            "[[grants.dir]]\nhost = \"data\"",
+            vec!["dir:/".to_owned()],
+            false,
+            vec![
+                (format!("{project}/data"), "/workspace", RO),
+                ("/".to_owned(), "/mnt/root", RO),
+            ],
+        ),
+    ] {
+        let overrides = Overrides {
+            grants: grants.clone(),
+            write,
+            ..Overrides::default()
+        };
+        let config = tree.load(toml, overrides).unwrap();
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|(host, guest, mode)| (host, guest.to_owned(), mode))
+            .collect();
+        assert_eq!(dirs(&tree, &config), expected, "{toml} {grants:?}");
+    }
+}
+
+#[test]
+fn the_home_folder_and_larger_ones_are_not_granted_by_themselves() {
+    let mut tree = Tree::new();
+    std::os::unix::fs::symlink(tree.home(), tree.root.join("link")).unwrap();
+    for (cwd, shown, what) in [
+        (tree.home(), "ROOT/home/ann", "the home folder"),
+        (tree.root.join("link"), "ROOT/home/ann", "the home folder"),
+        (
+            tree.root.join("home"),
+            "ROOT/home",
+            "a folder that holds the home folder",
+        ),
+        ("/".into(), "/", "the whole file system"),
+    ] {
+        tree.environment.cwd = cwd;
+        for write in [false, true] {
+            let overrides = Overrides {
+                write,
+                ..Overrides::default()
+            };
+            // Listing sessions works here; running a tool ends with this text.
+            let config = Config::load(None, overrides, &tree.environment).unwrap();
+            assert_eq!(config.grants.dirs.len(), 0);
+            assert_eq!(
+                tree.portable(&config.ungranted.unwrap()),
+                format!(
+                    "the current folder {shown} is not granted to the tools by itself: it is {what}, with keys and private \
+                     files in it; change to a smaller folder, or name the folder that you mean with `--grant dir:PATH`"
+                )
+            );
+        }
+        let config = Config::load(None, granted(&["dir:."]), &tree.environment).unwrap();
+        assert_eq!((config.grants.dirs.len(), config.ungranted), (1, None));
+    }
+}
+
+#[test]
+fn folders_that_are_refused() {
+    let tree = Tree::new();
+    std::fs::write(tree.cwd().join("file"), "").unwrap();
+    let two = |guest: &str| {
+        format!(
+            "[[grants.dir]]\nhost = \".\"\n[[grants.dir]]\nhost = \"data\"\nguest = \"{guest}\""
+        )
+    };
+    let apart = |guest: &str| {
+        format!(
+            "the folders ROOT/home/ann/project and ROOT/home/ann/project/data are granted at /workspace and {guest}, of \
+             which one is the other or lies in it, so a path there could mean either; give one of them another `guest` path, \
+             such as /mnt/NAME"
+        )
+    };
+    let wide = |path: &str, what: &str| {
+        format!(
+            "agent.toml may not grant {path}: it is {what}, with keys and private files in it; grant a smaller folder, or, \
+             if you mean it, take the grant out of agent.toml and pass `--grant dir:{path}` on the command line"
+        )
+    };
+    let guest = |guest: &str| {
+        format!(
+            "the guest path `{guest}` cannot be used: it has to begin with `/` and name a folder without `.` or `..`; write \
+             it like `/workspace`"
+        )
+    };
+    let dir = |rest: &str| format!("[[grants.dir]]\n{rest}");
+    for (toml, expected) in [
+        (two("/workspace"), apart("/workspace")),
+        (two("/workspace/in"), apart("/workspace/in")),
+        (dir("host = \"/\""), wide("/", "the whole file system")),
+        (dir("host = \"~\""), wide("ROOT/home/ann", "the home folder")),
+        (dir("host = \"../..\""), wide("ROOT/home", "a folder that holds the home folder")),
+        (
+            "[[tool]]\nname = \"t\"\ncomponent = \"builtin:files\"\n[[tool.dir]]\nhost = \"~\"".to_owned(),
+            wide("ROOT/home/ann", "the home folder"),
+        ),
+        (dir("host = \".\"\nguest = \"data\""), guest("data")),
+        (dir("host = \".\"\nguest = \"/\""), guest("/")),
+        (dir("host = \".\"\nguest = \"/a/../b\""), guest("/a/../b")),
+        (dir("host = \".\"\nguest = \"/a//b\""), guest("/a//b")),
+        (
+            dir("host = \"gone\""),
+            "the folder ROOT/home/ann/project/gone cannot be granted: No such file or directory (os error 2); make it, or \
+             correct the path"
+                .to_owned(),
+        ),
+        (
+            dir("host = \"file\""),
+            "the folder ROOT/home/ann/project/file cannot be granted: it is not a folder; make it, or correct the path"
+                .to_owned(),
+        ),
+        (
+            dir("host = \".\"\ndeny = [\"a[\"]"),
+            "the path pattern `a[` is not a glob: unclosed character class; missing ']'; correct it in the grant's allow, \
+             deny or mask list"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(tree.refusal(&toml, Overrides::default()), expected, "{toml}");
+    }
+    for (grant, expected) in [
+        (
+            "dir:",
+            "`--grant dir:` names no folder; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+        ),
+        (
+            "dir::rw",
+            "`--grant dir:` names no folder; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+        ),
+        (
+            "dir:data:rwx",
+            "the folder ROOT/home/ann/project/data:rwx cannot be granted: No such file or directory (os error 2); make it, or \
+             correct the path",
+        ),
+        (
+            "data",
+            "the grant `data` is of no kind that there is; write `dir:PATH`, `dir:PATH:rw` or \
+             `http:[SCHEME://]HOST[:PORT]`",
+        ),
+    ] {
+        assert_eq!(tree.refusal("", granted(&[grant])), expected, "{grant}");
+    }
+}
+
+#[test]
+fn hosts_of_the_command_line() {
+    let tree = Tree::new();
+    let grant = |scheme: Option<&str>, host: &str, port| HttpGrant {
+        scheme: scheme.map(str::to_owned),
+        host: host.to_owned(),
+        port,
+    };
+    for (argument, expected) in [
+        ("http:api.example.com", grant(None, "api.example.com", None)),
+        (
+            "http:API.Example.com:8080",
+            grant(None, "api.example.com", Some(8080)),
+        ),
+        (
+            "http:https://api.example.com/",
+            grant(Some("https"), "api.example.com", None),
+        ),
+        (
+            "http:HTTP://127.0.0.1:9",
+            grant(Some("http"), "127.0.0.1", Some(9)),
+        ),
+        ("http:[0:0::1]:8080", grant(None, "::1", Some(8080))),
+        ("http:[::1]", grant(None, "::1", None)),
+        ("http:2001:DB8::1", grant(None, "2001:db8::1", None)),
+        ("http:*.example.com", grant(None, "*.example.com", None)),
+        ("http:*", grant(None, "*", None)),
+    ] {
+        let config = tree.load("", granted(&[argument])).unwrap();
+        assert_eq!(config.grants.http, [expected], "{argument}");
+    }
+}
+
+#[test]
+fn hosts_that_are_refused() {
+    let tree = Tree::new();
+    let host =
+        |host: &str, why: &str| format!("the host `{host}` of an HTTP grant cannot be used: {why}");
+    let more = "it is more than a host; write only the name, and the scheme and port in `scheme` and `port`";
+    let star =
+        "`*` stands alone or for all names below one, as in `*.example.com`; write one of these";
+    let local = "it leads to this machine, which only its address opens; write 127.0.0.1 or ::1, and have the tool ask that";
+    let name = "it is not a host name; write it like `api.example.com`";
+    let ascii =
+        "it has letters that names on the network do not have; write its ASCII form (`xn--...`)";
+    for (written, why) in [
+        ("https://example.com", more),
+        ("example.com:443", more),
+        ("user@example.com", more),
+        ("example.com/path", more),
+        ("api.*.com", star),
+        ("*example.com", star),
+        ("localhost", local),
+        ("App.localhost", local),
+        ("", name),
+        ("a..b", name),
+        ("a b", name),
+        ("bücher.example", ascii),
+    ] {
+        let toml = format!("[[grants.http]]\nhost = \"{written}\"");
+        assert_eq!(
+            tree.refusal(&toml, Overrides::default()),
+            host(written, why)
+        );
+    }
+    let long = format!("{}.example", "a".repeat(64));
+    let toml = format!("[[grants.http]]\nhost = \"{long}\"");
+    assert_eq!(tree.refusal(&toml, Overrides::default()), host(&long, name));
+    for (rest, expected) in [
+        (
+            "scheme = \"ftp\"",
+            "the scheme `ftp` of an HTTP grant is neither `http` nor `https`; write one of them, or leave it out for both",
+        ),
+        (
+            "port = 0",
+            "an HTTP grant has port 0, which no server has; write its port, or leave it out for the scheme's own",
+        ),
+    ] {
+        let toml = format!("[[grants.http]]\nhost = \"a.example\"\n{rest}");
+        assert_eq!(tree.refusal(&toml, Overrides::default()), expected);
+    }
+    for (argument, why) in [
+        (
+            "https://example.com/path",
+            "a grant covers a whole host, not a path",
+        ),
+        ("//example.com", "a grant covers a whole host, not a path"),
+        (
+            "example.com:https",
+            "its port is not a number from 1 to 65535",
+        ),
+        (
+            "example.com:70000",
+            "its port is not a number from 1 to 65535",
+        ),
+    ] {
+        assert_eq!(
+            tree.refusal("", granted(&[&format!("http:{argument}")])),
+            format!(
+                "the grant `http:{argument}` cannot be used: {why}; write it like `http:api.example.com`, \
+                 `http:https://api.example.com:8443` or `http:[::1]:8080`"
+            )
+        );
+    }
+}

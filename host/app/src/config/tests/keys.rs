@@ -1,0 +1,170 @@
+//! The model server: where its address and its key come from, and that a key is not shown.
+
+use super::Tree;
+use crate::config::{ConfigError, ModelConfig, Overrides};
+use pretty_assertions::assert_eq;
+use secrecy::ExposeSecret as _;
+
+/// Base URL, key and the key's source of the endpoint that this configuration opens.
+fn open(tree: &Tree, server: &str) -> Result<(String, Option<String>, String), ConfigError> {
+    let toml = format!("model = \"openai-compat:m\"\n[openai-compat]\n{server}");
+    let config = tree.load(&toml, Overrides::default())?;
+    let Some(ModelConfig::OpenAiCompat { endpoint, .. }) = config.model else {
+        panic!("another model");
+    };
+    let opened = endpoint.open()?;
+    let key = opened.key.map(|key| key.expose_secret().to_owned());
+    Ok((opened.base_url, key, opened.key_source))
+}
+
+#[test]
+fn where_the_address_and_the_key_come_from() {
+    let mut tree = Tree::new();
+    tree.set("MY_KEY", "from-variable");
+    tree.set("EMPTY", "");
+    std::fs::write(tree.cwd().join("key"), "from-file\n").unwrap();
+    std::fs::write(tree.home().join("key"), "from-home").unwrap();
+    let url = "base-url = \"http://a/v1\"\n";
+    let cwd = tree.cwd().display().to_string();
+    let home = tree.home().display().to_string();
+    let with = |key: &str| format!("{url}api-key = \"{key}\"");
+    let found = |key: &str, source: &str| {
+        (
+            "http://a/v1".to_owned(),
+            Some(key.to_owned()),
+            source.to_owned(),
+        )
+    };
+    for (server, expected) in [
+        (with("env:MY_KEY"), found("from-variable", "MY_KEY")),
+        (with("file:key"), found("from-file", &format!("{cwd}/key"))),
+        (
+            with("file:~/key"),
+            found("from-home", &format!("{home}/key")),
+        ),
+        (
+            with("cmd:echo from-command"),
+            found("from-command", "the command in `api-key`"),
+        ),
+        (
+            url.to_owned(),
+            (
+                "http://a/v1".to_owned(),
+                None,
+                "OPENAI_COMPAT_API_KEY".to_owned(),
+            ),
+        ),
+    ] {
+        assert_eq!(open(&tree, &server).unwrap(), expected, "{server}");
+    }
+    // The environment is the fallback, for each of the two by itself.
+    tree.set("OPENAI_COMPAT_BASE_URL", "http://b/v1");
+    tree.set("OPENAI_COMPAT_API_KEY", "fallback");
+    let source = "OPENAI_COMPAT_API_KEY".to_owned();
+    assert_eq!(
+        open(&tree, "").unwrap(),
+        (
+            "http://b/v1".to_owned(),
+            Some("fallback".to_owned()),
+            source
+        )
+    );
+    assert_eq!(
+        open(&tree, &with("env:MY_KEY")).unwrap(),
+        found("from-variable", "MY_KEY")
+    );
+}
+
+#[test]
+fn a_server_or_key_that_is_not_there() {
+    let mut tree = Tree::new();
+    tree.set("EMPTY", "");
+    std::fs::write(tree.cwd().join("empty"), " \n").unwrap();
+    std::fs::write(tree.cwd().join("lines"), "a\nb\n").unwrap();
+    std::fs::write(tree.cwd().join("bytes"), [0xff]).unwrap();
+    std::fs::write(tree.cwd().join("long"), "k".repeat(16 * 1024 + 1)).unwrap();
+    let refused = |server: &str| tree.portable(&open(&tree, server).unwrap_err());
+    assert_eq!(
+        refused(""),
+        "it is not known where the model server of `openai-compat` is; set `base-url` under [openai-compat] in agent.toml, \
+         or the variable OPENAI_COMPAT_BASE_URL, to an address like http://127.0.0.1:11434/v1"
+    );
+    let with = |key: &str| refused(&format!("base-url = \"http://a/v1\"\napi-key = \"{key}\""));
+    for name in ["NOT_SET", "EMPTY"] {
+        assert_eq!(
+            with(&format!("env:{name}")),
+            format!(
+                "the model server's key should be in the variable {name}, which is not set; set it, or change `api-key` under \
+                 [openai-compat]"
+            )
+        );
+    }
+    for (source, place, why) in [
+        (
+            "file:gone",
+            "the file ROOT/home/ann/project/gone",
+            "No such file or directory (os error 2)",
+        ),
+        (
+            "file:empty",
+            "the file ROOT/home/ann/project/empty",
+            "it is empty",
+        ),
+        (
+            "file:lines",
+            "the file ROOT/home/ann/project/lines",
+            "there is more than one line",
+        ),
+        (
+            "file:bytes",
+            "the file ROOT/home/ann/project/bytes",
+            "it is not text",
+        ),
+        (
+            "file:long",
+            "the file ROOT/home/ann/project/long",
+            "there are more than 16384 bytes",
+        ),
+        (
+            "cmd:exit 3",
+            "the command in `api-key`",
+            "it failed (exit status: 3)",
+        ),
+        ("cmd:true", "the command in `api-key`", "it is empty"),
+    ] {
+        assert_eq!(
+            with(source),
+            format!(
+                "cannot read the model server's key from {place}: {why}; correct `api-key` under [openai-compat]"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_key_in_the_file_is_refused_and_not_repeated() {
+    let tree = Tree::new();
+    for key in ["sk-live-123", "", "env:", "https:sk-live-123", "cmd: "] {
+        // Refused whichever model is chosen.
+        let toml = format!("[openai-compat]\napi-key = \"{key}\"");
+        assert_eq!(
+            tree.refusal(&toml, Overrides::default()),
+            "`api-key` under [openai-compat] does not say where the key is; a key itself has no place in a file that is \
+             shared and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace a key that was there)"
+        );
+    }
+}
+
+#[test]
+fn a_configuration_can_be_printed_without_its_key() {
+    let mut tree = Tree::new();
+    tree.set("OPENAI_COMPAT_API_KEY", "sk-live-123");
+    let config = tree
+        .load("model = \"openai-compat:m\"", Overrides::default())
+        .unwrap();
+    let printed = format!("{config:?}");
+    assert!(
+        printed.contains("OPENAI_COMPAT_API_KEY") && !printed.contains("sk-live-123"),
+        "{printed}"
+    );
+}

@@ -1,0 +1,39 @@
+//! Why a host cannot be opened, in the two kinds that end a process differently.
+
+use agent_host_core::{journal::JournalError, model::ModelError};
+
+/// Why a host, a session or a component cannot be opened. The text says what, why and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// What was asked for cannot be done as it is: the configuration, a component, a name. Asking again changes nothing.
+    #[error("{0}")]
+    Usage(String),
+    /// Something failed that may go well another time: the disk, another process.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl OpenError {
+    /// Makes a fault of the request.
+    #[must_use]
+    pub fn usage(text: impl Into<String>) -> Self {
+        Self::Usage(text.into())
+    }
+}
+
+impl From<JournalError> for OpenError {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::NotFound(text) => Self::Usage(text),
+            JournalError::Storage(text)
+            | JournalError::Corrupt(text)
+            | JournalError::Locked(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<ModelError> for OpenError {
+    fn from(error: ModelError) -> Self {
+        Self::Usage(error.message)
+    }
+}

@@ -1,0 +1,152 @@
+//! A running host: the rooms, wired together by a configuration.
+
+use crate::{
+    config::{Config, ModelConfig},
+    error::OpenError,
+    registry::Registry,
+};
+use agent_host_core::{
+    id::SessionId,
+    model::Model,
+    observer::Observer,
+    session::{Session, SessionStart},
+    turn::{Agent, Prompts, Settings},
+};
+use agent_host_models::{OpenAiChat, Scripted};
+use agent_host_store::Store;
+use std::sync::Arc;
+
+/// A running host.
+pub struct Host {
+    config: Config,
+    registry: Arc<Registry>,
+    model: Arc<dyn Model>,
+    store: Store,
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// Opens everything that the configuration names: the journal, the model and the tools. Nothing is run.
+    ///
+    /// # Errors
+    /// When any of them cannot be used.
+    pub async fn open(config: Config) -> Result<Self, OpenError> {
+        if let Some(error) = &config.ungranted {
+            return Err(OpenError::usage(error.to_string()));
+        }
+        let model = model(&config)?;
+        let store = Store::open(&config.state_dir)?;
+        let registry = Arc::new(Registry::open(&config).await?);
+        Ok(Self {
+            config,
+            registry,
+            model,
+            store,
+        })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The tools.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &dyn Model {
+        self.model.as_ref()
+    }
+
+    /// The loop over this host's model and tools. Prompts are asked only where both the caller and the configuration allow
+    /// it.
+    #[must_use]
+    pub fn agent(&self, observer: Arc<dyn Observer>, prompts: Prompts) -> Agent {
+        let prompts = match (prompts, self.config.prompts) {
+            (Prompts::Ask, Prompts::Ask) => Prompts::Ask,
+            (Prompts::Deny, _) | (_, Prompts::Deny) => Prompts::Deny,
+        };
+        let settings = Settings {
+            max_turns: self.config.max_turns,
+            prompts,
+            ..Settings::default()
+        };
+        Agent {
+            model: self.model.clone(),
+            tools: self.registry.clone(),
+            observer,
+            settings,
+        }
+    }
+
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn start_session(&self) -> Result<Session, OpenError> {
+        let journal = self.store.create(SessionId::new())?;
+        let start = SessionStart {
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            system: self.config.system.clone(),
+            folder: Some(self.config.folder.display().to_string()),
+        };
+        Ok(Session::start(Arc::new(journal), start))
+    }
+
+    /// Opens a session again, by its id, the beginning of its id, or `latest`.
+    ///
+    /// # Errors
+    /// When there is no such session, another process has it, or its records cannot be read.
+    pub async fn resume_session(&self, name: &str) -> Result<Session, OpenError> {
+        let id = self.store.find(name)?;
+        let journal = self.store.open_session(id)?;
+        Ok(Session::resume(Arc::new(journal)).await?)
+    }
+}
+
+/// Makes the configured model, or the scripted tour where none is configured.
+///
+/// # Errors
+/// When its script cannot be read or its endpoint's settings cannot be used.
+pub fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
+    Ok(match &config.model {
+        None => Arc::new(Scripted::builtin("tour")?),
+        Some(ModelConfig::BuiltinScript(name)) => Arc::new(Scripted::builtin(name)?),
+        Some(ModelConfig::Script(path)) => {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                OpenError::usage(format!(
+                    "cannot read the script {}: {error}",
+                    path.display()
+                ))
+            })?;
+            Arc::new(Scripted::parse(&path.display().to_string(), &text)?)
+        }
+        Some(ModelConfig::OpenAiCompat {
+            name,
+            endpoint,
+            capabilities,
+        }) => {
+            let endpoint = endpoint
+                .open()
+                .map_err(|error| OpenError::usage(error.to_string()))?;
+            Arc::new(OpenAiChat::new(
+                "openai-compat",
+                name,
+                endpoint,
+                *capabilities,
+            )?)
+        }
+    })
+}

@@ -1,0 +1,253 @@
+//! The tools of a running host: components from the binary and from files, loaded into the sandbox, checked against
+//! `agent.lock`, and offered to the loop under their tools' names.
+
+use crate::{
+    builtin::{BUILTINS, builtin},
+    config::{ComponentSource, Config, ToolConfig},
+    error::OpenError,
+    lock_file::LockFile,
+};
+use agent_host_core::{
+    BoxFuture,
+    accounting::Accounting,
+    failure::{ToolErrorCode, ToolFailure},
+    limits::Limits,
+    lock::{LockedTool, definitions_digest},
+    policy::Grants,
+    tool::{CallReport, Effect, Invocation, ProgressSink, RegisteredTool, ToolRunner},
+};
+use agent_host_sandbox::{Allocator, Call, Sandbox, SandboxConfig, ToolComponent};
+use futures_util::future::try_join_all;
+use serde_json::{Map, Value};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
+
+/// A component in the registry.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Where it came from.
+    pub source: ComponentSource,
+    /// The loaded component.
+    pub component: ToolComponent,
+    /// What its calls may reach.
+    pub grants: Arc<Grants>,
+    /// The limits of its calls.
+    pub limits: Limits,
+}
+
+impl Entry {
+    /// What `agent.lock` pins of it.
+    #[must_use]
+    pub fn locked(&self) -> LockedTool {
+        LockedTool {
+            component: self.component.digest(),
+            definitions: definitions_digest(self.component.definitions()),
+        }
+    }
+}
+
+/// The tools of a running host.
+#[derive(Debug)]
+pub struct Registry {
+    sandbox: Sandbox,
+    entries: Vec<Entry>,
+    tools: Vec<RegisteredTool>,
+    /// From a tool's name to its place in `tools` and its component's in `entries`.
+    index: HashMap<String, (usize, usize)>,
+}
+
+impl Registry {
+    /// Loads every configured component and checks it against `agent.lock`.
+    ///
+    /// # Errors
+    /// When a component cannot be read or loaded, is not what was accepted, or two have a tool of the same name.
+    pub async fn open(config: &Config) -> Result<Self, OpenError> {
+        let registry = Self::load(config, &config.tools).await?;
+        if let Some(mut lock) = LockFile::open(config)? {
+            for entry in registry
+                .entries
+                .iter()
+                .filter(|entry| entry.source.is_file())
+            {
+                lock.admit(&entry.name, entry.locked())?;
+            }
+        }
+        Ok(registry)
+    }
+
+    /// Loads every configured component without asking `agent.lock`: for looking at them and accepting them.
+    ///
+    /// # Errors
+    /// When a component cannot be read or loaded, or two have a tool of the same name.
+    pub async fn open_unlocked(config: &Config) -> Result<Self, OpenError> {
+        Self::load(config, &config.tools).await
+    }
+
+    /// Loads one component alone: a configured tool by its name, `builtin:NAME`, or a file.
+    ///
+    /// # Errors
+    /// When there is no such component, or it cannot be read or loaded.
+    pub async fn open_one(config: &Config, name: &str) -> Result<Self, OpenError> {
+        let tool = match config.tools.iter().find(|tool| tool.name == name) {
+            Some(tool) => tool.clone(),
+            None => config
+                .tool_from_argument(name)
+                .map_err(|error| OpenError::usage(error.to_string()))?,
+        };
+        Self::load(config, std::slice::from_ref(&tool)).await
+    }
+
+    async fn load(config: &Config, tools: &[ToolConfig]) -> Result<Self, OpenError> {
+        let sandbox = Sandbox::new(sandbox_config(config))
+            .map_err(|error| OpenError::Failed(format!("cannot start the sandbox: {error}")))?;
+        let entries = try_join_all(tools.iter().map(|tool| load_one(&sandbox, tool))).await?;
+        let mut registry = Self {
+            sandbox,
+            entries: Vec::new(),
+            tools: Vec::new(),
+            index: HashMap::new(),
+        };
+        for (entry, tool) in entries.into_iter().zip(tools) {
+            registry.add(entry, tool)?;
+        }
+        Ok(registry)
+    }
+
+    fn add(&mut self, entry: Entry, config: &ToolConfig) -> Result<(), OpenError> {
+        let entry_index = self.entries.len();
+        for definition in entry.component.definitions() {
+            let place = (self.tools.len(), entry_index);
+            if let Some((_, other)) = self.index.insert(definition.name.clone(), place) {
+                let other = self
+                    .entries
+                    .get(other)
+                    .map_or(entry.name.as_str(), |other| other.name.as_str());
+                return Err(OpenError::usage(format!(
+                    "the components `{other}` and `{}` both have a tool called `{}`, and the model could not tell them apart. Remove one of them from agent.toml",
+                    entry.name, definition.name
+                )));
+            }
+            self.tools.push(RegisteredTool {
+                definition: definition.clone(),
+                effect: enforced_effect(definition.effect, config),
+                approval: config.approval,
+            });
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// The components.
+    #[must_use]
+    pub fn components(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// How the sandbox makes instances on this machine.
+    #[must_use]
+    pub fn allocator(&self) -> Allocator {
+        self.sandbox.allocator()
+    }
+
+    fn find(&self, tool: &str) -> Option<(&RegisteredTool, &Entry)> {
+        let (tool, entry) = self.index.get(tool).copied()?;
+        Some((self.tools.get(tool)?, self.entries.get(entry)?))
+    }
+}
+
+impl ToolRunner for Registry {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.tools
+    }
+
+    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        let (_, entry) = self.find(tool).ok_or_else(|| unknown(tool))?;
+        entry.component.validate(tool, input)
+    }
+
+    fn run<'a>(
+        &'a self,
+        invocation: Invocation,
+        progress: ProgressSink<'a>,
+    ) -> BoxFuture<'a, CallReport> {
+        Box::pin(async move {
+            let Some((tool, entry)) = self.find(&invocation.tool) else {
+                let output = unknown(&invocation.tool).into();
+                return CallReport {
+                    output,
+                    accounting: Accounting::default(),
+                    audit: Vec::new(),
+                };
+            };
+            let call = Call {
+                tool: &invocation.tool,
+                call_id: &invocation.call_id,
+                input: &invocation.input,
+                idempotency_key: &invocation.idempotency_key,
+                effect: tool.effect,
+                grants: Arc::clone(&entry.grants),
+                limits: &entry.limits,
+                progress,
+            };
+            entry.component.call(call).await
+        })
+    }
+}
+
+fn unknown(tool: &str) -> ToolFailure {
+    ToolFailure::new(
+        ToolErrorCode::UnknownTool,
+        format!("There is no tool `{}`.", tool.escape_debug()),
+    )
+}
+
+/// A third party's word that a repetition is harmless counts only when the operator accepted it.
+fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
+    match declared {
+        Effect::Idempotent if config.source.is_file() && !config.accept_idempotent => {
+            Effect::Effectful
+        }
+        Effect::ReadOnly | Effect::Idempotent | Effect::Effectful => declared,
+    }
+}
+
+async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenError> {
+    let bytes = read(&tool.source)?;
+    let component = sandbox.load(&bytes).await.map_err(|error| {
+        OpenError::usage(format!("cannot load the tool `{}`: {error}", tool.name))
+    })?;
+    Ok(Entry {
+        name: tool.name.clone(),
+        source: tool.source.clone(),
+        component,
+        grants: tool.grants.clone(),
+        limits: tool.limits.clone(),
+    })
+}
+
+fn read(source: &ComponentSource) -> Result<Cow<'static, [u8]>, OpenError> {
+    match source {
+        ComponentSource::Builtin(name) => match builtin(name) {
+            Some(found) => Ok(Cow::Borrowed(found.bytes)),
+            None => {
+                let names: Vec<String> = BUILTINS.iter().map(|known| format!("builtin:{}", known.name)).collect();
+                Err(OpenError::usage(format!("there is no `builtin:{name}`; there are {}", names.join(", "))))
+            }
+        },
+        ComponentSource::File(path) => std::fs::read(path).map(Cow::Owned).map_err(|error| {
+            OpenError::usage(format!(
+                "cannot read the component {}: {error}. Check the path in agent.toml or on the command line",
+                path.display()
+            ))
+        }),
+    }
+}
+
+fn sandbox_config(config: &Config) -> SandboxConfig {
+    SandboxConfig {
+        cache_dir: Some(config.cache_dir.clone()),
+        protected: config.protected_paths(),
+        ..config.sandbox.clone()
+    }
+}

@@ -1,0 +1,199 @@
+//! The command line.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Run LLM agents whose tools are sandboxed WebAssembly components.
+#[derive(Debug, Parser)]
+#[command(name = "agent-host", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub(crate) struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Log filter for stderr, such as `debug` or `agent_host_sandbox=trace`.
+    #[arg(long, global = true, env = "AGENT_HOST_LOG", value_name = "FILTER")]
+    pub(crate) log: Option<String>,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 budget used up, 5 refused, \
+                          124 timed out, 130 cancelled.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the agent: on a prompt, on standard input, or in a conversation on the terminal.
+    Run(RunArgs),
+    /// Call one tool of a component, without a model.
+    Call(CallArgs),
+    /// Show what a component is: tools, schemas, effects, permissions, size and digest.
+    Inspect(InspectArgs),
+    /// List sessions, or show one with every step.
+    Sessions(SessionsArgs),
+    /// Compare the configured components with agent.lock, or accept them as they are.
+    Lock(LockArgs),
+    /// Check this machine and the configuration.
+    Doctor(DoctorArgs),
+}
+
+/// Where the configuration comes from, and what the command line changes of it.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct ConfigArgs {
+    /// The configuration [default: ./agent.toml, if it exists].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Grant something to the tools: `dir:PATH`, `dir:PATH:rw`, or `http:[SCHEME://]HOST[:PORT]`. Repeatable.
+    #[arg(long = "grant", value_name = "GRANT")]
+    pub(crate) grants: Vec<String>,
+    /// Grant writing in the current folder, too.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Where sessions are kept.
+    #[arg(long, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+}
+
+/// How answers are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The answer as text.
+    #[default]
+    Text,
+    /// One JSON document at the end.
+    Json,
+    /// One JSON document a line: every event as it becomes durable, and text as it arrives.
+    StreamJson,
+}
+
+/// `run`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunArgs {
+    /// What to ask. Without it: standard input, or a conversation when that is a terminal.
+    pub(crate) prompt: Option<String>,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// The model: `openai-compat:NAME`, `script:tour` or `script:FILE`.
+    #[arg(long, value_name = "PROVIDER:NAME")]
+    pub(crate) model: Option<String>,
+    /// A component to use besides the configured ones. Repeatable.
+    #[arg(long = "tool", value_name = "FILE")]
+    pub(crate) tools: Vec<String>,
+    /// How to print the answer.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output_format: OutputFormat,
+    /// Go on with a session: its id, the beginning of its id, or `latest`.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) resume: Option<String>,
+    /// The most model calls that one prompt may lead to.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u64>,
+    /// What happens to calls that a person should confirm: `ask` on a terminal, or `none`, which denies them.
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) permission_prompts: Option<PermissionPrompts>,
+    /// Stop after this many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Say nothing on stderr but errors.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// What happens to calls that a person should confirm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PermissionPrompts {
+    /// Ask on the terminal.
+    Ask,
+    /// Deny.
+    None,
+}
+
+/// `call`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CallArgs {
+    /// The component: a file, `builtin:files`, `builtin:fetch`, `builtin:image`, or the name of a configured tool.
+    pub(crate) component: String,
+    /// The tool in it.
+    pub(crate) tool: String,
+    /// The arguments, as a JSON object; `-` reads them from standard input.
+    #[arg(default_value = "{}")]
+    pub(crate) input: String,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Print the result's JSON form instead of its text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `inspect`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InspectArgs {
+    /// The component, as for `call`.
+    pub(crate) component: String,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `sessions`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SessionsArgs {
+    /// What about them.
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+/// `sessions ...`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the sessions, newest first.
+    List {
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show every step of a session, with timings and limits.
+    Show {
+        /// Its id, the beginning of its id, or `latest`.
+        session: String,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Print its events as JSON, one a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a blob (an image, a long result) to standard output.
+    Blob {
+        /// Its digest, as `sessions show` prints it.
+        digest: String,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+}
+
+/// `lock`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LockArgs {
+    /// Accept every configured component as it is now.
+    #[arg(long)]
+    pub(crate) accept: bool,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+/// `doctor`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DoctorArgs {
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}

@@ -1,0 +1,44 @@
+//! The commands, one file each.
+
+mod call;
+mod doctor;
+mod inspect;
+mod lock;
+mod run;
+mod sessions;
+
+use crate::{
+    args::{Command, ConfigArgs},
+    exit::{Exit, Failure},
+    terminal::Terminal,
+};
+use agent_host_app::{Config, Environment, Overrides};
+
+pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
+    match command {
+        Command::Run(args) => run::run(args, terminal).await,
+        Command::Call(args) => call::call(args, terminal).await,
+        Command::Inspect(args) => inspect::inspect(args, terminal).await,
+        Command::Sessions(args) => sessions::sessions(args, terminal),
+        Command::Lock(args) => lock::lock(args, terminal).await,
+        Command::Doctor(args) => doctor::doctor(args, terminal).await,
+    }
+}
+
+/// Reads the configuration that the arguments name, with what they change of it.
+fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> {
+    let ConfigArgs {
+        config,
+        grants,
+        write,
+        state_dir,
+    } = args;
+    let overrides = Overrides {
+        grants,
+        write,
+        state_dir,
+        ..overrides
+    };
+    let environment = Environment::from_process().map_err(Failure::usage)?;
+    Config::load(config.as_deref(), overrides, &environment).map_err(Failure::usage)
+}

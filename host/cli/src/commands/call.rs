@@ -1,0 +1,113 @@
+//! `agent-host call`: one call of one tool, with the grants and limits of the configuration and without a model. The
+//! operator has asked for this very call, so nobody is asked to confirm it.
+
+use super::configure;
+use crate::{
+    args::CallArgs,
+    exit::{Exit, Failure},
+    terminal::{Terminal, harmless, one_line, summary, whole},
+};
+use agent_host_app::{Overrides, Registry};
+use agent_host_core::{
+    id::{CallId, SessionId},
+    output::ToolResultOutput,
+    tool::{Invocation, ToolRunner as _},
+};
+use serde_json::Value;
+use std::io::Read as _;
+
+/// The longest input that is read from standard input, in bytes.
+const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
+
+pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let CallArgs {
+        component,
+        tool,
+        input,
+        config,
+        json,
+    } = args;
+    let input = read_input(&input)?;
+    let config = configure(config, Overrides::default())?;
+    if let Some(error) = &config.ungranted {
+        return Err(Failure::usage(error));
+    }
+    let registry = Registry::open_one(&config, &component).await?;
+    if !registry
+        .tools()
+        .iter()
+        .any(|known| known.definition.name == tool)
+    {
+        let names: Vec<&str> = registry
+            .tools()
+            .iter()
+            .map(|known| known.definition.name.as_str())
+            .collect();
+        return Err(Failure::usage(format!(
+            "`{component}` has no tool `{tool}`; it has: {}",
+            names.join(", ")
+        )));
+    }
+    registry
+        .validate(&tool, &input)
+        .map_err(|failure| Failure::usage(failure.message()))?;
+    let session = SessionId::new();
+    let invocation = Invocation {
+        session,
+        call_id: CallId("call-1".to_owned()),
+        tool,
+        input,
+        idempotency_key: session.to_string(),
+    };
+    let progress = |message: &str, _fraction: Option<f64>| {
+        if terminal.stderr {
+            terminal.note(&one_line(message, 200));
+        }
+    };
+    let report = registry.run(invocation, &progress).await;
+    if !report.accounting.stdio.is_empty() {
+        terminal.note(&harmless(&report.accounting.stdio));
+    }
+    print(&report.output, json, terminal)
+}
+
+fn read_input(text: &str) -> Result<serde_json::Map<String, Value>, Failure> {
+    let mut read = String::new();
+    let text = if text == "-" {
+        let mut stdin = std::io::stdin().take(MAX_INPUT_BYTES);
+        stdin.read_to_string(&mut read).map_err(|error| {
+            Failure::usage(format!(
+                "cannot read the arguments from standard input: {error}"
+            ))
+        })?;
+        read.as_str()
+    } else {
+        text
+    };
+    serde_json::from_str(text).map_err(|error| {
+        Failure::usage(format!(
+            "the arguments are not a JSON object: {error}. Write them like '{{\"path\": \".\"}}', in single quotes, so that the shell leaves them alone."
+        ))
+    })
+}
+
+fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
+    let exit = match output {
+        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => {
+            Exit::Done
+        }
+        ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) => Exit::Failed,
+        ToolResultOutput::ExecutionDenied(_) => Exit::Refused,
+    };
+    if json {
+        terminal.println(&serde_json::json!(output).to_string());
+        return Ok(exit);
+    }
+    match whole(output) {
+        // A program reads exactly what the tool said; a terminal must not obey it.
+        Some(text) if terminal.stdout => terminal.println(&harmless(&text)),
+        Some(text) => terminal.println(&text),
+        None => return Err(Failure::new(exit, summary(output))),
+    }
+    Ok(exit)
+}

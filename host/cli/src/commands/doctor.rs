@@ -1,0 +1,107 @@
+//! `agent-host doctor`: whether this machine and this configuration can run an agent, one line for each thing that can be
+//! wrong.
+
+use super::configure;
+use crate::{
+    args::DoctorArgs,
+    exit::{Exit, Failure},
+    terminal::{GREEN, RED, Terminal, YELLOW, harmless_line},
+};
+use agent_host_app::{Config, Overrides, Registry};
+use agent_host_core::tool::ToolRunner as _;
+use agent_host_sandbox::Allocator;
+use agent_host_store::Store;
+
+/// How a check came out.
+enum Finding {
+    Good(String),
+    Mind(String),
+    Bad(String),
+}
+
+pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let config = configure(args.config, Overrides::default())?;
+    let findings = [
+        ("configuration", configuration(&config)),
+        ("state", state(&config)),
+        ("cache", cache(&config)),
+        ("model", model(&config)),
+    ];
+    let mut exit = Exit::Done;
+    for (name, finding) in findings.into_iter().chain(tools(&config).await) {
+        let (style, mark, text) = match finding {
+            Finding::Good(text) => (GREEN, "✓", text),
+            Finding::Mind(text) => (YELLOW, "!", text),
+            Finding::Bad(text) => {
+                exit = Exit::Failed;
+                (RED, "✗", text)
+            }
+        };
+        terminal.println(&format!(
+            "{style}{mark}{style:#} {name:<14} {}",
+            harmless_line(&text)
+        ));
+    }
+    Ok(exit)
+}
+
+fn configuration(config: &Config) -> Finding {
+    Finding::Good(match &config.file {
+        Some(file) => file.display().to_string(),
+        None => "no agent.toml; the defaults hold".to_owned(),
+    })
+}
+
+fn state(config: &Config) -> Finding {
+    match Store::open(&config.state_dir).and_then(|store| store.list()) {
+        Ok(rows) => Finding::Good(format!(
+            "{} ({} sessions)",
+            config.state_dir.display(),
+            rows.len()
+        )),
+        Err(error) => Finding::Bad(error.to_string()),
+    }
+}
+
+fn cache(config: &Config) -> Finding {
+    let folder = &config.cache_dir;
+    if folder.is_dir() {
+        Finding::Good(folder.display().to_string())
+    } else {
+        Finding::Mind(format!(
+            "{} does not exist yet; the first run makes it",
+            folder.display()
+        ))
+    }
+}
+
+fn model(config: &Config) -> Finding {
+    match agent_host_app::model(config) {
+        Ok(model) if config.model.is_some() => {
+            let provenance = model.provenance();
+            Finding::Good(format!("{}:{} is configured; it was not asked", provenance.provider, provenance.model))
+        }
+        Ok(_) => Finding::Mind("none is configured; `run` plays the scripted tour. Set `model` in agent.toml or pass --model".to_owned()),
+        Err(error) => Finding::Bad(format!("{error:#}")),
+    }
+}
+
+async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
+    let registry = match Registry::open(config).await {
+        Ok(registry) => registry,
+        Err(error) => return vec![("tools", Finding::Bad(format!("{error:#}")))],
+    };
+    let sandbox = match registry.allocator() {
+        Allocator::Pooling => Finding::Good("pooled instances".to_owned()),
+        Allocator::OnDemand { why } => Finding::Mind(format!("instances on demand, slower: {why}")),
+    };
+    let names: Vec<&str> = registry
+        .tools()
+        .iter()
+        .map(|tool| tool.definition.name.as_str())
+        .collect();
+    vec![
+        ("sandbox", sandbox),
+        ("tools", Finding::Good(names.join(", "))),
+    ]
+}

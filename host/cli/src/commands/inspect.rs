@@ -1,0 +1,144 @@
+//! `agent-host inspect`: what a component is, before anything of it is trusted.
+
+use super::configure;
+use crate::{
+    args::InspectArgs,
+    exit::{Exit, Failure},
+    terminal::{BOLD, DIM, Terminal, bytes, harmless, harmless_line},
+};
+use agent_host_app::{Overrides, Registry};
+use agent_host_core::limits::Limits;
+use agent_host_sandbox::{Allocator, Compiled, ToolComponent};
+use serde_json::{Value, json};
+
+pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let config = configure(args.config, Overrides::default())?;
+    let registry = Registry::open_one(&config, &args.component).await?;
+    let Some(entry) = registry.components().first() else {
+        return Err(Failure::usage(format!(
+            "`{}` holds no component",
+            args.component
+        )));
+    };
+    if args.json {
+        terminal.println(&as_json(&args.component, &entry.component, &entry.limits).to_string());
+    } else {
+        terminal.println(&as_text(&args.component, &entry.component, &entry.limits));
+    }
+    Ok(Exit::Done)
+}
+
+fn as_json(name: &str, component: &ToolComponent, limits: &Limits) -> Value {
+    json!({
+        "component": name,
+        "digest": component.digest(),
+        "size_bytes": component.size_bytes(),
+        "allocator": allocator(component),
+        "imports": component.imports(),
+        "permissions": permissions(component.imports()),
+        "tools": component.definitions(),
+        "limits": limits,
+    })
+}
+
+fn as_text(name: &str, component: &ToolComponent, limits: &Limits) -> String {
+    let mut lines = vec![
+        format!("{BOLD}{}{BOLD:#}", harmless_line(name)),
+        format!("  digest      {}", component.digest()),
+        format!("  size        {}", bytes(component.size_bytes())),
+        format!("  instances   {}", allocator(component)),
+        format!("  compiled    {}", compiled(component)),
+        String::new(),
+        format!("{BOLD}May ask for{BOLD:#} {DIM}(and gets only what is granted){DIM:#}"),
+    ];
+    lines.extend(
+        permissions(component.imports())
+            .into_iter()
+            .map(|line| format!("  {line}")),
+    );
+    lines.push(String::new());
+    lines.push(format!("{BOLD}Limits of a call{BOLD:#}"));
+    if let Value::Object(map) = json!(limits) {
+        lines.extend(
+            map.iter()
+                .map(|(key, value)| format!("  {key:<22} {}", limit(key, value))),
+        );
+    }
+    for tool in component.definitions() {
+        lines.push(String::new());
+        lines.push(format!(
+            "{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}",
+            harmless_line(&tool.name),
+            tool.effect.as_str()
+        ));
+        lines.extend(
+            harmless(&tool.description)
+                .lines()
+                .map(|line| format!("  {line}")),
+        );
+        let schema = serde_json::to_string_pretty(&tool.input_schema).unwrap_or_default();
+        lines.extend(
+            harmless(&schema)
+                .lines()
+                .map(|line| format!("  {DIM}{line}{DIM:#}")),
+        );
+    }
+    lines.join("\n")
+}
+
+fn limit(key: &str, value: &Value) -> String {
+    match value.as_u64() {
+        Some(count) if key.ends_with("-bytes") => bytes(count),
+        Some(count) if key.ends_with("-ms") => format!("{count} ms"),
+        Some(_) | None => value.to_string(),
+    }
+}
+
+fn allocator(component: &ToolComponent) -> String {
+    match component.allocator() {
+        Allocator::Pooling => "pooled".to_owned(),
+        Allocator::OnDemand { why } => format!("on demand: {why}"),
+    }
+}
+
+fn compiled(component: &ToolComponent) -> &'static str {
+    match component.compiled() {
+        Compiled::FromCache => "from the cache",
+        Compiled::Now => "just now",
+    }
+}
+
+/// What the imports mean, in plain words. An import that is not listed here is shown by its name.
+fn permissions(imports: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = imports.iter().map(|import| permission(import)).collect();
+    lines.sort();
+    lines.dedup();
+    if lines.is_empty() {
+        lines.push("nothing: it only computes".to_owned());
+    }
+    lines
+}
+
+fn permission(import: &str) -> String {
+    let interface = import.split('@').next().unwrap_or(import);
+    let (package, _) = interface.split_once('/').unwrap_or((interface, ""));
+    let words = match package {
+        "wasi:filesystem" => "files and folders (wasi:filesystem)",
+        "wasi:http" => "HTTP requests (wasi:http)",
+        "wasi:sockets" => "sockets (wasi:sockets): always refused",
+        "wasi:clocks" => "the time (wasi:clocks)",
+        "wasi:random" => "random numbers (wasi:random)",
+        "wasi:cli" => {
+            "its own standard streams, arguments and variables (wasi:cli); empty unless granted"
+        }
+        "wasi:io" => "streams (wasi:io)",
+        "agent:tool" => match interface {
+            "agent:tool/progress" => "telling how far it is (agent:tool/progress)",
+            "agent:tool/state" => "the session's shared state (agent:tool/state)",
+            "agent:tool/human" => "asking you questions (agent:tool/human)",
+            _ => "the types of the contract (agent:tool/types)",
+        },
+        _ => return harmless_line(import),
+    };
+    words.to_owned()
+}

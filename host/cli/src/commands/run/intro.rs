@@ -1,0 +1,99 @@
+//! What a run says before it begins: which model answers, which tools it has, and what they may reach. What is shown here is
+//! what is enforced: it is read from the same values that the gate decides by.
+
+use crate::terminal::{BOLD, DIM, Terminal, YELLOW, harmless_line};
+use agent_host_app::Host;
+use agent_host_core::{
+    policy::{DirMode, Grants},
+    session::Session,
+    tool::ToolRunner as _,
+};
+
+pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
+    if host.config().model.is_none() {
+        terminal.note(&format!(
+            "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
+             real sandboxed tools over your folder. No language model is involved.\n\
+             For a real agent: agent-host run --model openai-compat:NAME \"...\", with OPENAI_COMPAT_BASE_URL naming the server, \
+             or `model = \"openai-compat:NAME\"` in agent.toml.\n"
+        ));
+    }
+    let model = host.model().provenance();
+    row(
+        terminal,
+        "model",
+        &format!("{}:{}", model.provider, model.model),
+    );
+    let names: Vec<&str> = host
+        .registry()
+        .tools()
+        .iter()
+        .map(|tool| tool.definition.name.as_str())
+        .collect();
+    row(terminal, "tools", &names.join(", "));
+    for line in reach(host) {
+        row(terminal, "reach", &line);
+    }
+    row(terminal, "session", &session.id().to_string());
+    terminal.note("");
+}
+
+fn row(terminal: &Terminal, name: &str, text: &str) {
+    terminal.note(&format!(
+        "{DIM}{name:<8}{DIM:#} {BOLD}{}{BOLD:#}",
+        harmless_line(text)
+    ));
+}
+
+/// What the tools may reach; components with the same grants share their lines.
+fn reach(host: &Host) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for entry in host.registry().components() {
+        let text = describe(&entry.grants);
+        match lines.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(&entry.name),
+            None => lines.push((text, vec![&entry.name])),
+        }
+    }
+    let alone = lines.len() == 1;
+    lines
+        .into_iter()
+        .map(|(text, names)| {
+            if alone {
+                text
+            } else {
+                format!("{}: {text}", names.join(", "))
+            }
+        })
+        .collect()
+}
+
+fn describe(grants: &Grants) -> String {
+    let mut parts: Vec<String> = grants
+        .dirs
+        .iter()
+        .map(|dir| {
+            let mode = match dir.mode {
+                DirMode::ReadOnly => "read-only",
+                DirMode::ReadWrite => "read and write",
+            };
+            format!("{} as {}, {mode}", dir.host.display(), dir.guest)
+        })
+        .collect();
+    if parts.is_empty() {
+        parts.push("no files".to_owned());
+    }
+    if grants.http.is_empty() {
+        parts.push("no network".to_owned());
+    }
+    parts.extend(grants.http.iter().map(|http| {
+        let scheme = http
+            .scheme
+            .as_deref()
+            .map(|scheme| format!("{scheme}://"))
+            .unwrap_or_default();
+        let port = http.port.map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{scheme}{}{port}", http.host)
+    }));
+    parts.join("; ")
+}

@@ -1,0 +1,82 @@
+//! `agent-host sessions`: what happened, read from the journal.
+
+mod show;
+
+use super::configure;
+use crate::{
+    args::{SessionsArgs, SessionsCommand},
+    exit::{Exit, Failure},
+    terminal::{BOLD, DIM, Terminal, one_line},
+};
+use agent_host_app::Overrides;
+use agent_host_core::id::Digest;
+use agent_host_store::Store;
+use serde_json::json;
+
+pub(super) fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    match args.command {
+        SessionsCommand::List { config, json } => list(&open(config)?, json, terminal),
+        SessionsCommand::Show {
+            session,
+            config,
+            json,
+        } => {
+            let store = open(config)?;
+            let id = store.find(&session).map_err(Failure::usage)?;
+            let records = store.read(id).map_err(Failure::failed)?;
+            for record in &records {
+                terminal.println(&if json {
+                    json!(record).to_string()
+                } else {
+                    show::step(record)
+                });
+            }
+            Ok(Exit::Done)
+        }
+        SessionsCommand::Blob { digest, config } => {
+            let digest: Digest = digest.parse().map_err(Failure::usage)?;
+            let bytes = open(config)?.read_blob(digest).map_err(Failure::usage)?;
+            terminal.write_bytes(&bytes).map_err(Failure::failed)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn open(config: crate::args::ConfigArgs) -> Result<Store, Failure> {
+    let config = configure(config, Overrides::default())?;
+    Store::open(&config.state_dir).map_err(Failure::failed)
+}
+
+fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
+    let rows = store.list().map_err(Failure::failed)?;
+    if rows.is_empty() && !as_json {
+        terminal.note("There are no sessions yet. `agent-host run \"...\"` makes one.");
+    }
+    for row in rows {
+        if as_json {
+            terminal.println(
+                &json!({
+                    "session": row.id,
+                    "started_ms": row.started_ms,
+                    "last_ms": row.last_ms,
+                    "events": row.events,
+                    "title": row.title,
+                    "folder": row.folder,
+                    "outcome": row.outcome,
+                })
+                .to_string(),
+            );
+            continue;
+        }
+        terminal.println(&format!(
+            "{BOLD}{}{BOLD:#}  {}  {:<22} {:>4} events  {}  {DIM}{}{DIM:#}",
+            row.id,
+            show::date(row.started_ms),
+            row.outcome.as_deref().unwrap_or("unfinished"),
+            row.events,
+            one_line(row.title.as_deref().unwrap_or(""), 50),
+            one_line(row.folder.as_deref().unwrap_or(""), 60),
+        ));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,251 @@
+//! One event of a session as text for people.
+
+use crate::terminal::{
+    BOLD, DIM, GREEN, RED, YELLOW, bytes, harmless, harmless_line, micros, one_line, summary,
+};
+use agent_host_core::{
+    accounting::{Accounting, AuditEntry, Verdict},
+    event::{Event, EventRecord},
+    message::Message,
+    model::ModelReply,
+    output::{ContentPart, ToolResultOutput},
+    turn::{Decision, Outcome},
+};
+use serde_json::json;
+
+/// How much of a long text one step shows, in characters.
+const SHOWN_CHARACTERS: usize = 2_000;
+
+pub(super) fn step(record: &EventRecord) -> String {
+    let head = format!("{DIM}{:>4} {}{DIM:#}", record.seq, date(record.at_ms));
+    format!("{head}  {}", event(&record.event))
+}
+
+/// A time in UTC, such as `2026-11-21 04:12:35.120`.
+pub(super) fn date(at_ms: u64) -> String {
+    let millis = i64::try_from(at_ms).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis).map_or_else(
+        |_| at_ms.to_string(),
+        |time| {
+            time.to_zoned(jiff::tz::TimeZone::UTC)
+                .strftime("%Y-%m-%d %H:%M:%S%.3f")
+                .to_string()
+        },
+    )
+}
+
+fn event(event: &Event) -> String {
+    match event {
+        Event::SessionStarted {
+            program, folder, ..
+        } => {
+            let folder = folder
+                .as_deref()
+                .map(|folder| format!(" in {}", harmless_line(folder)))
+                .unwrap_or_default();
+            format!("{BOLD}session{BOLD:#} started by agent-host {program}{folder}")
+        }
+        Event::InputReceived { message } => format!("{BOLD}person{BOLD:#} {}", content(message)),
+        Event::ModelRequested {
+            turn,
+            provenance,
+            messages,
+            tools,
+        } => format!(
+            "{BOLD}turn {turn}{BOLD:#} asks {}:{} with {messages} messages and {tools} tools",
+            harmless_line(&provenance.provider),
+            harmless_line(&provenance.model)
+        ),
+        Event::ModelReplied {
+            reply, duration_ms, ..
+        } => replied(reply, *duration_ms),
+        Event::CallIntended {
+            call_id,
+            tool,
+            input,
+            effect,
+            ..
+        } => format!(
+            "{BOLD}call{BOLD:#} {} {} {DIM}({}, {}){DIM:#}",
+            harmless_line(tool),
+            one_line(&json!(input).to_string(), SHOWN_CHARACTERS),
+            harmless_line(&call_id.0),
+            effect.as_str()
+        ),
+        Event::ApprovalRequested { calls, .. } => {
+            let names: Vec<String> = calls.iter().map(|call| harmless_line(&call.tool)).collect();
+            format!(
+                "{YELLOW}waits{YELLOW:#} for approval of {}",
+                names.join(", ")
+            )
+        }
+        Event::DecisionRecorded { decisions, .. } => {
+            format!(
+                "{BOLD}decided{BOLD:#} {}",
+                decisions
+                    .iter()
+                    .map(decision)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
+        }
+        Event::CallSettled {
+            tool,
+            output,
+            accounting,
+            audit,
+            ..
+        } => settled(tool, output, accounting, audit),
+        Event::StateMerged { delta, .. } => {
+            format!(
+                "{BOLD}state{BOLD:#} {}",
+                one_line(&delta.to_string(), SHOWN_CHARACTERS)
+            )
+        }
+        Event::TurnEnded { outcome } => ended(outcome),
+    }
+}
+
+fn content(message: &Message) -> String {
+    let output = ToolResultOutput::Content(message.content.clone());
+    match message.content.as_slice() {
+        [ContentPart::Text { text }] => indent(text),
+        _ => indent(&summary(&output)),
+    }
+}
+
+fn replied(reply: &ModelReply, duration_ms: u64) -> String {
+    let usage = format!(
+        "{} tokens in, {} out",
+        reply.usage.input_tokens, reply.usage.output_tokens
+    );
+    let calls = match reply.tool_calls.len() {
+        0 => String::new(),
+        1 => " and 1 call".to_owned(),
+        count => format!(" and {count} calls"),
+    };
+    let text = if reply.text.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", indent(&reply.text))
+    };
+    format!("{BOLD}model{BOLD:#} replied{calls} after {duration_ms} ms {DIM}({usage}){DIM:#}{text}")
+}
+
+fn settled(
+    tool: &str,
+    output: &ToolResultOutput,
+    accounting: &Accounting,
+    audit: &[AuditEntry],
+) -> String {
+    let style = if output.is_success() {
+        GREEN
+    } else if output.is_error() {
+        RED
+    } else {
+        YELLOW
+    };
+    let mut lines = vec![
+        format!("{style}{}{style:#} {}", output.tag(), harmless_line(tool)),
+        indent(&summary(output)),
+        format!("{DIM}{}{DIM:#}", used(accounting)),
+    ];
+    for entry in audit {
+        let (style, word) = match entry.verdict {
+            Verdict::Allowed => (GREEN, "allowed"),
+            Verdict::Denied => (YELLOW, "denied"),
+        };
+        let times = if entry.count == 1 {
+            String::new()
+        } else {
+            format!(" ×{}", entry.count)
+        };
+        lines.push(format!(
+            "{style}{word}{style:#} {}{times} {DIM}by {}{DIM:#}",
+            harmless_line(&entry.request),
+            harmless_line(&entry.rule)
+        ));
+    }
+    if !accounting.stdio.is_empty() {
+        lines.push(format!(
+            "{DIM}stdout and stderr:{DIM:#}\n{}",
+            indent(&accounting.stdio)
+        ));
+    }
+    lines.join("\n       ")
+}
+
+fn used(accounting: &Accounting) -> String {
+    let limits = accounting.limits.as_ref();
+    let wall = micros(accounting.wall_us);
+    let memory = bytes(accounting.peak_memory_bytes);
+    let mut parts = match limits {
+        Some(limits) => vec![
+            format!("{wall} of at most {} ms", limits.deadline_ms),
+            format!("{memory} of at most {} memory", bytes(limits.memory_bytes)),
+            format!("result at most {}", bytes(limits.output_bytes)),
+        ],
+        None => vec![wall],
+    };
+    parts.push(format!(
+        "{} in, {} out",
+        bytes(accounting.bytes_in),
+        bytes(accounting.bytes_out)
+    ));
+    if !accounting.hosts.is_empty() {
+        parts.push(format!(
+            "connected to {}",
+            harmless_line(&accounting.hosts.join(", "))
+        ));
+    }
+    parts.join(", ")
+}
+
+fn decision(decision: &Decision) -> String {
+    let call = harmless_line(&decision.call_id().0);
+    match decision {
+        Decision::Approve { .. } => format!("approve {call}"),
+        Decision::Edit { input, .. } => format!(
+            "edit {call} to {}",
+            one_line(&json!(input).to_string(), 200)
+        ),
+        Decision::Reject { reason: None, .. } => format!("reject {call}"),
+        Decision::Reject {
+            reason: Some(reason),
+            ..
+        } => format!("reject {call}: {}", one_line(reason, 200)),
+        Decision::Respond { text, .. } => format!("answer {call} with: {}", one_line(text, 200)),
+    }
+}
+
+fn ended(outcome: &Outcome) -> String {
+    let word = match outcome {
+        Outcome::NeedsMoreTurns { .. } => "goes on",
+        Outcome::Done { .. } => "done",
+        Outcome::BudgetExceeded { .. } => "stopped: a budget is used up",
+        Outcome::AwaitingConfirmation { .. } => "waits for a person",
+        Outcome::Refusal { .. } => "refused by the model",
+        Outcome::Cancelled { .. } => "cancelled",
+        Outcome::Error { error } => {
+            return format!(
+                "{RED}failed{RED:#} {}",
+                one_line(&error.to_string(), SHOWN_CHARACTERS)
+            );
+        }
+    };
+    let took = outcome
+        .summary()
+        .map(|summary| format!(" after {} ms", summary.duration_ms))
+        .unwrap_or_default();
+    format!("{BOLD}turn ended{BOLD:#} {word}{took}")
+}
+
+/// Text under its heading. Long text is cut here, for the eye only: the journal has it all.
+fn indent(text: &str) -> String {
+    let text = harmless(text);
+    let cut = match text.char_indices().nth(SHOWN_CHARACTERS) {
+        None => text,
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    };
+    cut.replace('\n', "\n         ")
+}

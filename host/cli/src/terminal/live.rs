@@ -1,0 +1,176 @@
+//! What a person (or a program behind `stream-json`) sees while a turn runs.
+
+use super::{
+    DIM, GREEN, RED, Terminal, YELLOW, harmless, harmless_line, micros, one_line, summary,
+};
+use crate::args::OutputFormat;
+use agent_host_core::{
+    event::EventRecord,
+    observer::{Live, Observer},
+    output::ToolResultOutput,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Map, Value, json};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+/// How much of a call's arguments and of its result one line shows, in characters.
+const SHOWN_CHARACTERS: usize = 100;
+
+/// Shows a turn as it happens: steps on stderr, text on a terminal's stdout, events on stdout for `stream-json`.
+#[derive(Debug)]
+pub(crate) struct LiveView {
+    terminal: Terminal,
+    format: OutputFormat,
+    quiet: bool,
+    spinner: Option<ProgressBar>,
+    /// Whether text of the reply under way stands on stdout without a line break after it.
+    line_open: AtomicBool,
+}
+
+impl LiveView {
+    pub(crate) fn new(terminal: Terminal, format: OutputFormat, quiet: bool) -> Self {
+        let spinner = (terminal.stderr && !quiet).then(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner());
+            ProgressBar::new_spinner().with_style(style)
+        });
+        Self {
+            terminal,
+            format,
+            quiet,
+            spinner,
+            line_open: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the answer is shown as it arrives, so that it must not be printed again at the end.
+    pub(crate) fn streams_text(&self) -> bool {
+        self.format == OutputFormat::Text && self.terminal.stdout
+    }
+
+    /// Ends what is shown of a turn.
+    pub(crate) fn settle(&self) {
+        self.rest();
+        if self.line_open.swap(false, Ordering::Relaxed) {
+            self.terminal.println("");
+        }
+    }
+
+    fn work(&self, message: String) {
+        if let Some(spinner) = &self.spinner {
+            spinner.set_message(message);
+            spinner.enable_steady_tick(Duration::from_millis(100));
+        }
+    }
+
+    fn rest(&self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.disable_steady_tick();
+            spinner.finish_and_clear();
+            spinner.reset();
+        }
+    }
+
+    fn step(&self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        match &self.spinner {
+            Some(spinner) => spinner.suspend(|| self.terminal.note(line)),
+            None => self.terminal.note(line),
+        }
+    }
+
+    fn text(&self, text: &str) {
+        match self.format {
+            OutputFormat::Text if self.terminal.stdout => {
+                self.rest();
+                self.terminal.print(&harmless(text));
+                self.line_open
+                    .store(!text.ends_with('\n'), Ordering::Relaxed);
+            }
+            OutputFormat::StreamJson => self
+                .terminal
+                .println(&json!({ "live": "text", "text": text }).to_string()),
+            OutputFormat::Text | OutputFormat::Json => {}
+        }
+    }
+}
+
+impl Observer for LiveView {
+    fn recorded(&self, record: &EventRecord) {
+        if self.format == OutputFormat::StreamJson {
+            self.terminal.println(&json!(record).to_string());
+        }
+    }
+
+    fn live(&self, live: Live<'_>) {
+        match live {
+            Live::ModelAsked => self.work("thinking".to_owned()),
+            Live::Reasoning(_) => self.work("reasoning".to_owned()),
+            Live::Text(text) => self.text(text),
+            Live::Restarted => {
+                self.settle();
+                self.step(&format!(
+                    "{DIM}the model's answer broke off; it is asked again{DIM:#}"
+                ));
+                if self.format == OutputFormat::StreamJson {
+                    self.terminal
+                        .println(&json!({ "live": "restarted" }).to_string());
+                }
+            }
+            Live::CallStarted { tool, .. } => {
+                self.settle();
+                self.work(harmless_line(tool));
+            }
+            Live::CallProgress {
+                message, fraction, ..
+            } => {
+                let percent = fraction
+                    .map(|part| format!(" {:.0} %", part.clamp(0.0, 1.0) * 100.0))
+                    .unwrap_or_default();
+                self.work(format!("{}{percent}", one_line(message, SHOWN_CHARACTERS)));
+            }
+            Live::CallEnded {
+                tool,
+                input,
+                output,
+                wall_us,
+                ..
+            } => {
+                self.settle();
+                self.step(&call_line(tool, input, output, wall_us));
+            }
+        }
+    }
+}
+
+/// One line for a call: what ran, with what, what it came to, how long it took.
+fn call_line(
+    tool: &str,
+    input: Option<&Map<String, Value>>,
+    output: &ToolResultOutput,
+    wall_us: u64,
+) -> String {
+    let (style, mark) = match output {
+        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => {
+            (GREEN, "✓")
+        }
+        ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) => (RED, "✗"),
+        ToolResultOutput::ExecutionDenied(_) => (YELLOW, "⊘"),
+    };
+    let input = input
+        .filter(|input| !input.is_empty())
+        .map(|input| json!(input).to_string())
+        .unwrap_or_default();
+    format!(
+        "{style}{mark}{style:#} {} {DIM}{}{DIM:#} → {} {DIM}{}{DIM:#}",
+        harmless_line(tool),
+        one_line(&input, SHOWN_CHARACTERS),
+        one_line(&summary(output), SHOWN_CHARACTERS),
+        micros(wall_us),
+    )
+}

@@ -1,0 +1,66 @@
+//! Results for people: in a few words, and in whole.
+
+use agent_host_core::output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput};
+use serde_json::Value;
+
+/// A result in a few words.
+pub(crate) fn summary(output: &ToolResultOutput) -> String {
+    match output {
+        ToolResultOutput::Text(text) => text.clone(),
+        ToolResultOutput::Json(value) => value.to_string(),
+        ToolResultOutput::Content(parts) => parts
+            .iter()
+            .map(part_summary)
+            .collect::<Vec<_>>()
+            .join(", "),
+        ToolResultOutput::ErrorText(text) => format!("error: {text}"),
+        ToolResultOutput::ErrorJson(value) => match (value.get("code"), value.get("message")) {
+            (Some(Value::String(code)), Some(Value::String(message))) => {
+                format!("error {code}: {message}")
+            }
+            _ => format!("error: {value}"),
+        },
+        ToolResultOutput::ExecutionDenied(reason) => {
+            format!("denied: {}", reason.as_deref().unwrap_or(DENIED_TEXT))
+        }
+    }
+}
+
+fn part_summary(part: &ContentPart) -> String {
+    match part {
+        ContentPart::Text { text } => text.clone(),
+        ContentPart::File(file) => file_summary(file),
+    }
+}
+
+/// A file in a few words: its name, media type and size, and the blob where it is kept.
+pub(crate) fn file_summary(file: &FilePart) -> String {
+    let name = file.filename.as_deref().unwrap_or("file");
+    let place = match &file.data {
+        FileData::Bytes(bytes) => super::bytes(bytes.len() as u64),
+        FileData::Text(text) => super::bytes(text.len() as u64),
+        FileData::Blob(blob) => format!("{}, blob {}", super::bytes(blob.size), blob.digest),
+        FileData::Url(url) => url.clone(),
+    };
+    format!("{name} ({}, {place})", file.media_type)
+}
+
+/// A successful result in whole, as text; nothing when it is a failure or was denied. Files are named, not printed.
+pub(crate) fn whole(output: &ToolResultOutput) -> Option<String> {
+    match output {
+        ToolResultOutput::Text(text) => Some(text.clone()),
+        ToolResultOutput::Json(value) => {
+            Some(serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()))
+        }
+        ToolResultOutput::Content(parts) => Some(
+            parts
+                .iter()
+                .map(part_summary)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+        ToolResultOutput::ErrorText(_)
+        | ToolResultOutput::ErrorJson(_)
+        | ToolResultOutput::ExecutionDenied(_) => None,
+    }
+}

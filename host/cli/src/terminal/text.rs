@@ -1,0 +1,110 @@
+//! Small renderings for people: sizes, times, one line of something long, and text without its dangers.
+
+use std::fmt::Write as _;
+
+/// Text of a model or a tool, fit to be shown: control characters (which move cursors, set titles and colours) and
+/// bidirectional overrides (which make text look like other text) are written out. Line breaks and tabs stay.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => out.push(character),
+            _ if character.is_control() || is_bidi(character) => {
+                let _ = write!(out, "{}", character.escape_unicode());
+            }
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// The same, on one line.
+pub(crate) fn harmless_line(text: &str) -> String {
+    harmless(text).replace(['\n', '\t'], " ")
+}
+
+/// The same, on one line of at most so many characters.
+pub(crate) fn one_line(text: &str, max: usize) -> String {
+    let line = harmless_line(text);
+    match line.char_indices().nth(max) {
+        None => line,
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+    }
+}
+
+/// Embeddings, overrides, isolates and marks of the Unicode bidirectional algorithm (UAX #9).
+fn is_bidi(character: char) -> bool {
+    matches!(character, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A number of bytes, such as `12.3 KiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
+    let mut unit = 0;
+    let mut scale = 1_u64;
+    while unit + 1 < UNITS.len() && count / scale >= 1024 {
+        scale *= 1024;
+        unit += 1;
+    }
+    let name = UNITS.get(unit).copied().unwrap_or_default();
+    if scale == 1 {
+        return format!("{count} {name}");
+    }
+    let tenths = count.saturating_mul(10) / scale;
+    format!("{}.{} {name}", tenths / 10, tenths % 10)
+}
+
+/// A time in microseconds, such as `850 µs`, `12.3 ms` or `4.5 s`.
+pub(crate) fn micros(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} µs"),
+        1_000..1_000_000 => format!("{}.{} ms", count / 1_000, count % 1_000 / 100),
+        _ => format!("{}.{} s", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes, harmless, harmless_line, micros, one_line};
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn text_cannot_steer_the_terminal() {
+        let cases = [
+            ("plain", "plain"),
+            ("two\nlines\tkept", "two\nlines\tkept"),
+            ("\u{1b}[2Jgone", "\\u{1b}[2Jgone"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("back\u{8}space\r", "back\\u{8}space\\u{d}"),
+            ("abc\u{202e}fed", "abc\\u{202e}fed"),
+            ("\u{2066}isolated\u{2069}", "\\u{2066}isolated\\u{2069}"),
+            ("naïve 日本 👍", "naïve 日本 👍"),
+        ];
+        for (input, expected) in cases {
+            assert_eq!(harmless(input), expected, "{input:?}");
+        }
+        assert_eq!(harmless_line("a\nb\tc"), "a b c");
+        assert_eq!(one_line("日本語テキスト", 3), "日本語…");
+        assert_eq!(one_line("日本語", 3), "日本語");
+    }
+
+    #[test]
+    fn sizes_and_times_read_well() {
+        let sizes: Vec<String> = [0, 1023, 1024, 12_595, 1 << 20, u64::MAX]
+            .map(bytes)
+            .to_vec();
+        assert_eq!(
+            sizes,
+            [
+                "0 B",
+                "1023 B",
+                "1.0 KiB",
+                "12.2 KiB",
+                "1.0 MiB",
+                "1717986918.3 GiB"
+            ]
+        );
+        let times: Vec<String> = [0, 999, 1_000, 12_345, 4_567_890].map(micros).to_vec();
+        assert_eq!(times, ["0 µs", "999 µs", "1.0 ms", "12.3 ms", "4.5 s"]);
+    }
+}

@@ -1,0 +1,107 @@
+use super::*;
+use pretty_assertions::assert_eq;
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR";
+
+fn part(media_type: &str, data: FileData) -> FilePart {
+    FilePart {
+        media_type: media_type.into(),
+        data,
+        filename: None,
+    }
+}
+
+#[test]
+fn types_are_sniffed_from_bytes() {
+    let cases: [(&[u8], Option<&str>); 7] = [
+        (PNG, Some("image/png")),
+        (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
+        (b"GIF89a", Some("image/gif")),
+        (b"RIFF\0\0\0\0WEBPVP8 ", Some("image/webp")),
+        (b"%PDF-1.7", Some("application/pdf")),
+        (b"hello", None),
+        (b"", None),
+    ];
+    for (bytes, expected) in cases {
+        assert_eq!(sniff(bytes), expected, "{bytes:?}");
+    }
+}
+
+/// Images and PDF are held to their bytes, in both directions; other types have no bytes to be held to.
+#[test]
+fn a_declared_type_agrees_with_the_bytes() {
+    let cases: [(&str, &[u8], Result<(), &str>); 9] = [
+        ("image/png", PNG, Ok(())),
+        ("application/pdf", b"%PDF-1.7", Ok(())),
+        ("image/svg+xml", b"<svg/>", Ok(())),
+        ("text/plain", b"hello", Ok(())),
+        ("application/zip", b"not a zip", Ok(())),
+        (
+            "image/jpeg",
+            PNG,
+            Err("is declared as `image/jpeg`, but its bytes are `image/png`"),
+        ),
+        (
+            "text/plain",
+            PNG,
+            Err("is declared as `text/plain`, but its bytes are `image/png`"),
+        ),
+        (
+            "image/png",
+            b"hello",
+            Err("is declared as `image/png`, but its bytes do not look like it"),
+        ),
+        (
+            "application/pdf",
+            b"",
+            Err("is declared as `application/pdf`, but its bytes do not look like it"),
+        ),
+    ];
+    for (declared, bytes, expected) in cases {
+        let checked = check(&part(declared, FileData::Bytes(bytes.to_vec())));
+        assert_eq!(checked, expected.map_err(str::to_owned), "{declared}");
+    }
+    assert_eq!(
+        check(&part(
+            "image/png",
+            FileData::Url("https://example.com/x".into())
+        )),
+        Ok(())
+    );
+}
+
+#[test]
+fn malformed_types_are_refused() {
+    let long = format!("a/{}", "b".repeat(128));
+    for media_type in [
+        "",
+        "png",
+        "/",
+        "image/",
+        "/png",
+        "image/png; q=1",
+        "a/b/c",
+        "im age/png",
+        "a/\n",
+        &long,
+    ] {
+        let error = check(&part(media_type, FileData::Text(String::new()))).unwrap_err();
+        assert!(
+            error.ends_with("which is not of the form type/subtype"),
+            "{error}"
+        );
+        assert!(!error.contains('\n'), "{error}");
+    }
+    let longest = format!("a/{}", "b".repeat(127));
+    for media_type in [
+        "text/plain",
+        "image/svg+xml",
+        "application/vnd.a-b_c.d",
+        &longest,
+    ] {
+        assert_eq!(
+            check(&part(media_type, FileData::Text(String::new()))),
+            Ok(())
+        );
+    }
+}

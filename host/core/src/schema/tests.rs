@@ -1,0 +1,153 @@
+use super::*;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+fn input(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+#[test]
+fn inputs_are_accepted_or_refused_with_the_place_of_every_fault() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "minLength": 1},
+            "depth": {"type": "integer", "minimum": 1},
+            "rows": {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}},
+            "name": {"type": "string", "pattern": "^[a-z]+$"},
+        },
+        "required": ["path"],
+        "additionalProperties": false,
+    });
+    let schema = InputSchema::compile(&schema).unwrap();
+    let cases = [
+        (json!({"path": "."}), None),
+        (
+            json!({"path": ".", "depth": 2, "rows": [{"id": 1}], "name": "ab"}),
+            None,
+        ),
+        (
+            json!({}),
+            Some(r#"the arguments: "path" is a required property"#),
+        ),
+        (
+            json!({"path": "", "depth": 0}),
+            Some(
+                r#"`/depth`: 0 is less than the minimum of 1; `/path`: "" is shorter than 1 character"#,
+            ),
+        ),
+        (
+            json!({"path": ".", "rows": [{"id": 1}, {"id": "x"}]}),
+            Some(r#"`/rows/1/id`: "x" is not of type "integer""#),
+        ),
+        (
+            json!({"path": ".", "name": "A"}),
+            Some(r#"`/name`: "A" does not match "^[a-z]+$""#),
+        ),
+        (
+            json!({"path": ".", "mode": 1}),
+            Some("the arguments: Additional properties are not allowed ('mode' was unexpected)"),
+        ),
+    ];
+    for (value, fault) in cases {
+        let expected = fault.map_or(Ok(()), |fault| {
+            let message = format!(
+                "The arguments do not fit the tool's schema; the tool did not run. {fault}"
+            );
+            Err(ToolFailure::new(ToolErrorCode::InvalidInput, message))
+        });
+        assert_eq!(schema.validate(&input(&value)), expected, "{value}");
+    }
+}
+
+/// However wrong an input is, the model is told of a few faults and in a bounded text.
+#[test]
+fn faults_are_bounded_in_number_and_size() {
+    let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    let schema = InputSchema::compile(&schema).unwrap();
+    let many: Value = (0..100)
+        .map(|n| (format!("k{n}"), json!("x")))
+        .collect::<Map<_, _>>()
+        .into();
+    let failure = schema.validate(&input(&many)).unwrap_err();
+    assert_eq!(
+        failure.message().matches("is not of type").count(),
+        MAX_FAULTS
+    );
+    let huge = json!({"k": "x".repeat(100_000)});
+    let failure = schema.validate(&input(&huge)).unwrap_err();
+    assert_eq!(failure.message().len(), crate::failure::MAX_MESSAGE_BYTES);
+}
+
+/// A schema is a stranger's: it must not make the host read a file or open a connection. Port 1 would refuse a connection
+/// with an error that says so; the error here must be that there is no such reader.
+#[test]
+fn remote_references_are_refused_and_never_fetched() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let here = format!("http://{}/schema.json", listener.local_addr().unwrap());
+    for reference in [
+        here.as_str(),
+        "http://127.0.0.1:1/",
+        "https://example.com/s.json",
+        "file:///etc/hostname",
+        "other.json",
+    ] {
+        for schema in [
+            json!({"type": "object", "properties": {"x": {"$ref": reference}}}),
+            json!({"type": "object", "$schema": reference}),
+        ] {
+            let error = InputSchema::compile(&schema).unwrap_err();
+            assert!(
+                !error.contains("onnection") && !error.contains("No such file"),
+                "{error}"
+            );
+        }
+    }
+    let accepted = listener.accept().map(|(_, peer)| peer);
+    assert_eq!(accepted.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn local_references_work() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/n"}},
+        "$defs": {"n": {"type": "integer"}},
+    });
+    let schema = InputSchema::compile(&schema).unwrap();
+    assert_eq!(schema.validate(&input(&json!({"x": 1}))), Ok(()));
+    assert!(schema.validate(&input(&json!({"x": "1"}))).is_err());
+}
+
+#[test]
+fn schemas_that_are_none_are_refused() {
+    let root = "the root of an input schema must have `\"type\": \"object\"`";
+    let cases = [
+        (json!({}), root),
+        (json!(true), root),
+        (json!({"type": "string"}), root),
+        (json!({"type": ["object"]}), root),
+        (
+            json!({"type": "object", "properties": {"x": {"type": "strange"}}}),
+            "strange",
+        ),
+        (
+            json!({"type": "object", "properties": {"x": {"pattern": "("}}}),
+            "(",
+        ),
+        // A look-around needs a backtracking engine, which a hostile pattern could keep busy for ever.
+        (
+            json!({"type": "object", "properties": {"x": {"pattern": "(?=a)b"}}}),
+            "(?=a)b",
+        ),
+        (
+            json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/missing"}}}),
+            "missing",
+        ),
+    ];
+    for (schema, expected) in cases {
+        let error = InputSchema::compile(&schema).unwrap_err();
+        assert!(error.contains(expected), "{schema}: {error}");
+    }
+}

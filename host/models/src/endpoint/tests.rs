@@ -1,0 +1,67 @@
+use super::*;
+use pretty_assertions::assert_eq;
+
+fn url(base_url: &str) -> Result<String, String> {
+    let endpoint = Endpoint {
+        base_url: base_url.to_owned(),
+        key: None,
+        key_source: "THE_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+    };
+    endpoint
+        .url("chat/completions")
+        .map(|url| url.to_string())
+        .map_err(|error| error.message)
+}
+
+#[test]
+fn base_urls_are_extended() {
+    for (base, expected) in [
+        (
+            "http://127.0.0.1:11434/v1",
+            "http://127.0.0.1:11434/v1/chat/completions",
+        ),
+        (
+            "http://127.0.0.1:11434/v1/",
+            "http://127.0.0.1:11434/v1/chat/completions",
+        ),
+        (
+            " https://api.example.com/v1\n",
+            "https://api.example.com/v1/chat/completions",
+        ),
+        ("http://localhost", "http://localhost/chat/completions"),
+    ] {
+        assert_eq!(url(base), Ok(expected.to_owned()), "{base}");
+    }
+}
+
+#[test]
+fn what_is_no_base_url_is_refused_without_being_quoted() {
+    for (base, why) in [
+        ("", "is empty"),
+        ("not a url", "is not a URL (relative URL without a base)"),
+        (
+            "localhost:11434/v1",
+            "does not begin with http:// or https://",
+        ),
+        (
+            "file:///etc/passwd",
+            "does not begin with http:// or https://",
+        ),
+        (
+            "https://me:sesame@example.com/v1",
+            "holds a user name or a password; a key belongs in THE_KEY",
+        ),
+        (
+            "https://example.com/v1?key=sesame",
+            "has a `?` or a `#` in it",
+        ),
+        ("https://example.com/v1#x", "has a `?` or a `#` in it"),
+    ] {
+        let expected = format!(
+            "The base URL of the model server {why}. Set it to the server's address up to the version, such as \
+             `http://127.0.0.1:11434/v1`."
+        );
+        assert_eq!(url(base), Err(expected), "{base}");
+    }
+}

@@ -1,0 +1,276 @@
+//! The HTTP client of all adapters: one builder, one TLS provider, bundled roots, a split time-out for every wait, and a
+//! bound on what is read. It knows no provider's JSON.
+
+use crate::{
+    endpoint::{Endpoint, Timeouts},
+    fault::{self, Fault},
+    retry::{self, Retry},
+};
+use agent_host_core::model::{ModelError, ModelErrorKind};
+use bytes::Bytes;
+use reqwest::{
+    Client, Response, StatusCode, Url,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER},
+    redirect::Policy,
+};
+use secrecy::{ExposeSecret, SecretString};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use tokio::time::{Instant, timeout_at};
+
+/// The most that is read of one answer, in bytes. A long reply streamed word by word is wrapped in a hundred times its size.
+pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+
+/// The most that is read of an answer that reports an error, in bytes.
+pub(crate) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
+
+/// How many redirections within the same server are followed.
+const MAX_REDIRECTS: usize = 3;
+
+/// One operation of one model server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    client: Client,
+    key: Option<SecretString>,
+    authorization: Option<HeaderValue>,
+    /// Where requests go; it holds no secret.
+    pub(crate) url: Url,
+    /// The model that is asked; error texts name it.
+    pub(crate) model: String,
+    /// Where a person sets the key.
+    pub(crate) key_source: String,
+    /// How long to wait.
+    pub(crate) timeouts: Timeouts,
+}
+
+impl Server {
+    /// Checks the endpoint and prepares a client. Nothing is sent.
+    ///
+    /// # Errors
+    /// A base URL that is none, a key that cannot be sent, or a client that cannot be built.
+    pub(crate) fn new(endpoint: Endpoint, path: &str, model: &str) -> Result<Self, ModelError> {
+        let url = endpoint.url(path)?;
+        let Endpoint {
+            key,
+            key_source,
+            timeouts,
+            ..
+        } = endpoint;
+        // A key read from a file often ends in a newline, and one set to nothing is none.
+        let key = key
+            .map(|key| SecretString::from(key.expose_secret().trim()))
+            .filter(|key| !key.expose_secret().is_empty());
+        let authorization = key
+            .as_ref()
+            .map(|key| bearer(key, &key_source))
+            .transpose()?;
+        Ok(Self {
+            client: client(&url, timeouts)?,
+            key,
+            authorization,
+            url,
+            model: model.to_owned(),
+            key_source,
+            timeouts,
+        })
+    }
+
+    /// Whether a key is sent.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// Makes the server's words fit to be shown.
+    pub(crate) fn quote(&self, words: &str) -> String {
+        fault::quote(words, self.key.as_ref().map(ExposeSecret::expose_secret))
+    }
+
+    /// Sends a JSON request and returns a 2xx answer. `words` finds the server's own words in the body of any other.
+    ///
+    /// # Errors
+    /// Everything else, as a fault that says whether to ask again.
+    pub(crate) async fn post(
+        &self,
+        body: Vec<u8>,
+        words: fn(&str) -> Option<String>,
+    ) -> Result<Body<'_>, Fault> {
+        let deadline = deadline(self.timeouts.first_chunk);
+        let mut request = self
+            .client
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream, application/json")
+            .body(body);
+        if let Some(value) = &self.authorization {
+            request = request.header(AUTHORIZATION, value.clone());
+        }
+        let response = timeout_at(deadline, request.send())
+            .await
+            .map_err(|_| self.slow("no answer", self.timeouts.first_chunk))?
+            .map_err(|error| self.broken(&error))?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut body = Body {
+            server: self,
+            response,
+            deadline: Some(deadline),
+            read_bytes: 0,
+        };
+        if status.is_success() {
+            return Ok(body);
+        }
+        if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
+            let target = headers.get(LOCATION).and_then(|value| value.to_str().ok());
+            return Err(self.redirected(status, target));
+        }
+        // The status is what matters: a body that does not come whole loses only the words.
+        let text = body.whole(MAX_ERROR_BODY_BYTES).await.unwrap_or_default();
+        let words = words(&String::from_utf8_lossy(&text));
+        Err(self.refused(status, words.as_deref(), wait_asked_for(&headers)))
+    }
+}
+
+/// The body of an answer, read piece by piece under its time-outs and its bound.
+pub(crate) struct Body<'a> {
+    server: &'a Server,
+    response: Response,
+    /// The end of the wait for the first piece; taken when that came.
+    deadline: Option<Instant>,
+    read_bytes: usize,
+}
+
+impl Body<'_> {
+    /// The media type without parameters, in lower case; empty where the server names none.
+    pub(crate) fn media_type(&self) -> String {
+        let header = self.response.headers().get(CONTENT_TYPE);
+        let text = header.and_then(|value| value.to_str().ok()).unwrap_or("");
+        let media_type = text.split(';').next().unwrap_or("");
+        media_type.trim().to_ascii_lowercase()
+    }
+
+    /// The next piece; none at the end.
+    ///
+    /// # Errors
+    /// A wait that is too long, a connection that breaks, or more than [`MAX_BODY_BYTES`].
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        let server = self.server;
+        let (deadline, what, limit) = match self.deadline.take() {
+            Some(first) => (first, "no answer", server.timeouts.first_chunk),
+            None => {
+                let idle = server.timeouts.idle_chunk;
+                (deadline(idle), "nothing more of its answer", idle)
+            }
+        };
+        let piece = timeout_at(deadline, self.response.chunk())
+            .await
+            .map_err(|_| server.slow(what, limit))?
+            .map_err(|error| server.broken(&error))?;
+        self.read_bytes += piece.as_ref().map_or(0, Bytes::len);
+        if self.read_bytes > MAX_BODY_BYTES {
+            let why = format!("it is longer than {MAX_BODY_BYTES} bytes");
+            return Err(server.garbled(&why, Retry::Never));
+        }
+        Ok(piece)
+    }
+
+    /// What is left of the body, cut at `limit` bytes.
+    ///
+    /// # Errors
+    /// As [`Body::next`].
+    pub(crate) async fn whole(&mut self, limit: usize) -> Result<Vec<u8>, Fault> {
+        let mut whole = Vec::new();
+        while whole.len() < limit {
+            let Some(piece) = self.next().await? else {
+                break;
+            };
+            whole.extend_from_slice(&piece);
+        }
+        whole.truncate(limit);
+        Ok(whole)
+    }
+}
+
+/// A moment from now. A wait too long for the clock is a day, which nobody sits out.
+fn deadline(wait: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(wait)
+        .unwrap_or(now + Duration::from_secs(24 * 60 * 60))
+}
+
+fn wait_asked_for(headers: &HeaderMap) -> Option<Duration> {
+    let header = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    retry::retry_after(header, SystemTime::now())
+}
+
+fn bearer(key: &SecretString, source: &str) -> Result<HeaderValue, ModelError> {
+    let value = format!("Bearer {}", key.expose_secret());
+    let mut value = HeaderValue::from_str(&value).map_err(|_| {
+        ModelError::new(
+            ModelErrorKind::Unauthorized,
+            format!(
+                "The key in {source} contains characters that cannot be sent. Set {source} to the key alone, on one line."
+            ),
+        )
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The one client builder. HTTP/1.1, no decompression, no transparent repetition: `retry.rs` alone repeats.
+fn client(url: &Url, timeouts: Timeouts) -> Result<Client, ModelError> {
+    let failed = |why: String| {
+        let text = format!("The HTTP client for {url} could not be set up: {why}.");
+        ModelError::new(ModelErrorKind::Unreachable, text)
+    };
+    let roots = rustls::RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(concat!("agent-host/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(timeouts.connect)
+        .redirect(same_server(url))
+        .retry(reqwest::retry::never())
+        .referer(false);
+    if is_loopback(url) {
+        // A proxy of the environment cannot reach this machine's own servers.
+        builder = builder.no_proxy();
+    }
+    builder
+        .build()
+        .map_err(|error| failed(error.without_url().to_string()))
+}
+
+/// Follows redirections within one scheme, host and port only, so that the key and the conversation stay with the server
+/// that the person chose; and only those two kinds that keep a POST a POST.
+fn same_server(url: &Url) -> Policy {
+    let origin = url.origin();
+    Policy::custom(move |attempt| {
+        let stays_post = matches!(
+            attempt.status(),
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+        );
+        let stays_here = attempt.url().origin() == origin;
+        if stays_post && stays_here && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or("");
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}

@@ -1,0 +1,71 @@
+//! The errors of Chat Completions servers, which come as `{"error": {"message", "type", "code"}}`, as `{"error": "text"}`,
+//! as vLLM's `{"object": "error", "message", "code"}`, as FastAPI's `{"detail"}`, as plain text and as web pages.
+
+use crate::{fault::Fault, http::Server};
+use agent_host_core::model::ModelErrorKind;
+use reqwest::StatusCode;
+use serde_json::Value;
+
+/// The server's own words in the body of an error answer; none where it has none.
+pub(super) fn words_in(body: &str) -> Option<String> {
+    let body = body.trim();
+    if let Ok(value) = serde_json::from_str::<Value>(body) {
+        return Some(words_of(value.get("error").unwrap_or(&value)));
+    }
+    if body.starts_with('<') {
+        let (_, rest) = body.split_once("<title>")?;
+        let (title, _) = rest.split_once("</title>")?;
+        return Some(format!("{} (a web page)", title.trim()));
+    }
+    (!body.is_empty()).then(|| body.to_owned())
+}
+
+/// The error that an event of the stream, or an answer with status 200, carries; none where it carries none.
+pub(super) fn error_in(event: &Value) -> Option<&Value> {
+    match event.get("error") {
+        Some(Value::Null) | None => {}
+        Some(error) => return Some(error),
+    }
+    (event.get("object").and_then(Value::as_str) == Some("error")).then_some(event)
+}
+
+/// The fault behind such an error. A `code` that is an HTTP status decides; else the words of `type` and `code` do; and an
+/// error that says nothing is the server's own and may pass.
+pub(super) fn fault_of(server: &Server, error: &Value) -> Fault {
+    let words = words_of(error);
+    let code = error.get("code");
+    let status = code
+        .and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()))
+        .and_then(|code| u16::try_from(code).ok())
+        .filter(|code| *code >= 400)
+        .and_then(|code| StatusCode::from_u16(code).ok());
+    if let Some(status) = status {
+        return server.refused(status, Some(&words), None);
+    }
+    let tag = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or("");
+    let tags = [tag("type"), tag("code")].join(" ").to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| tags.contains(word));
+    let status = if has(&["rate_limit"]) {
+        StatusCode::TOO_MANY_REQUESTS
+    } else if has(&["authentication", "api_key", "permission"]) {
+        StatusCode::UNAUTHORIZED
+    } else if has(&["invalid", "context_length"]) {
+        StatusCode::BAD_REQUEST
+    } else {
+        let (url, words) = (&server.url, server.quote(&words));
+        return Fault::passing(
+            ModelErrorKind::Server,
+            format!("The model server at {url} failed while it answered. It says: \"{words}\""),
+        );
+    };
+    server.refused(status, Some(&words), None)
+}
+
+/// The most telling text of an error value.
+fn words_of(error: &Value) -> String {
+    let text = ["message", "detail"]
+        .iter()
+        .find_map(|key| error.get(key)?.as_str())
+        .or_else(|| error.as_str());
+    text.map_or_else(|| error.to_string(), str::to_owned)
+}

@@ -1,0 +1,222 @@
+//! A conversation as the body of `POST /chat/completions`. It loses nothing silently: what the wire or the model cannot take
+//! becomes a note in brackets. It does not repair a history: the loop hands over one in which every call is answered once.
+
+mod parts;
+#[cfg(test)]
+mod tests;
+
+use super::Capabilities;
+use agent_host_core::{
+    message::{Message, Role, ToolResult},
+    model::ModelRequest,
+    output::{ContentPart, DENIED_TEXT, ToolResultOutput},
+    tool::{ToolCall, ToolDefinition},
+};
+use parts::Placed;
+use serde_json::{Value, json};
+
+/// A request ready to be sent.
+pub(super) struct Encoded {
+    /// The body.
+    pub(super) body: Value,
+    /// How many images are in it.
+    pub(super) images: usize,
+}
+
+/// Translates a request.
+pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
+    let mut encoder = Encoder {
+        capabilities,
+        messages: Vec::new(),
+        images: 0,
+    };
+    if let Some(system) = &request.system {
+        encoder
+            .messages
+            .push(json!({"role": "system", "content": system}));
+    }
+    for message in &request.messages {
+        encoder.message(message);
+    }
+    let mut body = json!({
+        "model": model,
+        "messages": encoder.messages,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    if let Some(body) = body.as_object_mut()
+        && !request.tools.is_empty()
+    {
+        let tools = request.tools.iter().map(function).collect();
+        body.insert("tools".to_owned(), tools);
+    }
+    Encoded {
+        body,
+        images: encoder.images,
+    }
+}
+
+struct Encoder {
+    capabilities: Capabilities,
+    messages: Vec<Value>,
+    images: usize,
+}
+
+impl Encoder {
+    fn message(&mut self, message: &Message) {
+        match message.role {
+            Role::System => {
+                let content = texts(&message.content);
+                self.messages
+                    .push(json!({"role": "system", "content": content}));
+            }
+            Role::User => {
+                let content = self.user_content(&message.content);
+                self.messages
+                    .push(json!({"role": "user", "content": content}));
+            }
+            Role::Assistant => self.messages.push(assistant(message)),
+            Role::ToolResult => self.results(&message.tool_results),
+        }
+    }
+
+    /// A string where there is only text, which every server takes; else parts.
+    fn user_content(&mut self, content: &[ContentPart]) -> Value {
+        let placed: Vec<Placed> = content
+            .iter()
+            .map(|part| parts::place(part, self.capabilities))
+            .collect();
+        let mut texts = Vec::new();
+        let mut wire = Vec::new();
+        for part in placed {
+            wire.push(match part {
+                Placed::Text(text) => {
+                    texts.push(text.clone());
+                    text_part(&text)
+                }
+                Placed::Image(part) => {
+                    self.images += 1;
+                    part
+                }
+                Placed::Document(part) => part,
+            });
+        }
+        if texts.len() == wire.len() {
+            Value::String(texts.join("\n"))
+        } else {
+            Value::Array(wire)
+        }
+    }
+
+    /// One tool message for each result, and after the last of them one user message with every file among them: the wire
+    /// has only text in tool messages, and wants all of them before anything else.
+    fn results(&mut self, results: &[ToolResult]) {
+        let mut files = Vec::new();
+        for result in results {
+            let content = match &result.output {
+                ToolResultOutput::Text(text) => text.clone(),
+                ToolResultOutput::Json(value) => value.to_string(),
+                ToolResultOutput::Content(parts) => self.tool_content(result, parts, &mut files),
+                ToolResultOutput::ErrorText(text) => json!({"error": text}).to_string(),
+                ToolResultOutput::ErrorJson(value) => json!({"error": value}).to_string(),
+                ToolResultOutput::ExecutionDenied(reason) => {
+                    reason.clone().unwrap_or_else(|| DENIED_TEXT.to_owned())
+                }
+            };
+            self.messages
+                .push(json!({"role": "tool", "tool_call_id": result.call_id, "content": content}));
+        }
+        if !files.is_empty() {
+            self.messages
+                .push(json!({"role": "user", "content": files}));
+        }
+    }
+
+    /// The text of a multipart result. A file leaves a marker there and goes to `files` under the marker's name.
+    fn tool_content(
+        &mut self,
+        result: &ToolResult,
+        parts: &[ContentPart],
+        files: &mut Vec<Value>,
+    ) -> String {
+        let mut lines = Vec::new();
+        for part in parts {
+            let file = match parts::place(part, self.capabilities) {
+                Placed::Text(text) => {
+                    lines.push(text);
+                    continue;
+                }
+                Placed::Image(file) => {
+                    self.images += 1;
+                    file
+                }
+                Placed::Document(file) => file,
+            };
+            // Each file takes two parts: its name and itself.
+            let number = files.len() / 2 + 1;
+            let what = parts::describe(part);
+            lines.push(format!(
+                "[file {number}: {what}; it is in the user message after the tool results]"
+            ));
+            let (tool, call) = (&result.name, &result.call_id);
+            files.push(text_part(&format!(
+                "[file {number}, from the result of `{tool}`, call {call}]"
+            )));
+            files.push(file);
+        }
+        lines.join("\n")
+    }
+}
+
+/// A reply of the model as it goes back. `content` is null beside calls, and a string, if an empty one, without.
+fn assistant(message: &Message) -> Value {
+    let text = texts(&message.content);
+    if message.tool_calls.is_empty() {
+        return json!({"role": "assistant", "content": text});
+    }
+    let calls: Vec<Value> = message.tool_calls.iter().map(call).collect();
+    let content = (!text.is_empty()).then_some(text);
+    json!({"role": "assistant", "content": content, "tool_calls": calls})
+}
+
+/// A call as it goes back. Several servers parse the arguments and fail on what is no JSON object; what the model wrote then
+/// goes as a string in one, so that it can see its own fault.
+fn call(call: &ToolCall) -> Value {
+    let arguments = match &call.input {
+        Some(_) if !call.raw_arguments.trim().is_empty() => call.raw_arguments.clone(),
+        Some(_) => "{}".to_owned(),
+        None => json!({"invalid_arguments": call.raw_arguments}).to_string(),
+    };
+    json!({
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    })
+}
+
+fn function(tool: &ToolDefinition) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.input_schema,
+        },
+    })
+}
+
+fn text_part(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// The text of a message in which the wire allows nothing else.
+fn texts(content: &[ContentPart]) -> String {
+    let lines: Vec<String> = content
+        .iter()
+        .map(|part| match part {
+            ContentPart::Text { text } => text.clone(),
+            ContentPart::File(_) => format!("[{}]", parts::describe(part)),
+        })
+        .collect();
+    lines.join("\n")
+}

@@ -1,0 +1,236 @@
+use super::*;
+use pretty_assertions::assert_eq;
+
+#[tokio::test]
+async fn a_request_is_what_the_wire_wants() {
+    let server = MockServer::start().await;
+    mount(&server, event_stream(events("Hello")), None).await;
+    let model = model(endpoint(&base_url(&server), Some(&format!("{KEY}\n"))));
+    assert_eq!(
+        model.provenance(),
+        Provenance {
+            provider: "openai-compat".to_owned(),
+            model: "m1".to_owned()
+        }
+    );
+    let answer = ask(&model, &request()).await;
+    assert_eq!(answer, (Ok(reply("Hello")), vec!["Hello".to_owned()]));
+
+    let requests = server.received_requests().await.unwrap();
+    assert_eq!(requests.len(), 1);
+    let header = |name: &str| requests[0].headers.get(name).unwrap().to_str().unwrap();
+    assert_eq!(
+        [
+            header("authorization"),
+            header("content-type"),
+            header("user-agent")
+        ],
+        [
+            format!("Bearer {KEY}").as_str(),
+            "application/json",
+            concat!("agent-host/", env!("CARGO_PKG_VERSION"))
+        ]
+    );
+    assert_eq!(
+        bodies(&server).await,
+        [json!({
+            "model": "m1",
+            "messages": [{"role": "user", "content": "hi"}],
+            "stream": true,
+            "stream_options": {"include_usage": true},
+        })]
+    );
+}
+
+#[tokio::test]
+async fn no_key_is_sent_where_there_is_none_or_an_empty_one() {
+    for key in [None, Some(""), Some(" \n")] {
+        let server = MockServer::start().await;
+        mount(&server, event_stream(events("a")), None).await;
+        let (answer, _) = ask(&model(endpoint(&base_url(&server), key)), &request()).await;
+        assert_eq!(answer, Ok(reply("a")));
+        let requests = server.received_requests().await.unwrap();
+        assert_eq!(requests[0].headers.get("authorization"), None);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_one_piece_is_read() {
+    let server = MockServer::start().await;
+    let body = json!({
+        "id": "r1",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {
+            "role": "assistant", "content": null, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{\"a\": 1}"}},
+            ],
+        }}],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
+    });
+    mount(
+        &server,
+        ResponseTemplate::new(200).set_body_json(&body),
+        None,
+    )
+    .await;
+    let (answer, shown) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
+    let answer = answer.unwrap();
+    assert_eq!(answer.stop_reason, Some(StopReason::ToolUse));
+    assert_eq!(answer.tool_calls.len(), 1);
+    assert_eq!(answer.tool_calls[0].raw_arguments, "{\"a\": 1}");
+    assert_eq!(
+        answer.usage,
+        Usage {
+            input_tokens: 5,
+            output_tokens: 2,
+            cached_input_tokens: 0
+        }
+    );
+    assert_eq!(shown, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_passes_is_asked_again() {
+    for status in [408, 409, 429, 500, 503, 529] {
+        let server = MockServer::start().await;
+        let failure = ResponseTemplate::new(status).insert_header("retry-after", "3600");
+        mount(&server, failure, Some(2)).await;
+        mount(&server, event_stream(events("a")), None).await;
+        let answer = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
+        assert_eq!(answer, (Ok(reply("a")), vec!["a".to_owned()]), "{status}");
+        assert_eq!(bodies(&server).await.len(), 3, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_asked_for_again_as_a_whole() {
+    let part = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
+    let broken = raw::head("200 OK", "text/event-stream") + &raw::chunk(part);
+    // One ends without an error, as servers behind some proxies do.
+    let ended = format!("{broken}0\r\n\r\n");
+    let silent = raw::head("200 OK", "text/event-stream");
+    let whole =
+        raw::head("200 OK", "text/event-stream") + &raw::chunk(&events("Hello")) + "0\r\n\r\n";
+    for (first, expected) in [
+        (broken, vec!["Hel", "<restarted>", "Hello"]),
+        (ended, vec!["Hel", "<restarted>", "Hello"]),
+        (silent, vec!["Hello"]),
+    ] {
+        let server = raw::RawServer::start(vec![
+            (first, raw::Then::Close),
+            (whole.clone(), raw::Then::Close),
+        ])
+        .await;
+        let (answer, shown) = ask(&model(endpoint(&server.base_url(), None)), &request()).await;
+        assert_eq!(answer, Ok(reply("Hello")));
+        assert_eq!(shown, expected);
+        assert_eq!(server.seen(), 2);
+    }
+}
+
+#[tokio::test]
+async fn after_the_reason_to_stop_nothing_is_waited_for() {
+    let end = events("a");
+    let without_done = end.strip_suffix("data: [DONE]\n\n").unwrap();
+    let stream = raw::head("200 OK", "text/event-stream") + &raw::chunk(without_done);
+    let all = raw::head("200 OK", "text/event-stream") + &raw::chunk(&end);
+    for (stream, then) in [
+        (stream.clone(), raw::Then::Close),
+        (stream, raw::Then::Silence),
+        (all, raw::Then::Silence),
+    ] {
+        let server = raw::RawServer::start(vec![(stream, then)]).await;
+        let mut endpoint = endpoint(&server.base_url(), None);
+        endpoint.timeouts.idle_chunk = Duration::from_millis(50);
+        let (answer, _) = ask(&model(endpoint), &request()).await;
+        assert_eq!(answer, Ok(reply("a")));
+        assert_eq!(server.seen(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_redirection_within_the_server_is_followed() {
+    let server = MockServer::start().await;
+    Mock::given(matchers::path("/old/chat/completions"))
+        .respond_with(ResponseTemplate::new(307).insert_header("location", "/v1/chat/completions"))
+        .mount(&server)
+        .await;
+    mount(&server, event_stream(events("a")), None).await;
+    let endpoint = endpoint(&format!("{}/old", server.uri()), Some(KEY));
+    let (answer, _) = ask(&model(endpoint), &request()).await;
+    assert_eq!(answer, Ok(reply("a")));
+    let bodies = bodies(&server).await;
+    assert_eq!((bodies.len(), &bodies[0]), (2, &bodies[1]));
+}
+
+fn with_image() -> ModelRequest {
+    let image = ContentPart::File(FilePart {
+        media_type: "image/png".to_owned(),
+        data: FileData::Bytes(vec![1]),
+        filename: None,
+    });
+    ModelRequest {
+        messages: vec![Message::parts(Role::User, vec![image])],
+        ..request()
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_fails_on_images_is_shown_none_from_then_on() {
+    for (status, attempts) in [(400, 1), (500, 3)] {
+        let server = MockServer::start().await;
+        Mock::given(matchers::body_string_contains("image_url"))
+            .respond_with(ResponseTemplate::new(status))
+            .mount(&server)
+            .await;
+        mount(&server, event_stream(events("a")), None).await;
+        let model = model(endpoint(&base_url(&server), None));
+        for _ in 0..2 {
+            assert_eq!(ask(&model, &with_image()).await.0, Ok(reply("a")));
+        }
+        let shown: Vec<bool> = bodies(&server)
+            .await
+            .iter()
+            .map(|body| body.to_string().contains("image_url"))
+            .collect();
+        let mut expected = vec![true; attempts];
+        expected.extend([false, false]);
+        assert_eq!(shown, expected, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_without_images_or_of_another_kind_is_not_blamed_on_them() {
+    for (request, status, kind, attempts) in [
+        (request(), 400, ModelErrorKind::InvalidRequest, 1),
+        (with_image(), 401, ModelErrorKind::Unauthorized, 1),
+        (with_image(), 429, ModelErrorKind::RateLimited, 3),
+        // Without the image it fails as well, and the first error is told.
+        (with_image(), 400, ModelErrorKind::InvalidRequest, 2),
+    ] {
+        let server = MockServer::start().await;
+        mount(&server, ResponseTemplate::new(status), None).await;
+        let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request).await;
+        assert_eq!(answer.unwrap_err().kind, kind);
+        assert_eq!(bodies(&server).await.len(), attempts);
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_future_closes_the_connection() {
+    let part = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
+    let stream = raw::head("200 OK", "text/event-stream") + &raw::chunk(part);
+    let mut server = raw::RawServer::start(vec![(stream, raw::Then::Silence)]).await;
+    let model = model(endpoint(&server.base_url(), None));
+    let request = request();
+    let arrived = tokio::sync::Notify::new();
+    let sink = |_: ModelDelta<'_>| arrived.notify_one();
+    {
+        let answer = model.respond(&request, &sink);
+        tokio::select! {
+            answer = answer => panic!("the server never answers, but there is {answer:?}"),
+            () = arrived.notified() => {}
+        }
+    }
+    server.ended.wait_for(|ended| *ended == 1).await.unwrap();
+}

@@ -1,0 +1,173 @@
+//! What a call costs: a fresh instance and an echo with every limit on, against bare wasmtime in the same process with the same
+//! allocator. The numbers and what they are made of are in the README.
+
+#![expect(
+    missing_docs,
+    reason = "criterion's macros make items without documentation"
+)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to report"
+)]
+
+#[expect(dead_code, reason = "made for the tests; the benchmark uses one guest")]
+#[path = "../src/guests.rs"]
+mod guests;
+
+use agent_host_core::{
+    id::CallId, limits::Limits, output::ToolResultOutput, policy::Grants, tool::Effect,
+};
+use agent_host_sandbox::{Allocator, Call, Pooling, Sandbox, SandboxConfig, ToolComponent};
+use criterion::{Criterion, criterion_group, criterion_main};
+use guests::Guest;
+use serde_json::{Map, Value};
+use std::{hint::black_box, sync::Arc};
+use tokio::runtime::{Builder, Runtime};
+use wasmtime::{
+    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    component::{Component, Linker, ResourceTable},
+};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "host",
+        imports: { default: async | trappable },
+        exports: { default: async },
+    });
+}
+use bindings::{Host_Pre as HostPre, agent::tool::types as wit};
+
+/// The state of a bare store.
+struct Bare {
+    wasi: WasiCtx,
+    table: ResourceTable,
+}
+
+impl WasiView for Bare {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
+    }
+}
+
+impl wit::Host for Bare {}
+
+fn bare(bytes: &[u8], pooled: bool) -> HostPre<Bare> {
+    let mut config = Config::new();
+    if pooled {
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_core_instances(2_000)
+            .total_memories(132)
+            .total_tables(264)
+            .total_component_instances(66)
+            .total_stacks(66);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    } else {
+        config
+            .memory_reservation(0)
+            .memory_guard_size(0)
+            .guard_before_linear_memory(false);
+    }
+    let engine = Engine::new(&config).unwrap();
+    let component = Component::from_binary(&engine, bytes).unwrap();
+    let mut linker = Linker::new(&engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
+    wit::add_to_linker::<Bare, wasmtime::component::HasSelf<Bare>>(&mut linker, |state| state)
+        .unwrap();
+    HostPre::new(linker.instantiate_pre(&component).unwrap()).unwrap()
+}
+
+async fn bare_call(pre: &HostPre<Bare>) {
+    let state = Bare {
+        wasi: WasiCtx::builder().build(),
+        table: ResourceTable::new(),
+    };
+    let mut store = Store::new(pre.engine(), state);
+    let instance = pre.instantiate_async(&mut store).await.unwrap();
+    let call = wit::ToolCall {
+        id: "call-1".to_owned(),
+        name: "echo".to_owned(),
+        input: r#"{"path":"."}"#.to_owned(),
+        idempotency_key: "key-1".to_owned(),
+    };
+    let output = instance
+        .agent_tool_tool()
+        .call_call(&mut store, &call)
+        .await
+        .unwrap();
+    assert!(matches!(black_box(output), wit::ToolResultOutput::Json(_)));
+}
+
+fn sandboxed(runtime: &Runtime, bytes: &[u8], pooling: Pooling) -> ToolComponent {
+    let sandbox = Sandbox::new(SandboxConfig {
+        pooling,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let tool = runtime.block_on(sandbox.load(bytes)).unwrap();
+    let pooled = tool.allocator() == Allocator::Pooling;
+    assert_eq!(pooled, pooling == Pooling::Probe);
+    tool
+}
+
+async fn sandboxed_call(tool: &ToolComponent, input: &Map<String, Value>, limits: &Limits) {
+    let report = tool
+        .call(Call {
+            tool: "echo",
+            call_id: &CallId("call-1".to_owned()),
+            input,
+            idempotency_key: "key-1",
+            effect: Effect::ReadOnly,
+            grants: Arc::new(Grants::default()),
+            limits,
+            progress: &|_, _| {},
+        })
+        .await;
+    assert!(matches!(
+        black_box(report.output),
+        ToolResultOutput::Json(_)
+    ));
+}
+
+fn calls(criterion: &mut Criterion) {
+    let bytes = Guest::default().bytes();
+    let limits = Limits::default();
+    let mut input = Map::new();
+    input.insert("path".to_owned(), Value::from("."));
+    let current = Builder::new_current_thread().enable_all().build().unwrap();
+    let multi = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    for (name, pooling) in [("pooled", Pooling::Probe), ("on demand", Pooling::Off)] {
+        let mut group = criterion.benchmark_group(name);
+        let pre = bare(&bytes, pooling == Pooling::Probe);
+        group.bench_function("bare", |bencher| {
+            bencher.to_async(&current).iter(|| bare_call(&pre));
+        });
+        // The same on a worker of another runtime, which is what keeping guests off the loop's threads costs by itself.
+        let pre = Arc::new(pre);
+        group.bench_function("bare, spawned", |bencher| {
+            bencher.to_async(&current).iter(|| {
+                let pre = Arc::clone(&pre);
+                let task = multi.spawn(async move { bare_call(&pre).await });
+                async move { task.await.unwrap() }
+            });
+        });
+        let tool = sandboxed(&current, &bytes, pooling);
+        group.bench_function("sandboxed", |bencher| {
+            bencher
+                .to_async(&current)
+                .iter(|| sandboxed_call(&tool, &input, &limits));
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(benches, calls);
+criterion_main!(benches);

@@ -1,0 +1,111 @@
+//! The files of the cache folder. Every file is opened beneath the folder's descriptor and without following links, and its
+//! owner and mode are read from the open descriptor, so that nothing can change between the check and the use.
+
+use rustix::{
+    fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat},
+    io::Errno,
+    process::geteuid,
+};
+use std::{
+    fs::{DirBuilder, File},
+    io::{self, Read as _, Write as _},
+    os::{fd::OwnedFd, unix::fs::DirBuilderExt as _},
+    path::Path,
+};
+
+/// The modes of the folder and of every file in it: this user's alone.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// The permission bits of others.
+const OTHERS: u32 = 0o077;
+
+/// A folder that is this user's alone.
+pub(crate) struct Folder(OwnedFd);
+
+impl Folder {
+    /// Opens the folder, and makes it and those above it if they are missing.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(FOLDER_MODE)
+            .create(path)?;
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let folder = fs::open(path, flags, Mode::empty())?;
+        check_private("the cache folder", &fs::fstat(&folder)?)?;
+        Ok(Self(folder))
+    }
+
+    /// Reads a file of up to `max_bytes`.
+    pub(crate) fn read(&self, name: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
+        // NONBLOCK, so that a pipe in the file's place is refused and not waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = fs::openat(&self.0, name, flags, Mode::empty())?;
+        let stat = fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        check_private("the file", &stat)?;
+        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+        if size > max_bytes {
+            return Err(io::Error::other("the file is too large"));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        File::from(file).take(max_bytes).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Makes a file, unless it is there.
+    pub(crate) fn create(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let temporary = self.write_temporary(&[bytes])?;
+        match fs::renameat_with(&self.0, &temporary, &self.0, name, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => {
+                fs::unlinkat(&self.0, &temporary, AtFlags::empty())?;
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts a file in the place of whatever is there. A reader sees the old one or the new one and nothing between.
+    pub(crate) fn replace(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let temporary = self.write_temporary(parts)?;
+        fs::renameat(&self.0, &temporary, &self.0, name).map_err(|error| {
+            // What is left behind is only untidy.
+            let _ = fs::unlinkat(&self.0, &temporary, AtFlags::empty());
+            error.into()
+        })
+    }
+
+    /// Writes a file under a name that nobody else uses, and gives the name.
+    fn write_temporary(&self, parts: &[&[u8]]) -> io::Result<String> {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+        let name = format!("new-{}", hex::encode(random));
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = fs::openat(&self.0, &name, flags, Mode::from_raw_mode(FILE_MODE))?;
+        let mut file = File::from(file);
+        for part in parts {
+            if let Err(error) = file.write_all(part) {
+                let _ = fs::unlinkat(&self.0, &name, AtFlags::empty());
+                return Err(error);
+            }
+        }
+        Ok(name)
+    }
+}
+
+fn check_private(what: &str, stat: &Stat) -> io::Result<()> {
+    if stat.st_uid != geteuid().as_raw() {
+        return Err(io::Error::other(format!("{what} belongs to another user")));
+    }
+    if stat.st_mode & OTHERS != 0 {
+        return Err(io::Error::other(format!(
+            "{what} can be reached by other users (mode {:o}); delete it, or take their permissions away",
+            stat.st_mode & 0o777
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,791 @@
+use super::with_denial;
+use crate::{
+    Allocator, Call, Pooling, Sandbox, SandboxConfig, ToolComponent,
+    guests::{
+        ASK, BLOCK, Body, CWD, Definition, EXIT, Guest, PROGRESS, RANDOM, STATE_GET, STATE_MERGE,
+        STDOUT, TIMER, WRITE,
+    },
+};
+use agent_host_core::{
+    failure::{ToolErrorCode, ToolFailure},
+    id::CallId,
+    limits::Limits,
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    policy::{DirGrant, DirMode, Grants, PathRules},
+    tool::{CallReport, Effect},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, Value, json};
+use std::sync::{Arc, Mutex};
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+
+fn sandbox() -> Sandbox {
+    Sandbox::new(SandboxConfig {
+        concurrent_calls: 4,
+        ..SandboxConfig::default()
+    })
+    .unwrap()
+}
+
+fn input(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+async fn call_with(
+    tool: &ToolComponent,
+    name: &str,
+    arguments: Value,
+    grants: Grants,
+    limits: &Limits,
+) -> CallReport {
+    tool.call(Call {
+        tool: name,
+        call_id: &CallId("call-1".to_owned()),
+        input: &input(arguments),
+        idempotency_key: "key-1",
+        effect: Effect::ReadOnly,
+        grants: Arc::new(grants),
+        limits,
+        progress: &|_, _| {},
+    })
+    .await
+}
+
+async fn call(tool: &ToolComponent, limits: &Limits) -> CallReport {
+    call_with(tool, "echo", json!({}), Grants::default(), limits).await
+}
+
+/// The code of an abnormal end, and its text.
+fn code(report: &CallReport) -> (&str, &str) {
+    let ToolResultOutput::ErrorJson(value) = &report.output else {
+        panic!("not a failure: {report:?}");
+    };
+    (
+        value["code"].as_str().unwrap(),
+        value["message"].as_str().unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn every_variant_comes_back() {
+    let sandbox = sandbox();
+    let cases = [
+        (Body::Text(0, b"t"), ToolResultOutput::Text("t".to_owned())),
+        (Body::Text(1, b"[1]"), ToolResultOutput::Json(json!([1]))),
+        (
+            Body::Content("t", "image/png", PNG),
+            ToolResultOutput::Content(vec![
+                ContentPart::Text {
+                    text: "t".to_owned(),
+                },
+                ContentPart::File(FilePart {
+                    media_type: "image/png".to_owned(),
+                    data: FileData::Bytes(PNG.to_vec()),
+                    filename: None,
+                }),
+            ]),
+        ),
+        (
+            Body::Text(3, b"t"),
+            ToolResultOutput::ErrorText("t".to_owned()),
+        ),
+        (Body::Text(4, b"{}"), ToolResultOutput::ErrorJson(json!({}))),
+        (Body::Denied(None), ToolResultOutput::ExecutionDenied(None)),
+        (
+            Body::Denied(Some("r")),
+            ToolResultOutput::ExecutionDenied(Some("r".to_owned())),
+        ),
+    ];
+    for (body, expected) in cases {
+        let tool = sandbox.load(&Guest::returning(body).bytes()).await.unwrap();
+        let report = call(&tool, &Limits::default()).await;
+        assert_eq!(report.output, expected);
+    }
+}
+
+#[tokio::test]
+async fn arguments_reach_the_guest_and_the_call_is_accounted_for() {
+    let sandbox = sandbox();
+    let tool = sandbox.load(&Guest::default().bytes()).await.unwrap();
+    let limits = Limits::default();
+    let arguments = json!({"a": [1, "ü", null], "type": "error-text"});
+    let report = call_with(&tool, "echo", arguments.clone(), Grants::default(), &limits).await;
+    assert_eq!(report.output, ToolResultOutput::Json(arguments));
+    let accounting = report.accounting;
+    assert!(accounting.wall_us > 0);
+    assert_eq!(accounting.peak_memory_bytes, 4 * 65_536);
+    assert_eq!(accounting.limits, Some(limits));
+    assert_eq!((accounting.stdio.as_str(), report.audit.len()), ("", 0));
+}
+
+/// A guest that must not end well.
+struct Hostile<'a> {
+    name: &'a str,
+    guest: Guest<'a>,
+    limits: Limits,
+    code: &'a str,
+    /// A part of the text that says which limit or fault it was.
+    says: &'a str,
+}
+
+fn hostile<'a>(name: &'a str, guest: Guest<'a>, code: &'a str, says: &'a str) -> Hostile<'a> {
+    Hostile {
+        name,
+        guest,
+        limits: Limits::default(),
+        code,
+        says,
+    }
+}
+
+const MIB: u64 = 1024 * 1024;
+
+fn compute_and_memory() -> Vec<Hostile<'static>> {
+    let short = Limits {
+        deadline_ms: 100,
+        ..Limits::default()
+    };
+    let small = Limits {
+        memory_bytes: 2 * MIB,
+        ..Limits::default()
+    };
+    vec![
+        hostile(
+            "trap",
+            Guest::running("unreachable"),
+            "trap",
+            "`unreachable`",
+        ),
+        hostile(
+            "out of bounds",
+            Guest::running("(drop (i32.load (i32.const -1))) unreachable"),
+            "trap",
+            "out of bounds",
+        ),
+        Hostile {
+            limits: short.clone(),
+            ..hostile(
+                "infinite loop",
+                Guest::running("(loop $l (br $l)) unreachable"),
+                "timeout",
+                "100 ms",
+            )
+        },
+        Hostile {
+            limits: short.clone(),
+            ..hostile(
+                "sleep in the host",
+                Guest {
+                    imports: &[BLOCK, TIMER],
+                    ..Guest::running(
+                        "(call $block (call $timer (i64.const 600000000000))) unreachable",
+                    )
+                },
+                "timeout",
+                "100 ms",
+            )
+        },
+        Hostile {
+            limits: short,
+            ..hostile(
+                "flood of host calls",
+                Guest {
+                    imports: &[STATE_GET],
+                    ..Guest::running("(loop $l (call $get (i32.const 0)) (br $l)) unreachable")
+                },
+                "timeout",
+                "100 ms",
+            )
+        },
+        hostile(
+            "recursion",
+            Guest {
+                core: "(func $f (param i32) (result i32) (i32.add (i32.const 1) (call $f (local.get 0))))",
+                ..Guest::running("(drop (call $f (i32.const 0))) unreachable")
+            },
+            "stack-overflow",
+            "too deep",
+        ),
+        Hostile {
+            limits: small.clone(),
+            ..hostile(
+                "grows without end",
+                Guest::running(
+                    "(loop $l (br_if $l (i32.ne (i32.const -1) (memory.grow (i32.const 1))))) unreachable",
+                ),
+                "out-of-memory",
+                "2097152 bytes",
+            )
+        },
+        Hostile {
+            limits: small.clone(),
+            ..hostile(
+                "starts beyond the limit",
+                Guest {
+                    pages: 33,
+                    ..Guest::default()
+                },
+                "out-of-memory",
+                "2097152 bytes",
+            )
+        },
+        Hostile {
+            limits: small,
+            ..hostile(
+                "many memories, each within the limit",
+                Guest {
+                    component: "(core module $m (memory 15)) (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))",
+                    ..Guest::default()
+                },
+                "out-of-memory",
+                "2097152 bytes",
+            )
+        },
+    ]
+}
+
+fn tables_and_counts() -> Vec<Hostile<'static>> {
+    let four = "(core module $m (memory 1) (table 1 funcref)) (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))";
+    let crowd = || Guest {
+        component: four,
+        ..Guest::default()
+    };
+    vec![
+        Hostile {
+            limits: Limits {
+                table_elements: 100,
+                ..Limits::default()
+            },
+            ..hostile(
+                "table grows without end",
+                Guest {
+                    core: "(table $t 1 funcref)",
+                    ..Guest::running(
+                        "(loop $l (br_if $l (i32.ne (i32.const -1) (table.grow $t (ref.null func) (i32.const 1))))) unreachable",
+                    )
+                },
+                "resource-limit",
+                "100 elements",
+            )
+        },
+        Hostile {
+            limits: Limits {
+                instances: 3,
+                ..Limits::default()
+            },
+            ..hostile(
+                "too many instances",
+                crowd(),
+                "resource-limit",
+                "3 instances",
+            )
+        },
+        Hostile {
+            limits: Limits {
+                memories: 3,
+                ..Limits::default()
+            },
+            ..hostile("too many memories", crowd(), "resource-limit", "3 memories")
+        },
+        Hostile {
+            limits: Limits {
+                tables: 3,
+                ..Limits::default()
+            },
+            ..hostile("too many tables", crowd(), "resource-limit", "3 tables")
+        },
+        Hostile {
+            limits: Limits {
+                open_resources: 50,
+                ..Limits::default()
+            },
+            ..hostile(
+                "opens resources without end",
+                Guest {
+                    imports: &[WRITE, STDOUT],
+                    ..Guest::running("(loop $l (drop (call $stdout)) (br $l)) unreachable")
+                },
+                "resource-limit",
+                "50",
+            )
+        },
+        Hostile {
+            limits: Limits {
+                random_bytes: 1_000,
+                ..Limits::default()
+            },
+            ..hostile(
+                "asks for too much randomness",
+                Guest {
+                    imports: &[RANDOM],
+                    ..Guest::running("(call $random (i64.const 1001) (i32.const 0)) unreachable")
+                },
+                "trap",
+                "exceeds limit 1000",
+            )
+        },
+    ]
+}
+
+/// Code that returns a text of two million bytes.
+const LONG_TEXT: &str = "(i32.store (i32.const 16) (i32.const 0))
+    (i32.store (i32.const 20) (i32.const 65536))
+    (i32.store (i32.const 24) (i32.const 2000000))
+    (i32.const 16)";
+
+fn results_and_transfers() -> Vec<Hostile<'static>> {
+    let long = || Guest {
+        pages: 32,
+        ..Guest::running(LONG_TEXT)
+    };
+    vec![
+        Hostile {
+            limits: Limits {
+                output_bytes: MIB,
+                ..Limits::default()
+            },
+            ..hostile("long result", long(), "output-too-large", "1048576 bytes")
+        },
+        Hostile {
+            limits: Limits {
+                max_transfer_bytes: MIB,
+                ..Limits::default()
+            },
+            ..hostile(
+                "result beyond the transfer",
+                long(),
+                "output-too-large",
+                "1048576 bytes",
+            )
+        },
+        Hostile {
+            limits: Limits {
+                max_transfer_bytes: MIB,
+                ..Limits::default()
+            },
+            ..hostile(
+                "host call with a long string",
+                Guest {
+                    pages: 32,
+                    imports: &[STATE_GET, STATE_MERGE],
+                    ..Guest::running("(call $merge (i32.const 0) (i32.const 2000000)) unreachable")
+                },
+                "resource-limit",
+                "1048576 bytes",
+            )
+        },
+        hostile(
+            "too much state",
+            Guest {
+                pages: 32,
+                imports: &[STATE_GET, STATE_MERGE],
+                ..Guest::running("(call $merge (i32.const 0) (i32.const 2000000)) unreachable")
+            },
+            "resource-limit",
+            "65536 bytes",
+        ),
+        hostile(
+            "state that is no object",
+            Guest {
+                imports: &[STATE_GET, STATE_MERGE],
+                ..Guest::running("(call $merge (i32.const 0) (i32.const 1)) unreachable")
+            },
+            "trap",
+            "not a JSON object",
+        ),
+        hostile(
+            "JSON that is none",
+            Guest::returning(Body::Text(1, b"{")),
+            "invalid-output",
+            "not JSON",
+        ),
+        hostile(
+            "text that is not UTF-8",
+            Guest::returning(Body::Text(0, b"\xff\xfe")),
+            "invalid-output",
+            "utf-8",
+        ),
+        hostile(
+            "a variant that there is not",
+            Guest::returning(Body::Text(9, b"")),
+            "invalid-output",
+            "discriminant",
+        ),
+        hostile(
+            "result outside of memory",
+            Guest::running("(i32.const -16)"),
+            "invalid-output",
+            "pointer",
+        ),
+        hostile(
+            "image that is none",
+            Guest::returning(Body::Content("", "image/png", b"GIF89a......")),
+            "invalid-output",
+            "image/gif",
+        ),
+        hostile(
+            "exit",
+            Guest {
+                imports: &[EXIT],
+                ..Guest::running("(call $exit (i32.const 1)) unreachable")
+            },
+            "trap",
+            "exit code 1",
+        ),
+    ]
+}
+
+async fn check_hostile(sandbox: &Sandbox, cases: Vec<Hostile<'_>>) {
+    for case in cases {
+        let tool = sandbox.load(&case.guest.bytes()).await.unwrap();
+        let report = call(&tool, &case.limits).await;
+        let (code, message) = code(&report);
+        assert_eq!(code, case.code, "{}: {message}", case.name);
+        assert!(message.contains(case.says), "{}: {message}", case.name);
+        assert!(message.len() <= 2_048, "{}", case.name);
+        let peak = report.accounting.peak_memory_bytes;
+        assert!(peak <= case.limits.memory_bytes, "{}: {peak}", case.name);
+    }
+}
+
+#[tokio::test]
+async fn hostile_guests_end_with_their_code() {
+    let sandbox = sandbox();
+    assert_eq!(sandbox.allocator(), Allocator::Pooling);
+    check_hostile(&sandbox, compute_and_memory()).await;
+    check_hostile(&sandbox, tables_and_counts()).await;
+    check_hostile(&sandbox, results_and_transfers()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_guests_end_alike_without_a_pool() {
+    let sandbox = Sandbox::new(SandboxConfig {
+        pooling: Pooling::Off,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    assert_eq!(
+        sandbox.allocator(),
+        Allocator::OnDemand {
+            why: "pooling is switched off".to_owned()
+        }
+    );
+    check_hostile(&sandbox, compute_and_memory()).await;
+    check_hostile(&sandbox, tables_and_counts()).await;
+    check_hostile(&sandbox, results_and_transfers()).await;
+}
+
+#[tokio::test]
+async fn arguments_are_checked_before_anything_runs() {
+    let sandbox = sandbox();
+    let guest = Guest {
+        definitions: vec![Definition {
+            input_schema:
+                r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#
+                    .to_owned(),
+            ..Definition::default()
+        }],
+        ..Guest::running("unreachable")
+    };
+    let tool = sandbox.load(&guest.bytes()).await.unwrap();
+    let limits = Limits::default();
+    let cases = [
+        ("echo", json!({}), "invalid-input", "\"n\" is a required"),
+        ("echo", json!({"n": "1"}), "invalid-input", "/n"),
+        ("other", json!({"n": 1}), "unknown-tool", "`other`"),
+        ("echo", json!({"n": 1}), "trap", "crashed"),
+    ];
+    for (name, arguments, expected, says) in cases {
+        let report = call_with(&tool, name, arguments, Grants::default(), &limits).await;
+        let (code, message) = code(&report);
+        assert_eq!(code, expected, "{message}");
+        assert!(message.contains(says), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn stdout_is_kept_to_its_end_and_never_stops_a_guest() {
+    let sandbox = sandbox();
+    // 2,000 writes of 4,096 bytes, all of them the digit at address 0.
+    let code = format!(
+        "(local $n i32) (local $out i32)
+        (memory.fill (i32.const 1024) (i32.const 55) (i32.const 2048))
+        (local.set $out (call $stdout))
+        (loop $l
+            (call $write (local.get $out) (i32.const 1024) (i32.const 2048) (i32.const 0))
+            (local.set $n (i32.add (local.get $n) (i32.const 1)))
+            (br_if $l (i32.lt_u (local.get $n) (i32.const 2000))))
+        {}",
+        crate::guests::ECHO
+    );
+    let guest = Guest {
+        imports: &[WRITE, STDOUT],
+        ..Guest::running(&code)
+    };
+    let tool = sandbox.load(&guest.bytes()).await.unwrap();
+    let limits = Limits {
+        stdio_bytes: 1_000,
+        ..Limits::default()
+    };
+    let report = call(&tool, &limits).await;
+    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    assert_eq!(report.accounting.stdio, "7".repeat(1_000));
+}
+
+#[tokio::test]
+async fn progress_reaches_the_caller() {
+    let sandbox = sandbox();
+    let code = format!(
+        "(i32.store (i32.const 0) (i32.const 0x1b6968))
+        (call $report (i32.const 0) (i32.const 3) (i32.const 1) (f64.const 7))
+        (call $report (i32.const 0) (i32.const 3) (i32.const 0) (f64.const 0))
+        {}",
+        crate::guests::ECHO
+    );
+    let guest = Guest {
+        imports: &[PROGRESS],
+        ..Guest::running(&code)
+    };
+    let tool = sandbox.load(&guest.bytes()).await.unwrap();
+    let seen = Mutex::new(Vec::new());
+    let report = tool
+        .call(Call {
+            tool: "echo",
+            call_id: &CallId("c".to_owned()),
+            input: &Map::new(),
+            idempotency_key: "k",
+            effect: Effect::ReadOnly,
+            grants: Arc::default(),
+            limits: &Limits::default(),
+            progress: &|message, fraction| {
+                seen.lock().unwrap().push((message.to_owned(), fraction));
+            },
+        })
+        .await;
+    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    let seen = seen.into_inner().unwrap();
+    // The second one may or may not come so fast.
+    assert_eq!(
+        seen.first(),
+        Some(&("hi\u{FFFD}".to_owned(), Some(1.0))),
+        "{seen:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_state_is_empty_and_nobody_can_be_asked() {
+    let sandbox = sandbox();
+    // Returns as text what `state.get` gave: its address and length are stored at 20.
+    let get = Guest {
+        imports: &[STATE_GET],
+        ..Guest::running(
+            "(i32.store (i32.const 16) (i32.const 0)) (call $get (i32.const 20)) (i32.const 16)",
+        )
+    };
+    let tool = sandbox.load(&get.bytes()).await.unwrap();
+    let report = call(&tool, &Limits::default()).await;
+    assert_eq!(report.output, ToolResultOutput::Text("{}".to_owned()));
+
+    // Traps unless the answer is the fourth case, `unavailable`.
+    let code = format!(
+        "(call $ask (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))
+        (if (i32.ne (i32.load8_u (i32.const 32)) (i32.const 3)) (then unreachable))
+        {}",
+        crate::guests::ECHO
+    );
+    let ask = Guest {
+        imports: &[ASK],
+        ..Guest::running(&code)
+    };
+    let tool = sandbox.load(&ask.bytes()).await.unwrap();
+    let report = call(&tool, &Limits::default()).await;
+    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+}
+
+#[tokio::test]
+async fn relative_paths_begin_at_the_first_folder() {
+    let sandbox = sandbox();
+    // Returns what `initial-cwd` gave as the reason of a denial, which has the same layout.
+    let guest = Guest {
+        imports: &[CWD],
+        ..Guest::running(
+            "(i32.store (i32.const 16) (i32.const 5)) (call $cwd (i32.const 20)) (i32.const 16)",
+        )
+    };
+    let tool = sandbox.load(&guest.bytes()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let grants = Grants {
+        dirs: vec![DirGrant {
+            host: folder.path().to_path_buf(),
+            guest: "/workspace".to_owned(),
+            mode: DirMode::ReadOnly,
+            allow: PathRules::default(),
+            deny: PathRules::default(),
+            mask: PathRules::default(),
+        }],
+        http: Vec::new(),
+    };
+    let limits = Limits::default();
+    let cases = [
+        (grants, Some("/workspace".to_owned())),
+        (Grants::default(), None),
+    ];
+    for (grants, expected) in cases {
+        let report = call_with(&tool, "echo", json!({}), grants, &limits).await;
+        assert_eq!(report.output, ToolResultOutput::ExecutionDenied(expected));
+    }
+}
+
+const FOREVER: &str = "(loop $l (br $l)) unreachable";
+
+#[tokio::test]
+async fn a_full_sandbox_is_busy_and_a_dropped_call_makes_room() {
+    let sandbox = Sandbox::new(SandboxConfig {
+        concurrent_calls: 1,
+        queued_calls: 0,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let looping = sandbox
+        .load(&Guest::running(FOREVER).bytes())
+        .await
+        .unwrap();
+    let echo = sandbox.load(&Guest::default().bytes()).await.unwrap();
+    let limits = Limits {
+        deadline_ms: 600_000,
+        ..Limits::default()
+    };
+    let running = tokio::spawn({
+        let limits = limits.clone();
+        async move {
+            // Until the loop finds the one place free; then it never ends.
+            while code(&call(&looping, &limits).await).0 == "busy" {
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    // The echo is admitted until the loop is; it runs alone, because there is one place.
+    loop {
+        let report = call(&echo, &limits).await;
+        if let ToolResultOutput::ErrorJson(_) = report.output {
+            assert_eq!(code(&report).0, "busy");
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    // Dropping the call stops the guest, within a tick of the clock; its place is then free again.
+    while let ToolResultOutput::ErrorJson(_) = call(&echo, &limits).await.output {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn neighbours_run_while_guests_loop() {
+    let sandbox = Sandbox::new(SandboxConfig {
+        concurrent_calls: 9,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let looping = sandbox
+        .load(&Guest::running(FOREVER).bytes())
+        .await
+        .unwrap();
+    let echo = sandbox.load(&Guest::default().bytes()).await.unwrap();
+    let limits = Limits {
+        deadline_ms: 2_000,
+        ..Limits::default()
+    };
+    let loops: Vec<_> = (0..8)
+        .map(|_| {
+            let (looping, limits) = (looping.clone(), limits.clone());
+            tokio::spawn(async move { call(&looping, &limits).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let report = call(&echo, &limits).await;
+    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    for looped in loops {
+        assert_eq!(code(&looped.await.unwrap()).0, "timeout");
+    }
+}
+
+#[test]
+fn a_component_outlives_its_sandbox_and_both_drop_in_async_code() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let sandbox = sandbox();
+        let tool = sandbox.load(&Guest::default().bytes()).await.unwrap();
+        drop(sandbox);
+        let report = call(&tool, &Limits::default()).await;
+        assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    });
+}
+
+#[test]
+fn a_failure_after_a_denial_is_a_denial() {
+    let denial = || Some("`read /x` is not granted".to_owned());
+    let text = |text: &str| text.to_owned();
+    let trap = ToolFailure::new(ToolErrorCode::Trap, "The tool crashed.");
+    let timeout = ToolFailure::new(ToolErrorCode::Timeout, "Too slow.");
+    let denied = |said: &str| {
+        ToolResultOutput::ExecutionDenied(Some(format!(
+            "`read /x` is not granted. The tool then said: {said}"
+        )))
+    };
+    let cases = [
+        (
+            Ok(ToolResultOutput::ErrorText(text("no"))),
+            denial(),
+            denied("no"),
+        ),
+        (
+            Ok(ToolResultOutput::ErrorJson(json!({"e": 1}))),
+            denial(),
+            denied(r#"{"e":1}"#),
+        ),
+        (Err(trap.clone()), denial(), denied("The tool crashed.")),
+        (Err(timeout.clone()), denial(), timeout.clone().into()),
+        (
+            Ok(ToolResultOutput::Text(text("fine"))),
+            denial(),
+            ToolResultOutput::Text(text("fine")),
+        ),
+        (
+            Ok(ToolResultOutput::ExecutionDenied(None)),
+            denial(),
+            ToolResultOutput::ExecutionDenied(None),
+        ),
+        (
+            Ok(ToolResultOutput::ErrorText(text("no"))),
+            None,
+            ToolResultOutput::ErrorText(text("no")),
+        ),
+        (Err(trap.clone()), None, trap.into()),
+    ];
+    for (result, denial, expected) in cases {
+        assert_eq!(with_denial(result, denial), expected);
+    }
+    let long = with_denial(
+        Ok(ToolResultOutput::ErrorText("é".repeat(4_000))),
+        Some("x".to_owned()),
+    );
+    let ToolResultOutput::ExecutionDenied(Some(reason)) = long else {
+        panic!("{long:?}");
+    };
+    assert!(reason.len() <= 2_048);
+}
+
+#[test]
+fn a_call_can_be_spawned() {
+    fn is_send<T: Send>(_: &T) {}
+    fn check(tool: &ToolComponent, call: Call<'_>) {
+        is_send(&tool.call(call));
+    }
+    let _: fn(&ToolComponent, Call<'_>) = check;
+}

@@ -1,0 +1,121 @@
+//! Machine code: compiled here, or taken from the cache, and made into a component. The only `unsafe` of the project is here.
+
+use crate::{
+    engine::{Allocator, Engines},
+    error::{LoadError, LoadFault},
+    structure::{self, StructureFault},
+    text,
+};
+use wasmparser::{Validator, WasmFeatures};
+use wasmtime::{Engine, component::Component};
+
+/// The largest component, in bytes. Python with its standard library has 18 MiB.
+pub(crate) const MAX_COMPONENT_BYTES: usize = 64 * 1024 * 1024;
+
+/// What is shown of a compiler's error, in bytes.
+const MAX_DETAIL_BYTES: usize = 300;
+
+/// Machine code that this process made, or that carries a valid keyed hash of a process of the same user.
+pub(crate) struct TrustedCode<'a>(&'a [u8]);
+
+impl<'a> TrustedCode<'a> {
+    /// Takes the caller's word: `bytes` came from [`compile`], in this process or through the cache's keyed hash.
+    pub(crate) fn assert(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+}
+
+/// Refuses a file by its size alone.
+pub(crate) fn check_size(bytes: usize) -> Result<(), LoadError> {
+    if bytes <= MAX_COMPONENT_BYTES {
+        return Ok(());
+    }
+    Err(LoadError::new(
+        LoadFault::TooLarge,
+        format!(
+            "the component has {bytes} bytes, more than the {MAX_COMPONENT_BYTES} that are loaded. Strip its debug information and custom sections, or split it"
+        ),
+    ))
+}
+
+/// Compiles a component. Takes seconds for a large one; call it where blocking is fine.
+pub(crate) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
+    structure::check(bytes).map_err(|fault| structure_error(&fault))?;
+    engine
+        .precompile_component(bytes)
+        .map_err(|error| refused(bytes, &error))
+}
+
+/// Makes a component of machine code: on the main engine if it fits there, else on the one without a pool.
+pub(crate) fn instantiate(
+    engines: &Engines,
+    code: &TrustedCode<'_>,
+) -> wasmtime::Result<(Component, Allocator)> {
+    let first = deserialize(&engines.main, code);
+    let (error, overflow) = match (first, &engines.overflow) {
+        (Ok(component), _) => return Ok((component, engines.allocator.clone())),
+        (Err(error), None) => return Err(error),
+        (Err(error), Some(overflow)) => (error, overflow),
+    };
+    let component = deserialize(overflow, code)?;
+    let why = format!(
+        "the component does not fit into the pool: {}",
+        text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+    );
+    Ok((component, Allocator::OnDemand { why }))
+}
+
+#[expect(
+    unsafe_code,
+    reason = "wasmtime loads machine code only this way; the type of the argument says where it came from"
+)]
+fn deserialize(engine: &Engine, code: &TrustedCode<'_>) -> wasmtime::Result<Component> {
+    // SAFETY: `deserialize` needs bytes that `precompile_component` made. `TrustedCode` is made of such bytes only: of those
+    // that `compile` just returned, and of those whose keyed hash the cache has checked over this very slice.
+    unsafe { Component::deserialize(engine, code.0) }
+}
+
+fn structure_error(fault: &StructureFault) -> LoadError {
+    match fault {
+        StructureFault::CoreModule => LoadError::new(
+            LoadFault::NotAComponent,
+            format!(
+                "{fault}, not a component. Build it for the target wasm32-wasip2, or wrap it with `wasm-tools component new`"
+            ),
+        ),
+        StructureFault::Malformed(why) => not_a_component(why),
+        StructureFault::TooMuch { .. } => LoadError::new(
+            LoadFault::CompileLimit,
+            format!(
+                "the component would take too long to compile: {fault}. Build it with optimisation, or split it"
+            ),
+        ),
+    }
+}
+
+fn not_a_component(why: &str) -> LoadError {
+    LoadError::new(
+        LoadFault::NotAComponent,
+        format!(
+            "the bytes are not a WebAssembly component: {}. The file may be cut off or something else; build or download it again",
+            text::shown(why, MAX_DETAIL_BYTES)
+        ),
+    )
+}
+
+/// Tells a component that is malformed from one that is well-formed and needs a feature that is switched off: the second is
+/// valid once every feature is switched on.
+fn refused(bytes: &[u8], error: &wasmtime::Error) -> LoadError {
+    let why = error.root_cause().to_string();
+    let valid = Validator::new_with_features(WasmFeatures::all()).validate_all(bytes);
+    match valid {
+        Ok(_) => LoadError::new(
+            LoadFault::UnsupportedFeature,
+            format!(
+                "the component needs a WebAssembly feature that tools do not get here: {}. Build it without (threads, garbage collection, exceptions, 64-bit memory and async functions are off)",
+                text::shown(&why, MAX_DETAIL_BYTES)
+            ),
+        ),
+        Err(_) => not_a_component(&why),
+    }
+}

@@ -1,0 +1,90 @@
+//! What an embedder sets once for the whole sandbox. The limits of one call are not here: they come with the call.
+
+use crate::error::SandboxError;
+use std::{num::NonZeroUsize, path::PathBuf, thread};
+
+/// The most calls that may run at once. Each needs about 8 GiB of address space in the pool, so this stays well below the
+/// 128 TiB that a process has.
+const MAX_CONCURRENT_CALLS: usize = 1_024;
+
+/// The most calls that may wait.
+const MAX_QUEUED_CALLS: usize = 65_536;
+
+/// The most threads for guests.
+const MAX_GUEST_THREADS: usize = 256;
+
+/// The bounds of a guest's stack, in bytes: less holds no language's runtime, more is never touched.
+const STACK_BYTES: std::ops::RangeInclusive<usize> = 64 * 1024..=8 * 1024 * 1024;
+
+/// How a sandbox is set up. `SandboxConfig::default()` suits one person on one machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxConfig {
+    /// Where compiled components are kept; `None` keeps none. Made if missing, with mode 0700.
+    pub cache_dir: Option<PathBuf>,
+    /// Files and folders that no guest ever reaches, whatever is granted: the state, the configuration, the lock.
+    pub protected: Vec<PathBuf>,
+    /// The threads on which guests run. They are never the threads that serve the loop.
+    pub guest_threads: usize,
+    /// The calls that run at once; the pool has a place for each.
+    pub concurrent_calls: usize,
+    /// The calls that may wait for a place; one more is answered with `busy`.
+    pub queued_calls: usize,
+    /// Whether instances come from a pool.
+    pub pooling: Pooling,
+    /// The stack of one guest, in bytes.
+    pub stack_bytes: usize,
+}
+
+/// Whether instances come from a pool of reserved address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pooling {
+    /// Try it, and go without where the address space is limited (`ulimit -v`).
+    Probe,
+    /// Reserve nothing: slower calls, little address space.
+    Off,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self {
+            cache_dir: None,
+            protected: Vec::new(),
+            // Two at least, so that one guest in a slow file system does not hold up all others.
+            guest_threads: thread::available_parallelism()
+                .map_or(2, NonZeroUsize::get)
+                .clamp(2, MAX_GUEST_THREADS),
+            concurrent_calls: 64,
+            queued_calls: 256,
+            pooling: Pooling::Probe,
+            // Python's interpreter recurses deeper than wasmtime's default of 512 KiB allows.
+            stack_bytes: 1024 * 1024,
+        }
+    }
+}
+
+impl SandboxConfig {
+    /// Checks the numbers.
+    pub(crate) fn check(&self) -> Result<(), SandboxError> {
+        let bounds = [
+            ("guest_threads", self.guest_threads, 1..=MAX_GUEST_THREADS),
+            (
+                "concurrent_calls",
+                self.concurrent_calls,
+                1..=MAX_CONCURRENT_CALLS,
+            ),
+            ("queued_calls", self.queued_calls, 0..=MAX_QUEUED_CALLS),
+            ("stack_bytes", self.stack_bytes, STACK_BYTES),
+        ];
+        for (name, value, range) in bounds {
+            if !range.contains(&value) {
+                return Err(SandboxError::Config {
+                    name,
+                    value,
+                    least: *range.start(),
+                    most: *range.end(),
+                });
+            }
+        }
+        Ok(())
+    }
+}

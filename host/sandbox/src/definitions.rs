@@ -1,0 +1,286 @@
+//! What a component says about its tools. It is guest code that says it, so it runs once for each component, with no grants
+//! and tight limits, and every word of it is checked and bounded before anybody reads it.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    bindings::{HostPre, types as wit},
+    caps::progress,
+    convert,
+    error::{LoadError, LoadFault},
+    gate::Gate,
+    guest,
+    sandbox::Room,
+    stdio::Tail,
+    store::{CallSetup, CallState},
+    text,
+};
+use agent_host_core::{
+    limits::Limits,
+    policy::Grants,
+    schema::InputSchema,
+    tool::{Effect, ToolDefinition, is_tool_name},
+};
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// The tools of one component. A model is told of all of them with every request.
+const MAX_TOOLS: usize = 128;
+
+/// A title, in bytes: it is shown on one line.
+const MAX_TITLE_BYTES: usize = 128;
+
+/// A description, in bytes: about a thousand tokens.
+const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
+
+/// One schema, in bytes of JSON text.
+const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+
+/// How deep objects and lists of one schema may nest.
+const MAX_SCHEMA_DEPTH: usize = 32;
+
+/// The deadline, in milliseconds. Python needs 10 ms on a quiet machine.
+const DEADLINE_MS: u64 = 5_000;
+
+/// The memory, in bytes. Python needs 13 MiB.
+const MEMORY_BYTES: u64 = 128 * 1024 * 1024;
+
+/// What may cross to the host at once, in bytes: room for every tool's text.
+const TRANSFER_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The definitions of one component, with their schemas ready for use.
+pub(crate) struct Definitions {
+    all: Vec<ToolDefinition>,
+    schemas: HashMap<String, InputSchema>,
+}
+
+/// A definition whose texts and schemas have not been looked at.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct RawDefinition {
+    name: String,
+    title: Option<String>,
+    description: String,
+    input_schema: String,
+    output_schema: Option<String>,
+    effect: Effect,
+}
+
+impl RawDefinition {
+    fn from_wit(definition: wit::ToolDefinition) -> Self {
+        Self {
+            name: definition.name,
+            title: definition.title,
+            description: definition.description,
+            input_schema: definition.input_schema,
+            output_schema: definition.output_schema,
+            effect: convert::effect(definition.effect),
+        }
+    }
+
+    /// The form in which a checked definition is kept in the cache: exactly the one that is checked again when it is read.
+    pub(crate) fn from_checked(definition: &ToolDefinition) -> Self {
+        Self {
+            name: definition.name.clone(),
+            title: definition.title.clone(),
+            description: definition.description.clone(),
+            input_schema: definition.input_schema.to_string(),
+            output_schema: definition.output_schema.as_ref().map(Value::to_string),
+            effect: definition.effect,
+        }
+    }
+}
+
+/// Asks a component for its definitions.
+pub(crate) async fn ask(
+    room: &Arc<Room>,
+    pre: &HostPre<CallState>,
+) -> Result<Vec<RawDefinition>, LoadError> {
+    let _permit = room.defining.acquire().await;
+    let limits = Limits {
+        deadline_ms: DEADLINE_MS,
+        memory_bytes: MEMORY_BYTES,
+        max_transfer_bytes: TRANSFER_BYTES,
+        ..Limits::default()
+    };
+    let (progress, _reports) = progress::channel();
+    let patience = Duration::from_millis(DEADLINE_MS);
+    let setup = CallSetup {
+        gate: Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits),
+        deadline: Instant::now() + patience,
+        initial_cwd: None,
+        protected: Arc::clone(&room.protected),
+        client: Arc::clone(&room.client),
+        progress,
+        stdout: Tail::new(0),
+        stderr: Tail::new(0),
+        peak: Arc::default(),
+        limits: limits.clone(),
+    };
+    let mut task = AbortOnDrop(room.guests.spawn(guest::definitions(pre.clone(), setup)));
+    let ended = match tokio::time::timeout(patience, &mut task.0).await {
+        Ok(ended) => ended.unwrap_or_else(|error| Err(guest::lost(&error, &limits))),
+        Err(_) => Err(crate::failure::timeout(&limits)),
+    };
+    match ended {
+        Ok(definitions) => Ok(definitions
+            .into_iter()
+            .map(RawDefinition::from_wit)
+            .collect()),
+        Err(failure) => Err(broken(&format!(
+            "`definitions` ended with {}: {}",
+            failure.code,
+            failure.message()
+        ))),
+    }
+}
+
+/// A task that ends with whoever waits for it.
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Definitions {
+    /// Checks everything that a component says about its tools.
+    ///
+    /// # Errors
+    /// `contract-mismatch`, naming the tool and what is wrong with it.
+    pub(crate) fn check(raw: Vec<RawDefinition>) -> Result<Self, LoadError> {
+        if raw.is_empty() {
+            return Err(broken("it defines no tool"));
+        }
+        if raw.len() > MAX_TOOLS {
+            return Err(broken(&format!(
+                "it defines {} tools, more than {MAX_TOOLS}",
+                raw.len()
+            )));
+        }
+        let mut all = Vec::with_capacity(raw.len());
+        let mut schemas = HashMap::with_capacity(raw.len());
+        for raw in raw {
+            let name = text::shown(&raw.name, 80);
+            let (definition, schema) =
+                check_one(raw).map_err(|why| broken(&format!("tool `{name}`: {why}")))?;
+            if schemas.insert(definition.name.clone(), schema).is_some() {
+                return Err(broken(&format!("it defines two tools `{name}`")));
+            }
+            all.push(definition);
+        }
+        Ok(Self { all, schemas })
+    }
+
+    /// All definitions, in the component's order.
+    pub(crate) fn all(&self) -> &[ToolDefinition] {
+        &self.all
+    }
+
+    /// The schema of a tool's input.
+    pub(crate) fn schema(&self, tool: &str) -> Option<&InputSchema> {
+        self.schemas.get(tool)
+    }
+}
+
+fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, InputSchema), String> {
+    if !is_tool_name(&raw.name) {
+        return Err("a name has 1 to 64 letters, digits, `_` and `-`".to_owned());
+    }
+    if let Some(title) = &raw.title {
+        check_text("title", title, MAX_TITLE_BYTES)?;
+    }
+    check_text("description", &raw.description, MAX_DESCRIPTION_BYTES)?;
+    let input_schema = parse_schema("input schema", &raw.input_schema)?;
+    let schema = InputSchema::compile(&input_schema)
+        .map_err(|error| format!("the input schema: {}", text::shown(&error, 300)))?;
+    let output_schema = raw
+        .output_schema
+        .map(|schema| parse_schema("output schema", &schema))
+        .transpose()?;
+    if let Some(schema) = &output_schema {
+        check_output_schema(schema)?;
+    }
+    let definition = ToolDefinition {
+        name: raw.name,
+        title: raw.title,
+        description: raw.description,
+        input_schema,
+        output_schema,
+        effect: raw.effect,
+    };
+    Ok((definition, schema))
+}
+
+fn check_text(what: &str, content: &str, max_bytes: usize) -> Result<(), String> {
+    if content.len() > max_bytes {
+        return Err(format!(
+            "the {what} has {} bytes, more than {max_bytes}",
+            content.len()
+        ));
+    }
+    if content.chars().any(text::is_deceptive) {
+        return Err(format!(
+            "the {what} has control characters or characters that turn the direction of writing"
+        ));
+    }
+    Ok(())
+}
+
+fn parse_schema(what: &str, json: &str) -> Result<Value, String> {
+    if json.len() > MAX_SCHEMA_BYTES {
+        return Err(format!(
+            "the {what} has {} bytes, more than {MAX_SCHEMA_BYTES}",
+            json.len()
+        ));
+    }
+    let schema: Value = serde_json::from_str(json).map_err(|error| {
+        format!(
+            "the {what} is not JSON: {}",
+            text::shown(&error.to_string(), 200)
+        )
+    })?;
+    if depth(&schema) > MAX_SCHEMA_DEPTH {
+        return Err(format!(
+            "the {what} nests deeper than {MAX_SCHEMA_DEPTH} levels"
+        ));
+    }
+    Ok(schema)
+}
+
+/// How deep a value nests. The parser bounds the recursion at 128 levels.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
+    };
+    1 + inner.unwrap_or(0)
+}
+
+fn check_output_schema(schema: &Value) -> Result<(), String> {
+    jsonschema::options()
+        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .build(schema)
+        .map(drop)
+        .map_err(|error| {
+            format!(
+                "the output schema: {}",
+                text::shown(&error.to_string(), 300)
+            )
+        })
+}
+
+fn broken(why: &str) -> LoadError {
+    LoadError::new(
+        LoadFault::ContractMismatch,
+        format!(
+            "the component's tool definitions cannot be used: {why}. Tell the author of the component, or use another version of it"
+        ),
+    )
+}

@@ -1,0 +1,163 @@
+use super::*;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+fn raw() -> RawDefinition {
+    RawDefinition {
+        name: "t".to_owned(),
+        title: Some("T".to_owned()),
+        description: "Does it.\nWell.".to_owned(),
+        input_schema: r#"{"type":"object"}"#.to_owned(),
+        output_schema: None,
+        effect: Effect::ReadOnly,
+    }
+}
+
+fn schema(text: impl Into<String>) -> RawDefinition {
+    RawDefinition {
+        input_schema: text.into(),
+        ..raw()
+    }
+}
+
+fn output(text: &str) -> RawDefinition {
+    RawDefinition {
+        output_schema: Some(text.to_owned()),
+        ..raw()
+    }
+}
+
+fn titled(title: &str) -> RawDefinition {
+    RawDefinition {
+        title: Some(title.to_owned()),
+        ..raw()
+    }
+}
+
+fn named(name: &str) -> RawDefinition {
+    RawDefinition {
+        name: name.to_owned(),
+        ..raw()
+    }
+}
+
+fn described(description: impl Into<String>) -> RawDefinition {
+    RawDefinition {
+        description: description.into(),
+        ..raw()
+    }
+}
+
+fn nested(levels: usize) -> String {
+    format!(
+        r#"{{"type":"object","default":{}{}}}"#,
+        "[".repeat(levels - 1),
+        "]".repeat(levels - 1)
+    )
+}
+
+#[test]
+fn a_definition_is_taken_over_whole() {
+    let full = RawDefinition {
+        output_schema: Some(r#"{"type":"array"}"#.to_owned()),
+        effect: Effect::Effectful,
+        ..raw()
+    };
+    let definitions = Definitions::check(vec![full]).unwrap_or_else(|error| panic!("{error}"));
+    let expected = ToolDefinition {
+        name: "t".to_owned(),
+        title: Some("T".to_owned()),
+        description: "Does it.\nWell.".to_owned(),
+        input_schema: json!({"type": "object"}),
+        output_schema: Some(json!({"type": "array"})),
+        effect: Effect::Effectful,
+    };
+    assert_eq!(definitions.all(), [expected.clone()]);
+    assert!(definitions.schema("t").is_some() && definitions.schema("u").is_none());
+
+    // What the cache keeps is checked again, and comes out the same.
+    let kept = vec![RawDefinition::from_checked(&expected)];
+    let again = Definitions::check(kept).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again.all(), [expected]);
+}
+
+#[test]
+fn definitions_that_cannot_be_used_say_why() {
+    let cases = [
+        (vec![], "no tool"),
+        (vec![raw(); MAX_TOOLS + 1], "129 tools"),
+        (vec![raw(), raw()], "two tools `t`"),
+        (vec![named("")], "1 to 64 letters"),
+        (vec![named("a b")], "1 to 64 letters"),
+        (vec![named("раss")], "1 to 64 letters"),
+        (vec![named(&"a".repeat(65))], "1 to 64 letters"),
+        (vec![titled("a\u{1b}[2J")], "the title has control"),
+        (vec![titled("a\u{202E}b")], "the title has control"),
+        (vec![titled(&"a".repeat(129))], "129 bytes"),
+        (vec![described("a\0")], "the description has control"),
+        (vec![described("a\u{2067}b")], "the description has control"),
+        (vec![described("a".repeat(8_193))], "8193 bytes"),
+        (vec![schema("")], "not JSON"),
+        (vec![schema("{")], "not JSON"),
+        (vec![schema("[".repeat(60_000))], "not JSON"),
+        (vec![schema("true")], "\"type\": \"object\""),
+        (vec![schema(r#"{"type":"string"}"#)], "\"type\": \"object\""),
+        (vec![schema(nested(MAX_SCHEMA_DEPTH + 1))], "32 levels"),
+        (
+            vec![schema(format!(
+                r#"{{"type":"object","x":"{}"}}"#,
+                "a".repeat(70_000)
+            ))],
+            "more than 65536",
+        ),
+        (
+            vec![schema(
+                r#"{"type":"object","$ref":"http://127.0.0.1:1/schema"}"#,
+            )],
+            "the input schema",
+        ),
+        (
+            vec![schema(r#"{"type":"object","$ref":"file:///etc/passwd"}"#)],
+            "the input schema",
+        ),
+        (
+            vec![schema(
+                r#"{"type":"object","properties":{"a":{"type":"nothing"}}}"#,
+            )],
+            "the input schema",
+        ),
+        (
+            vec![schema(
+                r#"{"type":"object","properties":{"a":{"pattern":"((((a{1000}){1000}){1000}){1000})"}}}"#,
+            )],
+            "the input schema",
+        ),
+        (vec![output("{")], "the output schema is not JSON"),
+        (vec![output(r#"{"type":"nothing"}"#)], "the output schema"),
+    ];
+    for (raw, says) in cases {
+        let Err(error) = Definitions::check(raw) else {
+            panic!("accepted: {says}");
+        };
+        assert_eq!(error.fault, LoadFault::ContractMismatch);
+        assert!(error.message.contains(says), "{says}: {error}");
+        assert!(error.message.len() < 1_000, "{says}: {error}");
+    }
+}
+
+#[test]
+fn what_is_just_within_the_bounds_is_accepted() {
+    let cases = [
+        named(&"a".repeat(64)),
+        titled(&"a".repeat(128)),
+        described("a".repeat(8_192)),
+        schema(nested(MAX_SCHEMA_DEPTH)),
+        output("true"),
+    ];
+    for raw in cases {
+        let name = raw.name.clone();
+        if let Err(error) = Definitions::check(vec![raw]) {
+            panic!("{name}: {error}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Turns the end of a guest into a failure that a model can read: one code, one short text, no backtrace, no path of the host.
+
+use crate::{
+    limiter::{Limiter, Refused},
+    text,
+};
+use agent_host_core::{
+    failure::{ToolErrorCode, ToolFailure},
+    limits::Limits,
+};
+use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace, component::ResourceTableError};
+use wasmtime_wasi::I32Exit;
+
+/// What is shown of a text that a guest may have had a part in, in bytes.
+const MAX_DETAIL_BYTES: usize = 300;
+
+/// Why a host function, or the guests' clock, ends a guest.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Stop {
+    /// The deadline has passed.
+    #[error("the deadline has passed")]
+    Deadline,
+    /// The call merged more state than it may.
+    #[error("the call merged more than {limit} bytes into the session's state")]
+    StateTooLarge {
+        /// In bytes.
+        limit: usize,
+    },
+    /// What the call merged is not a JSON object.
+    #[error("what the call merged into the session's state is not a JSON object: {0}")]
+    StateNotAnObject(String),
+}
+
+/// Explains the error with which a guest ended.
+pub(crate) fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolFailure {
+    // The guest's own functions are named here, for the author of the tool, and nowhere else.
+    tracing::debug!("a guest ended with an error: {error:?}");
+    if let Some(stop) = error.downcast_ref::<Stop>() {
+        return match stop {
+            Stop::Deadline => timeout(limits),
+            Stop::StateTooLarge { .. } => failure(
+                ToolErrorCode::ResourceLimit,
+                format!("The tool was stopped: {stop}."),
+            ),
+            Stop::StateNotAnObject(_) => failure(
+                ToolErrorCode::Trap,
+                format!(
+                    "The tool was stopped: {}.",
+                    text::shown(&stop.to_string(), MAX_DETAIL_BYTES)
+                ),
+            ),
+        };
+    }
+    let stack = matches!(error.downcast_ref::<Trap>(), Some(Trap::StackOverflow));
+    if stack {
+        return failure(
+            ToolErrorCode::StackOverflow,
+            "The tool recursed too deep and was stopped. Try it with a smaller or less deeply nested input.",
+        );
+    }
+    if let Some(refused) = limiter.refused() {
+        return refused_failure(refused, limits);
+    }
+    if error.is::<PoolConcurrencyLimitError>() {
+        return failure(
+            ToolErrorCode::Busy,
+            "Too many calls are running; this one was not started. Try it again later.",
+        );
+    }
+    if matches!(
+        error.downcast_ref::<ResourceTableError>(),
+        Some(ResourceTableError::Full)
+    ) {
+        return failure(
+            ToolErrorCode::ResourceLimit,
+            format!(
+                "The tool was stopped: it held more than {} files, streams or requests open at once (limit `open-resources`).",
+                limits.open_resources
+            ),
+        );
+    }
+    if let Some(exit) = error.downcast_ref::<I32Exit>() {
+        return failure(
+            ToolErrorCode::Trap,
+            format!(
+                "The tool ended itself with exit code {} and returned no result.",
+                exit.0
+            ),
+        );
+    }
+    if let Some(trap) = error.downcast_ref::<Trap>() {
+        return failure(ToolErrorCode::Trap, format!("The tool crashed: {trap}."));
+    }
+    untyped(error, limits)
+}
+
+/// Errors of the engine that have no type of their own. Their texts are held by tests.
+fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
+    let cause = error.root_cause().to_string();
+    // Without frames of the guest the error came after its function returned: while its result was read.
+    let in_guest = error.is::<WasmBacktrace>();
+    if cause.contains("fuel allocated for hostcalls has been exhausted") {
+        return if in_guest {
+            failure(
+                ToolErrorCode::ResourceLimit,
+                format!(
+                    "The tool was stopped: it passed more than {} bytes to the host at once (limit `max-transfer-bytes`).",
+                    limits.max_transfer_bytes
+                ),
+            )
+        } else {
+            output_too_large(limits)
+        };
+    }
+    if cause.starts_with("resource limit exceeded") {
+        return failure(
+            ToolErrorCode::ResourceLimit,
+            format!(
+                "The tool did not start: it needs more instances, memories or tables than its limits allow ({} instances, {} memories, {} tables).",
+                limits.instances, limits.memories, limits.tables
+            ),
+        );
+    }
+    if cause.contains("store handle limit exceeded") {
+        return failure(
+            ToolErrorCode::ResourceLimit,
+            format!(
+                "The tool was stopped: it held more than {} handles at once (limit `open-resources`).",
+                limits.open_resources
+            ),
+        );
+    }
+    let detail = text::shown(&cause, MAX_DETAIL_BYTES);
+    if in_guest {
+        failure(
+            ToolErrorCode::Trap,
+            format!("The tool was stopped: {detail}."),
+        )
+    } else {
+        ToolFailure::invalid_output(format!("The tool's result cannot be read: {detail}."))
+    }
+}
+
+fn refused_failure(refused: Refused, limits: &Limits) -> ToolFailure {
+    match refused {
+        Refused::Memory => failure(
+            ToolErrorCode::OutOfMemory,
+            format!(
+                "The tool needed more memory than the {} bytes that one call may use. Try it with a smaller input.",
+                limits.memory_bytes
+            ),
+        ),
+        Refused::TableElements => failure(
+            ToolErrorCode::ResourceLimit,
+            format!(
+                "The tool was stopped: one of its tables grew beyond {} elements (limit `table-elements`).",
+                limits.table_elements
+            ),
+        ),
+    }
+}
+
+/// The call did not end before its deadline.
+pub(crate) fn timeout(limits: &Limits) -> ToolFailure {
+    failure(
+        ToolErrorCode::Timeout,
+        format!(
+            "The tool did not end within {} ms and was stopped; what it did until then may have taken effect. Try it with a smaller input.",
+            limits.deadline_ms
+        ),
+    )
+}
+
+/// The result is larger than it may be.
+pub(crate) fn output_too_large(limits: &Limits) -> ToolFailure {
+    failure(
+        ToolErrorCode::OutputTooLarge,
+        format!(
+            "The tool returned more than the {} bytes that a result may have. Ask it for less, such as for one part at a time.",
+            limits.output_bytes.min(limits.max_transfer_bytes)
+        ),
+    )
+}
+
+fn failure(code: ToolErrorCode, message: impl Into<String>) -> ToolFailure {
+    ToolFailure::new(code, message)
+}

@@ -1,0 +1,96 @@
+//! What happens on the guests' threads: a fresh store, a fresh instance, one function of it, and the result taken over. Nothing
+//! here waits for a caller, and nothing of an instance outlives its function.
+
+use crate::{
+    admission::Place,
+    bindings::{Host, HostPre, types as wit},
+    convert,
+    failure::{self, explain},
+    store::{CallSetup, CallState, configure_store},
+};
+use agent_host_core::{
+    failure::{ToolErrorCode, ToolFailure},
+    limits::Limits,
+    output::ToolResultOutput,
+};
+use wasmtime::Store;
+
+/// One call, ready to run. It owns everything, so that the task that runs it depends on nobody.
+pub(crate) struct Job {
+    /// Fields drop in this order, so the place in the pool is given back after the setup.
+    pub(crate) setup: CallSetup,
+    pub(crate) pre: HostPre<CallState>,
+    pub(crate) call: wit::ToolCall,
+    pub(crate) place: Place,
+}
+
+/// Runs a call to its end.
+pub(crate) async fn run(job: Job) -> Result<ToolResultOutput, ToolFailure> {
+    let Job {
+        setup,
+        pre,
+        call,
+        place,
+    } = job;
+    // Locals drop in reverse order: the store, and with it the instance, goes before the place that was admitted for it.
+    let _place = place;
+    let limits = setup.limits.clone();
+    let mut store = open(&pre, setup)?;
+    match call_tool(&pre, &mut store, &call).await {
+        Ok(output) => convert::output(output, &limits),
+        Err(error) => Err(explain(&error, &store.data().limiter, &limits)),
+    }
+}
+
+/// Asks a component for its definitions.
+pub(crate) async fn definitions(
+    pre: HostPre<CallState>,
+    setup: CallSetup,
+) -> Result<Vec<wit::ToolDefinition>, ToolFailure> {
+    let limits = setup.limits.clone();
+    let mut store = open(&pre, setup)?;
+    match call_definitions(&pre, &mut store).await {
+        Ok(definitions) => Ok(definitions),
+        Err(error) => Err(explain(&error, &store.data().limiter, &limits)),
+    }
+}
+
+fn open(pre: &HostPre<CallState>, setup: CallSetup) -> Result<Store<CallState>, ToolFailure> {
+    configure_store(pre.engine(), setup).map_err(|error| {
+        // The error names a folder of the host, so only the operator reads it.
+        tracing::warn!("a call was not started: {error}");
+        ToolFailure::new(
+            ToolErrorCode::ToolUnavailable,
+            "A folder that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
+        )
+    })
+}
+
+async fn call_tool(
+    pre: &HostPre<CallState>,
+    store: &mut Store<CallState>,
+    call: &wit::ToolCall,
+) -> wasmtime::Result<wit::ToolResultOutput> {
+    let instance: Host = pre.instantiate_async(&mut *store).await?;
+    instance.agent_tool_tool().call_call(store, call).await
+}
+
+async fn call_definitions(
+    pre: &HostPre<CallState>,
+    store: &mut Store<CallState>,
+) -> wasmtime::Result<Vec<wit::ToolDefinition>> {
+    let instance: Host = pre.instantiate_async(&mut *store).await?;
+    instance.agent_tool_tool().call_definitions(store).await
+}
+
+/// What a task that ended without a result came to: it was stopped, or the host itself has a fault.
+pub(crate) fn lost(error: &tokio::task::JoinError, limits: &Limits) -> ToolFailure {
+    if error.is_cancelled() {
+        return failure::timeout(limits);
+    }
+    tracing::error!("the host failed while it ran a guest: {error}");
+    ToolFailure::new(
+        ToolErrorCode::ToolUnavailable,
+        "The host failed while it ran this tool; whether it took effect is not known. Tell the operator.",
+    )
+}

@@ -1,0 +1,123 @@
+//! Counts the memory and the tables of one call against their limits, over all instances together. wasmtime's own limiter
+//! bounds each memory alone, so that a component with many memories passes it.
+
+#[cfg(test)]
+mod tests;
+
+use agent_host_core::limits::Limits;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+use wasmtime::ResourceLimiter;
+
+/// What the limiter refused; it tells a call that ran out of memory apart from one that crashed for another reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// More memory than the limit, or than the machine has.
+    Memory,
+    /// More table elements than the limit.
+    TableElements,
+}
+
+/// The limiter of one store.
+pub(crate) struct Limiter {
+    memory_bytes: u64,
+    table_elements: u64,
+    instances: usize,
+    memories: usize,
+    tables: usize,
+    /// The sum of all memories now, in bytes.
+    used: u64,
+    /// What the last growth added: given back if the machine then cannot provide it.
+    last_growth: u64,
+    /// The largest `used` so far; outlives the store, because a call that is stopped has used memory too.
+    peak: Arc<AtomicU64>,
+    refused: Option<Refused>,
+}
+
+impl Limiter {
+    pub(crate) fn new(limits: &Limits, peak: Arc<AtomicU64>) -> Self {
+        Self {
+            memory_bytes: limits.memory_bytes,
+            table_elements: limits.table_elements,
+            instances: as_count(limits.instances),
+            memories: as_count(limits.memories),
+            tables: as_count(limits.tables),
+            used: 0,
+            last_growth: 0,
+            peak,
+            refused: None,
+        }
+    }
+
+    /// What was refused last, if anything.
+    pub(crate) fn refused(&self) -> Option<Refused> {
+        self.refused
+    }
+}
+
+/// A limit as the engine counts; one beyond the machine's word is none.
+pub(crate) fn as_count(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            // The memory's own maximum: it is refused anyway, and not by our limit.
+            return Ok(false);
+        }
+        let growth = desired.saturating_sub(current) as u64;
+        let wanted = self.used.saturating_add(growth);
+        if wanted > self.memory_bytes {
+            self.refused = Some(Refused::Memory);
+            return Ok(false);
+        }
+        self.used = wanted;
+        self.last_growth = growth;
+        self.peak.fetch_max(wanted, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        tracing::debug!("the machine did not provide memory for a guest: {error}");
+        self.used = self.used.saturating_sub(self.last_growth);
+        self.last_growth = 0;
+        self.refused = Some(Refused::Memory);
+        Ok(())
+    }
+
+    fn table_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        if desired as u64 > self.table_elements {
+            self.refused = Some(Refused::TableElements);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn tables(&self) -> usize {
+        self.tables
+    }
+
+    fn memories(&self) -> usize {
+        self.memories
+    }
+}

@@ -1,0 +1,398 @@
+//! From bytes to a component that can be called: compiled or taken from the cache, held against the contract, linked, and
+//! asked for its definitions. It never grants anything.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    bindings::HostPre,
+    code::{self, TrustedCode},
+    definitions::{self, Definitions},
+    engine::Allocator,
+    error::{LoadError, LoadFault},
+    linker::linker,
+    sandbox::Room,
+    store::CallState,
+    text,
+};
+use agent_host_core::{
+    failure::{ToolErrorCode, ToolFailure},
+    id::Digest,
+    tool::ToolDefinition,
+};
+use serde_json::{Map, Value};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+use tokio::sync::Semaphore;
+use wasmtime::component::Component;
+
+/// The package that tools and this host speak, and the version of it.
+const PACKAGE: &str = "agent:tool/";
+const CONTRACT_VERSION: &str = "0.1.0";
+
+/// What a component must export.
+const EXPORT: &str = "agent:tool/tool@0.1.0";
+
+/// What of the package a component can import. `types` has no functions; bindings import it all the same.
+const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
+
+/// What is shown of a name that a component chose, in bytes, and of a linker's error.
+const MAX_NAME_BYTES: usize = 120;
+const MAX_DETAIL_BYTES: usize = 300;
+
+/// The exports that are named when the expected one is missing.
+const MAX_NAMES: usize = 5;
+
+/// Whether this process compiled a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiled {
+    /// The machine code and the definitions came from the cache.
+    FromCache,
+    /// They were made now.
+    Now,
+}
+
+/// A loaded component. Cheap to clone; it may outlive the sandbox that loaded it.
+#[derive(Clone)]
+pub struct ToolComponent {
+    loaded: Arc<Loaded>,
+}
+
+struct Loaded {
+    digest: Digest,
+    size_bytes: u64,
+    imports: Vec<String>,
+    definitions: Definitions,
+    compiled: Compiled,
+    allocator: Allocator,
+    pre: HostPre<CallState>,
+    room: Arc<Room>,
+}
+
+impl ToolComponent {
+    /// The digest of the component's bytes.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.loaded.digest
+    }
+
+    /// The size of the component, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.loaded.size_bytes
+    }
+
+    /// The interfaces that it imports, as it names them; they are its permission request.
+    #[must_use]
+    pub fn imports(&self) -> &[String] {
+        &self.loaded.imports
+    }
+
+    /// Its tools, as it defines them and as they were checked.
+    #[must_use]
+    pub fn definitions(&self) -> &[ToolDefinition] {
+        self.loaded.definitions.all()
+    }
+
+    /// Whether it came from the cache.
+    #[must_use]
+    pub fn compiled(&self) -> Compiled {
+        self.loaded.compiled
+    }
+
+    /// Where its instances come from.
+    #[must_use]
+    pub fn allocator(&self) -> Allocator {
+        self.loaded.allocator.clone()
+    }
+
+    /// Checks the arguments of one of its tools.
+    ///
+    /// # Errors
+    /// `unknown-tool`, or `invalid-input` with what does not fit.
+    pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        match self.loaded.definitions.schema(tool) {
+            Some(schema) => schema.validate(input),
+            None => Err(ToolFailure::new(
+                ToolErrorCode::UnknownTool,
+                format!(
+                    "There is no tool `{}` in this component.",
+                    text::shown(tool, MAX_NAME_BYTES)
+                ),
+            )),
+        }
+    }
+
+    pub(crate) fn room(&self) -> &Room {
+        &self.loaded.room
+    }
+
+    pub(crate) fn pre(&self) -> &HostPre<CallState> {
+        &self.loaded.pre
+    }
+}
+
+impl std::fmt::Debug for ToolComponent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolComponent")
+            .field("digest", &self.loaded.digest)
+            .field("compiled", &self.loaded.compiled)
+            .field("allocator", &self.loaded.allocator)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The components that are loaded or being loaded, so that each is compiled once.
+#[derive(Default)]
+pub(crate) struct Loads(Mutex<HashMap<Digest, Arc<Slot>>>);
+
+struct Slot {
+    /// Held by the one who loads; the others wait for it and then find the component.
+    turn: Semaphore,
+    loaded: Mutex<Weak<Loaded>>,
+}
+
+impl Loads {
+    fn slot(&self, digest: Digest) -> Arc<Slot> {
+        let mut slots = self.lock();
+        // Components that nobody holds or waits for any more leave the list here.
+        slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.lock().strong_count() > 0);
+        let slot = slots.entry(digest).or_insert_with(|| {
+            Arc::new(Slot {
+                turn: Semaphore::new(1),
+                loaded: Mutex::default(),
+            })
+        });
+        Arc::clone(slot)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Digest, Arc<Slot>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, Weak<Loaded>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Loads a component.
+pub(crate) async fn load(room: &Arc<Room>, bytes: &[u8]) -> Result<ToolComponent, LoadError> {
+    code::check_size(bytes.len())?;
+    let bytes: Arc<[u8]> = bytes.into();
+    let digest = {
+        let bytes = Arc::clone(&bytes);
+        blocking(room, move |_| Digest::of(&bytes)).await?
+    };
+    let slot = room.loads.slot(digest);
+    let _turn = slot.turn.acquire().await;
+    if let Some(loaded) = slot.lock().upgrade() {
+        return Ok(ToolComponent { loaded });
+    }
+    let loaded = Arc::new(load_new(room, digest, bytes).await?);
+    *slot.lock() = Arc::downgrade(&loaded);
+    Ok(ToolComponent { loaded })
+}
+
+async fn load_new(room: &Arc<Room>, digest: Digest, bytes: Arc<[u8]>) -> Result<Loaded, LoadError> {
+    let size_bytes = bytes.len() as u64;
+    let cached = blocking(room, move |room| from_cache(room, digest)).await?;
+    let (linked, definitions, compiled) = match cached {
+        Some((linked, definitions)) => (linked, definitions, Compiled::FromCache),
+        None => {
+            let (linked, machine_code) = {
+                let _permit = room.compiling.acquire().await;
+                blocking(room, move |room| from_source(room, &bytes)).await??
+            };
+            let raw = definitions::ask(room, &linked.pre).await?;
+            let definitions = blocking(room, move |room| {
+                let definitions = Definitions::check(raw)?;
+                if let Some(cache) = &room.cache {
+                    cache.put(digest, definitions.all(), &machine_code);
+                }
+                Ok::<_, LoadError>(definitions)
+            })
+            .await??;
+            (linked, definitions, Compiled::Now)
+        }
+    };
+    Ok(Loaded {
+        digest,
+        size_bytes,
+        imports: linked.imports,
+        definitions,
+        compiled,
+        allocator: linked.allocator,
+        pre: linked.pre,
+        room: Arc::clone(room),
+    })
+}
+
+/// Runs work that takes long beside the guests' threads.
+async fn blocking<T: Send + 'static>(
+    room: &Arc<Room>,
+    work: impl FnOnce(&Room) -> T + Send + 'static,
+) -> Result<T, LoadError> {
+    let shared = Arc::clone(room);
+    room.guests
+        .spawn_blocking(move || work(&shared))
+        .await
+        .map_err(|error| {
+            tracing::error!("the host failed while it loaded a component: {error}");
+            LoadError::new(
+                LoadFault::CompileLimit,
+                "the host failed while it loaded the component; nothing of it ran. The log says more",
+            )
+        })
+}
+
+/// A component that was held against the contract and linked.
+struct Linked {
+    pre: HostPre<CallState>,
+    imports: Vec<String>,
+    allocator: Allocator,
+}
+
+/// Takes a component from the cache, where it was put after it had passed every check. What is there and does not load any
+/// more is made anew.
+fn from_cache(room: &Room, digest: Digest) -> Option<(Linked, Definitions)> {
+    let entry = room.cache.as_ref()?.get(digest)?;
+    let linked = code::instantiate(&room.engines, &entry.code())
+        .map_err(|error| error.root_cause().to_string())
+        .and_then(|(component, allocator)| {
+            link(&component, allocator).map_err(|error| error.to_string())
+        });
+    let definitions = entry
+        .definitions()
+        .and_then(|raw| Definitions::check(raw).map_err(|error| error.to_string()));
+    match linked.and_then(|linked| Ok((linked, definitions?))) {
+        Ok(found) => Some(found),
+        Err(why) => {
+            tracing::warn!("a compiled tool in the cache does not load and is made anew: {why}");
+            None
+        }
+    }
+}
+
+fn from_source(room: &Room, bytes: &[u8]) -> Result<(Linked, Vec<u8>), LoadError> {
+    let machine_code = code::compile(&room.engines.main, bytes)?;
+    let (component, allocator) =
+        code::instantiate(&room.engines, &TrustedCode::assert(&machine_code)).map_err(|error| {
+            LoadError::new(
+                LoadFault::CompileLimit,
+                format!(
+                    "the compiled component cannot be loaded: {}. It may need more memory than there is",
+                    text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+                ),
+            )
+        })?;
+    Ok((link(&component, allocator)?, machine_code))
+}
+
+fn link(component: &Component, allocator: Allocator) -> Result<Linked, LoadError> {
+    let ty = component.component_type();
+    let imports: Vec<String> = ty
+        .imports(component.engine())
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    for name in &imports {
+        check_import(name)?;
+    }
+    check_export(ty.exports(component.engine()).map(|(name, _)| name))?;
+    let pre = linker(component.engine())
+        .and_then(|linker| linker.instantiate_pre(component))
+        .map_err(|error| link_error(&error))?;
+    let pre = HostPre::new(pre).map_err(|error| {
+        mismatch(&format!(
+            "its export `{EXPORT}` does not have the types of the contract: {}",
+            text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+        ))
+    })?;
+    Ok(Linked {
+        pre,
+        imports,
+        allocator,
+    })
+}
+
+/// Checks an import by its name. Which of WASI there is, the linker knows.
+fn check_import(name: &str) -> Result<(), LoadError> {
+    let shown = text::shown(name, MAX_NAME_BYTES);
+    let Some(own) = name.strip_prefix(PACKAGE) else {
+        return if name.starts_with("wasi:") {
+            Ok(())
+        } else {
+            Err(missing(&shown))
+        };
+    };
+    let (interface, version) = own.split_once('@').unwrap_or((own, ""));
+    if !OFFERED.contains(&interface) {
+        return Err(missing(&shown));
+    }
+    if version != CONTRACT_VERSION {
+        return Err(mismatch(&format!("it imports `{shown}`")));
+    }
+    Ok(())
+}
+
+fn check_export<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), LoadError> {
+    let names: Vec<&str> = names.collect();
+    if names.contains(&EXPORT) {
+        return Ok(());
+    }
+    let other = names
+        .iter()
+        .find(|name| name.starts_with("agent:tool/tool"));
+    Err(match other {
+        Some(other) => mismatch(&format!(
+            "it exports `{}`",
+            text::shown(other, MAX_NAME_BYTES)
+        )),
+        None if names.is_empty() => mismatch("it exports nothing"),
+        None => {
+            let list: Vec<String> = names
+                .iter()
+                .take(MAX_NAMES)
+                .map(|name| format!("`{}`", text::shown(name, MAX_NAME_BYTES)))
+                .collect();
+            mismatch(&format!("it exports {}", list.join(", ")))
+        }
+    })
+}
+
+fn mismatch(found: &str) -> LoadError {
+    LoadError::new(
+        LoadFault::ContractMismatch,
+        format!(
+            "the component is not a tool for this host, which needs the export `{EXPORT}`: {found}. Build it against the WIT package agent:tool@{CONTRACT_VERSION}"
+        ),
+    )
+}
+
+fn missing(name: &str) -> LoadError {
+    LoadError::new(
+        LoadFault::MissingCapability,
+        format!(
+            "the component imports `{name}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human); build it without that import"
+        ),
+    )
+}
+
+/// The linker's first complaint: an interface that is not there, or one with other types.
+fn link_error(error: &wasmtime::Error) -> LoadError {
+    let what = text::shown(&error.to_string(), MAX_DETAIL_BYTES);
+    let cause = text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES);
+    if cause.ends_with("implementation is missing") {
+        let name = what.split('`').nth(1).unwrap_or(&what).to_owned();
+        return missing(&name);
+    }
+    mismatch(&format!("{what}: {cause}"))
+}

@@ -1,0 +1,104 @@
+//! The sandbox as a whole: what all components and all calls of one host share.
+
+use crate::{
+    admission::Admission,
+    cache::Cache,
+    caps::http::HttpClient,
+    config::SandboxConfig,
+    engine::{Allocator, EXTRA_INSTANCES, Engines},
+    error::{LoadError, SandboxError},
+    guest_runtime::GuestRuntime,
+    load::{self, Loads, ToolComponent},
+    ticker,
+};
+use std::{path::PathBuf, sync::Arc};
+use tokio::sync::Semaphore;
+
+/// Runs tool components. One for a process; dropping it, and the components that it loaded, ends its threads.
+pub struct Sandbox {
+    room: Arc<Room>,
+}
+
+/// What components and calls share.
+pub(crate) struct Room {
+    pub(crate) engines: Engines,
+    pub(crate) guests: GuestRuntime,
+    pub(crate) admission: Admission,
+    pub(crate) client: Arc<HttpClient>,
+    pub(crate) protected: Arc<[PathBuf]>,
+    pub(crate) cache: Option<Cache>,
+    pub(crate) loads: Loads,
+    /// One component is compiled at a time: the compiler uses all cores for it.
+    pub(crate) compiling: Semaphore,
+    /// The components that are asked for their definitions at once; the pool has places for them beside those of calls.
+    pub(crate) defining: Semaphore,
+}
+
+impl Sandbox {
+    /// Starts the engines and the guests' threads. A cache folder that cannot be used is only logged: tools then load more
+    /// slowly, and nothing else changes.
+    ///
+    /// # Errors
+    /// A number of the configuration is out of its bounds, or the machine does not give what is needed.
+    pub fn new(config: SandboxConfig) -> Result<Self, SandboxError> {
+        config.check()?;
+        let engines = Engines::new(&config)?;
+        if let Allocator::OnDemand { why } = &engines.allocator {
+            tracing::info!("instances are made on demand: {why}");
+        }
+        ticker::start(engines.all()).map_err(SandboxError::Threads)?;
+        let guests = GuestRuntime::new(config.guest_threads).map_err(SandboxError::Threads)?;
+        let client = HttpClient::new().map_err(|error| SandboxError::Http(error.to_string()))?;
+        let cache = config.cache_dir.as_deref().and_then(|folder| {
+            Cache::open(folder, &engines.main)
+                .inspect_err(|error| {
+                    tracing::warn!("compiled tools are not kept: {error}");
+                })
+                .ok()
+        });
+        Ok(Self {
+            room: Arc::new(Room {
+                engines,
+                guests,
+                admission: Admission::new(config.concurrent_calls, config.queued_calls),
+                client: Arc::new(client),
+                protected: config.protected.into(),
+                cache,
+                loads: Loads::default(),
+                compiling: Semaphore::new(1),
+                defining: Semaphore::new(EXTRA_INSTANCES),
+            }),
+        })
+    }
+
+    /// Loads a component: from the cache if it is there, else by compiling it and asking it for its definitions. Loading the
+    /// same bytes again gives the same component, for as long as somebody holds it.
+    ///
+    /// # Errors
+    /// One of the load faults, with a text that says what, why and what to do.
+    pub async fn load(&self, bytes: &[u8]) -> Result<ToolComponent, LoadError> {
+        load::load(&self.room, bytes).await
+    }
+
+    /// Where instances come from.
+    #[must_use]
+    pub fn allocator(&self) -> Allocator {
+        self.room.engines.allocator.clone()
+    }
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox")
+            .field("allocator", &self.room.engines.allocator)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+impl Sandbox {
+    /// How many components are loaded or being loaded.
+    pub(crate) fn loads(&self) -> usize {
+        self.room.loads.count()
+    }
+}

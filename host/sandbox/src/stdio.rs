@@ -1,0 +1,124 @@
+//! What a guest writes to stdout and stderr: the end of it is kept in memory for people, the rest is dropped. It never reaches
+//! the host's own streams, and never the model.
+
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use std::{
+    collections::VecDeque,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+use wasmtime_wasi::{
+    cli::{IsTerminal, StdoutStream},
+    p2::{OutputStream, Pollable, StreamResult},
+};
+
+/// What a guest may hand over in one write, in bytes; it bounds the host's copy.
+const WRITE_BYTES: usize = 64 * 1024;
+
+/// The last bytes of a stream. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Tail {
+    bytes: Arc<Mutex<VecDeque<u8>>>,
+    capacity: usize,
+}
+
+impl Tail {
+    /// Keeps up to `capacity` bytes.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            bytes: Arc::default(),
+            capacity,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, new: &[u8]) {
+        let kept = new
+            .get(new.len().saturating_sub(self.capacity)..)
+            .unwrap_or_default();
+        let mut bytes = self.lock();
+        let excess = (bytes.len() + kept.len()).saturating_sub(self.capacity);
+        bytes.drain(..excess);
+        bytes.extend(kept);
+    }
+
+    /// What is kept, as text.
+    pub(crate) fn text(&self) -> String {
+        let mut bytes = self.lock();
+        String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
+    }
+}
+
+/// Both streams as one text for people.
+pub(crate) fn combined(stdout: &Tail, stderr: &Tail) -> String {
+    let (out, err) = (stdout.text(), stderr.text());
+    match (out.is_empty(), err.is_empty()) {
+        (_, true) => out,
+        (true, false) => err,
+        (false, false) => format!("{out}\n[stderr]\n{err}"),
+    }
+}
+
+impl IsTerminal for Tail {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Tail {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl OutputStream for Tail {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.push(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(WRITE_BYTES)
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Tail {
+    async fn ready(&mut self) {}
+}
+
+impl tokio::io::AsyncWrite for Tail {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.push(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

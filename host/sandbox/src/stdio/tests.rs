@@ -1,0 +1,39 @@
+use super::*;
+use pretty_assertions::assert_eq;
+
+#[test]
+fn the_end_of_what_was_written_is_kept() {
+    let cases: [(usize, &[&str], &str); 6] = [
+        (8, &["abc"], "abc"),
+        (8, &["abcd", "efgh"], "abcdefgh"),
+        (8, &["abcd", "efgh", "i"], "bcdefghi"),
+        (8, &["0123456789"], "23456789"),
+        (8, &["abc", "0123456789"], "23456789"),
+        (0, &["abc"], ""),
+    ];
+    for (capacity, writes, expected) in cases {
+        let tail = Tail::new(capacity);
+        for write in writes {
+            tail.clone()
+                .write(Bytes::copy_from_slice(write.as_bytes()))
+                .unwrap();
+        }
+        assert_eq!(tail.text(), expected, "{capacity} {writes:?}");
+    }
+}
+
+#[test]
+fn both_streams_are_told_apart() {
+    let cases = [
+        ("", "", ""),
+        ("out", "", "out"),
+        ("", "err", "err"),
+        ("out", "err", "out\n[stderr]\nerr"),
+    ];
+    for (out, err, expected) in cases {
+        let (stdout, stderr) = (Tail::new(80), Tail::new(80));
+        stdout.push(out.as_bytes());
+        stderr.push(err.as_bytes());
+        assert_eq!(combined(&stdout, &stderr), expected);
+    }
+}

@@ -1,0 +1,150 @@
+//! The state of one call and `configure_store`, the only place that makes a store: every limit of a call is set here, or the
+//! call does not start.
+
+use crate::{
+    bindings::types,
+    caps::{
+        files::{FilesError, FilesState, GatedFs},
+        http::{GatedHttp, HttpClient},
+        progress::Progress,
+        state::Deltas,
+    },
+    failure::Stop,
+    gate::Gate,
+    limiter::{Limiter, as_count},
+    stdio::Tail,
+};
+use agent_host_core::limits::Limits;
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicU64},
+    time::Instant,
+};
+use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+/// Ticks of the guests' clock between two looks at the deadline.
+const TICKS: u64 = 1;
+
+/// Everything that the host functions of one call work on.
+pub(crate) struct CallState {
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    hooks: GatedHttp,
+    files: FilesState,
+    table: ResourceTable,
+    pub(crate) limiter: Limiter,
+    pub(crate) progress: Progress,
+    pub(crate) deltas: Deltas,
+}
+
+/// What is particular to one call. Its parts are shared with the caller, who reads them when the call has ended or was stopped.
+pub(crate) struct CallSetup {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) limits: Limits,
+    pub(crate) deadline: Instant,
+    /// Where relative paths resolve: the first mounted folder.
+    pub(crate) initial_cwd: Option<String>,
+    pub(crate) protected: Arc<[PathBuf]>,
+    pub(crate) client: Arc<HttpClient>,
+    pub(crate) progress: Progress,
+    pub(crate) stdout: Tail,
+    pub(crate) stderr: Tail,
+    /// The largest sum of the call's memories, in bytes.
+    pub(crate) peak: Arc<AtomicU64>,
+}
+
+/// Makes the store of one call, with every limit of `Limits` that is not the outer deadline, the result's size or the gate's.
+///
+/// # Errors
+/// When a granted folder cannot be opened.
+pub(crate) fn configure_store(
+    engine: &Engine,
+    setup: CallSetup,
+) -> Result<Store<CallState>, FilesError> {
+    let CallSetup {
+        gate,
+        limits,
+        deadline,
+        initial_cwd,
+        protected,
+        client,
+        progress,
+        stdout,
+        stderr,
+        peak,
+    } = setup;
+    let mut wasi = WasiCtx::builder();
+    // Arguments, environment, stdin and preopened folders stay empty: nothing of the host's is to be seen. Clocks and random
+    // numbers are the host's.
+    wasi.stdout(stdout)
+        .stderr(stderr)
+        .max_random_size(limits.random_bytes)
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+        // Guests have threads of their own, which may block for the length of a file operation.
+        .allow_blocking_current_thread(true);
+    if let Some(cwd) = initial_cwd {
+        wasi.initial_cwd(cwd);
+    }
+    let mut http = WasiHttpCtx::new();
+    http.set_field_size_limit(as_count(limits.http_header_bytes));
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(as_count(limits.open_resources));
+    let state = CallState {
+        wasi: wasi.build(),
+        http,
+        hooks: GatedHttp::new(Arc::clone(&gate), client, &limits, deadline),
+        files: FilesState::open(gate, &protected)?,
+        table,
+        limiter: Limiter::new(&limits, peak),
+        progress,
+        deltas: Deltas::default(),
+    };
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.limiter);
+    store.set_hostcall_fuel(as_count(limits.max_transfer_bytes));
+    store.set_max_component_handles(as_count(limits.open_resources));
+    store.set_epoch_deadline(TICKS);
+    store.epoch_deadline_callback(move |_| {
+        if Instant::now() >= deadline {
+            return Err(Stop::Deadline.into());
+        }
+        Ok(UpdateDeadline::Yield(TICKS))
+    });
+    Ok(store)
+}
+
+impl CallState {
+    /// The view for the file interfaces, which go through the gate.
+    pub(crate) fn gated_files(&mut self) -> GatedFs<'_> {
+        GatedFs {
+            table: &mut self.table,
+            files: &mut self.files,
+        }
+    }
+}
+
+impl WasiView for CallState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
+    }
+}
+
+impl WasiHttpView for CallState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView {
+            hooks: &mut self.hooks,
+            table: &mut self.table,
+            ctx: &mut self.http,
+        }
+    }
+}
+
+/// The interface `types` has no functions.
+impl types::Host for CallState {}

@@ -1,0 +1,29 @@
+//! The clock that interrupts guests: a thread of the operating system, so that no runtime that guests keep busy can hold it
+//! up. It holds the engines weakly and ends with them.
+
+use std::{io, thread, time::Duration};
+use wasmtime::{Engine, EngineWeak};
+
+/// How long a guest computes before it lets others run and its deadline is looked at.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Starts the thread.
+pub(crate) fn start<'a>(engines: impl Iterator<Item = &'a Engine>) -> io::Result<()> {
+    let engines: Vec<EngineWeak> = engines.map(Engine::weak).collect();
+    thread::Builder::new()
+        .name("guest-clock".to_owned())
+        .spawn(move || {
+            loop {
+                thread::sleep(TICK);
+                let mut alive = false;
+                for engine in engines.iter().filter_map(EngineWeak::upgrade) {
+                    engine.increment_epoch();
+                    alive = true;
+                }
+                if !alive {
+                    break;
+                }
+            }
+        })
+        .map(drop)
+}

@@ -1,0 +1,278 @@
+//! Bad input: each is refused in one paragraph on stderr that says what, why and what to do, with the right exit code and
+//! nothing on stdout.
+
+use crate::support::{
+    Place, Ran,
+    chat::{Answer, ChatServer},
+    of_kind,
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+/// Runs the program and checks that it refuses: the exit code, silence on stdout, and what the text must contain.
+fn refuses(place: &Place, args: &[&str], code: i32, says: &[&str]) {
+    let ran = place.run(args);
+    check(&ran, code, says);
+}
+
+fn check(ran: &Ran, code: i32, says: &[&str]) {
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(code), ""),
+        "{}",
+        ran.stderr
+    );
+    let error = ran.stderr.lines().rev().collect::<Vec<_>>();
+    let from = error
+        .iter()
+        .position(|line| line.starts_with("error:"))
+        .unwrap_or_else(|| panic!("no error: {}", ran.stderr));
+    let text: String = error[..=from]
+        .iter()
+        .rev()
+        .copied()
+        .collect::<Vec<_>>()
+        .join("\n");
+    for expected in says {
+        assert!(text.contains(expected), "no {expected:?} in:\n{text}");
+    }
+    assert!(
+        !text.contains("panicked") && !text.contains("RUST_BACKTRACE"),
+        "{text}"
+    );
+}
+
+#[test]
+fn configuration() {
+    let cases: [(&str, &[&str]); 6] = [
+        (
+            "modle = \"script:tour\"\n",
+            &["agent.toml", "modle", "model"],
+        ),
+        ("model = \n", &["agent.toml", "line 1"]),
+        (
+            "[[grants.dir]]\nhost = \"./gone\"\nguest = \"/workspace\"\nmode = \"read-only\"\n",
+            &["gone"],
+        ),
+        (
+            "[[grants.dir]]\nhost = \"/\"\nguest = \"/workspace\"\nmode = \"read-only\"\n",
+            &["/", "--grant"],
+        ),
+        (
+            "[[tool]]\nname = \"x\"\ncomponent = \"gone.wasm\"\n",
+            &["gone.wasm", "Check the path"],
+        ),
+        (
+            "model = \"openai-compat:m\"\n[openai-compat]\napi-key = \"sk-literal\"\n",
+            &["api-key", "env:"],
+        ),
+    ];
+    for (toml, says) in cases {
+        let place = Place::new();
+        place.write("agent.toml", toml);
+        refuses(&place, &["run", "x"], 2, says);
+        assert!(
+            !String::from_utf8_lossy(toml.as_bytes()).contains("sk-literal")
+                || !place.run(&["run", "x"]).stderr.contains("sk-literal")
+        );
+    }
+}
+
+#[test]
+fn grants_of_everything_need_to_be_named() {
+    let place = Place::new();
+    let at_home = |place: &Place| {
+        let mut command = place.command(&["run", "x"]);
+        command.current_dir(place.outside().join("home"));
+        Ran::from(command.output().unwrap())
+    };
+    check(&at_home(&place), 2, &["home folder", "--grant"]);
+    let at_root: Ran = place
+        .command(&["run", "x"])
+        .current_dir("/")
+        .output()
+        .unwrap()
+        .into();
+    check(&at_root, 2, &["--grant"]);
+    let granted = place.run(&[
+        "run",
+        "x",
+        "--grant",
+        &format!("dir:{}", place.outside().join("home").display()),
+    ]);
+    assert_eq!(granted.code, Some(0), "{}", granted.stderr);
+}
+
+#[test]
+fn components() {
+    let place = Place::new();
+    let module = wat::parse_str("(module)").unwrap();
+    let built_in = std::fs::read(crate::builtins::dist().join("files.wasm")).unwrap();
+    let other_version = wat::parse_str(
+        r#"(component
+            (core module $m)
+            (instance $i)
+            (export "agent:tool/tool@0.9.0" (instance $i)))"#,
+    )
+    .unwrap();
+    let cases: [(&str, Vec<u8>, &[&str]); 6] = [
+        ("empty.wasm", Vec::new(), &["empty.wasm"]),
+        (
+            "text.wasm",
+            b"#!/bin/sh\necho hello\n".to_vec(),
+            &["text.wasm", "component"],
+        ),
+        ("module.wasm", module, &["core module"]),
+        (
+            "truncated.wasm",
+            built_in[..built_in.len() / 2].to_vec(),
+            &["truncated.wasm"],
+        ),
+        ("version.wasm", other_version, &["0.9.0", "0.1.0"]),
+        (
+            "plain.wasm",
+            wat::parse_str("(component)").unwrap(),
+            &["agent:tool/tool"],
+        ),
+    ];
+    for (name, bytes, says) in cases {
+        let path = place.write(name, bytes);
+        refuses(&place, &["inspect", path.to_str().unwrap()], 2, says);
+    }
+    refuses(&place, &["inspect", "gone.wasm"], 2, &["gone.wasm"]);
+    refuses(
+        &place,
+        &["inspect", "builtin:gone"],
+        2,
+        &["builtin:gone", "builtin:files"],
+    );
+}
+
+#[test]
+fn calls() {
+    let place = Place::new();
+    refuses(
+        &place,
+        &["call", "builtin:files", "no_such_tool", "{}"],
+        2,
+        &["no_such_tool", "list_directory"],
+    );
+    refuses(
+        &place,
+        &["call", "builtin:files", "read_file", "{}"],
+        2,
+        &["path", "required"],
+    );
+    refuses(
+        &place,
+        &["call", "builtin:files", "read_file", "{\"path\": 7}"],
+        2,
+        &["/path", "string"],
+    );
+    refuses(
+        &place,
+        &["call", "builtin:files", "read_file", "not json"],
+        2,
+        &["JSON object"],
+    );
+    refuses(
+        &place,
+        &["call", "builtin:files", "read_file", "[1]"],
+        2,
+        &["JSON object"],
+    );
+}
+
+#[test]
+fn nothing_to_do() {
+    let place = Place::new();
+    refuses(&place, &["run"], 2, &["no prompt"]);
+    refuses(&place, &["run", "--resume", "latest", "x"], 2, &["session"]);
+    refuses(
+        &place,
+        &["run", "--model", "nobody:model", "x"],
+        2,
+        &["nobody", "openai-compat"],
+    );
+    refuses(
+        &place,
+        &["run", "--model", "script:gone.toml", "x"],
+        2,
+        &["gone.toml"],
+    );
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_written() {
+    let place = Place::new();
+    let file = place.write("file", "");
+    let state = file.join("state");
+    refuses(
+        &place,
+        &["run", "x", "--state-dir", state.to_str().unwrap()],
+        1,
+        &["state", "file"],
+    );
+}
+
+#[test]
+fn a_script_whose_template_fails_keeps_the_session() {
+    let place = Place::new();
+    place.write(
+        "bad.toml",
+        "[[turn]]\ntext = \"looking\"\n[[turn.call]]\ntool = \"list_directory\"\ninput = '{\"path\": \".\"}'\n[[turn]]\ntext = \"{{ nothing.here }}\"\n",
+    );
+    let ran = place.run(&["run", "--model", "script:bad.toml", "x"]);
+    check(&ran, 1, &["bad.toml", "turn 2", "undefined", "--resume"]);
+    let events = place.events();
+    assert_eq!(of_kind(&events, "call-settled").len(), 1);
+    let outcome = &of_kind(&events, "turn-ended")[1]["outcome"];
+    assert_eq!(
+        (&outcome["type"], &outcome["error"]["error"]["kind"]),
+        (&json!("error"), &json!("script"))
+    );
+}
+
+#[test]
+fn model_servers_that_do_not_answer() {
+    let refused = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}/v1", listener.local_addr().unwrap())
+    };
+    let unauthorized = ChatServer::start(vec![Answer::status(
+        "401 Unauthorized",
+        &json!({ "error": { "message": "bad key" } }),
+    )]);
+    let missing = ChatServer::start(vec![Answer::status(
+        "404 Not Found",
+        &json!({ "error": { "message": "no such model" } }),
+    )]);
+    let cases: [(&str, &[&str]); 3] = [
+        (
+            &unauthorized.base_url,
+            &["401", "bad key", "OPENAI_COMPAT_API_KEY", "--resume"],
+        ),
+        (
+            &missing.base_url,
+            &["404", "no such model", "gpt-x", "--resume"],
+        ),
+        (&refused, &[&refused, "--resume"]),
+    ];
+    for (base_url, says) in cases {
+        let place = Place::new();
+        let ran: Ran = place
+            .command(&["run", "--model", "openai-compat:gpt-x", "hello"])
+            .env("OPENAI_COMPAT_BASE_URL", base_url)
+            .env("OPENAI_COMPAT_API_KEY", "sk-very-secret")
+            .output()
+            .unwrap()
+            .into();
+        check(&ran, 1, says);
+        let events = place.events();
+        assert_eq!(of_kind(&events, "input-received").len(), 1);
+        assert!(
+            !ran.stderr.contains("sk-very-secret")
+                && !json!(events).to_string().contains("sk-very-secret")
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! Deployed: another user, a working folder that cannot be written, no HOME, little address space, and SIGTERM.
+
+use crate::support::{Place, Ran, of_kind};
+use pretty_assertions::assert_eq;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    net::TcpListener,
+    os::unix::fs::{PermissionsExt as _, chown},
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+/// The user that the program runs as, when the tests run as root: nobody.
+const NOBODY: u32 = 65_534;
+
+/// The bytes of address space that the program gets, in KiB as `ulimit -v` counts.
+const ADDRESS_SPACE_KIB: u64 = 512 * 1024;
+
+struct Deployment {
+    place: Place,
+    state: PathBuf,
+}
+
+impl Deployment {
+    fn new(config: &str) -> Self {
+        let place = Place::new();
+        place.write("README.md", "# Deployed\n");
+        let state = place.outside().join("state");
+        std::fs::create_dir(&state).unwrap();
+        place.write(
+            "agent.toml",
+            format!("state-dir = \"{}\"\n{config}", state.display()),
+        );
+        if geteuid().is_root() {
+            chown(&state, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
+        for folder in [place.outside().to_owned(), place.work()] {
+            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o555)).unwrap();
+        }
+        Self { place, state }
+    }
+
+    /// The program as its own user, with nothing in its environment and little address space.
+    fn command(&self, args: &[&str]) -> Command {
+        let program = env!("CARGO_BIN_EXE_agent-host");
+        let limited = format!("ulimit -v {ADDRESS_SPACE_KIB} && exec \"$0\" \"$@\"");
+        let mut command = if geteuid().is_root() {
+            let mut command = Command::new("/usr/bin/setpriv");
+            command.args([
+                "--reuid",
+                &NOBODY.to_string(),
+                "--regid",
+                &NOBODY.to_string(),
+                "--clear-groups",
+                "/bin/sh",
+            ]);
+            command
+        } else {
+            Command::new("/bin/sh")
+        };
+        command
+            .args(["-c", &limited, program])
+            .args(args)
+            .env_clear()
+            .current_dir(self.place.work())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        self.command(args).output().unwrap().into()
+    }
+}
+
+impl Drop for Deployment {
+    /// So that the folder can be removed.
+    fn drop(&mut self) {
+        for folder in [self.place.outside().to_owned(), self.place.work()] {
+            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn it_runs_as_another_user_with_nothing_of_its_own() {
+    let deployment = Deployment::new("");
+    let ran = deployment.run(&["run", "--config", "agent.toml", "What is in this folder?"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("Deployed"), "{}", ran.stdout);
+    assert!(deployment.state.join("agent-host.db").exists());
+    let doctor = deployment.run(&["doctor", "--config", "agent.toml"]);
+    assert!(doctor.stdout.contains("on demand"), "{}", doctor.stdout);
+}
+
+#[test]
+fn sigterm_is_ctrl_c_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let deployment = Deployment::new(&format!(
+        "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\n"
+    ));
+    let script = deployment.state.join("slow.toml");
+    std::fs::write(
+        &script,
+        format!("[[turn]]\n[[turn.call]]\ntool = \"fetch\"\ninput = '{{\"url\": \"http://127.0.0.1:{port}/\"}}'\n"),
+    )
+    .unwrap();
+    let model = format!("script:{}", script.display());
+    let mut child = deployment
+        .command(&["run", "--config", "agent.toml", "--model", &model, "wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+
+    // The request has arrived and is never answered: now the call certainly runs.
+    let (stream, _) = listener.accept().unwrap();
+    let mut line = String::new();
+    BufReader::new(stream.try_clone().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "GET / HTTP/1.1\r\n");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let status = child.wait().unwrap();
+    let mut stderr = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    assert_eq!(status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("--resume"), "{stderr}");
+
+    let shown = deployment.run(&[
+        "sessions",
+        "show",
+        "latest",
+        "--json",
+        "--config",
+        "agent.toml",
+    ]);
+    let events = shown.json_lines();
+    let settled = of_kind(&events, "call-settled");
+    assert_eq!(settled.len(), 1);
+    assert_eq!(settled[0]["output"]["value"]["code"], "cancelled");
+    assert_eq!(
+        of_kind(&events, "turn-ended")[0]["outcome"]["type"],
+        "cancelled"
+    );
+}

@@ -1,0 +1,111 @@
+//! The prebuilt components are what their manifest says, and they were built from the sources beside them.
+
+use crate::builtins::dist;
+use pretty_assertions::assert_eq;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+/// The size that each component keeps to, so that the program stays small.
+const MAX_COMPONENT_BYTES: u64 = 600 * 1024;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Manifest {
+    component: BTreeMap<String, Component>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Component {
+    source_digest: String,
+    lock_digest: String,
+    #[serde(rename = "rustc")]
+    _rustc: String,
+    #[serde(rename = "build-source")]
+    _build_source: String,
+    digest: String,
+    size: u64,
+}
+
+#[test]
+fn the_manifest_is_true() {
+    let text = std::fs::read_to_string(dist().join("manifest.toml")).unwrap();
+    let manifest: Manifest = toml::from_str(&text).unwrap();
+    let names: Vec<&str> = manifest.component.keys().map(String::as_str).collect();
+    assert_eq!(names, ["fetch", "files", "image"]);
+    let lock = sha256(&std::fs::read(root().join("guest-tools/Cargo.lock")).unwrap());
+    for (name, component) in manifest.component {
+        let bytes = std::fs::read(dist().join(format!("{name}.wasm"))).unwrap();
+        assert_eq!(component.digest, sha256(&bytes), "{name}");
+        assert_eq!(component.size, bytes.len() as u64, "{name}");
+        assert!(
+            component.size <= MAX_COMPONENT_BYTES,
+            "{name} has {} bytes",
+            component.size
+        );
+        assert_eq!(
+            component.lock_digest, lock,
+            "{name}: Cargo.lock changed; rebuild with guest-tools/build-dist"
+        );
+        assert_eq!(
+            component.source_digest,
+            source_digest(&name),
+            "{name}: its sources changed; rebuild with guest-tools/build-dist"
+        );
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
+}
+
+/// The digest of everything that goes into a component, by the rule in guest-tools/README.md.
+fn source_digest(tool: &str) -> String {
+    let mut files = vec![PathBuf::from("guest-tools/Cargo.toml")];
+    for folder in ["guest-tools/sdk", "guest-tools/sdk-macros"] {
+        collect(Path::new(folder), &mut files);
+    }
+    collect(&Path::new("guest-tools").join(tool), &mut files);
+    collect(Path::new("wit"), &mut files);
+    files.retain(|path| {
+        !path.starts_with("wit") || path.extension().is_some_and(|extension| extension == "wit")
+    });
+    files.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    let lines: String = files
+        .iter()
+        .map(|path| {
+            let digest = hex::encode(Sha256::digest(std::fs::read(root().join(path)).unwrap()));
+            format!("{digest}  {}\n", path.display())
+        })
+        .collect();
+    sha256(lines.as_bytes())
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(root().join(folder)) else {
+        return;
+    };
+    for entry in entries {
+        let entry = entry.unwrap();
+        let path = folder.join(entry.file_name());
+        let name = entry.file_name();
+        if entry.file_type().unwrap().is_dir() {
+            if name != "tests" && name != "target" {
+                collect(&path, files);
+            }
+        } else if name != "README.md" {
+            files.push(path);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A real agent: the program against an OpenAI-compatible server, with the real tools.
+
+use crate::support::{
+    Place, Ran,
+    chat::{Answer, ChatServer},
+    of_kind,
+    pictures::png,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+fn ask(place: &Place, server: &ChatServer, args: &[&str]) -> Ran {
+    place
+        .command(&[&["run", "--model", "openai-compat:m"], args].concat())
+        .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
+        .output()
+        .unwrap()
+        .into()
+}
+
+fn last(requests: &[Value], index: usize, from_end: usize) -> &Value {
+    let messages = requests[index]["messages"].as_array().unwrap();
+    &messages[messages.len() - from_end]
+}
+
+#[test]
+fn it_calls_tools_and_answers() {
+    let place = Place::new();
+    place.write("a.txt", "alpha\n");
+    let server = ChatServer::start(vec![
+        Answer::calls(&[
+            ("read_file", json!({ "path": "a.txt" })),
+            ("read_file", json!({ "path": "gone.txt" })),
+        ]),
+        Answer::text("The file says alpha."),
+    ]);
+    let ran = ask(&place, &server, &["what does a.txt say?"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "The file says alpha.\n"),
+        "{}",
+        ran.stderr
+    );
+
+    let requests = server.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[0]["model"], "m");
+    assert_eq!(
+        last(&requests, 0, 1),
+        &json!({ "role": "user", "content": "what does a.txt say?" })
+    );
+    let offered: Vec<&str> = requests[0]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        offered,
+        [
+            "list_directory",
+            "read_file",
+            "search_files",
+            "write_file",
+            "edit_file",
+            "fetch",
+            "http_post",
+            "image_info",
+            "image_thumbnail"
+        ]
+    );
+    assert_eq!(
+        last(&requests, 1, 3)["tool_calls"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(
+        last(&requests, 1, 2),
+        &json!({ "role": "tool", "tool_call_id": "call_0", "content": "alpha\n" })
+    );
+    let missing = last(&requests, 1, 1);
+    assert_eq!(missing["tool_call_id"], "call_1");
+    assert!(
+        missing["content"].as_str().unwrap().contains("gone.txt"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn an_image_reaches_a_model_that_sees() {
+    let place = Place::new();
+    place.write("p.png", png(9, 4));
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({ "path": "p.png" }))]),
+        Answer::text("Grey."),
+    ]);
+    let ran = ask(&place, &server, &["look at p.png"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let requests = server.requests();
+    assert_eq!(last(&requests, 1, 2)["role"], "tool");
+    let shown = last(&requests, 1, 1);
+    assert_eq!(shown["role"], "user");
+    let url = shown["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find_map(|part| part["image_url"]["url"].as_str())
+        .unwrap_or_else(|| panic!("no image in {shown}"));
+    assert!(
+        url.starts_with("data:image/png;base64,iVBORw0KGgo"),
+        "{url}"
+    );
+}
+
+#[test]
+fn wrong_calls_are_answered_and_the_run_goes_on() {
+    let place = Place::new();
+    let server = ChatServer::start(vec![
+        Answer::calls(&[
+            ("no_such_tool", json!({})),
+            ("read_file", json!({ "path": 7 })),
+        ]),
+        Answer::text("I give up."),
+    ]);
+    let ran = ask(&place, &server, &["go"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "I give up.\n"),
+        "{}",
+        ran.stderr
+    );
+    let events = place.events();
+    let codes: Vec<&Value> = of_kind(&events, "call-settled")
+        .iter()
+        .map(|event| &event["output"]["value"]["code"])
+        .collect();
+    assert_eq!(codes, ["unknown-tool", "invalid-input"]);
+    assert_eq!(of_kind(&events, "call-intended").len(), 0);
+}
+
+#[test]
+fn max_turns_ends_in_a_budget_that_can_be_raised() {
+    let place = Place::new();
+    let list = || Answer::calls(&[("list_directory", json!({ "path": "." }))]);
+    let server = ChatServer::start(vec![list(), list(), Answer::text("Done.")]);
+    let ran = ask(&place, &server, &["--max-turns", "2", "go"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert!(ran.stderr.contains("max-turns"), "{}", ran.stderr);
+    let more = ask(&place, &server, &["--max-turns", "3", "--resume", "latest"]);
+    assert_eq!(
+        (more.code, more.stdout.as_str()),
+        (Some(0), "Done.\n"),
+        "{}",
+        more.stderr
+    );
+}
+
+#[test]
+fn the_server_and_its_key_come_from_agent_toml() {
+    let place = Place::new();
+    let server = ChatServer::start(vec![Answer::text("Hello.")]);
+    place.write("key.txt", "from-a-file\n");
+    place.write(
+        "agent.toml",
+        format!(
+            "model = \"openai-compat:m\"\nsystem = \"Be brief.\"\n[openai-compat]\nbase-url = \"{}\"\napi-key = \"file:key.txt\"\n",
+            server.base_url
+        ),
+    );
+    let ran = place.run(&["run", "hi"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "Hello.\n"),
+        "{}",
+        ran.stderr
+    );
+    let requests = server.requests();
+    assert_eq!(
+        requests[0]["messages"][0],
+        json!({ "role": "system", "content": "Be brief." })
+    );
+    assert!(!json!(place.events()).to_string().contains("from-a-file"));
+}

@@ -1,0 +1,129 @@
+//! What the tests share: a place with nothing of the machine's in it, and the program run inside it.
+
+pub(crate) mod chat;
+pub(crate) mod pictures;
+
+use serde_json::Value;
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+/// A home folder, a working folder and a state folder, all empty.
+pub(crate) struct Place {
+    root: tempfile::TempDir,
+}
+
+/// What a run of the program came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The exit code; absent when a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// All of stdout.
+    pub(crate) stdout: String,
+    /// All of stderr.
+    pub(crate) stderr: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let place = Self {
+            root: tempfile::tempdir().unwrap(),
+        };
+        for folder in ["home", "work"] {
+            std::fs::create_dir(place.root.path().join(folder)).unwrap();
+        }
+        place
+    }
+
+    /// The working folder, which `run` grants by default.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    /// The state folder.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root.path().join("home/.local/state/agent-host")
+    }
+
+    /// The folder around all of them; nothing in it is granted.
+    pub(crate) fn outside(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Writes a file into the working folder.
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.work().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// The program with a clean environment, in the working folder, not on a terminal. The compile cache is shared by all
+    /// tests, since compiling is what takes time.
+    pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agent-host"));
+        self.prepare(command.args(args));
+        command
+    }
+
+    /// Gives any command the place's environment and working folder.
+    pub(crate) fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.root.path().join("home"))
+            .env(
+                "XDG_CACHE_HOME",
+                concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"),
+            )
+            .current_dir(self.work())
+            .stdin(Stdio::null())
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Ran {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// The events of the newest session.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let shown = self.run(&["sessions", "show", "latest", "--json"]);
+        assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+        shown.json_lines()
+    }
+}
+
+impl Ran {
+    /// stdout as one JSON document a line.
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// stdout as one JSON document.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// The events of one kind, without their envelope.
+pub(crate) fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events
+        .iter()
+        .map(|record| &record["event"])
+        .filter(|event| event["kind"] == kind)
+        .collect()
+}

@@ -1,0 +1,132 @@
+//! A chat server on loopback that answers from a list and keeps what it was asked. It speaks just enough HTTP to be what
+//! OpenAI-compatible servers are: one streamed answer for each POST.
+
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+/// The server. It ends with the test's process.
+pub(crate) struct ChatServer {
+    /// For `OPENAI_COMPAT_BASE_URL`.
+    pub(crate) base_url: String,
+    seen: Arc<Mutex<Vec<Value>>>,
+}
+
+/// What it answers to one request.
+pub(crate) struct Answer {
+    status: &'static str,
+    content_type: &'static str,
+    body: String,
+}
+
+impl ChatServer {
+    /// Begins to serve these answers, one for each request, in order.
+    pub(crate) fn start(answers: Vec<Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = seen.clone();
+        thread::spawn(move || {
+            for answer in answers {
+                let (stream, _) = listener.accept().unwrap();
+                let request = serve(stream, &answer);
+                log.lock().unwrap().push(request);
+            }
+        });
+        Self { base_url, seen }
+    }
+
+    /// The bodies of the requests so far.
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl Answer {
+    /// The model says something and ends.
+    pub(crate) fn text(text: &str) -> Self {
+        let (head, tail) = text.split_at(text.len() / 2);
+        Self::stream(&[
+            json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": head } }] }),
+            json!({ "choices": [{ "index": 0, "delta": { "content": tail } }] }),
+            json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }),
+        ])
+    }
+
+    /// The model calls tools: name and arguments.
+    pub(crate) fn calls(calls: &[(&str, Value)]) -> Self {
+        let calls: Vec<Value> = calls
+            .iter()
+            .enumerate()
+            .map(|(index, (name, arguments))| {
+                json!({
+                    "index": index,
+                    "id": format!("call_{index}"),
+                    "type": "function",
+                    "function": { "name": name, "arguments": arguments.to_string() },
+                })
+            })
+            .collect();
+        Self::stream(&[
+            json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "tool_calls": calls } }] }),
+            json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }),
+        ])
+    }
+
+    /// The server refuses.
+    pub(crate) fn status(status: &'static str, body: &Value) -> Self {
+        Self {
+            status,
+            content_type: "application/json",
+            body: body.to_string(),
+        }
+    }
+
+    fn stream(chunks: &[Value]) -> Self {
+        let usage =
+            json!({ "choices": [], "usage": { "prompt_tokens": 11, "completion_tokens": 7 } });
+        let mut body: String = chunks
+            .iter()
+            .chain([&usage])
+            .map(|chunk| format!("data: {chunk}\n\n"))
+            .collect();
+        body.push_str("data: [DONE]\n\n");
+        Self {
+            status: "200 OK",
+            content_type: "text/event-stream",
+            body,
+        }
+    }
+}
+
+fn serve(mut stream: TcpStream, answer: &Answer) -> Value {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let head = format!(
+        "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        answer.status,
+        answer.content_type,
+        answer.body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(answer.body.as_bytes()).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
