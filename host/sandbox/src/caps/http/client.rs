@@ -34,7 +34,7 @@ impl HttpClient {
 
     pub(super) fn with_names(names: Arc<dyn NameLookup>) -> Result<Self, HttpError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+        let roots = webpki_roots::TLS_SERVER_ROOTS.to_vec();
         let mut tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_root_certificates(rustls::RootCertStore { roots })

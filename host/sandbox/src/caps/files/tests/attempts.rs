@@ -407,14 +407,14 @@ async fn a_call_leaves_a_ledger() {
             entry("read /workspace/sub/b.txt", Allowed, "grants.dir[0]", 2),
             entry("read /workspace/../outside.txt", Denied, "default-deny", 1),
             entry("stat /workspace/sub", Allowed, "grants.dir[0]", 2),
+            entry("write /workspace/agent.lock", Denied, "host.protected", 1),
+            entry("move /workspace/.git", Allowed, "grants.dir[0]", 1),
             entry(
-                "write /workspace/agent.lock",
+                "move /workspace/.git",
                 Denied,
-                "grants.dir[0].mask",
+                "grants.dir[0].mask `.git/config`",
                 1
             ),
-            entry("move /workspace/.git", Allowed, "grants.dir[0]", 1),
-            entry("move /workspace/.git", Denied, "grants.dir[0].mask", 1),
             entry("read /workspace/fifo", Denied, "files.regular-only", 1),
             entry("list /workspace/sub", Allowed, "grants.dir[0]", 1),
         ]
