@@ -70,12 +70,24 @@ fn configuration() {
     for (toml, says) in cases {
         let place = Place::new();
         place.write("agent.toml", toml);
-        refuses(&place, &["run", "x"], 2, says);
-        assert!(
-            !String::from_utf8_lossy(toml.as_bytes()).contains("sk-literal")
-                || !place.run(&["run", "x"]).stderr.contains("sk-literal")
-        );
+        refuses(&place, &["run", "--config", "agent.toml", "x"], 2, says);
     }
+}
+
+#[test]
+fn a_configuration_that_came_with_the_folder() {
+    let place = Place::new();
+    place.write(
+        "agent.toml",
+        "[openai-compat]\napi-key = \"cmd:touch ran\"\n",
+    );
+    refuses(
+        &place,
+        &["run", "x"],
+        2,
+        &["found here and not named", "api-key", "--config agent.toml"],
+    );
+    assert!(!place.work().join("ran").exists());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::{
     io::{BufRead as _, BufReader, Read as _},
     net::TcpListener,
-    os::unix::fs::{PermissionsExt as _, chown},
+    os::unix::fs::{PermissionsExt, chown},
     path::PathBuf,
     process::{Command, Stdio},
 };

@@ -169,7 +169,7 @@ fn the_server_and_its_key_come_from_agent_toml() {
             server.base_url
         ),
     );
-    let ran = place.run(&["run", "hi"]);
+    let ran = place.run(&["run", "--config", "agent.toml", "hi"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "Hello.\n"),

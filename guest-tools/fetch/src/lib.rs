@@ -1,9 +1,140 @@
-//! x
+//! The built-in component `fetch`: `fetch` (GET and HEAD) and `http_post`, through wasi:http.
+//!
+//! They are two tools because they differ in effect: the host lets a read-only tool send GET and HEAD only, and asks before it
+//! runs an effectful one. Every hop of a redirect is a request of its own, so the host's policy sees each. Nothing here
+//! decides where a request may go; it asks, and says what the answer was.
 
-/// X.
-#[agent_tool::tool(effect = "read-only")]
-fn x() -> &'static str {
-    "x"
+mod address;
+mod answer;
+mod fault;
+mod follow;
+mod request;
+
+#[cfg(target_family = "wasm")]
+mod wasi;
+
+use std::collections::BTreeMap;
+
+use agent_tool::{Call, Output, input, tool};
+
+use address::Address;
+use fault::Fault;
+use follow::{Transport, follow};
+use request::{Method, Request};
+
+/// How much of a body is read when the model does not say, in bytes.
+const DEFAULT_BODY_BYTES: usize = 1024 * 1024;
+
+/// How much of a body is read at most, in bytes. Base64 makes a third more of it, and a result holds 8 MiB.
+const MAX_BODY_BYTES: usize = 5 * 1024 * 1024;
+
+/// The requests of `fetch`.
+#[input]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "UPPERCASE")]
+enum ReadMethod {
+    #[default]
+    Get,
+    Head,
 }
 
-agent_tool::export!(x);
+#[input]
+struct Fetch {
+    /// The address, with `http://` or `https://`.
+    url: String,
+    /// GET for the content, HEAD for the status and the header fields only.
+    #[serde(default)]
+    method: ReadMethod,
+    /// Header fields to send.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// How many bytes of the body to read at most.
+    #[serde(default = "default_body_bytes")]
+    #[schemars(range(min = 1, max = 5_242_880))]
+    max_bytes: usize,
+}
+
+/// Gets what is at a web address. JSON comes as JSON, an image as an image, text (HTML too) as text, all else as a file.
+/// Redirects are followed. Only addresses that the operator granted can be reached.
+#[tool(effect = "read-only", title = "Fetch from the web")]
+fn fetch(input: Fetch) -> Result<Output, Fault> {
+    let Fetch {
+        url,
+        method,
+        headers,
+        max_bytes,
+    } = input;
+    let method = match method {
+        ReadMethod::Get => Method::Get,
+        ReadMethod::Head => Method::Head,
+    };
+    let request = Request {
+        method,
+        address: Address::parse(&url)?,
+        headers: request::fields(headers)?,
+        body: None,
+    };
+    follow(&transport(), request, max_bytes.clamp(1, MAX_BODY_BYTES)).map(answer::output)
+}
+
+#[input]
+struct HttpPost {
+    /// The address, with `http://` or `https://`.
+    url: String,
+    /// The body. It is sent as `application/json` if it is JSON and as plain text if not, unless `headers` has a `content-type`.
+    #[serde(default)]
+    body: String,
+    /// Header fields to send.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// How many bytes of the answer's body to read at most.
+    #[serde(default = "default_body_bytes")]
+    #[schemars(range(min = 1, max = 5_242_880))]
+    max_bytes: usize,
+}
+
+/// Sends a POST request with a body. It may change something at the other end. The answer comes as with fetch.
+#[tool(effect = "effectful", title = "Post to the web")]
+fn http_post(input: HttpPost, call: &Call) -> Result<Output, Fault> {
+    let HttpPost {
+        url,
+        body,
+        headers,
+        max_bytes,
+    } = input;
+    let address = Address::parse(&url)?;
+    let headers = request::post_fields(headers, &body, &call.idempotency_key)?;
+    let request = Request {
+        method: Method::Post,
+        address,
+        headers,
+        body: Some(body.into_bytes()),
+    };
+    follow(&transport(), request, max_bytes.clamp(1, MAX_BODY_BYTES)).map(answer::output)
+}
+
+fn default_body_bytes() -> usize {
+    DEFAULT_BODY_BYTES
+}
+
+#[cfg(target_family = "wasm")]
+fn transport() -> impl Transport {
+    wasi::WasiHttp
+}
+
+/// Outside WebAssembly there is no host to send for the tool; the parts are tested with scripted transports.
+#[cfg(not(target_family = "wasm"))]
+fn transport() -> impl Transport {
+    struct NoHost;
+    impl Transport for NoHost {
+        fn send(&self, _request: &Request, _max_bytes: usize) -> Result<answer::Answer, Fault> {
+            Err(Fault::NoHost)
+        }
+    }
+    NoHost
+}
+
+agent_tool::export!(fetch, http_post);
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,24 @@
-//! x
+//! The built-in component `files`: five tools over the folders that the operator granted.
+//!
+//! Every tool is bounded by named constants and says when it left something out and how to get the rest. No tool follows a
+//! symbolic link that it meets in a walk, and none decides what may be opened: it asks, and the host's policy answers.
 
-/// X.
-#[agent_tool::tool(effect = "read-only")]
-fn x() -> &'static str {
-    "x"
-}
+mod failure;
+mod list;
+mod read;
+mod search;
+mod walk;
+mod write;
 
-agent_tool::export!(x);
+use list::list_directory;
+use read::read_file;
+use search::search_files;
+use write::{edit_file, write_file};
+
+agent_tool::export!(
+    list_directory,
+    read_file,
+    search_files,
+    write_file,
+    edit_file
+);

@@ -1,10 +1,10 @@
-//! Doc comments to descriptions: the text that a model reads. It never reads anything but `#[doc = "..."]`.
+//! Doc comments: the text that a model reads. This only collects the lines; `agent-tool` joins them to paragraphs.
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// The doc comment as a description: the lines of a paragraph are joined, blank lines and list items stay.
+/// The doc comment, line by line.
 pub(crate) fn of(attributes: &[Attribute]) -> String {
-    reflow(&doc_lines(attributes))
+    doc_lines(attributes).join("\n").trim().to_owned()
 }
 
 fn doc_lines(attributes: &[Attribute]) -> Vec<String> {
@@ -27,30 +27,3 @@ fn doc_lines(attributes: &[Attribute]) -> Vec<String> {
     }
     lines
 }
-
-fn reflow(lines: &[String]) -> String {
-    let mut out = String::new();
-    let mut after_blank = false;
-    for line in lines {
-        if line.is_empty() {
-            after_blank = true;
-            continue;
-        }
-        let item = line.starts_with("- ") || line.starts_with("* ");
-        if !out.is_empty() {
-            out.push_str(if after_blank {
-                "\n\n"
-            } else if item {
-                "\n"
-            } else {
-                " "
-            });
-        }
-        out.push_str(line);
-        after_blank = false;
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests;

@@ -23,8 +23,8 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
     let arguments = parse_arguments(arguments)?;
     check_signature(&function)?;
     let name = tool_name(&function.sig.ident)?;
-    let description = description::of(&function.attrs);
-    if description.is_empty() {
+    let doc = description::of(&function.attrs);
+    if doc.is_empty() {
         return Err(Error::new_spanned(
             &function.sig.ident,
             "a tool needs a doc comment: it is the description that the model reads",
@@ -62,7 +62,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
             const TOOL: ::agent_tool::Tool = ::agent_tool::Tool {
                 name: #name,
                 title: #title,
-                description: #description,
+                doc: #doc,
                 effect: #effect,
                 input_schema: ::agent_tool::__private::input_schema::<#input>,
                 output_schema: #output_schema,

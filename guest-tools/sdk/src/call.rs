@@ -33,8 +33,8 @@ pub struct Tool {
     pub name: &'static str,
     /// A short name for people.
     pub title: Option<&'static str>,
-    /// What the tool does and when to use it. The model reads this.
-    pub description: &'static str,
+    /// What the tool does and when to use it: the function's doc comment.
+    pub doc: &'static str,
     /// What a call may change.
     pub effect: Effect,
     /// The JSON Schema of the input.
@@ -43,6 +43,14 @@ pub struct Tool {
     pub output_schema: Option<fn() -> serde_json::Value>,
     /// Runs a call with its input as JSON text.
     pub run: fn(&Call, &str) -> Output,
+}
+
+impl Tool {
+    /// What the model reads: the doc comment with the lines of each paragraph joined.
+    #[must_use]
+    pub fn description(&self) -> String {
+        crate::prose::reflow(self.doc)
+    }
 }
 
 /// Implemented by the type that `#[tool]` writes beside a function.

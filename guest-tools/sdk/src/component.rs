@@ -55,7 +55,7 @@ fn definition(tool: &Tool) -> ToolDefinition {
     ToolDefinition {
         name: tool.name.to_owned(),
         title: tool.title.map(str::to_owned),
-        description: tool.description.to_owned(),
+        description: tool.description(),
         input_schema: (tool.input_schema)().to_string(),
         output_schema: tool.output_schema.map(|schema| schema().to_string()),
         effect: match tool.effect {

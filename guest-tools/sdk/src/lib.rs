@@ -46,14 +46,16 @@
 //! # Talking to the host
 //! [`progress::report`] shows how far a call has come, [`state`] is what the tools of a session share, and [`ask()`] asks the
 //! person. A component imports what it uses and nothing else, and its imports are its permission request. Files, clocks
-//! and randomness are `std`'s. Outside WebAssembly, [`testing`] stands in for the host.
+//! and randomness are `std`'s; [`workspace`] turns a path that a model wrote into the one to open. Outside WebAssembly, [`testing`] stands in for the host.
 
 pub mod progress;
 pub mod state;
+pub mod workspace;
 
 mod call;
 mod human;
 mod output;
+mod prose;
 mod schema;
 
 #[cfg(target_family = "wasm")]

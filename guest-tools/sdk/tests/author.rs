@@ -77,6 +77,7 @@ mod elsewhere {
     }
 
     #[agent_tool::input]
+    #[derive(Clone, Copy)]
     pub(crate) struct Number {
         pub(crate) number: i64,
     }
@@ -100,7 +101,12 @@ fn call(name: &str) -> Call {
 fn a_function_is_described_by_its_docs_and_types() {
     let tool = tool_of::<order>();
     assert_eq!(
-        (tool.name, tool.title, tool.description, tool.effect),
+        (
+            tool.name,
+            tool.title,
+            tool.description().as_str(),
+            tool.effect
+        ),
         (
             "order",
             Some("Order"),

@@ -6,6 +6,7 @@
 
 mod dir_grants;
 mod environment;
+mod found;
 mod http_grants;
 mod key;
 mod model;

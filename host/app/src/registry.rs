@@ -215,13 +215,16 @@ fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
 async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenError> {
     let bytes = read(&tool.source)?;
     let component = sandbox.load(&bytes).await.map_err(|error| {
-        OpenError::usage(format!("cannot load the tool `{}`: {error}", tool.name))
+        OpenError::usage(format!(
+            "cannot load the component {}: {error}",
+            tool.source
+        ))
     })?;
     Ok(Entry {
         name: tool.name.clone(),
         source: tool.source.clone(),
         component,
-        grants: tool.grants.clone(),
+        grants: Arc::clone(&tool.grants),
         limits: tool.limits.clone(),
     })
 }

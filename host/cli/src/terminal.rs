@@ -8,7 +8,7 @@ mod text;
 
 pub(crate) use live::LiveView;
 pub(crate) use prompt::{Verdict, ask};
-pub(crate) use result::{summary, whole};
+pub(crate) use result::{failure_text, summary, whole};
 pub(crate) use text::{bytes, harmless, harmless_line, micros, one_line};
 
 use anstyle::{AnsiColor, Style};

@@ -19,6 +19,7 @@ use agent_host_core::{
 };
 use agent_host_sandbox::{Allocator, Call, Pooling, Sandbox, SandboxConfig, ToolComponent};
 use criterion::{Criterion, criterion_group, criterion_main};
+use futures_util::future::join_all;
 use guests::Guest;
 use serde_json::{Map, Value};
 use std::{hint::black_box, sync::Arc};
@@ -59,12 +60,17 @@ impl wit::Host for Bare {}
 fn bare(bytes: &[u8], pooled: bool) -> HostPre<Bare> {
     let mut config = Config::new();
     if pooled {
+        // The numbers of the sandbox's own pool.
         let mut pool = PoolingAllocationConfig::new();
-        pool.total_core_instances(2_000)
-            .total_memories(132)
-            .total_tables(264)
+        pool.total_core_instances(66 * 32)
+            .total_memories(66 * 2)
+            .total_tables(66 * 4)
             .total_component_instances(66)
-            .total_stacks(66);
+            .total_stacks(66)
+            .max_memories_per_module(2)
+            .max_tables_per_module(4)
+            .linear_memory_keep_resident(64 * 1024)
+            .table_keep_resident(16 * 1024);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     } else {
         config
@@ -138,32 +144,56 @@ fn calls(criterion: &mut Criterion) {
     let limits = Limits::default();
     let mut input = Map::new();
     input.insert("path".to_owned(), Value::from("."));
-    let current = Builder::new_current_thread().enable_all().build().unwrap();
-    let multi = Builder::new_multi_thread()
+    // As the program has it, and as an embedder may have it.
+    let caller = Builder::new_multi_thread()
         .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let single = Builder::new_current_thread().enable_all().build().unwrap();
+    let guests = Builder::new_multi_thread()
+        .worker_threads(2)
+        .event_interval(1)
+        .global_queue_interval(1)
         .enable_all()
         .build()
         .unwrap();
     for (name, pooling) in [("pooled", Pooling::Probe), ("on demand", Pooling::Off)] {
         let mut group = criterion.benchmark_group(name);
-        let pre = bare(&bytes, pooling == Pooling::Probe);
+        let pre = Arc::new(bare(&bytes, pooling == Pooling::Probe));
         group.bench_function("bare", |bencher| {
-            bencher.to_async(&current).iter(|| bare_call(&pre));
+            bencher.to_async(&caller).iter(|| bare_call(&pre));
         });
-        // The same on a worker of another runtime, which is what keeping guests off the loop's threads costs by itself.
-        let pre = Arc::new(pre);
-        group.bench_function("bare, spawned", |bencher| {
-            bencher.to_async(&current).iter(|| {
+        // What keeping guests off the loop's threads costs by itself.
+        group.bench_function("bare, on a thread for guests", |bencher| {
+            bencher.to_async(&caller).iter(|| {
                 let pre = Arc::clone(&pre);
-                let task = multi.spawn(async move { bare_call(&pre).await });
+                let task = guests.spawn(async move { bare_call(&pre).await });
                 async move { task.await.unwrap() }
             });
         });
-        let tool = sandboxed(&current, &bytes, pooling);
+        let tool = sandboxed(&caller, &bytes, pooling);
         group.bench_function("sandboxed", |bencher| {
             bencher
-                .to_async(&current)
+                .to_async(&caller)
                 .iter(|| sandboxed_call(&tool, &input, &limits));
+        });
+        group.bench_function("sandboxed, current-thread caller", |bencher| {
+            bencher
+                .to_async(&single)
+                .iter(|| sandboxed_call(&tool, &input, &limits));
+        });
+        group.bench_function("32 bare, one after the other", |bencher| {
+            bencher.to_async(&caller).iter(|| async {
+                for _ in 0..32 {
+                    bare_call(&pre).await;
+                }
+            });
+        });
+        group.bench_function("32 sandboxed at once", |bencher| {
+            bencher
+                .to_async(&caller)
+                .iter(|| join_all((0..32).map(|_| sandboxed_call(&tool, &input, &limits))));
         });
         group.finish();
     }

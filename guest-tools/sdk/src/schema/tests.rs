@@ -8,8 +8,10 @@ use super::{input_schema, output_schema};
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only the shape is used")]
 struct Search {
-    /// What to look for.
+    /// What to look for,
+    /// in any case.
     title: String,
+    #[schemars(default)]
     limit: Option<u32>,
     #[schemars(range(min = 1, max = 9))]
     depth: u8,
@@ -31,7 +33,7 @@ fn inputs_are_plain_objects() {
         json!({
             "type": "object",
             "properties": {
-                "title": {"type": "string", "description": "What to look for."},
+                "title": {"type": "string", "description": "What to look for, in any case."},
                 "limit": {"type": ["integer", "null"], "minimum": 0},
                 "depth": {"type": "integer", "minimum": 1, "maximum": 9},
                 "order": {"type": "string", "enum": ["newest-first", "by-name"]},

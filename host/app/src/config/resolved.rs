@@ -1,9 +1,10 @@
 //! The configuration as the rest of the program sees it: absolute, complete and checked.
 
-use super::{ConfigError, Environment, ModelConfig, RawConfig, paths::canonical};
+use super::{ConfigError, Environment, ModelConfig, RawConfig, found, paths::canonical};
 use agent_host_core::{limits::Limits, policy::Grants, tool::Approval, turn::Prompts};
 use agent_host_sandbox::SandboxConfig;
 use std::{
+    fmt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -71,6 +72,15 @@ pub enum ComponentSource {
     File(PathBuf),
 }
 
+impl fmt::Display for ComponentSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Builtin(name) => write!(f, "{BUILTIN}{name}"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
 impl ComponentSource {
     /// Whether it is a file, which can change between two runs.
     #[must_use]
@@ -107,7 +117,8 @@ pub struct Overrides {
 }
 
 impl Config {
-    /// Reads the named file, or `agent.toml` in the working folder if there is one, and resolves it.
+    /// Reads the named file, or `agent.toml` in the working folder if there is one, and resolves it. A file that was found and
+    /// not named may say less: see `found.rs`.
     ///
     /// # Errors
     /// When the file cannot be read, or the configuration cannot be used.
@@ -116,7 +127,11 @@ impl Config {
         overrides: Overrides,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
+        let named = file.is_some();
         let (raw, file) = RawConfig::find(file, &environment.cwd)?;
+        if let (false, Some(found)) = (named, &file) {
+            found::check(&raw, found, environment)?;
+        }
         Self::resolve(raw, file, overrides, environment)
     }
 

@@ -1,6 +1,7 @@
 //! What the tests share: a folder tree, and an environment in it that is not the process's own.
 
 mod bad;
+mod found;
 mod good;
 mod grants;
 mod keys;
@@ -46,10 +47,11 @@ impl Tree {
             .insert(name.to_owned(), value.to_owned());
     }
 
-    /// Writes `agent.toml` into the project and loads it.
+    /// Writes `agent.toml` into the project and loads it by its name.
     fn load(&self, toml: &str, overrides: Overrides) -> Result<Config, ConfigError> {
-        std::fs::write(self.cwd().join("agent.toml"), toml).unwrap();
-        Config::load(None, overrides, &self.environment)
+        let file = self.cwd().join("agent.toml");
+        std::fs::write(&file, toml).unwrap();
+        Config::load(Some(&file), overrides, &self.environment)
     }
 
     /// The text of the error that loading has to end in, with `ROOT` for the folder of this tree.

@@ -5,7 +5,7 @@ use super::configure;
 use crate::{
     args::CallArgs,
     exit::{Exit, Failure},
-    terminal::{Terminal, harmless, one_line, summary, whole},
+    terminal::{Terminal, failure_text, harmless, one_line, whole},
 };
 use agent_host_app::{Overrides, Registry};
 use agent_host_core::{
@@ -107,7 +107,7 @@ fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<E
         // A program reads exactly what the tool said; a terminal must not obey it.
         Some(text) if terminal.stdout => terminal.println(&harmless(&text)),
         Some(text) => terminal.println(&text),
-        None => return Err(Failure::new(exit, summary(output))),
+        None => return Err(Failure::new(exit, failure_text(output))),
     }
     Ok(exit)
 }

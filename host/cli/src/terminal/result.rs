@@ -13,15 +13,28 @@ pub(crate) fn summary(output: &ToolResultOutput) -> String {
             .map(part_summary)
             .collect::<Vec<_>>()
             .join(", "),
-        ToolResultOutput::ErrorText(text) => format!("error: {text}"),
+        ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) => {
+            format!("error: {}", failure_text(output))
+        }
+        ToolResultOutput::ExecutionDenied(_) => format!("denied: {}", failure_text(output)),
+    }
+}
+
+/// What went wrong, in whole; the text of a result that is no failure and was not denied is empty.
+pub(crate) fn failure_text(output: &ToolResultOutput) -> String {
+    match output {
+        ToolResultOutput::ErrorText(text) => text.clone(),
         ToolResultOutput::ErrorJson(value) => match (value.get("code"), value.get("message")) {
             (Some(Value::String(code)), Some(Value::String(message))) => {
-                format!("error {code}: {message}")
+                format!("{code}: {message}")
             }
-            _ => format!("error: {value}"),
+            _ => value.to_string(),
         },
         ToolResultOutput::ExecutionDenied(reason) => {
-            format!("denied: {}", reason.as_deref().unwrap_or(DENIED_TEXT))
+            reason.as_deref().unwrap_or(DENIED_TEXT).to_owned()
+        }
+        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => {
+            String::new()
         }
     }
 }

@@ -297,7 +297,8 @@ fn guests_never_reach_what_decides_about_them() {
     let real = tree.root.join("srv/real.toml");
     std::fs::write(&real, toml).unwrap();
     std::os::unix::fs::symlink(&real, tree.cwd().join("agent.toml")).unwrap();
-    let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
+    let file = tree.cwd().join("agent.toml");
+    let config = Config::load(Some(&file), Overrides::default(), &tree.environment).unwrap();
     let (srv, cwd) = (tree.root.join("srv"), tree.cwd());
     let mut expected = vec![
         PathBuf::from("/nowhere/cache"),

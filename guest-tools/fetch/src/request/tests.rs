@@ -1,0 +1,136 @@
+use std::collections::BTreeMap;
+
+use pretty_assertions::assert_eq;
+
+use super::{Fields, Method, Request, USER_AGENT, fields, post_fields};
+use crate::address::Address;
+use crate::fault::Fault;
+
+fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+#[test]
+fn fields_have_defaults_and_are_checked() {
+    let cases = [
+        (
+            map(&[]),
+            Ok(map(&[("accept", "*/*"), ("user-agent", USER_AGENT)])),
+        ),
+        (
+            map(&[("Accept", "text/html"), ("X-A", "b")]),
+            Ok(map(&[
+                ("accept", "text/html"),
+                ("user-agent", USER_AGENT),
+                ("x-a", "b"),
+            ])),
+        ),
+        (
+            map(&[("a b", "c")]),
+            Err(Fault::HeaderField("a b".to_owned())),
+        ),
+        (map(&[("", "c")]), Err(Fault::HeaderField(String::new()))),
+        (
+            map(&[("a", "b\r\nc: d")]),
+            Err(Fault::HeaderField("a".to_owned())),
+        ),
+    ];
+    for (given, expected) in cases {
+        assert_eq!(fields(given), expected);
+    }
+}
+
+#[test]
+fn a_post_says_what_its_body_is() {
+    let typed = |given: &[(&str, &str)], body: &str| {
+        let fields: Fields = post_fields(map(given), body, "k1").expect("fields");
+        (
+            fields.get("content-type").cloned(),
+            fields.get("idempotency-key").cloned(),
+        )
+    };
+    let key = || Some("k1".to_owned());
+    assert_eq!(
+        typed(&[], r#"{"a":1}"#),
+        (Some("application/json".to_owned()), key())
+    );
+    assert_eq!(
+        typed(&[], "a=1"),
+        (Some("text/plain; charset=utf-8".to_owned()), key())
+    );
+    assert_eq!(typed(&[], ""), (None, key()));
+    assert_eq!(
+        typed(
+            &[
+                ("Content-Type", "application/x-www-form-urlencoded"),
+                ("Idempotency-Key", "mine")
+            ],
+            "a=1"
+        ),
+        (
+            Some("application/x-www-form-urlencoded".to_owned()),
+            Some("mine".to_owned())
+        )
+    );
+}
+
+#[test]
+fn a_redirect_keeps_what_it_may() {
+    let [here, same, other] = [
+        "https://a.example/",
+        "https://a.example/b",
+        "https://b.example/",
+    ]
+    .map(|url| Address::parse(url).expect("an address"));
+    let secret = [
+        ("authorization", "Bearer x"),
+        ("content-type", "text/plain"),
+        ("idempotency-key", "k"),
+        ("user-agent", "u"),
+    ];
+    let post = Request {
+        method: Method::Post,
+        address: here,
+        headers: map(&secret),
+        body: Some(b"x".to_vec()),
+    };
+    let cases = [
+        (
+            303,
+            &same,
+            Method::Get,
+            map(&[("authorization", "Bearer x"), ("user-agent", "u")]),
+            None,
+        ),
+        (302, &other, Method::Get, map(&[("user-agent", "u")]), None),
+        (307, &same, Method::Post, map(&secret), Some(b"x".to_vec())),
+        (
+            308,
+            &other,
+            Method::Post,
+            map(&[("content-type", "text/plain"), ("user-agent", "u")]),
+            Some(b"x".to_vec()),
+        ),
+    ];
+    for (status, to, method, headers, body) in cases {
+        let expected = Request {
+            method,
+            address: to.clone(),
+            headers,
+            body,
+        };
+        assert_eq!(
+            post.clone().redirected(status, to.clone()),
+            expected,
+            "{status}"
+        );
+    }
+    let head = Request {
+        method: Method::Head,
+        ..post
+    };
+    assert_eq!(head.redirected(301, other).method, Method::Head);
+}

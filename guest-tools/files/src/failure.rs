@@ -1,0 +1,33 @@
+//! A failed call, as the text that the model reads: what went wrong with which path, and what to do next.
+
+use std::fmt;
+use std::io::Error;
+
+use agent_tool::workspace::{PathError, explain};
+
+/// A failed call.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Failure(String);
+
+impl Failure {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// What the system said when `path` (as the model wrote it) could not be `done` (as in "read").
+    pub(crate) fn io(error: &Error, done: &str, path: &str) -> Self {
+        Self(explain(error, done, path))
+    }
+}
+
+impl From<PathError> for Failure {
+    fn from(error: PathError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

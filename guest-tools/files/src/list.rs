@@ -1,0 +1,133 @@
+//! `list_directory`.
+
+use agent_tool::workspace::locate;
+use agent_tool::{Json, input, output, tool};
+
+use crate::failure::Failure;
+use crate::walk::{Bounds, Found, Kind, walk};
+
+/// How deep a listing can go.
+const MAX_DEPTH: usize = 8;
+
+/// The entries of one listing.
+const MAX_ENTRIES: usize = 1_000;
+
+/// The size of one listing, in bytes of JSON. The host keeps 50 KiB of a result in the conversation and moves what is longer
+/// to a blob; a listing stays below that, so that it reaches the model as the JSON that it is.
+const MAX_LISTING_BYTES: usize = 44 * 1024;
+
+/// What one entry takes in JSON besides its name, in bytes.
+const ENTRY_OVERHEAD_BYTES: usize = 64;
+
+#[input]
+pub(crate) struct ListDirectory {
+    /// The folder, relative to the workspace or absolute.
+    #[serde(default = "workspace")]
+    path: String,
+    /// How many levels to list: 1 is the folder itself, 2 also what its folders have, and so on.
+    #[serde(default = "one_level")]
+    #[schemars(range(min = 1, max = 8))]
+    depth: usize,
+}
+
+fn workspace() -> String {
+    ".".to_owned()
+}
+
+fn one_level() -> usize {
+    1
+}
+
+#[output]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Listing {
+    /// The folder, as it was asked for.
+    path: String,
+    /// What it has, sorted by name; names are relative to `path`.
+    entries: Vec<Entry>,
+    /// Whether something was left out.
+    truncated: bool,
+    /// What was left out, and how to get it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[output]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    name: String,
+    kind: Kind,
+    /// The size, of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size_bytes: Option<u64>,
+}
+
+/// Lists what a folder has: name, kind (file, directory, symlink, other) and, for files, the size in bytes. With `depth`,
+/// also what the folders in it have; `.git` and `node_modules` are named but only listed when asked for by path.
+#[tool(effect = "read-only", title = "List a folder", output = Listing)]
+pub(crate) fn list_directory(input: ListDirectory) -> Result<Json<Listing>, Failure> {
+    let ListDirectory { path, depth } = input;
+    let bounds = Bounds {
+        depth: depth.clamp(1, MAX_DEPTH),
+        entries: MAX_ENTRIES,
+    };
+    let walk = walk(&locate(&path)?, bounds).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotADirectory => Failure::new(format!(
+            "`{path}` is not a folder; use read_file to read it"
+        )),
+        _ => Failure::io(&error, "listed", &path),
+    })?;
+    let (entries, fits) = fitting(&walk.found);
+    let truncated = !(walk.complete && fits);
+    let note = truncated.then(|| {
+        format!("only {} entries are shown, those nearest to the top first; list a folder inside, or use search_files with a glob", entries.len())
+    });
+    Ok(Json(Listing {
+        path,
+        entries,
+        truncated,
+        note,
+    }))
+}
+
+/// As many entries as fit, those nearest to the top first; and whether those are all.
+fn fitting(found: &[Found]) -> (Vec<Entry>, bool) {
+    let mut by_depth: Vec<&Found> = found.iter().collect();
+    by_depth.sort_by_key(|entry| entry.name.matches('/').count());
+    let mut room = MAX_LISTING_BYTES;
+    let mut fitting = 0;
+    for entry in &by_depth {
+        // A control character takes six bytes in JSON; other text as many as it has, quotes and backslashes one more.
+        let escaped: usize = entry
+            .name
+            .bytes()
+            .map(|byte| {
+                if byte < b' ' {
+                    6
+                } else {
+                    1 + usize::from(matches!(byte, b'"' | b'\\'))
+                }
+            })
+            .sum();
+        let Some(left) = room.checked_sub(escaped + ENTRY_OVERHEAD_BYTES) else {
+            break;
+        };
+        room = left;
+        fitting += 1;
+    }
+    let all = fitting == found.len();
+    let mut kept: Vec<&Found> = by_depth.into_iter().take(fitting).collect();
+    kept.sort_by(|a, b| a.name.cmp(&b.name));
+    let entries = kept
+        .into_iter()
+        .map(|entry| Entry {
+            name: entry.name.clone(),
+            kind: entry.kind,
+            size_bytes: entry.size_bytes,
+        })
+        .collect();
+    (entries, all)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+use std::fs;
+
+use agent_tool::Json;
+use pretty_assertions::assert_eq;
+
+use super::{Entry, ListDirectory, Listing, MAX_LISTING_BYTES, list_directory};
+use crate::walk::Kind;
+
+fn list(path: &str, depth: usize) -> Result<Listing, String> {
+    list_directory(ListDirectory {
+        path: path.to_owned(),
+        depth,
+    })
+    .map(|Json(listing)| listing)
+    .map_err(|failure| failure.to_string())
+}
+
+fn entry(name: &str, kind: Kind, size_bytes: Option<u64>) -> Entry {
+    Entry {
+        name: name.to_owned(),
+        kind,
+        size_bytes,
+    }
+}
+
+#[test]
+fn a_folder_is_listed_to_the_depth() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().to_str().expect("UTF-8");
+    fs::create_dir(folder.path().join("sub")).expect("a folder");
+    fs::write(folder.path().join("sub/inner.txt"), "abc").expect("a file");
+    fs::write(folder.path().join("top.txt"), "").expect("a file");
+    let sub = || entry("sub", Kind::Directory, None);
+    let top = || entry("top.txt", Kind::File, Some(0));
+    let cases = [
+        (1, vec![sub(), top()]),
+        (
+            2,
+            vec![sub(), entry("sub/inner.txt", Kind::File, Some(3)), top()],
+        ),
+    ];
+    for (depth, entries) in cases {
+        assert_eq!(
+            list(root, depth),
+            Ok(Listing {
+                path: root.to_owned(),
+                entries,
+                truncated: false,
+                note: None
+            })
+        );
+    }
+}
+
+#[test]
+fn failures_say_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder
+        .path()
+        .join("a.txt")
+        .to_str()
+        .expect("UTF-8")
+        .to_owned();
+    fs::write(&file, "").expect("a file");
+    assert_eq!(
+        list(&file, 1),
+        Err(format!(
+            "`{file}` is not a folder; use read_file to read it"
+        ))
+    );
+    assert_eq!(
+        list(&format!("{file}x"), 1),
+        Err(format!(
+            "no such file or folder `{file}x`; the folder `{}` has: a.txt",
+            folder.path().display()
+        ))
+    );
+}
+
+#[test]
+fn a_long_listing_is_cut_below_the_hosts_inline_size_and_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("a")).expect("a folder");
+    for number in 0..300 {
+        fs::write(
+            folder
+                .path()
+                .join(format!("a/{number:03}-{}", "x".repeat(100))),
+            "",
+        )
+        .expect("a file");
+        fs::write(
+            folder
+                .path()
+                .join(format!("{number:03}-{}", "\u{1}".repeat(4))),
+            "",
+        )
+        .expect("a file");
+    }
+    let listing = list(folder.path().to_str().expect("UTF-8"), 2).expect("a listing");
+    let shown = listing.entries.len();
+    assert_eq!(
+        listing
+            .entries
+            .iter()
+            .filter(|entry| !entry.name.contains('/'))
+            .count(),
+        301
+    );
+    assert!(listing.truncated && (302..601).contains(&shown), "{shown}");
+    assert_eq!(
+        listing.note,
+        Some(format!(
+            "only {shown} entries are shown, those nearest to the top first; list a folder inside, or use search_files with a glob"
+        ))
+    );
+    let json = serde_json::to_string(&listing).expect("JSON").len();
+    assert!(json < MAX_LISTING_BYTES + 1024, "{json}");
+}

@@ -1,0 +1,292 @@
+//! `search_files`: by glob, by regular expression, or both. The order is that of the names, so the same folder gives the same
+//! answer. Linear-time expressions only, and every amount is bounded.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use agent_tool::workspace::locate;
+use agent_tool::{Json, input, output, tool};
+use regex_lite::{Regex, RegexBuilder};
+
+use crate::failure::Failure;
+use crate::read::as_text;
+use crate::walk::{Bounds, Found, Kind, walk};
+
+/// How deep a search goes.
+const MAX_DEPTH: usize = 32;
+
+/// The entries that a search walks over.
+const MAX_WALKED: usize = 20_000;
+
+/// The largest file that is searched, in bytes. Larger ones are logs and data, and are counted as skipped.
+const MAX_SEARCHED_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// What one search reads in all, in bytes.
+const MAX_SEARCHED_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The hits of one search.
+const MAX_HITS: usize = 200;
+
+/// What one hit shows of its line, in characters.
+const MAX_EXCERPT_CHARS: usize = 200;
+
+/// What is shown of a long line before its match, in characters.
+const EXCERPT_LEAD_CHARS: usize = 60;
+
+/// A compiled expression, in bytes. `\w{1000}{1000}` is refused and not compiled for minutes.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+
+#[input]
+pub(crate) struct SearchFiles {
+    /// A regular expression that a line must match (Rust syntax: no look-around, no back-references; `(?i)`
+    /// ignores case; `\w`, `\d` and `(?i)` know ASCII only).
+    /// Without it, the files themselves are the result.
+    #[serde(default)]
+    pattern: Option<String>,
+    /// Which files, such as `*.rs`, `src/**/*.{ts,tsx}` or `**/*.png`. A glob without `/` matches names at every depth.
+    #[serde(default)]
+    glob: Option<String>,
+    /// The folder or file to search, relative to the workspace or absolute.
+    #[serde(default = "workspace")]
+    path: String,
+}
+
+fn workspace() -> String {
+    ".".to_owned()
+}
+
+#[output]
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hits {
+    /// Where the search was, as it was asked for.
+    path: String,
+    /// Without a pattern: the files. Names are relative to `path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<FileHit>>,
+    /// With a pattern: the lines that match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matches: Option<Vec<LineHit>>,
+    /// How many files were searched.
+    files_searched: usize,
+    /// How many were not searched because they are no text, too large, or may not be read.
+    files_skipped: usize,
+    /// Whether something was left out.
+    truncated: bool,
+    /// What was left out, and how to get it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[output]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FileHit {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size_bytes: Option<u64>,
+}
+
+#[output]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LineHit {
+    name: String,
+    /// The number of the line, counted from 1.
+    line: usize,
+    /// The line, or the part of a long one around the match.
+    text: String,
+}
+
+/// Finds files by name (`glob`), lines by content (`pattern`), or lines in some files (both). `.git` and `node_modules` are only
+/// searched when `path` is in them; symbolic links are not followed.
+#[tool(effect = "read-only", title = "Search files", output = Hits)]
+pub(crate) fn search_files(input: SearchFiles) -> Result<Json<Hits>, Failure> {
+    let SearchFiles {
+        pattern,
+        glob,
+        path,
+    } = input;
+    if pattern.is_none() && glob.is_none() {
+        return Err(Failure::new("give a `pattern`, a `glob`, or both"));
+    }
+    let regex = pattern.as_deref().map(compile_regex).transpose()?;
+    let glob = glob.as_deref().map(anchored).transpose()?;
+    let mut candidates = Candidates::find(&path)?;
+    candidates.files.retain(|file| {
+        glob.as_ref()
+            .is_none_or(|glob| fast_glob::glob_match(glob, &file.name))
+    });
+    let mut hits = Hits {
+        path,
+        truncated: !candidates.complete,
+        ..Hits::default()
+    };
+    match regex {
+        Some(regex) => match_lines(&candidates, &regex, &mut hits),
+        None => list_files(candidates.files, &mut hits),
+    }
+    hits.note = hits.truncated.then(|| {
+        "the search is not complete; search a folder inside, or narrow the glob or the pattern"
+            .to_owned()
+    });
+    Ok(Json(hits))
+}
+
+fn compile_regex(pattern: &str) -> Result<Regex, Failure> {
+    RegexBuilder::new(pattern)
+        .size_limit(MAX_REGEX_BYTES)
+        .build()
+        .map_err(|error| {
+            Failure::new(format!(
+                "the pattern is not a valid regular expression: {error}"
+            ))
+        })
+}
+
+/// The glob to match names with. A glob without a slash stands for a name at any depth, as people expect it from other search
+/// tools. Brackets that are not closed would match nothing and say nothing.
+fn anchored(glob: &str) -> Result<String, Failure> {
+    for (open, close) in [('{', '}'), ('[', ']')] {
+        if glob.matches(open).count() != glob.matches(close).count() {
+            return Err(Failure::new(format!(
+                "the glob `{glob}` is not valid: `{open}` and `{close}` are not in pairs"
+            )));
+        }
+    }
+    Ok(if glob.contains('/') {
+        glob.trim_start_matches("./").to_owned()
+    } else {
+        format!("**/{glob}")
+    })
+}
+
+/// The files that a search may look into.
+struct Candidates {
+    /// What their names start from.
+    root: std::path::PathBuf,
+    files: Vec<Found>,
+    complete: bool,
+}
+
+impl Candidates {
+    fn find(path: &str) -> Result<Self, Failure> {
+        let failure = |error: std::io::Error| Failure::io(&error, "searched", path);
+        let root = locate(path)?;
+        let metadata = std::fs::metadata(&root).map_err(failure)?;
+        if !metadata.is_file() {
+            let walk = walk(
+                &root,
+                Bounds {
+                    depth: MAX_DEPTH,
+                    entries: MAX_WALKED,
+                },
+            )
+            .map_err(failure)?;
+            let files = walk
+                .found
+                .into_iter()
+                .filter(|entry| entry.kind == Kind::File)
+                .collect();
+            return Ok(Self {
+                root,
+                files,
+                complete: walk.complete,
+            });
+        }
+        let name = root
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let file = Found {
+            name,
+            kind: Kind::File,
+            size_bytes: Some(metadata.len()),
+        };
+        Ok(Self {
+            root: root.parent().unwrap_or(&root).to_owned(),
+            files: vec![file],
+            complete: true,
+        })
+    }
+}
+
+fn list_files(files: Vec<Found>, hits: &mut Hits) {
+    hits.truncated |= files.len() > MAX_HITS;
+    hits.files = Some(
+        files
+            .into_iter()
+            .take(MAX_HITS)
+            .map(|file| FileHit {
+                name: file.name,
+                size_bytes: file.size_bytes,
+            })
+            .collect(),
+    );
+}
+
+fn match_lines(candidates: &Candidates, regex: &Regex, hits: &mut Hits) {
+    let mut lines = Vec::new();
+    let mut left = MAX_SEARCHED_BYTES;
+    'files: for file in &candidates.files {
+        let Some(text) = searchable(&candidates.root.join(&file.name)) else {
+            hits.files_skipped += 1;
+            continue;
+        };
+        let Some(rest) = left.checked_sub(text.len() as u64) else {
+            hits.truncated = true;
+            break;
+        };
+        left = rest;
+        hits.files_searched += 1;
+        for (index, line) in text.lines().enumerate() {
+            let Some(found) = regex.find(line) else {
+                continue;
+            };
+            if lines.len() == MAX_HITS {
+                hits.truncated = true;
+                break 'files;
+            }
+            lines.push(LineHit {
+                name: file.name.clone(),
+                line: index + 1,
+                text: excerpt(line, found.start()),
+            });
+        }
+    }
+    hits.matches = Some(lines);
+}
+
+/// The text of a file that is small enough and is text.
+fn searchable(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .ok()?
+        .take(MAX_SEARCHED_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    if bytes.len() as u64 > MAX_SEARCHED_FILE_BYTES {
+        None
+    } else {
+        as_text(bytes).ok()
+    }
+}
+
+/// The line, or the part of a long one around the byte where the match starts.
+fn excerpt(line: &str, start: usize) -> String {
+    let line = line.trim_end();
+    if line.chars().count() <= MAX_EXCERPT_CHARS {
+        return line.to_owned();
+    }
+    let before = line.get(..start).unwrap_or_default().chars().count();
+    let skipped = before.saturating_sub(EXCERPT_LEAD_CHARS);
+    let shown: String = line.chars().skip(skipped).take(MAX_EXCERPT_CHARS).collect();
+    let lead = if skipped > 0 { "..." } else { "" };
+    let tail = if line.chars().nth(skipped + MAX_EXCERPT_CHARS).is_some() {
+        "..."
+    } else {
+        ""
+    };
+    format!("{lead}{shown}{tail}")
+}
+
+#[cfg(test)]
+mod tests;

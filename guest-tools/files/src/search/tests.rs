@@ -1,0 +1,244 @@
+use std::fs;
+
+use agent_tool::Json;
+use pretty_assertions::assert_eq;
+
+use super::{
+    FileHit, Hits, LineHit, MAX_HITS, MAX_SEARCHED_FILE_BYTES, SearchFiles, excerpt, search_files,
+};
+
+fn sample() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    fs::create_dir_all(root.join("src/deep")).expect("folders");
+    fs::create_dir_all(root.join(".git")).expect("a folder");
+    fs::write(root.join("README.md"), "# Title\nneedle here\n").expect("a file");
+    fs::write(
+        root.join("src/a.rs"),
+        "fn needle() {}\nfn other() {}\n// Needle\n",
+    )
+    .expect("a file");
+    fs::write(root.join("src/deep/b.rs"), "needle\n").expect("a file");
+    fs::write(root.join("src/image.png"), b"\x89PNG\r\n\x1a\n\0needle").expect("a file");
+    fs::write(root.join(".git/config"), "needle\n").expect("a file");
+    std::os::unix::fs::symlink(root.join("README.md"), root.join("link.md")).expect("a link");
+    folder
+}
+
+/// The hits with the folder's name left out.
+fn search(
+    folder: &tempfile::TempDir,
+    pattern: Option<&str>,
+    glob: Option<&str>,
+    path: &str,
+) -> Result<Hits, String> {
+    let root = folder.path().to_str().expect("UTF-8");
+    let input = SearchFiles {
+        pattern: pattern.map(str::to_owned),
+        glob: glob.map(str::to_owned),
+        path: format!("{root}{path}"),
+    };
+    match search_files(input) {
+        Ok(Json(hits)) => Ok(Hits {
+            path: path.to_owned(),
+            ..hits
+        }),
+        Err(failure) => Err(failure.to_string().replace(root, "ROOT")),
+    }
+}
+
+fn line(name: &str, line: usize, text: &str) -> LineHit {
+    LineHit {
+        name: name.to_owned(),
+        line,
+        text: text.to_owned(),
+    }
+}
+
+fn file(name: &str, size_bytes: u64) -> FileHit {
+    FileHit {
+        name: name.to_owned(),
+        size_bytes: Some(size_bytes),
+    }
+}
+
+#[test]
+fn lines_and_files_are_found_in_order() {
+    let folder = sample();
+    let lines = |matches, files_searched, files_skipped| Hits {
+        matches: Some(matches),
+        files_searched,
+        files_skipped,
+        ..Hits::default()
+    };
+    let files = |files| Hits {
+        files: Some(files),
+        ..Hits::default()
+    };
+    let b = || line("src/deep/b.rs", 1, "needle");
+    let cases = [
+        (
+            Some("needle"),
+            None,
+            "",
+            lines(
+                vec![
+                    line("README.md", 2, "needle here"),
+                    line("src/a.rs", 1, "fn needle() {}"),
+                    b(),
+                ],
+                3,
+                1,
+            ),
+        ),
+        (
+            Some("(?i)^// needle$"),
+            Some("*.rs"),
+            "",
+            lines(vec![line("src/a.rs", 3, "// Needle")], 2, 0),
+        ),
+        (
+            Some("needle"),
+            Some("src/*.{rs,md}"),
+            "",
+            lines(vec![line("src/a.rs", 1, "fn needle() {}")], 1, 0),
+        ),
+        (Some("nothing"), None, "", lines(vec![], 3, 1)),
+        (
+            Some("needle"),
+            None,
+            "/src/deep/b.rs",
+            lines(vec![line("b.rs", 1, "needle")], 1, 0),
+        ),
+        (
+            Some("needle"),
+            None,
+            "/.git",
+            lines(vec![line("config", 1, "needle")], 1, 0),
+        ),
+        (
+            None,
+            Some("*.rs"),
+            "",
+            files(vec![file("src/a.rs", 39), file("src/deep/b.rs", 7)]),
+        ),
+        (
+            None,
+            Some("**/*.png"),
+            "",
+            files(vec![file("src/image.png", 15)]),
+        ),
+        (
+            None,
+            Some("./src/*"),
+            "",
+            files(vec![file("src/a.rs", 39), file("src/image.png", 15)]),
+        ),
+        (None, Some("*.md"), "", files(vec![file("README.md", 20)])),
+    ];
+    for (pattern, glob, path, expected) in cases {
+        let expected = Hits {
+            path: path.to_owned(),
+            ..expected
+        };
+        assert_eq!(
+            search(&folder, pattern, glob, path),
+            Ok(expected),
+            "{pattern:?} {glob:?} {path}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let folder = sample();
+    let cases = [
+        (None, None, "", "give a `pattern`, a `glob`, or both"),
+        (
+            Some("("),
+            None,
+            "",
+            "the pattern is not a valid regular expression: found open group without closing ')'",
+        ),
+        (
+            Some(r"\w{1000}{1000}"),
+            None,
+            "",
+            "the pattern is not a valid regular expression: compiled regex exceeded size limit",
+        ),
+        (
+            None,
+            Some("{a"),
+            "",
+            "the glob `{a` is not valid: `{` and `}` are not in pairs",
+        ),
+        (
+            Some("a"),
+            None,
+            "/none",
+            "no such file or folder `ROOT/none`; the folder `ROOT` has: .git, README.md, link.md, src",
+        ),
+    ];
+    for (pattern, glob, path, expected) in cases {
+        assert_eq!(
+            search(&folder, pattern, glob, path),
+            Err(expected.to_owned())
+        );
+    }
+}
+
+#[test]
+fn hits_are_bounded_and_say_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("many.txt"), "x\n".repeat(MAX_HITS + 1)).expect("a file");
+    let large = usize::try_from(MAX_SEARCHED_FILE_BYTES).expect("a small number") + 1;
+    fs::write(folder.path().join("large.txt"), vec![b'x'; large]).expect("a file");
+    for number in 0..MAX_HITS {
+        fs::write(folder.path().join(format!("f{number}")), "").expect("a file");
+    }
+    let note = Some(
+        "the search is not complete; search a folder inside, or narrow the glob or the pattern"
+            .to_owned(),
+    );
+    let hits = search(&folder, Some("x"), Some("*.txt"), "").expect("hits");
+    assert_eq!(
+        (
+            hits.matches.map(|lines| lines.len()),
+            hits.files_skipped,
+            hits.truncated,
+            hits.note
+        ),
+        (Some(MAX_HITS), 1, true, note.clone())
+    );
+    let hits = search(&folder, None, Some("*"), "").expect("hits");
+    assert_eq!(
+        (
+            hits.files.map(|files| files.len()),
+            hits.truncated,
+            hits.note
+        ),
+        (Some(MAX_HITS), true, note)
+    );
+}
+
+#[test]
+fn long_lines_show_the_part_around_the_match() {
+    let long = format!("{}needle{}", "é".repeat(300), "x".repeat(300));
+    let shown = excerpt(&long, 600);
+    assert_eq!(
+        shown,
+        format!("...{}needle{}...", "é".repeat(60), "x".repeat(134))
+    );
+    let cases = [
+        ("short  ", 0, "short".to_owned()),
+        (
+            "x".repeat(300).as_str(),
+            0,
+            format!("{}...", "x".repeat(200)),
+        ),
+    ]
+    .map(|(a, b, c)| (a.to_owned(), b, c));
+    for (line, start, expected) in cases {
+        assert_eq!(excerpt(&line, start), expected);
+    }
+}

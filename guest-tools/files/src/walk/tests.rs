@@ -1,0 +1,126 @@
+use std::fs;
+
+use pretty_assertions::assert_eq;
+
+use super::{Bounds, Found, Kind, Walk, walk};
+
+fn found(name: &str, kind: Kind, size_bytes: Option<u64>) -> Found {
+    Found {
+        name: name.to_owned(),
+        kind,
+        size_bytes,
+    }
+}
+
+fn sample() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    fs::create_dir_all(root.join("b/deep/deeper")).expect("folders");
+    fs::create_dir_all(root.join(".git/objects")).expect("folders");
+    fs::write(root.join("a.txt"), "four").expect("a file");
+    fs::write(root.join("b/c.txt"), "").expect("a file");
+    fs::write(root.join("b/deep/d.txt"), "12").expect("a file");
+    std::os::unix::fs::symlink("/", root.join("link")).expect("a link");
+    folder
+}
+
+#[test]
+fn entries_come_sorted_with_kinds_and_sizes() {
+    let folder = sample();
+    let top = vec![
+        found(".git", Kind::Directory, None),
+        found("a.txt", Kind::File, Some(4)),
+        found("b", Kind::Directory, None),
+        found("link", Kind::Symlink, None),
+    ];
+    assert_eq!(
+        walk(
+            folder.path(),
+            Bounds {
+                depth: 1,
+                entries: 100
+            }
+        )
+        .expect("a walk"),
+        Walk {
+            found: top,
+            complete: true
+        }
+    );
+}
+
+#[test]
+fn deeper_levels_are_named_from_the_start_and_links_and_git_are_not_entered() {
+    let folder = sample();
+    let walk = walk(
+        folder.path(),
+        Bounds {
+            depth: 3,
+            entries: 100,
+        },
+    )
+    .expect("a walk");
+    let names: Vec<&str> = walk.found.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(
+        (names, walk.complete),
+        (
+            vec![
+                ".git",
+                "a.txt",
+                "b",
+                "b/c.txt",
+                "b/deep",
+                "b/deep/d.txt",
+                "b/deep/deeper",
+                "link"
+            ],
+            true
+        )
+    );
+}
+
+#[test]
+fn a_walk_that_starts_in_git_lists_it() {
+    let folder = sample();
+    let walk = walk(
+        &folder.path().join(".git"),
+        Bounds {
+            depth: 1,
+            entries: 100,
+        },
+    )
+    .expect("a walk");
+    assert_eq!(walk.found, vec![found("objects", Kind::Directory, None)]);
+}
+
+#[test]
+fn a_cut_leaves_out_what_is_deep() {
+    let folder = sample();
+    let walk = walk(
+        folder.path(),
+        Bounds {
+            depth: 9,
+            entries: 5,
+        },
+    )
+    .expect("a walk");
+    let names: Vec<&str> = walk.found.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(
+        (names, walk.complete),
+        (vec![".git", "a.txt", "b", "b/c.txt", "link"], false)
+    );
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_an_error() {
+    let folder = sample();
+    let error = walk(
+        &folder.path().join("none"),
+        Bounds {
+            depth: 1,
+            entries: 1,
+        },
+    )
+    .expect_err("no walk");
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}

@@ -1,0 +1,163 @@
+//! Paths as models write them, and file errors as models need them. This only joins text and names neighbours: what may be
+//! opened is decided by the host.
+//!
+//! A model writes `notes.md`, `./notes.md` or `/workspace/notes.md` and means the same file. [`locate`] turns each into the
+//! path to open with `std::fs`, and [`explain`] says what to do when that fails.
+
+mod missing;
+
+use std::fmt;
+use std::io::{Error, ErrorKind};
+use std::path::PathBuf;
+
+/// A path that names nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathError {
+    /// The path is empty.
+    Empty,
+    /// The path has a zero byte in it.
+    ZeroByte,
+    /// The host mounted no folder for this component.
+    NoFolder,
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the path is empty; use `.` for the folder itself",
+            Self::ZeroByte => "the path contains a zero byte, which no file name can have",
+            Self::NoFolder => "no folder is granted to this tool; the operator can grant one",
+        })
+    }
+}
+
+impl std::error::Error for PathError {}
+
+/// The folders that the host mounted, as the component sees them.
+#[derive(Debug, PartialEq, Eq)]
+struct Mounts {
+    /// Where relative paths start.
+    base: String,
+    /// The absolute names of the mounted folders.
+    roots: Vec<String>,
+}
+
+impl Mounts {
+    /// Relative paths start in the working folder where that is mounted, and else in the first folder.
+    fn new(roots: Vec<String>, working_folder: Option<String>) -> Option<Self> {
+        let roots: Vec<String> = roots
+            .into_iter()
+            .filter(|root| root.starts_with('/'))
+            .collect();
+        let base = working_folder
+            .filter(|folder| covering(&roots, folder))
+            .or_else(|| roots.first().cloned())?;
+        Some(Self { base, roots })
+    }
+
+    /// The path to open for the path that the model wrote.
+    ///
+    /// An absolute path outside every mounted folder is opened through the base: `/etc/passwd` as
+    /// `/workspace/../etc/passwd`, which names the same file. The C library would refuse the former by itself, since it
+    /// finds no folder to open it in, and the host would never hear of it. The latter is asked of the host, whose policy
+    /// denies it and records that it was tried.
+    fn locate(&self, path: &str) -> String {
+        let path = squeeze(path);
+        if covering(&self.roots, &path) {
+            path
+        } else if let Some(absolute) = path.strip_prefix('/') {
+            let up = "/..".repeat(self.base.split('/').filter(|name| !name.is_empty()).count());
+            format!("{}{up}/{absolute}", self.base.trim_end_matches('/'))
+        } else {
+            squeeze(&format!("{}/{path}", self.base))
+        }
+    }
+}
+
+/// Whether the path is one of the folders or lies in one, by its text.
+fn covering(roots: &[String], path: &str) -> bool {
+    roots.iter().any(|root| {
+        let root = root.trim_end_matches('/');
+        path.strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() && !root.is_empty() || rest.starts_with('/'))
+    })
+}
+
+/// Without repeated slashes, `.` and a slash at the end. `..` stays: what it leads to is for the host to say.
+fn squeeze(path: &str) -> String {
+    let names: Vec<&str> = path
+        .split('/')
+        .filter(|name| !name.is_empty() && *name != ".")
+        .collect();
+    let joined = names.join("/");
+    if path.starts_with('/') {
+        format!("/{joined}")
+    } else {
+        joined
+    }
+}
+
+/// The path to open for the path that a model wrote: relative to the workspace, or absolute.
+///
+/// # Errors
+/// When the path names nothing, or no folder is mounted. That a path leads out of the mounted folders is no error here: the
+/// host is asked, and refuses it.
+pub fn locate(path: &str) -> Result<PathBuf, PathError> {
+    if path.is_empty() {
+        return Err(PathError::Empty);
+    }
+    if path.contains('\0') {
+        return Err(PathError::ZeroByte);
+    }
+    let mounts = mounts().ok_or(PathError::NoFolder)?;
+    Ok(PathBuf::from(mounts.locate(path)))
+}
+
+/// Says what the system said when `path` (as the model wrote it) could not be `done` (as in "read"), and what to do next. A path
+/// that is not there is answered with the names that are.
+#[must_use]
+pub fn explain(error: &Error, done: &str, path: &str) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => missing::describe(path),
+        ErrorKind::PermissionDenied => format!(
+            "`{path}` may not be {done}: the operator's grants do not allow it; work inside the granted folder, and say so if \
+             the task needs more"
+        ),
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("`{path}` cannot be {done}: the folder is granted read-only")
+        }
+        ErrorKind::NotADirectory => {
+            format!("`{path}` cannot be {done}: it, or a part of it, is not a folder")
+        }
+        ErrorKind::IsADirectory => format!(
+            "`{path}` is a folder and cannot be {done} as a file; use list_directory to see what it has"
+        ),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            format!("`{path}` cannot be {done}: there is no room left")
+        }
+        // The other kinds have nothing that a model could act on beyond what the system says. The enum is std's and open.
+        _ => format!("`{path}` cannot be {done}: {error}"),
+    }
+}
+
+#[cfg(target_family = "wasm")]
+fn mounts() -> Option<Mounts> {
+    let roots = wasip2::filesystem::preopens::get_directories()
+        .into_iter()
+        .map(|(_, name)| name)
+        .collect();
+    Mounts::new(roots, wasip2::cli::environment::initial_cwd())
+}
+
+/// In tests outside WebAssembly everything is mounted.
+#[cfg(not(target_family = "wasm"))]
+fn mounts() -> Option<Mounts> {
+    let working_folder = std::env::current_dir()
+        .ok()
+        .map(|folder| folder.to_string_lossy().into_owned());
+    Mounts::new(vec!["/".to_owned()], working_folder)
+}
+
+#[cfg(test)]
+mod tests;
