@@ -108,18 +108,18 @@ impl Gate {
     pub(crate) fn file(&self, grant: usize, op: FileOp, path: &str) -> Result<(), Refused> {
         let request = format!("{} {}", op.as_str(), self.guest_path(grant, path));
         self.settle(
-            request,
+            &request,
             decide_file(&self.grants, self.effect, grant, op, path),
         )
     }
 
     /// Refuses a path that leaves the granted folders. `request` is what was asked, such as `read /workspace/../x`.
-    pub(crate) fn outside(&self, request: String) -> Refused {
+    pub(crate) fn outside(&self, request: &str) -> Refused {
         self.refuse(request, DEFAULT_DENY, "it leaves the granted folder")
     }
 
     /// Refuses for a reason that is a fixed rule of this host and not of the operator's policy.
-    pub(crate) fn refuse(&self, request: String, rule: &str, reason: &str) -> Refused {
+    pub(crate) fn refuse(&self, request: &str, rule: &str, reason: &str) -> Refused {
         self.ledger()
             .record(request, Verdict::Denied, rule, Some(reason));
         Refused
@@ -130,9 +130,9 @@ impl Gate {
         let text = format!("{} {shown}", request.method);
         if self.http_asked.fetch_add(1, Ordering::Relaxed) >= self.http_requests {
             let reason = format!("a call may send at most {} requests", self.http_requests);
-            return Err(self.refuse(text, "limits.http-requests", &reason));
+            return Err(self.refuse(&text, "limits.http-requests", &reason));
         }
-        self.settle(text, decide_http(&self.grants, self.effect, request))
+        self.settle(&text, decide_http(&self.grants, self.effect, request))
     }
 
     /// Keeps those addresses that the request may connect to. Where none is left, that is a refusal; a name that leads to
@@ -155,7 +155,7 @@ impl Gate {
         }
         match refusal {
             Some(ruling) if allowed.is_empty() => {
-                self.settle(format!("{} {shown}", request.method), ruling)?;
+                self.settle(&format!("{} {shown}", request.method), ruling)?;
             }
             Some(_) | None => {}
         }
@@ -189,7 +189,7 @@ impl Gate {
         }
     }
 
-    fn settle(&self, request: String, ruling: Ruling) -> Result<(), Refused> {
+    fn settle(&self, request: &str, ruling: Ruling) -> Result<(), Refused> {
         match ruling {
             Ruling::Allow { rule } => {
                 self.ledger().record(request, Verdict::Allowed, &rule, None);

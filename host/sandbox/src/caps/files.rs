@@ -124,7 +124,7 @@ impl FilesState {
                 .unwrap_or_default();
             format!("{}/{path}", self.gate.guest_path(folder.grant, &above))
         };
-        self.gate.outside(format!("{verb} {named}"));
+        self.gate.outside(&format!("{verb} {named}"));
         ErrorCode::NotPermitted.into()
     }
 
@@ -151,9 +151,11 @@ impl FilesState {
 
     /// Refuses to put something where only something hidden may be.
     fn refuse_hidden(&self, folder: &Folder, place: &Place) -> FsError {
+        let patterns = self.gate.mask(folder.grant);
+        let pattern = patterns.and_then(|rules| rules.first_match(&place.path));
         self.gate.refuse(
-            format!("write {}", self.gate.guest_path(folder.grant, &place.path)),
-            &format!("grants.dir[{}].mask", folder.grant),
+            &format!("write {}", self.gate.guest_path(folder.grant, &place.path)),
+            &mask_rule(folder, pattern),
             "the name is kept from tools",
         );
         ErrorCode::Access.into()
@@ -162,16 +164,25 @@ impl FilesState {
     /// Refuses to make, move or replace something that is on the way to something hidden: with another thing in its place,
     /// the hidden name would lead elsewhere.
     fn keep_ways(&self, folder: &Folder, place: &Place) -> FsResult<()> {
-        let root = self.root(folder)?;
-        if !root.leads_to_hidden(self.gate.mask(folder.grant), place) {
+        let patterns = self.gate.mask(folder.grant);
+        if !self.root(folder)?.leads_to_hidden(patterns, place) {
             return Ok(());
         }
+        let pattern = patterns.and_then(|rules| rules.first_below(&place.path));
         self.gate.refuse(
-            format!("move {}", self.gate.guest_path(folder.grant, &place.path)),
-            &format!("grants.dir[{}].mask", folder.grant),
+            &format!("move {}", self.gate.guest_path(folder.grant, &place.path)),
+            &mask_rule(folder, pattern),
             "it holds something that is kept from tools",
         );
         Err(ErrorCode::Access.into())
+    }
+}
+
+/// The rule by which something is hidden: one of the operator's patterns, or that it belongs to the host program.
+fn mask_rule(folder: &Folder, pattern: Option<&str>) -> String {
+    match pattern {
+        Some(pattern) => format!("grants.dir[{}].mask `{pattern}`", folder.grant),
+        None => "host.protected".to_owned(),
     }
 }
 

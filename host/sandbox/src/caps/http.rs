@@ -92,7 +92,7 @@ impl GatedHttp {
             );
             return Err(Error::HttpRequestHeaderSectionSize(Some(size)));
         }
-        let declared = request.body().size_hint().lower();
+        let declared = declared_bytes(request);
         if declared > self.bounds.request {
             target.over(
                 "limits.http-request-bytes",
@@ -209,6 +209,13 @@ impl Exchange {
     fn until(&self, limit: Option<Duration>) -> tokio::time::Instant {
         body::until(self.deadline, limit)
     }
+}
+
+/// How large the guest says that its body is, at the least. wasmtime has checked that the field is a number.
+fn declared_bytes(request: &Request<WasiBody>) -> u64 {
+    let field = request.headers().get(http::header::CONTENT_LENGTH);
+    let length = field.and_then(|value| value.to_str().ok()?.parse().ok());
+    length.unwrap_or_else(|| request.body().size_hint().lower())
 }
 
 /// The size of header fields as they are on the wire: name, `: `, value, line end.

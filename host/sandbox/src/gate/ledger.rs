@@ -32,12 +32,12 @@ impl Ledger {
     /// Writes down one request. A refusal has a reason.
     pub(super) fn record(
         &mut self,
-        request: String,
+        request: &str,
         verdict: Verdict,
         rule: &str,
         reason: Option<&str>,
     ) {
-        let request = one_line(&request, MAX_REQUEST_BYTES);
+        let request = one_line(request, MAX_REQUEST_BYTES);
         if verdict == Verdict::Denied && self.first_denial.is_none() {
             let reason = reason.unwrap_or("the policy does not allow it");
             let text = format!("{request} was refused: {reason} (rule {rule})");

@@ -56,10 +56,7 @@ fn a_call_is_written_down() {
     assert_eq!(gate.file(0, FileOp::Read, "notes.txt"), Ok(()));
     assert_eq!(gate.file(0, FileOp::Read, "notes.txt"), Ok(()));
     assert_eq!(gate.file(0, FileOp::List, ""), Ok(()));
-    assert_eq!(
-        gate.outside("read /workspace/../etc/passwd".to_owned()),
-        Refused
-    );
+    assert_eq!(gate.outside("read /workspace/../etc/passwd"), Refused);
     assert_eq!(gate.file(0, FileOp::Write, "notes.txt"), Err(Refused));
     assert_eq!(gate.file(1, FileOp::Write, "a/b"), Ok(()));
     assert_eq!(gate.file(7, FileOp::Read, "x"), Err(Refused));
@@ -149,7 +146,7 @@ fn memory_is_bounded() {
 #[test]
 fn texts_are_bounded_and_plain() {
     let gate = gate(&Limits::default());
-    let _ = gate.outside(format!("read /workspace/../{}", "x".repeat(5_000)));
+    let _ = gate.outside(&format!("read /workspace/../{}", "x".repeat(5_000)));
     let _ = gate.file(0, FileOp::Read, "a\nread /b\u{1b}[2J\u{202e}c\td");
     let tally = gate.tally();
     assert_eq!(

@@ -118,7 +118,7 @@ impl FilesState {
     fn refuse_special(&self, folder: &Folder, place: &Place, wish: Wish) {
         let path = self.gate.guest_path(folder.grant, &place.path);
         self.gate.refuse(
-            format!("{} {path}", wish.verb()),
+            &format!("{} {path}", wish.verb()),
             "files.regular-only",
             "it is a pipe, a socket or a device, and tools open only files and folders",
         );

@@ -1,1 +1,6 @@
+//! Attempts over a real folder, through the same host functions that a guest calls.
 
+mod attempts;
+mod fixture;
+mod races;
+mod streams;

@@ -34,7 +34,7 @@ impl HttpClient {
 
     pub(super) fn with_names(names: Arc<dyn NameLookup>) -> Result<Self, HttpError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+        let roots = webpki_roots::TLS_SERVER_ROOTS.to_vec();
         let mut tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_root_certificates(rustls::RootCertStore { roots })
@@ -49,10 +49,7 @@ impl HttpClient {
         target: Arc<Target>,
         connect_timeout: Duration,
     ) -> Result<reqwest::Client, Error> {
-        let resolver = Pinned {
-            target,
-            names: Arc::clone(&self.names),
-        };
+        let resolver = pinned(target, Arc::clone(&self.names));
         reqwest::Client::builder()
             // Our roots and protocol, whatever this process may have installed as a default.
             .tls_backend_preconfigured(self.tls.clone())
@@ -70,13 +67,17 @@ impl HttpClient {
             .pool_max_idle_per_host(0)
             .connect_timeout(connect_timeout)
             // Names lead to checked addresses, and the connection is made to those and no others.
-            .dns_resolver(Arc::new(resolver))
+            .dns_resolver(resolver)
             .build()
             .map_err(|_| Error::ConfigurationError)
     }
 }
 
-/// Resolves names for one request.
+/// A resolver for one request.
+pub(super) fn pinned(target: Arc<Target>, names: Arc<dyn NameLookup>) -> Arc<dyn Resolve> {
+    Arc::new(Pinned { target, names })
+}
+
 struct Pinned {
     target: Arc<Target>,
     names: Arc<dyn NameLookup>,

@@ -32,7 +32,7 @@ impl Target {
         if !url.username().is_empty() || url.password().is_some() {
             // `https://example.com@evil.example/` is a trick, and credentials in a URL end up in logs.
             gate.refuse(
-                format!("{method} {}", without_user(&url)),
+                &format!("{method} {}", without_user(&url)),
                 "url.userinfo",
                 "a URL with a user name or password is never sent",
             );
@@ -86,7 +86,7 @@ impl Target {
     pub(super) fn over(&self, rule: &str, limit: u64, what: &str) {
         let reason = format!("the {what} may have at most {limit} bytes");
         self.gate
-            .refuse(format!("{} {}", self.method, self.url), rule, &reason);
+            .refuse(&format!("{} {}", self.method, self.url), rule, &reason);
     }
 
     pub(super) fn gate(&self) -> &Gate {

@@ -1,1 +1,7 @@
+//! Requests through the hooks to servers on this machine.
 
+mod bounds;
+mod call;
+mod denied;
+mod exchange;
+mod server;

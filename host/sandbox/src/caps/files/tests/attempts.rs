@@ -1,0 +1,477 @@
+//! Tables of attempts: what must work, what must fail, and with which code.
+
+use super::{
+    super::{FilesError, FilesState, place::Beneath},
+    fixture::{Fixture, folder, open, protected, writable},
+};
+use crate::gate::Gate;
+use agent_host_core::{
+    accounting::{AuditEntry, Verdict},
+    limits::Limits,
+    policy::{DirGrant, DirMode, Grants, PathRules},
+    tool::Effect,
+};
+use pretty_assertions::assert_eq;
+use std::{path::Path, sync::Arc};
+
+/// Everything that looks and reads, allowed or not.
+const LOOKING: &[(&str, &str)] = &[
+    // Plain.
+    ("read a.txt", "alpha"),
+    ("read ./sub//b.txt", "beta"),
+    ("read sub/../a.txt", "alpha"),
+    ("read sub/deep/../../a.txt", "alpha"),
+    ("stat sub/b.txt", "4"),
+    ("lstat sub", "DescriptorType::Directory"),
+    ("lstat sub/", "DescriptorType::Directory"),
+    ("lstat sub/..", "DescriptorType::Directory"),
+    ("hash a.txt", "hash"),
+    ("read nothing", "no-entry"),
+    ("stat nothing", "no-entry"),
+    ("read a.txt/", "not-directory"),
+    ("read a.txt/x", "not-directory"),
+    ("list a.txt", "not-directory"),
+    ("list sub", "b.txt deep"),
+    ("list sub/", "b.txt deep"),
+    ("list sub/deep/..", "b.txt deep"),
+    ("list .git", "HEAD"),
+    ("read .git/HEAD", "main"),
+    // Links inside.
+    ("read in", "beta"),
+    ("read dir/b.txt", "beta"),
+    ("list dir", "b.txt deep"),
+    ("list dir/", "b.txt deep"),
+    ("read dir/../a.txt", "alpha"),
+    ("read chain1", "alpha"),
+    ("read-link chain1", "chain2"),
+    ("read-link a.txt", "invalid"),
+    ("read-link-itself in", "loop"),
+    ("lstat in", "DescriptorType::SymbolicLink"),
+    ("read loop", "loop"),
+    ("read loop/x", "loop"),
+    ("read dangling", "no-entry"),
+    // Out of the folder.
+    ("read ../outside.txt", "not-permitted"),
+    ("read sub/../../outside.txt", "not-permitted"),
+    ("read dir/../../outside.txt", "not-permitted"),
+    ("list ..", "not-permitted"),
+    ("stat ../outside.txt", "not-permitted"),
+    ("hash ../outside.txt", "not-permitted"),
+    ("read /etc/passwd", "not-permitted"),
+    ("read //etc/passwd", "not-permitted"),
+    ("read out", "not-permitted"),
+    ("read abs", "not-permitted"),
+    ("stat abs", "not-permitted"),
+    ("read-link abs", "not-permitted"),
+    ("read proc", "not-permitted"),
+    ("read up/outside.txt", "not-permitted"),
+    ("list up", "not-permitted"),
+    ("list up/", "not-permitted"),
+    ("read up/work/a.txt", "not-permitted"),
+    // Hidden by pattern.
+    ("read .env", "no-entry"),
+    ("read sub/.env.local", "no-entry"),
+    ("read sub/../.env", "no-entry"),
+    ("read ./.env", "no-entry"),
+    ("read env", "no-entry"),
+    ("read dir/.env.local", "no-entry"),
+    ("stat .env", "no-entry"),
+    ("lstat .env", "no-entry"),
+    ("hash .env", "no-entry"),
+    ("read .ssh/id", "no-entry"),
+    ("list .ssh", "no-entry"),
+    ("lstat .ssh", "no-entry"),
+    ("list .ssh/", "no-entry"),
+    ("list .ssh/.", "no-entry"),
+    ("read .git/config", "no-entry"),
+    ("read hardgit", "no-entry"),
+    // Hidden because it is the host's.
+    ("read agent.toml", "no-entry"),
+    ("read conf", "no-entry"),
+    ("read hard", "no-entry"),
+    ("lstat hard", "no-entry"),
+    ("hash hard", "no-entry"),
+    ("list state", "no-entry"),
+    ("read state/journal", "no-entry"),
+    ("read state/blobs/one", "no-entry"),
+    ("list state/blobs", "no-entry"),
+    ("list state/blobs/..", "no-entry"),
+    ("read st/journal", "no-entry"),
+    ("list st", "no-entry"),
+    ("read alias/conf.toml", "no-entry"),
+    ("read real/conf.toml", "no-entry"),
+    (
+        "list .",
+        ".git a.txt abs alias chain1 chain2 conf dangling dir env fifo in loop out proc real st sub up",
+    ),
+    // Neither file nor folder.
+    ("read fifo", "access"),
+    ("lstat fifo", "DescriptorType::Fifo"),
+    // Odd paths.
+    ("read .", "bad-descriptor"),
+    ("read sub", "bad-descriptor"),
+    ("read a\0b", "invalid"),
+];
+
+/// Everything that changes, in a folder where that is allowed.
+const CHANGING: &[(&str, &str)] = &[
+    // Plain.
+    ("write a.txt ALPHA", "5"),
+    ("read a.txt", "ALPHA"),
+    ("write nothing x", "no-entry"),
+    ("create new.txt one", "3"),
+    ("create new.txt two!", "4"),
+    ("read new.txt", "two!"),
+    ("create-new new.txt x", "exist"),
+    ("create-new in x", "exist"),
+    ("replace new.txt z", "1"),
+    ("read new.txt", "z"),
+    ("read dangling", "z"),
+    ("remove new.txt", "done"),
+    ("create dangling q", "1"),
+    ("read new.txt", "q"),
+    ("create new/ x", "is-directory"),
+    ("write sub x", "is-directory"),
+    ("make-folder made", "done"),
+    ("make-folder made", "exist"),
+    ("make-folder .", "exist"),
+    ("make-folder made/inner/", "done"),
+    ("remove-folder made", "not-empty"),
+    ("remove made", "is-directory"),
+    ("remove-folder made/inner", "done"),
+    ("remove-folder a.txt", "not-directory"),
+    ("move new.txt made/moved.txt", "done"),
+    ("read made/moved.txt", "q"),
+    ("move made made2", "done"),
+    ("link made2/moved.txt linked", "done"),
+    ("read linked", "q"),
+    ("link linked a.txt", "exist"),
+    ("link sub linked2", "not-permitted"),
+    ("point sub/b.txt pointer", "done"),
+    ("read pointer", "beta"),
+    ("point b.txt sub/pointer", "done"),
+    ("point ../a.txt sub/pointer2", "done"),
+    ("read sub/pointer2", "ALPHA"),
+    ("touch a.txt", "done"),
+    ("touch nothing", "no-entry"),
+    ("remove linked", "done"),
+    ("remove nothing", "no-entry"),
+    // Out of the folder.
+    ("create ../x x", "not-permitted"),
+    ("create up/x x", "not-permitted"),
+    ("create /tmp/x x", "not-permitted"),
+    ("create out x", "not-permitted"),
+    ("make-folder ../x", "not-permitted"),
+    ("remove ../outside.txt", "not-permitted"),
+    ("remove-folder ..", "not-permitted"),
+    ("move ../outside.txt x", "not-permitted"),
+    ("move a.txt ../x", "not-permitted"),
+    ("move a.txt up/x", "not-permitted"),
+    ("link ../outside.txt x", "not-permitted"),
+    ("link a.txt ../x", "not-permitted"),
+    ("touch out", "not-permitted"),
+    ("point /etc/passwd x", "not-permitted"),
+    ("point ../outside.txt x", "not-permitted"),
+    ("point ../../outside.txt sub/x", "not-permitted"),
+    ("point a/../../x x", "not-permitted"),
+    ("point x ../x", "not-permitted"),
+    // From grant to grant.
+    ("move-over a.txt x", "cross-device"),
+    ("link-over a.txt x", "cross-device"),
+    ("move-over made2 x", "cross-device"),
+    // What is hidden cannot be changed, because it is not there.
+    ("write .env x", "no-entry"),
+    ("write env x", "no-entry"),
+    ("write hard x", "no-entry"),
+    ("write conf x", "no-entry"),
+    ("write state/journal x", "no-entry"),
+    ("touch agent.toml", "no-entry"),
+    ("remove agent.toml", "no-entry"),
+    ("remove hard", "no-entry"),
+    ("remove-folder state", "no-entry"),
+    ("remove-folder .ssh", "no-entry"),
+    ("move agent.toml x", "no-entry"),
+    ("move hard x", "no-entry"),
+    ("move state x", "no-entry"),
+    ("move .ssh x", "no-entry"),
+    ("move .git/config x", "no-entry"),
+    ("link agent.toml x", "no-entry"),
+    ("link hard x", "no-entry"),
+    ("link .env x", "no-entry"),
+    // Nor can anything be put in its place, there or not.
+    ("create .env x", "access"),
+    ("create .env.new x", "access"),
+    ("create env x", "access"),
+    ("create-new agent.toml x", "access"),
+    ("create agent.lock x", "access"),
+    ("create sub/../agent.lock x", "access"),
+    ("create hard x", "access"),
+    ("create state/x x", "access"),
+    ("create st/x x", "access"),
+    ("create .ssh/x x", "access"),
+    ("make-folder agent.lock", "access"),
+    ("make-folder .ssh/x", "access"),
+    ("make-folder state/blobs/x", "access"),
+    ("move a.txt agent.toml", "access"),
+    ("move a.txt agent.lock", "access"),
+    ("move a.txt hard", "access"),
+    ("move a.txt state/x", "access"),
+    ("move sub .ssh", "access"),
+    ("link a.txt agent.lock", "access"),
+    ("link a.txt .envrc", "access"),
+    ("point a.txt agent.lock", "access"),
+    ("point a.txt .env.x", "access"),
+    // Nor can the way to it be moved, replaced or closed.
+    ("move .git x", "access"),
+    ("move sub .git", "access"),
+    ("move a.txt .git", "access"),
+    ("move .git/HEAD .git/config", "access"),
+    ("move real x", "access"),
+    ("move alias x", "access"),
+    ("remove alias", "access"),
+    ("remove-folder real", "access"),
+    ("point sub .later", "access"),
+    ("create .later x", "access"),
+    ("link a.txt .later", "access"),
+    ("move sub .later", "access"),
+    ("make-folder .later", "done"),
+    ("make-folder .later/state", "access"),
+    ("create .later/state x", "access"),
+    ("create .later/other x", "1"),
+    ("move .later x", "access"),
+    ("remove .later/other", "done"),
+    ("remove-folder .later", "access"),
+    // Denied by rule.
+    ("create x.key x", "access"),
+    ("create sub/private x", "access"),
+    ("move sub x", "access"),
+    ("move made2 sub", "access"),
+    ("stat sub/private", "access"),
+    // Neither file nor folder.
+    ("write fifo x", "access"),
+    ("create fifo x", "access"),
+    ("link fifo x", "not-permitted"),
+    // The root itself.
+    ("remove-folder .", "invalid"),
+    ("move . x", "invalid"),
+    ("move a.txt .", "invalid"),
+];
+
+/// What the host finds unchanged after all attempts.
+fn untouched(dir: &Path) -> Vec<(&'static str, Option<String>)> {
+    [
+        "outside.txt",
+        "work/agent.toml",
+        "work/agent.lock",
+        "work/.env",
+        "work/state/journal",
+        "work/hard",
+        "work/real/conf.toml",
+        "work/.git/config",
+        "work/.ssh/id",
+        "x",
+    ]
+    .map(|path| (path, std::fs::read_to_string(dir.join(path)).ok()))
+    .to_vec()
+}
+
+async fn check_all(mut fixture: Fixture, table: &[(&str, &str)]) {
+    let before = untouched(fixture.dir.path());
+    fixture.check(table).await;
+    assert_eq!(untouched(fixture.dir.path()), before);
+    let handles = format!("{:?}", fixture.tally());
+    assert!(
+        !handles.contains(&*fixture.dir.path().to_string_lossy()),
+        "a host path is in {handles}"
+    );
+    assert!(!handles.contains("SECRET"));
+}
+
+#[tokio::test]
+async fn looking() {
+    for beneath in [Beneath::Kernel, Beneath::Walk] {
+        for (mode, effect) in [
+            (DirMode::ReadOnly, Effect::ReadOnly),
+            (DirMode::ReadWrite, Effect::Effectful),
+        ] {
+            check_all(open(folder(), mode, effect, beneath), LOOKING).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn changing() {
+    for beneath in [Beneath::Kernel, Beneath::Walk] {
+        check_all(
+            open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath),
+            CHANGING,
+        )
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_changes_without_the_right_to_write() {
+    let attempts = [
+        "write a.txt x",
+        "create new x",
+        "replace a.txt x",
+        "make-folder x",
+        "remove a.txt",
+        "remove-folder sub/deep",
+        "move a.txt x",
+        "move dir x",
+        "link a.txt x",
+        "point a.txt x",
+        "touch a.txt",
+        "link-over a.txt x",
+    ];
+    for (mode, effect, rule) in [
+        (DirMode::ReadOnly, Effect::Effectful, "grants.dir[0].mode"),
+        (DirMode::ReadWrite, Effect::ReadOnly, "effect.read-only"),
+    ] {
+        let mut fixture = open(folder(), mode, effect, Beneath::Kernel);
+        for attempt in attempts {
+            assert_eq!(fixture.act(attempt).await, "access", "{attempt}");
+        }
+        assert_eq!(fixture.act("read a.txt").await, "alpha");
+        let rules: Vec<String> = fixture
+            .tally()
+            .audit
+            .into_iter()
+            .filter(|entry| entry.verdict == Verdict::Denied)
+            .map(|entry| entry.rule)
+            .collect();
+        assert_eq!(rules, vec![rule; rules.len()]);
+    }
+}
+
+#[tokio::test]
+async fn long_paths_and_link_chains_end() {
+    let mut fixture = writable();
+    let work = fixture.dir.path().join("work");
+    for index in 0..45 {
+        std::os::unix::fs::symlink(format!("l{}", index + 1), work.join(format!("l{index}")))
+            .unwrap();
+    }
+    std::fs::write(work.join("l45"), "end").unwrap();
+    assert_eq!(fixture.act("read l5").await, "end");
+    assert_eq!(fixture.act("read l4").await, "loop");
+    let long = "x/".repeat(2_100);
+    assert_eq!(fixture.act(&format!("read {long}y")).await, "name-too-long");
+    assert_eq!(
+        fixture.act(&format!("read {}", "n".repeat(300))).await,
+        "name-too-long"
+    );
+    assert_eq!(fixture.act("read ").await, "no-entry");
+}
+
+#[tokio::test]
+async fn names_that_cannot_be_expressed_are_left_out() {
+    use std::os::unix::ffi::OsStrExt;
+    let mut fixture = writable();
+    let name = std::ffi::OsStr::from_bytes(b"sub/deep/\xff.txt");
+    std::fs::write(fixture.dir.path().join("work").join(name), "x").unwrap();
+    std::fs::write(fixture.dir.path().join("work/sub/deep/\u{e9}.txt"), "x").unwrap();
+    assert_eq!(fixture.act("list sub/deep").await, "\u{e9}.txt");
+}
+
+#[tokio::test]
+async fn a_call_leaves_a_ledger() {
+    let mut fixture = writable();
+    for attempt in [
+        "read a.txt",
+        "read in",
+        "read sub/b.txt",
+        "read ../outside.txt",
+        "stat sub",
+        "create agent.lock x",
+        "move .git x",
+        "read fifo",
+        "list dir",
+    ] {
+        let _ = fixture.act(attempt).await;
+    }
+    let entry = |request: &str, verdict, rule: &str, count| AuditEntry {
+        request: request.to_owned(),
+        verdict,
+        rule: rule.to_owned(),
+        count,
+    };
+    use Verdict::{Allowed, Denied};
+    let tally = fixture.tally();
+    assert_eq!(
+        tally.audit,
+        [
+            entry("read /workspace/a.txt", Allowed, "grants.dir[0]", 1),
+            entry("read /workspace/sub/b.txt", Allowed, "grants.dir[0]", 2),
+            entry("read /workspace/../outside.txt", Denied, "default-deny", 1),
+            entry("stat /workspace/sub", Allowed, "grants.dir[0]", 2),
+            entry("write /workspace/agent.lock", Denied, "host.protected", 1),
+            entry("move /workspace/.git", Allowed, "grants.dir[0]", 1),
+            entry(
+                "move /workspace/.git",
+                Denied,
+                "grants.dir[0].mask `.git/config`",
+                1
+            ),
+            entry("read /workspace/fifo", Denied, "files.regular-only", 1),
+            entry("list /workspace/sub", Allowed, "grants.dir[0]", 1),
+        ]
+    );
+    assert_eq!(
+        (
+            tally.first_denial.as_deref(),
+            tally.bytes_in,
+            tally.bytes_out
+        ),
+        (
+            Some(
+                "read /workspace/../outside.txt was refused: it leaves the granted folder (rule default-deny)"
+            ),
+            13,
+            0
+        )
+    );
+}
+
+#[test]
+fn folders_that_cannot_be_granted() {
+    let dir = folder();
+    let open = |host: &str| {
+        let grants = Grants {
+            dirs: vec![DirGrant {
+                host: dir.path().join(host),
+                guest: "/workspace".to_owned(),
+                mode: DirMode::ReadWrite,
+                allow: PathRules::default(),
+                deny: PathRules::default(),
+                mask: PathRules::default(),
+            }],
+            http: Vec::new(),
+        };
+        let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
+        FilesState::open(gate, &protected(dir.path()))
+            .err()
+            .map(|error: FilesError| error.to_string())
+    };
+    let cannot = |why: &str| {
+        Some(format!(
+            "the folder granted as /workspace cannot be opened: {why}; check that it exists and may be read, or change the grant"
+        ))
+    };
+    let own = Some("the folder granted as /workspace belongs to agent-host itself (configuration, state or cache); grant another folder".to_owned());
+    let table = [
+        ("work", None),
+        ("work/dir", None),
+        (".", None),
+        ("nowhere", cannot("No such file or directory (os error 2)")),
+        ("work/a.txt", cannot("Not a directory (os error 20)")),
+        ("work/state", own.clone()),
+        ("work/st", own.clone()),
+        ("work/state/blobs", own),
+    ];
+    for (host, expected) in table {
+        assert_eq!(open(host), expected, "{host}");
+    }
+}

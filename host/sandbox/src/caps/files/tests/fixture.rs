@@ -1,0 +1,339 @@
+//! A folder with something of everything in it, and a small language for what a guest does there.
+
+use super::super::{FilesState, GatedFs, place::Beneath};
+use crate::gate::{Gate, Tally};
+use agent_host_core::{
+    limits::Limits,
+    policy::{DirGrant, DirMode, Grants, PathRules},
+    tool::Effect,
+};
+use rustix::fs::{CWD, FileType, Mode};
+use std::{
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tempfile::TempDir;
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi::{
+    filesystem::Descriptor,
+    p2::{
+        FsError, FsResult,
+        bindings::filesystem::{
+            preopens::Host as _,
+            types::{
+                DescriptorFlags, ErrorCode, HostDescriptor as _, HostDirectoryEntryStream as _,
+                NewTimestamp, OpenFlags, PathFlags,
+            },
+        },
+    },
+};
+
+/// What the first grant masks.
+pub(super) const MASK: &[&str] = &[".env*", ".ssh", ".git/config"];
+
+/// The folder of one test: `work` and `other` are granted, `outside.txt` is not.
+pub(super) struct Fixture {
+    pub(super) dir: TempDir,
+    pub(super) table: ResourceTable,
+    pub(super) files: FilesState,
+    /// The handle of each grant.
+    pub(super) grants: Vec<u32>,
+}
+
+/// Makes the folder.
+pub(super) fn folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |path: &str| dir.path().join(path);
+    for path in [
+        "work/sub/deep",
+        "work/.ssh",
+        "work/.git",
+        "work/state/blobs",
+        "work/real",
+        "other",
+    ] {
+        std::fs::create_dir_all(at(path)).unwrap();
+    }
+    for (path, text) in [
+        ("outside.txt", "OUTSIDE"),
+        ("work/a.txt", "alpha"),
+        ("work/sub/b.txt", "beta"),
+        ("work/sub/.env.local", "SECRET"),
+        ("work/.env", "SECRET"),
+        ("work/.ssh/id", "SECRET"),
+        ("work/.git/config", "SECRET"),
+        ("work/.git/HEAD", "main"),
+        ("work/agent.toml", "SECRET"),
+        ("work/state/journal", "SECRET"),
+        ("work/state/blobs/one", "SECRET"),
+        ("work/real/conf.toml", "SECRET"),
+        ("other/o.txt", "omega"),
+    ] {
+        std::fs::write(at(path), text).unwrap();
+    }
+    for (target, path) in [
+        ("sub/b.txt", "in"),
+        ("../outside.txt", "out"),
+        ("/etc/passwd", "abs"),
+        ("/proc/self/environ", "proc"),
+        (".env", "env"),
+        ("agent.toml", "conf"),
+        ("state", "st"),
+        ("sub", "dir"),
+        ("..", "up"),
+        ("loop", "loop"),
+        ("chain2", "chain1"),
+        ("sub/../a.txt", "chain2"),
+        ("new.txt", "dangling"),
+        ("real", "alias"),
+    ] {
+        symlink(target, at("work").join(path)).unwrap();
+    }
+    std::fs::hard_link(at("work/agent.toml"), at("work/hard")).unwrap();
+    std::fs::hard_link(at("work/.git/config"), at("work/hardgit")).unwrap();
+    rustix::fs::mknodat(CWD, at("work/fifo"), FileType::Fifo, Mode::from(0o666), 0).unwrap();
+    dir
+}
+
+/// The host's own paths: some exist, some do not, and one is reached through a link.
+pub(super) fn protected(dir: &Path) -> Vec<PathBuf> {
+    [
+        "agent.toml",
+        "agent.lock",
+        "state",
+        ".later/state",
+        "alias/conf.toml",
+    ]
+    .iter()
+    .map(|path| dir.join("work").join(path))
+    .collect()
+}
+
+fn grant(host: PathBuf, guest: &str, mode: DirMode, mask: &[&str]) -> DirGrant {
+    DirGrant {
+        host,
+        guest: guest.to_owned(),
+        mode,
+        allow: PathRules::default(),
+        deny: PathRules::new(&["sub/private", "*.key"]).unwrap(),
+        mask: PathRules::new(mask).unwrap(),
+    }
+}
+
+/// Opens the folder for a tool.
+pub(super) fn open(dir: TempDir, mode: DirMode, effect: Effect, beneath: Beneath) -> Fixture {
+    let grants = Grants {
+        dirs: vec![
+            grant(dir.path().join("work"), "/workspace", mode, MASK),
+            grant(dir.path().join("other"), "/other", mode, &[]),
+        ],
+        http: Vec::new(),
+    };
+    let gate = Gate::new(Arc::new(grants), effect, &Limits::default());
+    let mut files = FilesState::open(gate, &protected(dir.path())).unwrap();
+    for root in &mut files.roots {
+        root.beneath = beneath;
+    }
+    let mut fixture = Fixture {
+        dir,
+        table: ResourceTable::new(),
+        files,
+        grants: Vec::new(),
+    };
+    let preopens = fixture.fs().get_directories().unwrap();
+    let names: Vec<&str> = preopens.iter().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(names, ["/workspace", ".", "/other"]);
+    fixture.grants = [0, 2].map(|index: usize| preopens[index].0.rep()).to_vec();
+    fixture
+}
+
+/// The folder, writable, for a tool that may write.
+pub(super) fn writable() -> Fixture {
+    open(
+        folder(),
+        DirMode::ReadWrite,
+        Effect::Effectful,
+        Beneath::Kernel,
+    )
+}
+
+/// The name of the code of a refusal; a trap fails the test.
+pub(super) fn code(error: FsError) -> String {
+    let code: ErrorCode = error.downcast().unwrap();
+    code.name().to_owned()
+}
+
+impl Fixture {
+    pub(super) fn fs(&mut self) -> GatedFs<'_> {
+        GatedFs {
+            table: &mut self.table,
+            files: &mut self.files,
+        }
+    }
+
+    pub(super) fn handle(&self, grant: usize) -> Resource<Descriptor> {
+        Resource::new_borrow(self.grants[grant])
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        self.files.gate.tally()
+    }
+
+    /// Opens a path in the first grant.
+    pub(super) async fn open(
+        &mut self,
+        path: &str,
+        follow: bool,
+        open: OpenFlags,
+        flags: DescriptorFlags,
+    ) -> FsResult<Resource<Descriptor>> {
+        let path_flags = if follow {
+            PathFlags::SYMLINK_FOLLOW
+        } else {
+            PathFlags::empty()
+        };
+        let root = self.handle(0);
+        self.fs()
+            .open_at(root, path_flags, path.to_owned(), open, flags)
+            .await
+    }
+
+    async fn read(&mut self, path: &str, follow: bool) -> FsResult<String> {
+        let none = OpenFlags::empty();
+        let file = self.open(path, follow, none, DescriptorFlags::READ).await?;
+        let borrowed = Resource::new_borrow(file.rep());
+        let (bytes, _) = self.fs().read(borrowed, 1 << 20, 0).await?;
+        wasmtime_wasi::p2::bindings::filesystem::types::HostDescriptor::drop(&mut self.fs(), file)
+            .unwrap();
+        Ok(String::from_utf8(bytes).unwrap())
+    }
+
+    async fn write(&mut self, path: &str, open: OpenFlags, text: &str) -> FsResult<String> {
+        let file = self.open(path, true, open, DescriptorFlags::WRITE).await?;
+        let written = self.fs().write(file, text.as_bytes().to_vec(), 0).await?;
+        Ok(format!("{written}"))
+    }
+
+    /// The names that a guest sees in a folder, sorted.
+    async fn list(&mut self, path: &str) -> FsResult<String> {
+        let folder = self
+            .open(path, true, OpenFlags::DIRECTORY, DescriptorFlags::READ)
+            .await?;
+        let borrowed = Resource::new_borrow(folder.rep());
+        let stream = self.fs().read_directory(borrowed).await?;
+        let mut names = Vec::new();
+        loop {
+            let borrowed = Resource::new_borrow(stream.rep());
+            let Some(entry) = self.fs().read_directory_entry(borrowed).await? else {
+                break;
+            };
+            // As the libraries of guests do; one refusal here fails their whole listing.
+            let borrowed = Resource::new_borrow(folder.rep());
+            self.fs()
+                .metadata_hash_at(borrowed, PathFlags::empty(), entry.name.clone())
+                .await?;
+            names.push(entry.name);
+        }
+        wasmtime_wasi::p2::bindings::filesystem::types::HostDirectoryEntryStream::drop(
+            &mut self.fs(),
+            stream,
+        )
+        .unwrap();
+        names.sort();
+        Ok(names.join(" "))
+    }
+
+    /// Does what the words say, and tells how it went: a value, or the code of the error.
+    pub(super) async fn act(&mut self, words: &str) -> String {
+        match self.try_act(words).await {
+            Ok(value) => value,
+            Err(error) => code(error),
+        }
+    }
+
+    async fn try_act(&mut self, words: &str) -> FsResult<String> {
+        let words: Vec<&str> = words.splitn(3, ' ').collect();
+        let (verb, one) = (words[0], words[1]);
+        let two = || words[2].to_owned();
+        let path = one.to_owned();
+        let (root, again, other) = (self.handle(0), self.handle(0), self.handle(1));
+        let (followed, plain) = (PathFlags::SYMLINK_FOLLOW, PathFlags::empty());
+        let done = |(): ()| "done".to_owned();
+        match verb {
+            "read" => self.read(one, true).await,
+            "read-link-itself" => self.read(one, false).await,
+            "write" => self.write(one, OpenFlags::empty(), &two()).await,
+            "create" => self.write(one, OpenFlags::CREATE, &two()).await,
+            "create-new" => {
+                self.write(one, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, &two())
+                    .await
+            }
+            "replace" => {
+                self.write(one, OpenFlags::CREATE | OpenFlags::TRUNCATE, &two())
+                    .await
+            }
+            "list" => self.list(one).await,
+            "stat" => self
+                .fs()
+                .stat_at(root, followed, path)
+                .await
+                .map(|stat| format!("{}", stat.size)),
+            "lstat" => self
+                .fs()
+                .stat_at(root, plain, path)
+                .await
+                .map(|stat| format!("{:?}", stat.type_)),
+            "hash" => self
+                .fs()
+                .metadata_hash_at(root, plain, path)
+                .await
+                .map(|_| "hash".to_owned()),
+            "read-link" => self.fs().readlink_at(root, path).await,
+            "make-folder" => self.fs().create_directory_at(root, path).await.map(done),
+            "remove-folder" => self.fs().remove_directory_at(root, path).await.map(done),
+            "remove" => self.fs().unlink_file_at(root, path).await.map(done),
+            "move" => self
+                .fs()
+                .rename_at(root, path, again, two())
+                .await
+                .map(done),
+            "move-over" => self
+                .fs()
+                .rename_at(root, path, other, two())
+                .await
+                .map(done),
+            "link" => self
+                .fs()
+                .link_at(root, plain, path, again, two())
+                .await
+                .map(done),
+            "link-over" => self
+                .fs()
+                .link_at(root, plain, path, other, two())
+                .await
+                .map(done),
+            "point" => self.fs().symlink_at(root, path, two()).await.map(done),
+            "touch" => {
+                let now = NewTimestamp::Now;
+                self.fs()
+                    .set_times_at(root, followed, path, now, now)
+                    .await
+                    .map(done)
+            }
+            _ => panic!("no such verb: {verb}"),
+        }
+    }
+
+    /// Runs a table of attempts in one folder, in order, and shows those that did not end as expected.
+    pub(super) async fn check(&mut self, table: &[(&str, &str)]) {
+        let mut wrong = Vec::new();
+        for (words, expected) in table {
+            let found = self.act(words).await;
+            if found != *expected {
+                wrong.push((*words, *expected, found));
+            }
+        }
+        assert_eq!(wrong, [], "attempt, expected, found");
+    }
+}

@@ -1,0 +1,283 @@
+//! Reading and writing through streams and descriptors: content, ends, errors and counts.
+
+use super::fixture::{Fixture, code, writable};
+use pretty_assertions::assert_eq;
+use wasmtime::component::Resource;
+use wasmtime_wasi::{
+    filesystem::Descriptor,
+    p2::{
+        DynInputStream, DynOutputStream, StreamError,
+        bindings::filesystem::types::{
+            DescriptorFlags, Host as _, HostDescriptor as _, NewTimestamp, OpenFlags,
+        },
+    },
+};
+
+async fn open(fixture: &mut Fixture, path: &str, flags: DescriptorFlags) -> Resource<Descriptor> {
+    fixture
+        .open(path, false, OpenFlags::CREATE, flags)
+        .await
+        .unwrap()
+}
+
+fn again(handle: &Resource<Descriptor>) -> Resource<Descriptor> {
+    Resource::new_borrow(handle.rep())
+}
+
+fn input(fixture: &mut Fixture, handle: Resource<DynInputStream>) -> DynInputStream {
+    fixture.table.delete(handle).unwrap()
+}
+
+fn output(fixture: &mut Fixture, handle: Resource<DynOutputStream>) -> DynOutputStream {
+    fixture.table.delete(handle).unwrap()
+}
+
+#[tokio::test]
+async fn streams_move_bytes_and_count_them() {
+    let mut fixture = writable();
+    let both = DescriptorFlags::READ | DescriptorFlags::WRITE;
+    let file = open(&mut fixture, "s.bin", both).await;
+    let data: Vec<u8> = (0..200_000_u32).map(|byte| byte.to_le_bytes()[0]).collect();
+
+    let writer = fixture.fs().write_via_stream(again(&file), 0).unwrap();
+    let mut writer = output(&mut fixture, writer);
+    for chunk in data.chunks(50_000) {
+        assert!(writer.check_write().unwrap() >= chunk.len());
+        writer.write(chunk.to_vec().into()).unwrap();
+    }
+    writer.flush().unwrap();
+    let appender = fixture.fs().append_via_stream(again(&file)).unwrap();
+    let mut appender = output(&mut fixture, appender);
+    appender
+        .blocking_write_and_flush(b"end"[..].into())
+        .await
+        .unwrap();
+
+    let reader = fixture.fs().read_via_stream(again(&file), 1).unwrap();
+    let mut reader = input(&mut fixture, reader);
+    assert!(reader.read(0).unwrap().is_empty());
+    let mut found = Vec::new();
+    loop {
+        match reader.blocking_read(usize::MAX).await {
+            Ok(bytes) => {
+                assert!(bytes.len() <= super::super::stream::MAX_CHUNK_BYTES);
+                found.extend(bytes);
+            }
+            Err(StreamError::Closed) => break,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(matches!(reader.read(1), Err(StreamError::Closed)));
+    assert_eq!(found, [data.get(1..).unwrap(), b"end"].concat());
+    let tally = fixture.tally();
+    assert_eq!((tally.bytes_in, tally.bytes_out), (200_002, 200_003));
+    assert_eq!(fixture.fs().stat(file).await.unwrap().size, 200_003);
+}
+
+#[tokio::test]
+async fn descriptors_keep_to_what_they_were_opened_for() {
+    let mut fixture = writable();
+    let read = open(&mut fixture, "a.txt", DescriptorFlags::READ).await;
+    let write = open(&mut fixture, "w.txt", DescriptorFlags::WRITE).await;
+    let folder = fixture.handle(0);
+    assert_eq!(
+        fixture.fs().get_flags(again(&read)).await.unwrap(),
+        DescriptorFlags::READ
+    );
+    assert_eq!(
+        fixture.fs().get_flags(again(&write)).await.unwrap(),
+        DescriptorFlags::WRITE
+    );
+    assert_eq!(
+        fixture.fs().get_flags(again(&folder)).await.unwrap(),
+        DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY
+    );
+    let found = [
+        fixture
+            .fs()
+            .write(again(&read), vec![1], 0)
+            .await
+            .map(drop)
+            .map_err(code),
+        fixture.fs().set_size(again(&read), 0).await.map_err(code),
+        fixture
+            .fs()
+            .write_via_stream(again(&read), 0)
+            .map(drop)
+            .map_err(code),
+        fixture
+            .fs()
+            .append_via_stream(again(&read))
+            .map(drop)
+            .map_err(code),
+        fixture
+            .fs()
+            .read(again(&write), 1, 0)
+            .await
+            .map(drop)
+            .map_err(code),
+        fixture
+            .fs()
+            .read(again(&read), 1, u64::MAX)
+            .await
+            .map(drop)
+            .map_err(code),
+        fixture
+            .fs()
+            .write(again(&write), vec![1], u64::MAX)
+            .await
+            .map(drop)
+            .map_err(code),
+        fixture
+            .fs()
+            .set_size(again(&write), u64::MAX)
+            .await
+            .map_err(code),
+        fixture
+            .fs()
+            .read(again(&folder), 1, 0)
+            .await
+            .map(drop)
+            .map_err(code),
+        fixture
+            .fs()
+            .read_via_stream(again(&folder), 0)
+            .map(drop)
+            .map_err(code),
+        fixture
+            .fs()
+            .read_directory(again(&read))
+            .await
+            .map(drop)
+            .map_err(code),
+        fixture.fs().set_size(again(&write), 7).await.map_err(code),
+        fixture.fs().sync(again(&write)).await.map_err(code),
+        fixture.fs().sync_data(again(&folder)).await.map_err(code),
+    ];
+    let bad = |text: &str| Err(text.to_owned());
+    assert_eq!(
+        found,
+        [
+            bad("not-permitted"),
+            bad("not-permitted"),
+            bad("not-permitted"),
+            bad("not-permitted"),
+            bad("bad-descriptor"),
+            bad("invalid"),
+            bad("invalid"),
+            bad("invalid"),
+            bad("bad-descriptor"),
+            bad("is-directory"),
+            bad("not-directory"),
+            Ok(()),
+            Ok(()),
+            Ok(()),
+        ]
+    );
+    assert_eq!(fixture.fs().stat(again(&write)).await.unwrap().size, 7);
+    assert!(
+        fixture
+            .fs()
+            .is_same_object(again(&write), again(&write))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !fixture
+            .fs()
+            .is_same_object(again(&write), again(&read))
+            .await
+            .unwrap()
+    );
+}
+
+#[tokio::test]
+async fn flags_that_make_no_sense_are_refused() {
+    let mut fixture = writable();
+    let read = DescriptorFlags::READ;
+    let table = [
+        (OpenFlags::DIRECTORY | OpenFlags::CREATE, read, "invalid"),
+        (OpenFlags::DIRECTORY | OpenFlags::TRUNCATE, read, "invalid"),
+        (
+            OpenFlags::empty(),
+            read | DescriptorFlags::FILE_INTEGRITY_SYNC,
+            "unsupported",
+        ),
+        (
+            OpenFlags::empty(),
+            read | DescriptorFlags::REQUESTED_WRITE_SYNC,
+            "unsupported",
+        ),
+    ];
+    for (open, flags, expected) in table {
+        let outcome = fixture.open("a.txt", true, open, flags).await;
+        assert_eq!(outcome.map(drop).map_err(code), Err(expected.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn times_are_set_only_where_writing_is_allowed() {
+    use agent_host_core::{policy::DirMode, tool::Effect};
+    use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
+    let time = |seconds, nanoseconds| {
+        NewTimestamp::Timestamp(Datetime {
+            seconds,
+            nanoseconds,
+        })
+    };
+    let mut fixture = writable();
+    let file = open(&mut fixture, "a.txt", DescriptorFlags::READ).await;
+    let set = fixture
+        .fs()
+        .set_times(
+            again(&file),
+            NewTimestamp::NoChange,
+            time(1_000, 2_000_000_003),
+        )
+        .await;
+    assert_eq!(set.map_err(code), Ok(()));
+    let stat = fixture.fs().stat(again(&file)).await.unwrap();
+    let found = stat.data_modification_timestamp.unwrap();
+    assert_eq!((found.seconds, found.nanoseconds), (1_002, 3));
+    for seconds in [u64::MAX, u64::MAX - 1] {
+        let set = fixture
+            .fs()
+            .set_times(again(&file), NewTimestamp::NoChange, time(seconds, 0))
+            .await;
+        assert_eq!(set.map_err(code), Err("overflow".to_owned()));
+    }
+
+    let beneath = super::super::place::Beneath::Kernel;
+    let mut fixture =
+        super::fixture::open(fixture.dir, DirMode::ReadOnly, Effect::Effectful, beneath);
+    let file = fixture
+        .open("a.txt", false, OpenFlags::empty(), DescriptorFlags::READ)
+        .await
+        .unwrap();
+    let folder = fixture.handle(0);
+    for handle in [again(&file), folder] {
+        let set = fixture
+            .fs()
+            .set_times(handle, NewTimestamp::Now, NewTimestamp::Now)
+            .await;
+        assert_eq!(set.map_err(code), Err("access".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn stream_errors_have_codes() {
+    let mut fixture = writable();
+    let file = open(&mut fixture, "w.txt", DescriptorFlags::WRITE).await;
+    let reader = fixture.fs().read_via_stream(again(&file), 0).unwrap();
+    let mut reader = input(&mut fixture, reader);
+    let Err(StreamError::LastOperationFailed(error)) = reader.read(1) else {
+        panic!("a file that was opened for writing was read");
+    };
+    let error = fixture.table.push(error).unwrap();
+    let code = fixture.fs().filesystem_error_code(error).unwrap();
+    assert_eq!(
+        code.map(|code| code.name().to_owned()),
+        Some("bad-descriptor".to_owned())
+    );
+    assert!(matches!(reader.read(1), Err(StreamError::Closed)));
+}

@@ -1,0 +1,154 @@
+//! One call's HTTP, set up by the tests.
+
+use super::super::{GatedHttp, HttpClient, client::NameLookup};
+use crate::gate::{Gate, Tally};
+use agent_host_core::{
+    BoxFuture,
+    limits::Limits,
+    policy::{Grants, HttpGrant},
+    tool::Effect,
+};
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use std::{
+    io,
+    net::IpAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
+
+/// Names that lead where a test wants them to.
+#[derive(Default)]
+pub(super) struct Names {
+    addresses: Vec<IpAddr>,
+    pub(super) lookups: AtomicUsize,
+}
+
+impl NameLookup for Names {
+    fn lookup(&self, _name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
+        let found = self.addresses.clone();
+        Box::pin(async move { Ok(found) })
+    }
+}
+
+pub(super) fn names(addresses: &[&str]) -> Arc<Names> {
+    Arc::new(Names {
+        addresses: addresses
+            .iter()
+            .map(|address| address.parse().unwrap())
+            .collect(),
+        lookups: AtomicUsize::new(0),
+    })
+}
+
+pub(super) fn grant(scheme: Option<&str>, host: &str, port: Option<u16>) -> HttpGrant {
+    HttpGrant {
+        scheme: scheme.map(str::to_owned),
+        host: host.to_owned(),
+        port,
+    }
+}
+
+/// One call's HTTP, with everything that a test sets.
+pub(super) struct Call {
+    pub(super) grants: Vec<HttpGrant>,
+    pub(super) effect: Effect,
+    pub(super) limits: Limits,
+    pub(super) names: Arc<Names>,
+    pub(super) time: Duration,
+}
+
+impl Call {
+    pub(super) fn to(grants: Vec<HttpGrant>) -> Self {
+        Self {
+            grants,
+            effect: Effect::Effectful,
+            limits: Limits::default(),
+            names: Arc::default(),
+            time: Duration::from_secs(20),
+        }
+    }
+
+    pub(super) fn start(self) -> Running {
+        let grants = Grants {
+            dirs: Vec::new(),
+            http: self.grants,
+        };
+        let gate = Gate::new(Arc::new(grants), self.effect, &self.limits);
+        let client = Arc::new(HttpClient::with_names(self.names).unwrap());
+        let deadline = Instant::now() + self.time;
+        Running {
+            hooks: GatedHttp::new(Arc::clone(&gate), client, &self.limits, deadline),
+            gate,
+        }
+    }
+}
+
+pub(super) struct Running {
+    hooks: GatedHttp,
+    gate: Arc<Gate>,
+}
+
+pub(super) fn request(method: &str, url: &str) -> Request<WasiBody> {
+    with_body(method, url, Bytes::new())
+}
+
+pub(super) fn with_body(method: &str, url: &str, body: Bytes) -> Request<WasiBody> {
+    let body = Full::new(body)
+        .map_err(|never| match never {})
+        .boxed_unsync();
+    Request::builder()
+        .method(method)
+        .uri(url)
+        .body(body)
+        .unwrap()
+}
+
+impl Running {
+    /// Sends, and tells status, fields of interest and body; or the error, by name.
+    pub(super) async fn send(&mut self, request: Request<WasiBody>) -> String {
+        self.send_with(request, None).await
+    }
+
+    pub(super) async fn send_with(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+    ) -> String {
+        let nothing = Box::new(async { Ok(()) });
+        let future = self.hooks.send_request(request, options, nothing);
+        let (response, _) = match Pin::from(future).await {
+            Ok(answer) => answer,
+            Err(error) => return format!("{error:?}"),
+        };
+        let status = response.status().as_u16();
+        let location = response.headers().get("location").cloned();
+        let location = location.map_or_else(String::new, |value| {
+            format!(" to {}", value.to_str().unwrap())
+        });
+        match response.into_body().collect().await {
+            Ok(body) => format!(
+                "{status}{location} {}",
+                String::from_utf8_lossy(&body.to_bytes())
+            ),
+            Err(error) => format!("{status} then {error:?}"),
+        }
+    }
+
+    pub(super) async fn get(&mut self, url: &str) -> String {
+        self.send(request("GET", url)).await
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        self.gate.tally()
+    }
+}
+
+pub(super) const HELLO: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";

@@ -1,0 +1,205 @@
+//! What must not leave, in every spelling.
+
+use super::{
+    super::{
+        client::{NameLookup, pinned},
+        target::Target,
+    },
+    call::{Call, HELLO, grant, names, request},
+    server::Server,
+};
+use crate::gate::Gate;
+use agent_host_core::{limits::Limits, policy::Grants, tool::Effect};
+use http::{Method, Request};
+use pretty_assertions::assert_eq;
+use reqwest::dns::Name;
+use std::sync::{Arc, atomic::Ordering};
+
+#[tokio::test]
+async fn what_is_not_granted_is_denied() {
+    let server = Server::start(HELLO).await;
+    let url = server.url("/");
+    let port = server.port;
+    let table = [
+        (Vec::new(), url.clone(), "HttpRequestDenied"),
+        (
+            vec![grant(None, "example.com", None)],
+            url.clone(),
+            "HttpRequestDenied",
+        ),
+        (
+            vec![grant(Some("https"), "127.0.0.1", Some(port))],
+            url.clone(),
+            "HttpRequestDenied",
+        ),
+        (
+            vec![grant(None, "127.0.0.1", None)],
+            url.clone(),
+            "HttpRequestDenied",
+        ),
+        (
+            vec![grant(None, "*", Some(port))],
+            url.clone(),
+            "HttpRequestDenied",
+        ),
+        (
+            vec![server.grant()],
+            format!("http://user@127.0.0.1:{port}/"),
+            "HttpRequestDenied",
+        ),
+        (
+            vec![server.grant()],
+            format!("http://user:secret@127.0.0.1:{port}/"),
+            "HttpRequestDenied",
+        ),
+        (
+            vec![server.grant()],
+            format!("http://127.0.0.1:{port}@127.0.0.2/"),
+            "HttpRequestDenied",
+        ),
+        (vec![server.grant()], url, "200 hello"),
+    ];
+    for (grants, url, expected) in table {
+        let mut call = Call::to(grants).start();
+        assert_eq!(call.get(&url).await, expected, "{url}");
+        let denial = call.tally().first_denial;
+        assert_eq!(denial.is_some(), expected == "HttpRequestDenied");
+        assert!(!denial.unwrap_or_default().contains("secret"));
+    }
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn every_spelling_of_this_machine_is_denied() {
+    let server = Server::start(HELLO).await;
+    let port = server.port;
+    let mut call = Call::to(vec![
+        grant(None, "*", Some(port)),
+        grant(None, "127.0.0.9", Some(port)),
+    ])
+    .start();
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "127.0.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "0177.0.0.1",
+        "0177.1",
+        "127.0.0.1.",
+        "[::1]",
+        "[0:0:0:0:0:0:0:1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::127.0.0.1]",
+        "[64:ff9b::127.0.0.1]",
+        "[2002:7f00:1::]",
+        "[::ffff:0:127.0.0.1]",
+        "[::]",
+        "0.0.0.0",
+        "0",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "[fe80::1]",
+        "[fd00:ec2::254]",
+        "100.100.100.200",
+        "224.0.0.1",
+        "[ff02::1]",
+        "255.255.255.255",
+    ] {
+        let found = call.get(&format!("http://{host}:{port}/")).await;
+        assert_eq!(found, "HttpRequestDenied", "{host}");
+    }
+    assert_eq!(server.seen(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn names_that_lead_inside_are_prohibited() {
+    let server = Server::start(HELLO).await;
+    let port = server.port;
+    for address in [
+        "127.0.0.1",
+        "::1",
+        "::ffff:127.0.0.1",
+        "10.1.1.1",
+        "169.254.169.254",
+        "64:ff9b::7f00:1",
+        "fd00::1",
+    ] {
+        let names = names(&[address]);
+        let mut call = Call::to(vec![
+            grant(None, "*", Some(port)),
+            grant(None, "127.0.0.1", Some(port)),
+        ]);
+        call.names = Arc::clone(&names);
+        let mut call = call.start();
+        let found = call.get(&format!("http://localhost:{port}/")).await;
+        assert_eq!(
+            (&*found, names.lookups.load(Ordering::Relaxed)),
+            ("DestinationIpProhibited", 1),
+            "{address}"
+        );
+        assert_eq!(call.tally().hosts, Vec::<String>::new());
+    }
+    let mut call = Call::to(vec![grant(None, "*", None)]).start();
+    let unknown = r#"DnsError { rcode: Some("NXDOMAIN"), info_code: None }"#;
+    assert_eq!(call.get("http://nowhere.example/").await, unknown);
+    assert_eq!(server.seen(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn names_are_pinned_to_their_good_addresses() {
+    let names = names(&["10.0.0.1", "93.184.216.34", "::1", "2606:4700::1111"]);
+    let grants = Grants {
+        dirs: Vec::new(),
+        http: vec![grant(None, "*", None)],
+    };
+    let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
+    let target = Target::new(&request("GET", "http://mixed.example/"), gate)
+        .ok()
+        .unwrap();
+    let resolver = pinned(Arc::new(target), Arc::clone(&names) as Arc<dyn NameLookup>);
+    let found = resolver
+        .resolve("mixed.example".parse::<Name>().unwrap())
+        .await;
+    let found: Vec<String> = found
+        .ok()
+        .unwrap()
+        .map(|address| address.to_string())
+        .collect();
+    assert_eq!(found, ["93.184.216.34:0", "[2606:4700::1111]:0"]);
+    assert_eq!(names.lookups.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_read_only_tool_only_looks() {
+    let server = Server::start(HELLO).await;
+    for (method, expected) in [
+        ("GET", "200 hello"),
+        ("POST", "HttpRequestDenied"),
+        ("PUT", "HttpRequestDenied"),
+        ("DELETE", "HttpRequestDenied"),
+        ("PATCH", "HttpRequestDenied"),
+        ("OPTIONS", "HttpRequestDenied"),
+        ("get", "HttpRequestDenied"),
+    ] {
+        let mut call = Call::to(vec![server.grant()]);
+        call.effect = Effect::ReadOnly;
+        assert_eq!(
+            call.start().send(request(method, &server.url("/"))).await,
+            expected,
+            "{method}"
+        );
+    }
+    let mut call = Call::to(vec![server.grant()]).start();
+    let connect = Request::builder()
+        .method(Method::CONNECT)
+        .uri(server.url("/"))
+        .body(request("GET", "/").into_body())
+        .unwrap();
+    assert_eq!(call.send(connect).await, "HttpRequestMethodInvalid");
+    assert_eq!(server.seen().len(), 1);
+}

@@ -1,0 +1,111 @@
+//! A server that says the same to everybody.
+
+use agent_host_core::policy::HttpGrant;
+use std::sync::{Arc, Mutex};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+
+/// What it does after having spoken.
+#[derive(Clone, Copy, PartialEq)]
+enum After {
+    Close,
+    Hang,
+}
+
+/// A server on a free port of this machine. It stops when it is dropped.
+pub(super) struct Server {
+    pub(super) port: u16,
+    seen: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    /// Answers each connection's one request with these bytes and closes.
+    pub(super) async fn start(response: &str) -> Self {
+        Self::run(response, After::Close).await
+    }
+
+    /// Says this much and then nothing more.
+    pub(super) async fn silent(response: &str) -> Self {
+        Self::run(response, After::Hang).await
+    }
+
+    async fn run(response: &str, after: After) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen = Arc::<Mutex<Vec<String>>>::default();
+        let (response, record) = (response.to_owned(), Arc::clone(&seen));
+        let task = tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let request = read_request(&mut stream).await;
+                record.lock().unwrap().push(request);
+                let _ = stream.write_all(response.as_bytes()).await;
+                match after {
+                    After::Close => {
+                        let _ = stream.shutdown().await;
+                    }
+                    After::Hang => open.push(stream),
+                }
+            }
+        });
+        Self { port, seen, task }
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// The grant that opens it.
+    pub(super) fn grant(&self) -> HttpGrant {
+        HttpGrant {
+            scheme: Some("http".to_owned()),
+            host: "127.0.0.1".to_owned(),
+            port: Some(self.port),
+        }
+    }
+
+    /// The requests that came, as they were on the wire.
+    pub(super) fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The first byte of a TLS handshake (RFC 8446, section 5.1), which this server does not speak.
+const TLS: u8 = 0x16;
+
+/// Reads the head, and the body that it announces.
+async fn read_request(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4_096];
+    loop {
+        if bytes.first() == Some(&TLS) {
+            return "TLS".to_owned();
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let head = head.to_lowercase();
+            let announced = head.split("content-length: ").nth(1);
+            let announced: usize = announced
+                .and_then(|rest| rest.split("\r\n").next()?.parse().ok())
+                .unwrap_or(0);
+            let chunked = head.contains("transfer-encoding: chunked");
+            if body.len() >= announced && (!chunked || body.ends_with("0\r\n\r\n")) {
+                return text;
+            }
+        }
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return text,
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
