@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 
 use agent_tool::workspace::{explain, locate};
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
+use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbaImage};
 
 /// The largest file, in bytes.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
@@ -17,46 +17,48 @@ const MAX_SIDE: u32 = 20_000;
 const MAX_PIXELS: u64 = 24_000_000;
 
 /// What the pixels, and besides them a decoder, may take, in bytes each.
-const MAX_DECODER_BYTES: u64 = 100 * 1024 * 1024;
+const MAX_DECODER_BYTES: usize = 100 * 1024 * 1024;
 
 /// A file whose header was read.
 pub(crate) struct Opened {
+    pub(crate) header: Header,
+    /// The whole file.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What a file says of its image.
+pub(crate) struct Header {
     pub(crate) format: ImageFormat,
-    pub(crate) file_bytes: u64,
-    /// The size as the image is shown: a photo that was taken upright is often stored on its side.
+    /// The width as the image is shown: a photo that was taken upright is often stored on its side.
     pub(crate) width: u32,
+    /// The height as the image is shown.
     pub(crate) height: u32,
-    /// The colors as the file has them, such as `rgb`.
+    /// The channels as the file has them, such as `rgb`.
     pub(crate) color: &'static str,
     pub(crate) bits_per_channel: u16,
-    orientation: Orientation,
-    bytes: Vec<u8>,
+    /// How to turn the stored pixels to show them.
+    pub(crate) orientation: Orientation,
 }
 
 /// Reads the file and its header.
 pub(crate) fn open(path: &str) -> Result<Opened, String> {
     let bytes = read(path)?;
-    let (format, decoder) = decoder(path, &bytes)?;
-    let mut decoder = decoder;
+    let header = header(path, &bytes)?;
+    Ok(Opened { header, bytes })
+}
+
+fn header(path: &str, bytes: &[u8]) -> Result<Header, String> {
+    let (format, mut decoder) = decoder(path, bytes)?;
+    // A turn that cannot be read is none: the image itself may still be whole.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let (width, height) = match orientation {
-        Orientation::NoTransforms
-        | Orientation::Rotate180
-        | Orientation::FlipHorizontal
-        | Orientation::FlipVertical => decoder.dimensions(),
-        Orientation::Rotate90
-        | Orientation::Rotate270
-        | Orientation::Rotate90FlipH
-        | Orientation::Rotate270FlipH => {
-            let (width, height) = decoder.dimensions();
-            (height, width)
-        }
+    let (width, height) = match (lies_on_its_side(orientation), decoder.dimensions()) {
+        (true, (width, height)) => (height, width),
+        (false, size) => size,
     };
     let color = decoder.original_color_type();
     let channels = u16::from(color.channel_count().max(1));
-    let opened = Opened {
+    Ok(Header {
         format,
-        file_bytes: bytes.len() as u64,
         width,
         height,
         color: match channels {
@@ -67,29 +69,90 @@ pub(crate) fn open(path: &str) -> Result<Opened, String> {
         },
         bits_per_channel: color.bits_per_pixel() / channels,
         orientation,
-        bytes: Vec::new(),
-    };
-    drop(decoder);
-    Ok(Opened { bytes, ..opened })
+    })
 }
 
-/// The image itself, the right way up. Of an animation, its first frame.
-pub(crate) fn decode(path: &str, opened: &Opened) -> Result<DynamicImage, String> {
-    let pixels = u64::from(opened.width) * u64::from(opened.height);
-    if pixels > MAX_PIXELS {
-        let Opened { width, height, .. } = opened;
+/// Whether width and height change places when the image is turned to be shown.
+pub(crate) fn lies_on_its_side(orientation: Orientation) -> bool {
+    match orientation {
+        Orientation::NoTransforms
+        | Orientation::Rotate180
+        | Orientation::FlipHorizontal
+        | Orientation::FlipVertical => false,
+        Orientation::Rotate90
+        | Orientation::Rotate270
+        | Orientation::Rotate90FlipH
+        | Orientation::Rotate270FlipH => true,
+    }
+}
+
+/// The pixels of an image, and what the file said of them.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    /// As they are stored, not turned yet.
+    pub(crate) pixels: RgbaImage,
+    /// Whether some can be transparent.
+    pub(crate) has_alpha: bool,
+}
+
+/// The image itself. Of an animation, its first frame.
+pub(crate) fn decode(path: &str, opened: &Opened) -> Result<Decoded, String> {
+    let Header { width, height, .. } = opened.header;
+    let count = u64::from(width) * u64::from(height);
+    if count > MAX_PIXELS {
         return Err(format!(
-            "`{path}` is {width}x{height}, which is {pixels} pixels; at most {MAX_PIXELS} can be decoded"
+            "`{path}` is {width}x{height}, which is {count} pixels; at most {MAX_PIXELS} can be decoded"
         ));
     }
     let (_, decoder) = decoder(path, &opened.bytes)?;
+    let color = decoder.color_type();
+    let (width, height) = decoder.dimensions();
     // The limits of a decoder are for what it needs besides the pixels it hands out.
-    if decoder.total_bytes() > MAX_DECODER_BYTES {
+    let size = usize::try_from(decoder.total_bytes()).unwrap_or(usize::MAX);
+    if size > MAX_DECODER_BYTES {
         return Err(too_large(path));
     }
-    let mut image = DynamicImage::from_decoder(decoder).map_err(|error| describe(path, &error))?;
-    image.apply_orientation(opened.orientation);
-    Ok(image)
+    let mut bytes = vec![0; size];
+    decoder
+        .read_image(&mut bytes)
+        .map_err(|error| describe(path, &error))?;
+    let pixels =
+        RgbaImage::from_raw(width, height, rgba(&bytes, color)).ok_or_else(|| too_large(path))?;
+    Ok(Decoded {
+        pixels,
+        has_alpha: color.has_alpha(),
+    })
+}
+
+/// Four bytes for every pixel, whatever the decoder gave. One kind of pixel is enough here; the image crate's own conversions
+/// know ten, and each would be in the component.
+fn rgba(bytes: &[u8], color: ColorType) -> Vec<u8> {
+    let channels = usize::from(color.channel_count());
+    let width = usize::from(color.bytes_per_pixel()) / channels;
+    // Samples of more than a byte are in the byte order of the machine; their most significant byte is enough for a screen.
+    let high = if cfg!(target_endian = "little") {
+        width - 1
+    } else {
+        0
+    };
+    let sample = |pixel: &[u8], channel: usize| {
+        pixel
+            .get(channel * width + high)
+            .copied()
+            .unwrap_or_default()
+    };
+    let mut out = Vec::with_capacity(bytes.len() / (channels * width) * 4);
+    for pixel in bytes.chunks_exact(channels * width) {
+        let gray = channels < 3;
+        let at = |channel: usize| sample(pixel, if gray { 0 } else { channel });
+        let alpha = if color.has_alpha() {
+            sample(pixel, channels - 1)
+        } else {
+            u8::MAX
+        };
+        out.extend([at(0), at(1), at(2), alpha]);
+    }
+    out
 }
 
 fn read(path: &str) -> Result<Vec<u8>, String> {
@@ -125,12 +188,12 @@ fn decoder<'a>(
         .with_guessed_format()
         .map_err(|error| explain(&error, "read", path))?;
     let format = reader.format().ok_or_else(|| {
-        format!("`{path}` is not an image that this tool knows; it reads PNG, JPEG, GIF and WebP")
+        format!("`{path}` is not an image that this tool knows; it reads PNG, JPEG and GIF")
     })?;
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_DECODER_BYTES);
+    limits.max_alloc = Some(MAX_DECODER_BYTES as u64);
     reader.limits(limits);
     let decoder = reader
         .into_decoder()
@@ -141,7 +204,7 @@ fn decoder<'a>(
 fn describe(path: &str, error: &ImageError) -> String {
     match error {
         ImageError::Unsupported(_) => format!(
-            "`{path}` is an image of a kind that this tool does not read; it reads PNG, JPEG, GIF and WebP"
+            "`{path}` is an image of a kind that this tool does not decode; it reads PNG, JPEG and GIF, and read_file returns others as they are"
         ),
         ImageError::Limits(_) => too_large(path),
         ImageError::Decoding(_)

@@ -3,7 +3,7 @@
 use agent_tool::{Json, input, output, tool};
 use image::ImageFormat;
 
-use crate::decode::open;
+use crate::decode::{Opened, open};
 
 #[input]
 pub(crate) struct ImageInfo {
@@ -16,7 +16,7 @@ pub(crate) struct ImageInfo {
 pub(crate) struct Info {
     /// The file, as it was asked for.
     path: String,
-    /// png, jpeg, gif or webp.
+    /// png, jpeg or gif.
     format: &'static str,
     /// The width in pixels, as the image is shown: a photo that its EXIF data turns is measured after the turn.
     width: u32,
@@ -29,25 +29,25 @@ pub(crate) struct Info {
     bits_per_channel: u16,
 }
 
-/// Tells the format, the width and height in pixels, the size in bytes and the colors of an image file: PNG, JPEG, GIF or WebP.
+/// Says what an image file is, without decoding it: format (png, jpeg or gif), width and height in pixels, size of the file in
+/// bytes, colors.
 #[tool(effect = "read-only", title = "Describe an image", output = Info)]
 pub(crate) fn image_info(input: ImageInfo) -> Result<Json<Info>, String> {
     let ImageInfo { path } = input;
-    let opened = open(&path)?;
+    let Opened { header, bytes } = open(&path)?;
     Ok(Json(Info {
-        format: match opened.format {
+        path,
+        format: match header.format {
             ImageFormat::Jpeg => "jpeg",
             ImageFormat::Gif => "gif",
-            ImageFormat::WebP => "webp",
             // The enum is the library's and open; no other decoder is compiled in.
             _ => "png",
         },
-        width: opened.width,
-        height: opened.height,
-        bytes: opened.file_bytes,
-        color: opened.color,
-        bits_per_channel: opened.bits_per_channel,
-        path,
+        width: header.width,
+        height: header.height,
+        bytes: bytes.len() as u64,
+        color: header.color,
+        bits_per_channel: header.bits_per_channel,
     }))
 }
 

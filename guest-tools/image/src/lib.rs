@@ -1,4 +1,4 @@
-//! The built-in component `image`: two read-only tools over PNG, JPEG, GIF and WebP files.
+//! The built-in component `image`: two read-only tools over PNG, JPEG and GIF files.
 //!
 //! What a file is comes from its bytes, never from its name. Files, pixels and memory are bounded by named constants. No tool
 //! writes a file, and none decides what may be opened: it asks, and the host's policy answers.

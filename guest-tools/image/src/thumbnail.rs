@@ -1,13 +1,12 @@
 //! `image_thumbnail`.
 
-use std::io::Cursor;
-
 use agent_tool::{Output, Part, input, tool};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::PngEncoder;
-use image::{DynamicImage, ImageFormat, RgbImage, RgbaImage, imageops};
+use image::metadata::Orientation;
+use image::{ExtendedColorType, ImageEncoder, ImageFormat, RgbaImage, imageops};
 
-use crate::decode::{decode, open};
+use crate::decode::{Decoded, decode, lies_on_its_side, open};
 
 /// The longest side of a thumbnail, in pixels.
 const MAX_SIDE: u32 = 2048;
@@ -65,20 +64,21 @@ pub(crate) fn image_thumbnail(input: ImageThumbnail) -> Result<Output, String> {
         format,
     } = input;
     let opened = open(&path)?;
-    let image = decode(&path, &opened)?;
-    let format = format.unwrap_or(match opened.format {
+    let Decoded { pixels, has_alpha } = decode(&path, &opened)?;
+    let format = format.unwrap_or(match opened.header.format {
         ImageFormat::Jpeg => Format::Jpeg,
-        _ if !image.color().has_alpha() && opened.format == ImageFormat::WebP => Format::Jpeg,
+        // An open enum of the image crate; of what is compiled in, PNG and GIF are left.
         _ => Format::Png,
     });
     let (width, height) = fit(
-        (opened.width, opened.height),
+        (opened.header.width, opened.header.height),
         (max_width.clamp(1, MAX_SIDE), max_height.clamp(1, MAX_SIDE)),
     );
-    let (media_type, bytes) = match format {
-        Format::Png => ("image/png", encode_png(image, width, height)?),
-        Format::Jpeg => ("image/jpeg", encode_jpeg(image, width, height)?),
-    };
+    let small = turn(
+        scale(pixels, opened.header.orientation, width, height),
+        opened.header.orientation,
+    );
+    let (media_type, bytes) = encode(&small, has_alpha, format)?;
     if bytes.len() > MAX_BYTES {
         return Err(format!(
             "the thumbnail has {} bytes and at most {MAX_BYTES} can be returned; ask for a smaller one, or for jpeg",
@@ -87,7 +87,7 @@ pub(crate) fn image_thumbnail(input: ImageThumbnail) -> Result<Output, String> {
     }
     let what = format!(
         "{path}: {}x{} -> {width}x{height}",
-        opened.width, opened.height
+        opened.header.width, opened.header.height
     );
     let name = path.rsplit('/').next().unwrap_or(&path);
     Ok(Output::content([
@@ -118,60 +118,78 @@ fn file_name(name: &str, format: Format) -> String {
     format!("{stem}-thumbnail.{extension}")
 }
 
-/// Two kinds of pixels are enough for every image here; each further kind would be another copy of the scaler.
-fn encode_png(image: DynamicImage, width: u32, height: u32) -> Result<Vec<u8>, String> {
-    let mut bytes = Cursor::new(Vec::new());
-    let encoder = PngEncoder::new(&mut bytes);
-    let result = if image.color().has_alpha() {
-        scale_rgba(image.into_rgba8(), width, height).write_with_encoder(encoder)
+/// Scales the stored pixels to what has the given size when it is turned.
+fn scale(image: RgbaImage, orientation: Orientation, width: u32, height: u32) -> RgbaImage {
+    let (width, height) = if lies_on_its_side(orientation) {
+        (height, width)
     } else {
-        scale_rgb(image.into_rgb8(), width, height).write_with_encoder(encoder)
+        (width, height)
     };
-    result.map_err(|error| format!("the thumbnail cannot be written: {error}"))?;
-    Ok(bytes.into_inner())
+    if image.dimensions() == (width, height) {
+        image
+    } else {
+        imageops::thumbnail(&image, width, height)
+    }
 }
 
-fn encode_jpeg(image: DynamicImage, width: u32, height: u32) -> Result<Vec<u8>, String> {
+/// The image the right way up. After scaling, since turning a large image takes as much memory again.
+fn turn(image: RgbaImage, orientation: Orientation) -> RgbaImage {
+    match orientation {
+        Orientation::NoTransforms => image,
+        Orientation::Rotate90 => imageops::rotate90(&image),
+        Orientation::Rotate180 => imageops::rotate180(&image),
+        Orientation::Rotate270 => imageops::rotate270(&image),
+        Orientation::FlipHorizontal => imageops::flip_horizontal(&image),
+        Orientation::FlipVertical => imageops::flip_vertical(&image),
+        Orientation::Rotate90FlipH => imageops::flip_horizontal(&imageops::rotate90(&image)),
+        Orientation::Rotate270FlipH => imageops::flip_horizontal(&imageops::rotate270(&image)),
+    }
+}
+
+/// The file: its media type and its bytes.
+fn encode(
+    image: &RgbaImage,
+    has_alpha: bool,
+    format: Format,
+) -> Result<(&'static str, Vec<u8>), String> {
+    let (width, height) = image.dimensions();
     let mut bytes = Vec::new();
-    let encoder = JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY);
-    let image = if image.color().has_alpha() {
-        flatten(&scale_rgba(image.into_rgba8(), width, height))
-    } else {
-        scale_rgb(image.into_rgb8(), width, height)
+    let written = match format {
+        Format::Png if has_alpha => {
+            PngEncoder::new(&mut bytes).write_image(image, width, height, ExtendedColorType::Rgba8)
+        }
+        Format::Png => PngEncoder::new(&mut bytes).write_image(
+            &flatten(image),
+            width,
+            height,
+            ExtendedColorType::Rgb8,
+        ),
+        Format::Jpeg => JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY).encode(
+            &flatten(image),
+            width,
+            height,
+            ExtendedColorType::Rgb8,
+        ),
     };
-    image
-        .write_with_encoder(encoder)
-        .map_err(|error| format!("the thumbnail cannot be written: {error}"))?;
-    Ok(bytes)
+    written.map_err(|error| format!("the thumbnail cannot be written: {error}"))?;
+    let media_type = match format {
+        Format::Png => "image/png",
+        Format::Jpeg => "image/jpeg",
+    };
+    Ok((media_type, bytes))
 }
 
-fn scale_rgba(image: RgbaImage, width: u32, height: u32) -> RgbaImage {
-    if image.dimensions() == (width, height) {
-        image
-    } else {
-        imageops::thumbnail(&image, width, height)
-    }
-}
-
-fn scale_rgb(image: RgbImage, width: u32, height: u32) -> RgbImage {
-    if image.dimensions() == (width, height) {
-        image
-    } else {
-        imageops::thumbnail(&image, width, height)
-    }
-}
-
-/// Lays the image on the background.
-fn flatten(image: &RgbaImage) -> RgbImage {
-    let mut flat = RgbImage::new(image.width(), image.height());
-    for (to, from) in flat.pixels_mut().zip(image.pixels()) {
-        let [.., alpha] = from.0;
-        for (to, from) in to.0.iter_mut().zip(from.0) {
-            let mixed = (u32::from(from) * u32::from(alpha)
+/// Three bytes for every pixel, with transparent ones laid on the background.
+fn flatten(image: &RgbaImage) -> Vec<u8> {
+    let mut flat = Vec::with_capacity(image.len() / 4 * 3);
+    for pixel in image.pixels() {
+        let [red, green, blue, alpha] = pixel.0;
+        for sample in [red, green, blue] {
+            let mixed = (u32::from(sample) * u32::from(alpha)
                 + u32::from(BACKGROUND) * u32::from(255 - alpha)
                 + 127)
                 / 255;
-            *to = u8::try_from(mixed).unwrap_or(u8::MAX);
+            flat.push(u8::try_from(mixed).unwrap_or(u8::MAX));
         }
     }
     flat

@@ -1,6 +1,7 @@
 use std::fs;
 use std::io::Cursor;
 
+use image::metadata::Orientation;
 use image::{DynamicImage, ImageFormat};
 use pretty_assertions::assert_eq;
 
@@ -63,15 +64,19 @@ fn what_cannot_be_decoded_is_explained() {
     let cases: &[(&[u8], &str)] = &[
         (
             b"just text",
-            "`PATH` is not an image that this tool knows; it reads PNG, JPEG, GIF and WebP",
+            "`PATH` is not an image that this tool knows; it reads PNG, JPEG and GIF",
         ),
         (
             b"",
-            "`PATH` is not an image that this tool knows; it reads PNG, JPEG, GIF and WebP",
+            "`PATH` is not an image that this tool knows; it reads PNG, JPEG and GIF",
         ),
         (
             b"BM\0\0\0\0",
-            "`PATH` is an image of a kind that this tool does not read; it reads PNG, JPEG, GIF and WebP",
+            "`PATH` is an image of a kind that this tool does not decode; it reads PNG, JPEG and GIF, and read_file returns others as they are",
+        ),
+        (
+            b"RIFF\x10\0\0\0WEBPVP8L\x04\0\0\0\x2f\0\0\0",
+            "`PATH` is an image of a kind that this tool does not decode; it reads PNG, JPEG and GIF, and read_file returns others as they are",
         ),
         (
             &png_header(30_000, 1),
@@ -146,15 +151,22 @@ fn large_files_folders_and_missing_files_are_explained() {
         ),
     ];
     for (path, expected) in cases {
-        assert_eq!(open(&path).map(|opened| opened.width), Err(expected));
+        assert_eq!(open(&path).map(|opened| opened.header.width), Err(expected));
     }
 }
 
 #[test]
-fn a_turned_photo_is_decoded_the_right_way_up() {
+fn a_turned_photo_has_the_size_that_it_is_shown_in() {
     let (_folder, path) = file("turned.jpg", &turned_jpeg());
     let opened = open(&path).expect("an image");
-    assert_eq!((opened.width, opened.height), (20, 40));
-    let image = decode(&path, &opened).expect("an image");
-    assert_eq!((image.width(), image.height()), (20, 40));
+    assert_eq!(
+        (
+            opened.header.width,
+            opened.header.height,
+            opened.header.orientation
+        ),
+        (20, 40, Orientation::Rotate90)
+    );
+    let stored = decode(&path, &opened).expect("an image").pixels;
+    assert_eq!(stored.dimensions(), (40, 20));
 }

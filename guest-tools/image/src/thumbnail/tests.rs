@@ -1,8 +1,9 @@
 use agent_tool::{Data, Output, Part};
-use image::{DynamicImage, ImageFormat, Rgb, Rgba, RgbaImage};
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, LumaA, Rgb, Rgba, RgbaImage};
 use pretty_assertions::assert_eq;
 
-use super::{Format, ImageThumbnail, fit, flatten, image_thumbnail};
+use super::{Format, ImageThumbnail, fit, flatten, image_thumbnail, turn};
 use crate::decode::tests::{encoded, file, turned_jpeg};
 
 /// The text, the media type, the name and the decoded picture of a thumbnail.
@@ -69,13 +70,13 @@ fn thumbnails_fit_and_keep_their_format() {
             (100, 50),
         ),
         (
-            "a.webp",
-            encoded(&rgb(), ImageFormat::WebP),
+            "small.png",
+            encoded(&rgb(), ImageFormat::Png),
             (512, 512),
             None,
-            "a.webp: 400x200 -> 400x200",
-            "image/jpeg",
-            "a-thumbnail.jpg",
+            "small.png: 400x200 -> 400x200",
+            "image/png",
+            "small-thumbnail.png",
             (400, 200),
         ),
         (
@@ -140,11 +141,7 @@ fn transparency_lies_on_white_in_jpeg() {
         1 => Rgba([200, 0, 0, 255]),
         _ => Rgba([0, 0, 0, 128]),
     });
-    let flat: Vec<Rgb<u8>> = flatten(&image).pixels().copied().collect();
-    assert_eq!(
-        flat,
-        [Rgb([255, 255, 255]), Rgb([200, 0, 0]), Rgb([127, 127, 127])]
-    );
+    assert_eq!(flatten(&image), [255, 255, 255, 200, 0, 0, 127, 127, 127]);
 }
 
 #[test]
@@ -186,4 +183,89 @@ fn a_thumbnail_that_is_too_large_says_what_to_do() {
         ),
         "{failure}"
     );
+}
+
+#[test]
+fn pixels_of_every_kind_keep_their_color() {
+    let corner = |image: DynamicImage| {
+        let (.., image) = thumbnail(
+            "a.png",
+            &encoded(&image, ImageFormat::Png),
+            (1, 1),
+            Some(Format::Png),
+        );
+        image.into_rgba8().get_pixel(0, 0).0
+    };
+    let cases = [
+        (
+            DynamicImage::from(ImageBuffer::from_pixel(2, 2, Luma([9_u8]))),
+            [9, 9, 9, 255],
+        ),
+        (
+            DynamicImage::from(ImageBuffer::from_pixel(2, 2, LumaA([9_u8, 7]))),
+            [9, 9, 9, 7],
+        ),
+        (
+            DynamicImage::from(ImageBuffer::from_pixel(2, 2, Rgb([1_u8, 2, 3]))),
+            [1, 2, 3, 255],
+        ),
+        (
+            DynamicImage::from(ImageBuffer::from_pixel(2, 2, Rgba([1_u8, 2, 3, 4]))),
+            [1, 2, 3, 4],
+        ),
+        (
+            DynamicImage::from(ImageBuffer::from_pixel(2, 2, Luma([0x0901_u16]))),
+            [9, 9, 9, 255],
+        ),
+        (
+            DynamicImage::from(ImageBuffer::from_pixel(2, 2, LumaA([0x0901_u16, 0x0701]))),
+            [9, 9, 9, 7],
+        ),
+        (
+            DynamicImage::from(ImageBuffer::from_pixel(
+                2,
+                2,
+                Rgb([0x01FF_u16, 0x0200, 0x0300]),
+            )),
+            [1, 2, 3, 255],
+        ),
+        (
+            DynamicImage::from(ImageBuffer::from_pixel(
+                2,
+                2,
+                Rgba([0x0100_u16, 0x0200, 0x0300, 0x0400]),
+            )),
+            [1, 2, 3, 4],
+        ),
+    ];
+    for (image, expected) in cases {
+        let color = image.color();
+        assert_eq!(corner(image), expected, "{color:?}");
+    }
+}
+
+#[test]
+fn every_orientation_is_shown_the_right_way_up() {
+    // Stored as 1 2 over 3 4.
+    let stored = RgbaImage::from_fn(2, 2, |x, y| {
+        Rgba([u8::try_from(1 + x + 2 * y).expect("small"), 0, 0, 255])
+    });
+    let cases = [
+        (1, [1, 2, 3, 4]),
+        (2, [2, 1, 4, 3]),
+        (3, [4, 3, 2, 1]),
+        (4, [3, 4, 1, 2]),
+        (5, [1, 3, 2, 4]),
+        (6, [3, 1, 4, 2]),
+        (7, [4, 2, 3, 1]),
+        (8, [2, 4, 1, 3]),
+    ];
+    for (exif, expected) in cases {
+        let orientation = Orientation::from_exif(exif).expect("an orientation");
+        let shown: Vec<u8> = turn(stored.clone(), orientation)
+            .pixels()
+            .map(|pixel| pixel.0[0])
+            .collect();
+        assert_eq!(shown, expected, "{exif}");
+    }
 }
