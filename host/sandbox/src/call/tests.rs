@@ -28,7 +28,7 @@ fn sandbox() -> Sandbox {
     .unwrap()
 }
 
-fn input(value: Value) -> Map<String, Value> {
+fn input(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
@@ -42,7 +42,7 @@ async fn call_with(
     tool.call(Call {
         tool: name,
         call_id: &CallId("call-1".to_owned()),
-        input: &input(arguments),
+        input: &input(&arguments),
         idempotency_key: "key-1",
         effect: Effect::ReadOnly,
         grants: Arc::new(grants),

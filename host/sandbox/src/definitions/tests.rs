@@ -72,7 +72,7 @@ fn a_definition_is_taken_over_whole() {
         output_schema: Some(json!({"type": "array"})),
         effect: Effect::Effectful,
     };
-    assert_eq!(definitions.all(), [expected.clone()]);
+    assert_eq!(definitions.all(), std::slice::from_ref(&expected));
     assert!(definitions.schema("t").is_some() && definitions.schema("u").is_none());
 
     // What the cache keeps is checked again, and comes out the same.
