@@ -39,7 +39,7 @@ impl Transport for WasiHttp {
         };
         match written {
             Some(code @ ErrorCode::HttpRequestBodySize(_)) => Err(explain(&code, host)),
-            Some(_) | None => read(response, host, max_bytes),
+            Some(_) | None => read(&response, host, max_bytes),
         }
     }
 }
@@ -110,7 +110,7 @@ fn stream_code(error: &StreamError) -> Option<ErrorCode> {
     }
 }
 
-fn read(response: IncomingResponse, host: &str, max_bytes: usize) -> Result<Answer, Fault> {
+fn read(response: &IncomingResponse, host: &str, max_bytes: usize) -> Result<Answer, Fault> {
     let status = response.status();
     let headers = response
         .headers()

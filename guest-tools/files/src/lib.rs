@@ -6,6 +6,7 @@
 mod failure;
 mod list;
 mod read;
+mod room;
 mod search;
 mod walk;
 mod write;

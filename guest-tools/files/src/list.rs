@@ -4,6 +4,7 @@ use agent_tool::workspace::locate;
 use agent_tool::{Json, input, output, tool};
 
 use crate::failure::Failure;
+use crate::room::Room;
 use crate::walk::{Bounds, Found, Kind, walk};
 
 /// How deep a listing can go.
@@ -11,10 +12,6 @@ const MAX_DEPTH: usize = 8;
 
 /// The entries of one listing.
 const MAX_ENTRIES: usize = 1_000;
-
-/// The size of one listing, in bytes of JSON. The host keeps 50 KiB of a result in the conversation and moves what is longer
-/// to a blob; a listing stays below that, so that it reaches the model as the JSON that it is.
-const MAX_LISTING_BYTES: usize = 44 * 1024;
 
 /// What one entry takes in JSON besides its name, in bytes.
 const ENTRY_OVERHEAD_BYTES: usize = 64;
@@ -94,27 +91,11 @@ pub(crate) fn list_directory(input: ListDirectory) -> Result<Json<Listing>, Fail
 fn fitting(found: &[Found]) -> (Vec<Entry>, bool) {
     let mut by_depth: Vec<&Found> = found.iter().collect();
     by_depth.sort_by_key(|entry| entry.name.matches('/').count());
-    let mut room = MAX_LISTING_BYTES;
-    let mut fitting = 0;
-    for entry in &by_depth {
-        // A control character takes six bytes in JSON; other text as many as it has, quotes and backslashes one more.
-        let escaped: usize = entry
-            .name
-            .bytes()
-            .map(|byte| {
-                if byte < b' ' {
-                    6
-                } else {
-                    1 + usize::from(matches!(byte, b'"' | b'\\'))
-                }
-            })
-            .sum();
-        let Some(left) = room.checked_sub(escaped + ENTRY_OVERHEAD_BYTES) else {
-            break;
-        };
-        room = left;
-        fitting += 1;
-    }
+    let mut room = Room::new();
+    let fitting = by_depth
+        .iter()
+        .take_while(|entry| room.take(&[&entry.name], ENTRY_OVERHEAD_BYTES))
+        .count();
     let all = fitting == found.len();
     let mut kept: Vec<&Found> = by_depth.into_iter().take(fitting).collect();
     kept.sort_by(|a, b| a.name.cmp(&b.name));

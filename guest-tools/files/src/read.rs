@@ -7,15 +7,13 @@ use agent_tool::workspace::locate;
 use agent_tool::{Output, Part, input, tool};
 
 use crate::failure::Failure;
+use crate::room::MAX_RESULT_BYTES;
 
 /// The largest file that is read at all, in bytes: what a result can carry.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The largest image or other file that is handed to a model, in bytes; providers refuse larger images.
 const MAX_PART_BYTES: usize = 5 * 1024 * 1024;
-
-/// One page of text, in bytes. The host keeps 50 KiB of a result in the conversation; a page stays below that.
-const MAX_PAGE_BYTES: usize = 44 * 1024;
 
 /// The lines of a page, when the model does not say.
 const DEFAULT_LINES: usize = 2_000;
@@ -131,7 +129,7 @@ fn page_of(text: &str, offset_line: usize, max_lines: usize) -> Result<String, F
         .skip(offset_line - 1)
         .take(max_lines)
     {
-        if page.len() + line.len() > MAX_PAGE_BYTES {
+        if page.len() + line.len() > MAX_RESULT_BYTES {
             break;
         }
         page.push_str(line);
@@ -145,7 +143,7 @@ fn page_of(text: &str, offset_line: usize, max_lines: usize) -> Result<String, F
             .split_inclusive('\n')
             .nth(offset_line - 1)
             .unwrap_or_default();
-        let end = line.floor_char_boundary(MAX_PAGE_BYTES);
+        let end = line.floor_char_boundary(MAX_RESULT_BYTES);
         page.push_str(line.get(..end).unwrap_or_default());
         page.push_str(&format!(
             "\n[line {offset_line} of {total} is cut: it has {} bytes; search_files shows what is around a match in it, offset_line {} is the next line]",

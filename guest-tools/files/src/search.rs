@@ -11,6 +11,7 @@ use regex_lite::{Regex, RegexBuilder};
 
 use crate::failure::Failure;
 use crate::read::as_text;
+use crate::room::Room;
 use crate::walk::{Bounds, Found, Kind, walk};
 
 /// How deep a search goes.
@@ -27,6 +28,9 @@ const MAX_SEARCHED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The hits of one search.
 const MAX_HITS: usize = 200;
+
+/// What one hit takes in JSON besides its texts, in bytes.
+const HIT_OVERHEAD_BYTES: usize = 64;
 
 /// What one hit shows of its line, in characters.
 const MAX_EXCERPT_CHARS: usize = 200;
@@ -210,21 +214,24 @@ impl Candidates {
 }
 
 fn list_files(files: Vec<Found>, hits: &mut Hits) {
-    hits.truncated |= files.len() > MAX_HITS;
-    hits.files = Some(
-        files
-            .into_iter()
-            .take(MAX_HITS)
-            .map(|file| FileHit {
-                name: file.name,
-                size_bytes: file.size_bytes,
-            })
-            .collect(),
-    );
+    let count = files.len();
+    let mut room = Room::new();
+    let shown: Vec<FileHit> = files
+        .into_iter()
+        .take(MAX_HITS)
+        .take_while(|file| room.take(&[&file.name], HIT_OVERHEAD_BYTES))
+        .map(|file| FileHit {
+            name: file.name,
+            size_bytes: file.size_bytes,
+        })
+        .collect();
+    hits.truncated |= shown.len() < count;
+    hits.files = Some(shown);
 }
 
 fn match_lines(candidates: &Candidates, regex: &Regex, hits: &mut Hits) {
     let mut lines = Vec::new();
+    let mut room = Room::new();
     let mut left = MAX_SEARCHED_BYTES;
     'files: for file in &candidates.files {
         let Some(text) = searchable(&candidates.root.join(&file.name)) else {
@@ -241,14 +248,15 @@ fn match_lines(candidates: &Candidates, regex: &Regex, hits: &mut Hits) {
             let Some(found) = regex.find(line) else {
                 continue;
             };
-            if lines.len() == MAX_HITS {
+            let text = excerpt(line, found.start());
+            if lines.len() == MAX_HITS || !room.take(&[&file.name, &text], HIT_OVERHEAD_BYTES) {
                 hits.truncated = true;
                 break 'files;
             }
             lines.push(LineHit {
                 name: file.name.clone(),
                 line: index + 1,
-                text: excerpt(line, found.start()),
+                text,
             });
         }
     }

@@ -3,7 +3,8 @@ use std::fs;
 use agent_tool::Json;
 use pretty_assertions::assert_eq;
 
-use super::{Entry, ListDirectory, Listing, MAX_LISTING_BYTES, list_directory};
+use super::{Entry, ListDirectory, Listing, list_directory};
+use crate::room::MAX_RESULT_BYTES;
 use crate::walk::Kind;
 
 fn list(path: &str, depth: usize) -> Result<Listing, String> {
@@ -115,5 +116,5 @@ fn a_long_listing_is_cut_below_the_hosts_inline_size_and_says_so() {
         ))
     );
     let json = serde_json::to_string(&listing).expect("JSON").len();
-    assert!(json < MAX_LISTING_BYTES + 1024, "{json}");
+    assert!(json < MAX_RESULT_BYTES + 1024, "{json}");
 }

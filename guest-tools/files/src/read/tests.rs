@@ -3,7 +3,8 @@ use std::fs;
 use agent_tool::{Output, Part};
 use pretty_assertions::assert_eq;
 
-use super::{MAX_FILE_BYTES, MAX_PAGE_BYTES, MAX_PART_BYTES, ReadFile, page_of, read_file};
+use super::{MAX_FILE_BYTES, MAX_PART_BYTES, ReadFile, page_of, read_file};
+use crate::room::MAX_RESULT_BYTES;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -136,13 +137,13 @@ fn pages_say_where_they_are() {
 fn a_page_is_bounded_in_bytes() {
     let line = format!("{}\n", "x".repeat(999));
     let page = page_of(&line.repeat(100), 1, 2_000).expect("a page");
-    assert!(page.len() <= MAX_PAGE_BYTES + 100);
+    assert!(page.len() <= MAX_RESULT_BYTES + 100);
     assert!(page.ends_with("\n[lines 1 to 45 of 100; offset_line 46 continues]"));
 }
 
 #[test]
 fn a_line_longer_than_a_page_is_cut_at_a_character() {
-    let text = format!("{}\nnext\n", "é".repeat(MAX_PAGE_BYTES));
+    let text = format!("{}\nnext\n", "é".repeat(MAX_RESULT_BYTES));
     let page = page_of(&text, 1, 10).expect("a page");
     assert!(page.ends_with(
         "é\n[line 1 of 2 is cut: it has 90113 bytes; search_files shows what is around a match in it, offset_line 2 is the next line]"

@@ -6,6 +6,7 @@ use pretty_assertions::assert_eq;
 use super::{
     FileHit, Hits, LineHit, MAX_HITS, MAX_SEARCHED_FILE_BYTES, SearchFiles, excerpt, search_files,
 };
+use crate::room::MAX_RESULT_BYTES;
 
 fn sample() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -219,6 +220,32 @@ fn hits_are_bounded_and_say_so() {
         ),
         (Some(MAX_HITS), true, note)
     );
+}
+
+#[test]
+fn hits_stay_below_the_hosts_inline_size() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = "n".repeat(200);
+    fs::write(
+        folder.path().join(&name),
+        format!("{}\n", "é".repeat(199)).repeat(150),
+    )
+    .expect("a file");
+    let hits = search(&folder, Some("é"), None, "").expect("hits");
+    let json = serde_json::to_string(&hits).expect("JSON").len();
+    assert!(hits.truncated && json <= MAX_RESULT_BYTES + 1024, "{json}");
+    for number in 0..150 {
+        fs::write(
+            folder
+                .path()
+                .join(format!("{}{number}", "\u{1}".repeat(60))),
+            "",
+        )
+        .expect("a file");
+    }
+    let hits = search(&folder, None, Some("*"), "").expect("hits");
+    let json = serde_json::to_string(&hits).expect("JSON").len();
+    assert!(hits.truncated && json <= MAX_RESULT_BYTES + 1024, "{json}");
 }
 
 #[test]
