@@ -134,7 +134,7 @@ fn components() {
             b"#!/bin/sh\necho hello\n".to_vec(),
             &["text.wasm", "component"],
         ),
-        ("module.wasm", module, &["core module"]),
+        ("module.wasm", module, &["core WebAssembly module"]),
         (
             "truncated.wasm",
             built_in[..built_in.len() / 2].to_vec(),

@@ -9,6 +9,9 @@ use std::{
     os::unix::fs::{PermissionsExt, chown},
     path::PathBuf,
     process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 /// The user that the program runs as, when the tests run as root: nobody.
@@ -16,6 +19,9 @@ const NOBODY: u32 = 65_534;
 
 /// The bytes of address space that the program gets, in KiB as `ulimit -v` counts.
 const ADDRESS_SPACE_KIB: u64 = 512 * 1024;
+
+/// How long a test waits for what must come, before it fails and says what came instead.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Deployment {
     place: Place,
@@ -116,11 +122,23 @@ fn sigterm_is_ctrl_c_once() {
         .unwrap();
 
     // The request has arrived and is never answered: now the call certainly runs.
-    let (stream, _) = listener.accept().unwrap();
-    let mut line = String::new();
-    BufReader::new(stream.try_clone().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    let (arrived, first_line) = mpsc::channel();
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(stream.try_clone().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        // The connection stays open as long as the test has it.
+        arrived.send((line, stream)).unwrap();
+    });
+    let Ok((line, _stream)) = first_line.recv_timeout(PATIENCE) else {
+        child.kill().unwrap();
+        panic!(
+            "no request: {:?}",
+            Ran::from(child.wait_with_output().unwrap())
+        );
+    };
     assert_eq!(line, "GET / HTTP/1.1\r\n");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let status = child.wait().unwrap();

@@ -139,7 +139,7 @@ fn the_tour_works_in_folders_that_lack_things() {
     odd_names.write("{{ 7 * 191 }} \"quoted\".md", "x");
     odd_names.write("{% raw %}.png", png(5, 5));
     for (place, fact) in [
-        (&empty, "0 files"),
+        (&empty, "the folder is empty"),
         (&no_readme, "30"),
         (&no_image, "1 file"),
         (&odd_names, "2 files"),

@@ -181,5 +181,14 @@ fn the_server_and_its_key_come_from_agent_toml() {
         requests[0]["messages"][0],
         json!({ "role": "system", "content": "Be brief." })
     );
-    assert!(!json!(place.events()).to_string().contains("from-a-file"));
+    let shown = place.run(&[
+        "sessions",
+        "show",
+        "latest",
+        "--json",
+        "--config",
+        "agent.toml",
+    ]);
+    assert_eq!(of_kind(&shown.json_lines(), "model-replied").len(), 1);
+    assert!(!shown.stdout.contains("from-a-file"), "{}", shown.stdout);
 }

@@ -41,11 +41,6 @@ impl Place {
         self.root.path().join("work")
     }
 
-    /// The state folder.
-    pub(crate) fn state(&self) -> PathBuf {
-        self.root.path().join("home/.local/state/agent-host")
-    }
-
     /// The folder around all of them; nothing in it is granted.
     pub(crate) fn outside(&self) -> &Path {
         self.root.path()

@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod exit;
+mod memory;
 mod signals;
 mod terminal;
 
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
     let args = args::Args::parse();
     let terminal = Terminal::from_process();
     start_log(args.log.as_deref());
+    memory::fit_address_space();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -94,11 +94,13 @@ fn structure_error(fault: &StructureFault) -> LoadError {
 }
 
 fn not_a_component(why: &str) -> LoadError {
+    // The parser spreads some of its messages over a dozen lines.
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     LoadError::new(
         LoadFault::NotAComponent,
         format!(
             "the bytes are not a WebAssembly component: {}. The file may be cut off or something else; build or download it again",
-            text::shown(why, MAX_DETAIL_BYTES)
+            text::shown(&why, MAX_DETAIL_BYTES)
         ),
     )
 }

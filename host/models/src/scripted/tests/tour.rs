@@ -151,7 +151,7 @@ async fn an_empty_folder() {
         format!(
             "- **Content**: nothing; the folder is empty.
 - **README**: there is none at the top level.
-- **Images**: no PNG, JPEG, GIF or WebP file.
+- **Images**: no PNG, JPEG or GIF file.
 {DENIED}"
         )
     );
@@ -188,7 +188,7 @@ async fn a_readme_without_a_title_and_one_that_is_no_text_and_one_that_is_denied
                 "- **Content**: 1 file and 0 folders at the top level.
   Down to three levels: 2 files and 0 folders, 6 bytes in all.
 - **README**: {expected}
-- **Images**: no PNG, JPEG, GIF or WebP file.
+- **Images**: no PNG, JPEG or GIF file.
 {DENIED}"
             )
         );
@@ -271,7 +271,7 @@ async fn a_listing_too_long_for_the_history_is_followed_by_one_of_the_top_level(
         format!(
             "- **Content**: 1 file and 0 folders at the top level.
 - **README**: `README.md`, titled \"My *project*\".
-- **Images**: no PNG, JPEG, GIF or WebP file in what was listed.
+- **Images**: no PNG, JPEG or GIF file in what was listed.
 {DENIED}"
         )
     );
@@ -291,20 +291,20 @@ async fn even_the_top_level_is_too_long() {
 
 #[tokio::test]
 async fn an_image_that_is_none_and_a_host_without_image_tools() {
-    let mut folder = Folder::of(&[("x.webp", "file", 5)]);
+    let mut folder = Folder::of(&[("x.gif", "file", 5)]);
     let content = "- **Content**: 1 file and 0 folders at the top level.
   Down to three levels: 1 file and 0 folders, 5 bytes in all.
 - **README**: there is none at the top level.
-- **Largest image**: `x.webp`, 5 bytes.";
+- **Largest image**: `x.gif`, 5 bytes.";
     let (calls, text) = tour(&folder, &["list_directory", "read_file"]).await;
     assert_eq!(calls.len(), 2);
     assert_eq!(text, format!("{content}\n{DENIED}"));
 
-    folder.info = ToolResultOutput::ErrorText("not a WebP image".to_owned());
+    folder.info = ToolResultOutput::ErrorText("not a GIF image".to_owned());
     let (_, text) = tour(&folder, &["image_info"]).await;
     assert_eq!(
         text,
-        format!("{content}\n  It could not be read as an image: not a WebP image\n{DENIED}")
+        format!("{content}\n  It could not be read as an image: not a GIF image\n{DENIED}")
     );
 }
 
