@@ -12,7 +12,10 @@ use agent_host_core::{
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -25,23 +28,19 @@ pub(crate) struct LiveView {
     terminal: Terminal,
     format: OutputFormat,
     quiet: bool,
-    spinner: Option<ProgressBar>,
+    /// The spinner, while there is something to wait for. It owns its line of the terminal and clears it when it goes.
+    spinner: Mutex<Option<ProgressBar>>,
     /// Whether text of the reply under way stands on stdout without a line break after it.
     line_open: AtomicBool,
 }
 
 impl LiveView {
     pub(crate) fn new(terminal: Terminal, format: OutputFormat, quiet: bool) -> Self {
-        let spinner = (terminal.stderr && !quiet).then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner());
-            ProgressBar::new_spinner().with_style(style)
-        });
         Self {
             terminal,
             format,
             quiet,
-            spinner,
+            spinner: Mutex::new(None),
             line_open: AtomicBool::new(false),
         }
     }
@@ -59,18 +58,21 @@ impl LiveView {
         }
     }
 
+    /// Shows that something is under way, where stderr is a terminal.
     fn work(&self, message: String) {
-        if let Some(spinner) = &self.spinner {
-            spinner.set_message(message);
-            spinner.enable_steady_tick(Duration::from_millis(100));
+        if !self.terminal.stderr || self.quiet || self.line_open.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut spinner = self.spinner();
+        match spinner.as_ref() {
+            Some(spinner) => spinner.set_message(message),
+            None => *spinner = Some(new_spinner(message)),
         }
     }
 
     fn rest(&self) {
-        if let Some(spinner) = &self.spinner {
-            spinner.disable_steady_tick();
+        if let Some(spinner) = self.spinner().take() {
             spinner.finish_and_clear();
-            spinner.reset();
         }
     }
 
@@ -78,10 +80,14 @@ impl LiveView {
         if self.quiet {
             return;
         }
-        match &self.spinner {
+        match self.spinner().as_ref() {
             Some(spinner) => spinner.suspend(|| self.terminal.note(line)),
             None => self.terminal.note(line),
         }
+    }
+
+    fn spinner(&self) -> MutexGuard<'_, Option<ProgressBar>> {
+        self.spinner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn text(&self, text: &str) {
@@ -146,6 +152,16 @@ impl Observer for LiveView {
             }
         }
     }
+}
+
+fn new_spinner(message: String) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let spinner = ProgressBar::new_spinner()
+        .with_style(style)
+        .with_message(message);
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    spinner
 }
 
 /// One line for a call: what ran, with what, what it came to, how long it took.

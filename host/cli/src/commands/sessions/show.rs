@@ -127,7 +127,7 @@ fn replied(reply: &ModelReply, duration_ms: u64) -> String {
     let text = if reply.text.is_empty() {
         String::new()
     } else {
-        format!("\n{}", indent(&reply.text))
+        format!("\n         {}", indent(&reply.text))
     };
     format!("{BOLD}model{BOLD:#} replied{calls} after {duration_ms} ms {DIM}({usage}){DIM:#}{text}")
 }
