@@ -7,6 +7,8 @@ mod bad_input;
 mod builtins;
 mod deploy;
 mod dist;
+mod inspect;
+mod lock;
 mod main_job;
 mod model;
 mod people;
