@@ -1,4 +1,4 @@
-//! Machine code: compiled here, or taken from the cache, and made into a component. The only `unsafe` of the project is here.
+//! Machine code: compiled here, or taken from the cache, and made into a component. The only `unsafe` of the crate is here.
 
 use crate::{
     engine::{Allocator, Engines},
