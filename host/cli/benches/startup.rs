@@ -26,10 +26,8 @@ fn call(home: &Path, cache: &Path) {
 }
 
 fn startup(criterion: &mut Criterion) {
-    let home =
-        tempfile::tempdir().unwrap_or_else(|error| panic!("no folder for the benchmark: {error}"));
-    std::fs::create_dir(home.path().join("work"))
-        .unwrap_or_else(|error| panic!("no working folder: {error}"));
+    let home = tempfile::tempdir().expect("a folder for the benchmark");
+    std::fs::create_dir(home.path().join("work")).expect("a working folder");
     let mut group = criterion.benchmark_group("call builtin:files list_directory");
     group
         .sample_size(20)
@@ -42,10 +40,7 @@ fn startup(criterion: &mut Criterion) {
         .measurement_time(Duration::from_secs(30));
     group.bench_function("cold", |bencher| {
         bencher.iter_batched(
-            || {
-                tempfile::tempdir()
-                    .unwrap_or_else(|error| panic!("no folder for the cache: {error}"))
-            },
+            || tempfile::tempdir().expect("a folder for the cache"),
             |cache| call(home.path(), cache.path()),
             BatchSize::PerIteration,
         );
