@@ -69,6 +69,19 @@ fn a_changed_component_is_refused_until_it_is_accepted() {
                 refused.stderr
             );
         }
+        let called = place.run(&["call", "mine", "read_file", "{\"path\": \"x\"}"]);
+        assert_eq!(
+            (called.code, called.stdout.as_str()),
+            (Some(2), ""),
+            "{}",
+            called.stderr
+        );
+        assert!(
+            called.stderr.contains("changed since it was accepted"),
+            "{}",
+            called.stderr
+        );
+        assert_eq!(place.run(&["inspect", "mine"]).code, Some(0));
         assert_eq!(place.run(&["lock"]).code, Some(5));
         assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
         assert_eq!(place.run(&["run", "look"]).code, Some(0));

@@ -63,16 +63,8 @@ impl Registry {
     /// # Errors
     /// When a component cannot be read or loaded, is not what was accepted, or two have a tool of the same name.
     pub async fn open(config: &Config) -> Result<Self, OpenError> {
-        let registry = Self::load(config, &config.tools).await?;
-        if let Some(mut lock) = LockFile::open(config)? {
-            for entry in registry
-                .entries
-                .iter()
-                .filter(|entry| entry.source.is_file())
-            {
-                lock.admit(&entry.name, entry.locked())?;
-            }
-        }
+        let registry = Self::open_unlocked(config).await?;
+        registry.check_lock(config)?;
         Ok(registry)
     }
 
@@ -84,11 +76,24 @@ impl Registry {
         Self::load(config, &config.tools).await
     }
 
-    /// Loads one component alone: a configured tool by its name, `builtin:NAME`, or a file.
+    /// Loads one component alone: a configured tool by its name, which is checked against `agent.lock`, or `builtin:NAME`, or
+    /// a file, which is accepted by being named.
+    ///
+    /// # Errors
+    /// When there is no such component, it cannot be read or loaded, or it is not what was accepted.
+    pub async fn open_one(config: &Config, name: &str) -> Result<Self, OpenError> {
+        let registry = Self::open_one_unlocked(config, name).await?;
+        if config.tools.iter().any(|tool| tool.name == name) {
+            registry.check_lock(config)?;
+        }
+        Ok(registry)
+    }
+
+    /// Loads one component alone without asking `agent.lock`: for looking at it.
     ///
     /// # Errors
     /// When there is no such component, or it cannot be read or loaded.
-    pub async fn open_one(config: &Config, name: &str) -> Result<Self, OpenError> {
+    pub async fn open_one_unlocked(config: &Config, name: &str) -> Result<Self, OpenError> {
         let tool = match config.tools.iter().find(|tool| tool.name == name) {
             Some(tool) => tool.clone(),
             None => config
@@ -96,6 +101,17 @@ impl Registry {
                 .map_err(|error| OpenError::usage(error.to_string()))?,
         };
         Self::load(config, std::slice::from_ref(&tool)).await
+    }
+
+    /// Holds the components from files against what was accepted.
+    fn check_lock(&self, config: &Config) -> Result<(), OpenError> {
+        let Some(mut lock) = LockFile::open(config)? else {
+            return Ok(());
+        };
+        for entry in self.entries.iter().filter(|entry| entry.source.is_file()) {
+            lock.admit(&entry.name, entry.locked())?;
+        }
+        Ok(())
     }
 
     async fn load(config: &Config, tools: &[ToolConfig]) -> Result<Self, OpenError> {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let config = configure(args.config, Overrides::default())?;
-    let registry = Registry::open_one(&config, &args.component).await?;
+    let registry = Registry::open_one_unlocked(&config, &args.component).await?;
     let Some(entry) = registry.components().first() else {
         return Err(Failure::usage(format!(
             "`{}` holds no component",
