@@ -46,4 +46,8 @@ pub struct AuditEntry {
     pub rule: String,
     /// How often this was asked in the call.
     pub count: u64,
+    /// The smallest grant that would have allowed a denied request, as lines of `agent.toml`; absent where it was allowed, or
+    /// where no grant would have helped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
 }

@@ -30,12 +30,20 @@ pub struct Limits {
     pub random_bytes: u64,
     /// The header fields of one HTTP message, in bytes.
     pub http_header_bytes: u64,
-    /// The body of one HTTP request, in bytes.
+    /// The bodies of all HTTP requests of one call together, in bytes.
     pub http_request_bytes: u64,
-    /// The body of one HTTP response, in bytes.
+    /// The bodies of all HTTP responses of one call together, in bytes.
     pub http_response_bytes: u64,
     /// The HTTP requests of one call.
     pub http_requests: u64,
+    /// The HTTP exchanges of one call that are open at once.
+    pub http_connections: u64,
+    /// One HTTP exchange from its request to the end of its response, in milliseconds.
+    pub http_timeout_ms: u64,
+    /// What one call may write to files, in bytes.
+    pub file_write_bytes: u64,
+    /// The files, folders and links that one call may make.
+    pub file_creates: u64,
 }
 
 impl Default for Limits {
@@ -59,6 +67,10 @@ impl Default for Limits {
             http_request_bytes: 8 * MIB,
             http_response_bytes: 8 * MIB,
             http_requests: 64,
+            http_connections: 16,
+            http_timeout_ms: 30_000,
+            file_write_bytes: 256 * MIB,
+            file_creates: 10_000,
         }
     }
 }

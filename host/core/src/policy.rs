@@ -16,7 +16,9 @@ mod tests;
 pub use address::{AddressClass, classify};
 pub use call::decide_call;
 pub use files::{FileOp, decide_file};
-pub use grants::{DirGrant, DirMode, GrantError, Grants, HttpGrant};
+pub use grants::{
+    DirGrant, DirMode, DirQuota, EnvGrant, GrantError, Grants, HttpGrant, SecretGrant,
+};
 pub use http::{HttpRequest, decide_address, decide_http};
 pub use paths::PathRules;
 
@@ -34,6 +36,8 @@ pub enum Ruling {
         rule: String,
         /// Why, in words for the operator and the model.
         reason: String,
+        /// The smallest grant that would allow it, as lines of `agent.toml`; absent where no grant would.
+        grant: Option<String>,
     },
     /// A person decides.
     Ask {

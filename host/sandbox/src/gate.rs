@@ -7,7 +7,7 @@ mod ledger;
 mod tests;
 
 use agent_host_core::{
-    accounting::{AuditEntry, Verdict},
+    accounting::AuditEntry,
     limits::Limits,
     policy::{
         DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, PathRules, Ruling, decide_address,
@@ -120,8 +120,7 @@ impl Gate {
 
     /// Refuses for a reason that is a fixed rule of this host and not of the operator's policy.
     pub(crate) fn refuse(&self, request: &str, rule: &str, reason: &str) -> Refused {
-        self.ledger()
-            .record(request, Verdict::Denied, rule, Some(reason));
+        self.ledger().denied(request, rule, reason, None);
         Refused
     }
 
@@ -192,10 +191,18 @@ impl Gate {
     fn settle(&self, request: &str, ruling: Ruling) -> Result<(), Refused> {
         match ruling {
             Ruling::Allow { rule } => {
-                self.ledger().record(request, Verdict::Allowed, &rule, None);
+                self.ledger().allowed(request, &rule);
                 Ok(())
             }
-            Ruling::Deny { rule, reason } => Err(self.refuse(request, &rule, &reason)),
+            Ruling::Deny {
+                rule,
+                reason,
+                grant,
+            } => {
+                self.ledger()
+                    .denied(request, &rule, &reason, grant.as_deref());
+                Err(Refused)
+            }
             Ruling::Ask { rule } => Err(self.refuse(
                 request,
                 &rule,

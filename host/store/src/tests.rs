@@ -155,6 +155,7 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             verdict: Verdict::Denied,
             rule: "default-deny".to_owned(),
             count: 3,
+            grant: Some("[[grants.dir]]\nhost = \".\"".to_owned()),
         }],
     }));
     let outcomes = outcomes(session, provenance, &call_id);

@@ -4,7 +4,7 @@ use super::{
     ConfigError, Environment, RawDirGrant,
     paths::{place, too_wide},
 };
-use agent_host_core::policy::{DirGrant, DirMode, PathRules};
+use agent_host_core::policy::{DirGrant, DirMode, DirQuota, PathRules};
 use std::path::{Path, PathBuf};
 
 /// What guests do not see in a granted folder unless its `mask` says otherwise: the files in which people keep keys. A
@@ -136,6 +136,7 @@ fn grant(host: PathBuf, guest: String, mode: Option<DirMode>) -> Result<DirGrant
         allow: PathRules::default(),
         deny: PathRules::default(),
         mask: masks(DEFAULT_MASK)?,
+        quota: DirQuota::default(),
     })
 }
 

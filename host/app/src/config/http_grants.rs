@@ -31,6 +31,8 @@ pub(super) fn from_raw(raw: RawHttpGrant) -> Result<HttpGrant, ConfigError> {
         scheme,
         host: host_pattern(&host)?,
         port,
+        methods: Vec::new(),
+        path_prefix: None,
     })
 }
 

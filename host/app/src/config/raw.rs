@@ -168,4 +168,5 @@ macro_rules! raw_limits {
 raw_limits! {
     deadline_ms memory_bytes table_elements instances memories tables max_transfer_bytes open_resources output_bytes
     stdio_bytes random_bytes http_header_bytes http_request_bytes http_response_bytes http_requests
+    http_connections http_timeout_ms file_write_bytes file_creates
 }

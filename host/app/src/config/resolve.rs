@@ -167,7 +167,11 @@ impl Config {
             dir_grants::check_apart(&dirs)?;
             let own = |raw: Vec<_>| raw.into_iter().map(http_grants::from_raw).collect();
             let http = http.map_or_else(|| Ok(self.grants.http.clone()), own)?;
-            Arc::new(Grants { dirs, http })
+            Arc::new(Grants {
+                dirs,
+                http,
+                ..(*self.grants).clone()
+            })
         };
         Ok(ToolConfig {
             name,

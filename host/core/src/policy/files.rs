@@ -47,12 +47,14 @@ pub fn decide_file(
         return Ruling::Deny {
             rule: DEFAULT_DENY.to_owned(),
             reason: "no folder grant covers this path".to_owned(),
+            grant: None,
         };
     };
     if let Some(pattern) = dir.deny.first_match(path) {
         return Ruling::Deny {
             rule: format!("grants.dir[{grant}].deny `{pattern}`"),
             reason: format!("the operator denies `{pattern}` in {}", dir.guest),
+            grant: None,
         };
     }
     if op == FileOp::Move
@@ -63,6 +65,7 @@ pub fn decide_file(
             reason: format!(
                 "moving this folder would move what the operator denies as `{pattern}`"
             ),
+            grant: None,
         };
     }
     let looks = matches!(op, FileOp::Stat | FileOp::List);
@@ -74,6 +77,7 @@ pub fn decide_file(
                 dir.allow.patterns().join(", "),
                 dir.guest
             ),
+            grant: None,
         };
     }
     if matches!(op, FileOp::Write | FileOp::Move) {
@@ -81,12 +85,14 @@ pub fn decide_file(
             return Ruling::Deny {
                 rule: format!("grants.dir[{grant}].mode"),
                 reason: format!("{} is granted read-only", dir.guest),
+                grant: None,
             };
         }
         if effect == Effect::ReadOnly {
             return Ruling::Deny {
                 rule: "effect.read-only".to_owned(),
                 reason: "the tool declares itself read-only, so it may not write".to_owned(),
+                grant: None,
             };
         }
     }

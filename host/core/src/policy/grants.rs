@@ -10,6 +10,10 @@ pub struct Grants {
     pub dirs: Vec<DirGrant>,
     /// Where HTTP requests may go.
     pub http: Vec<HttpGrant>,
+    /// Environment variables that guests see; they see no others.
+    pub env: Vec<EnvGrant>,
+    /// Secrets that guests may have sent on their behalf.
+    pub secrets: Vec<SecretGrant>,
 }
 
 /// What may be done in a folder.
@@ -37,6 +41,42 @@ pub struct DirGrant {
     pub deny: PathRules,
     /// Paths that a guest does not see at all. Relative to the folder.
     pub mask: PathRules,
+    /// How much one call may put into the folder.
+    pub quota: DirQuota,
+}
+
+/// How much one call may put into a granted folder, besides what [`crate::limits::Limits`] allows over all folders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirQuota {
+    /// The bytes that it may write; absent for no more than the call's limit.
+    pub write_bytes: Option<u64>,
+    /// The files, folders and links that it may make; absent for no more than the call's limit.
+    pub creates: Option<u64>,
+}
+
+/// An environment variable for guests. The value is the operator's word, never the host's own variable by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnvGrant {
+    /// The name.
+    pub name: String,
+    /// The value, which the guest sees.
+    pub value: String,
+}
+
+/// A secret that guests name and never see: `secret://NAME` in a header of a request to its audience is replaced by the value.
+/// The value itself is the sandbox's business and not part of the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretGrant {
+    /// The name in the placeholder.
+    pub name: String,
+    /// The audience: `http` or `https`.
+    pub scheme: String,
+    /// The audience: a host name without wildcards, or an address.
+    pub host: String,
+    /// The audience: the port.
+    pub port: u16,
+    /// Whether it may stand in a query value, too. Queries end up in servers' logs, so it is off unless asked for.
+    pub in_query: bool,
 }
 
 /// Why a grant cannot be used. The text says what, why and what to do.
@@ -45,7 +85,7 @@ pub struct DirGrant {
 pub struct GrantError(pub String);
 
 /// Where HTTP requests may go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpGrant {
     /// `http` or `https`; absent for both.
     pub scheme: Option<String>,
@@ -54,4 +94,8 @@ pub struct HttpGrant {
     pub host: String,
     /// The port; absent for the scheme's own (80 or 443).
     pub port: Option<u16>,
+    /// The methods, upper case; empty for every method.
+    pub methods: Vec<String>,
+    /// What the path begins with, whole segments; absent for every path.
+    pub path_prefix: Option<String>,
 }

@@ -15,6 +15,8 @@ pub struct HttpRequest<'a> {
     pub host: &'a str,
     /// The port.
     pub port: u16,
+    /// The path as it is sent, without the query.
+    pub path: &'a str,
 }
 
 /// Decides a request by its URL and the tool's effect. The address that the name leads to is decided by
@@ -28,6 +30,7 @@ pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -
                 "no HTTP grant covers {}://{}:{}",
                 request.scheme, request.host, request.port
             ),
+            grant: None,
         };
     };
     if effect == Effect::ReadOnly && !matches!(request.method, "GET" | "HEAD") {
@@ -37,6 +40,7 @@ pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -
                 "the tool declares itself read-only, so it may not send {}",
                 request.method
             ),
+            grant: None,
         };
     }
     Ruling::Allow {
@@ -71,6 +75,7 @@ pub fn decide_address(grants: &Grants, request: &HttpRequest<'_>, address: IpAdd
                 request.host,
                 class.as_str()
             ),
+            grant: None,
         },
     }
 }

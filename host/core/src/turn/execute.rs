@@ -104,9 +104,9 @@ impl Agent {
         // An interrupted run that is repeated needs no less than a first one.
         let confirmed = entry.decision.is_some();
         match decide_call(tool.effect, tool.approval) {
-            Ruling::Deny { rule, reason } => Plan::Answer(ToolResultOutput::ExecutionDenied(Some(
-                format!("{reason} (rule {rule})"),
-            ))),
+            Ruling::Deny { rule, reason, .. } => Plan::Answer(ToolResultOutput::ExecutionDenied(
+                Some(format!("{reason} (rule {rule})")),
+            )),
             Ruling::Ask { rule } if !confirmed => Plan::Answer(self.nobody_to_ask(&rule)),
             Ruling::Ask { .. } | Ruling::Allow { .. } => Plan::Run(Run {
                 call: call.clone(),

@@ -10,7 +10,7 @@ use agent_host_core::{
     id::CallId,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    policy::{DirGrant, DirMode, Grants, PathRules},
+    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
     tool::{CallReport, Effect},
 };
 use pretty_assertions::assert_eq;
@@ -265,8 +265,9 @@ async fn relative_paths_begin_at_the_first_folder() {
             allow: PathRules::default(),
             deny: PathRules::default(),
             mask: PathRules::default(),
+            quota: DirQuota::default(),
         }],
-        http: Vec::new(),
+        ..Grants::default()
     };
     let limits = Limits::default();
     let cases = [

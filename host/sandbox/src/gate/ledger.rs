@@ -13,6 +13,8 @@ pub(super) const MAX_HOSTS: usize = 64;
 pub(super) const MAX_REQUEST_BYTES: usize = 512;
 /// The longest first refusal, in bytes: a request, a reason and a rule.
 pub(super) const MAX_DENIAL_BYTES: usize = 1_024;
+/// The longest suggested grant, in bytes.
+pub(super) const MAX_GRANT_BYTES: usize = 1_024;
 /// Stands for all requests beyond the bound.
 pub(super) const OTHERS: &str = "others";
 
@@ -29,20 +31,23 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Writes down one request. A refusal has a reason.
-    pub(super) fn record(
-        &mut self,
-        request: &str,
-        verdict: Verdict,
-        rule: &str,
-        reason: Option<&str>,
-    ) {
+    /// Writes down a request that goes ahead.
+    pub(super) fn allowed(&mut self, request: &str, rule: &str) {
         let request = one_line(request, MAX_REQUEST_BYTES);
-        if verdict == Verdict::Denied && self.first_denial.is_none() {
-            let reason = reason.unwrap_or("the policy does not allow it");
+        self.count(request, Verdict::Allowed, rule, None);
+    }
+
+    /// Writes down a refusal, why, and the smallest grant with which there would be none.
+    pub(super) fn denied(&mut self, request: &str, rule: &str, reason: &str, grant: Option<&str>) {
+        let request = one_line(request, MAX_REQUEST_BYTES);
+        if self.first_denial.is_none() {
             let text = format!("{request} was refused: {reason} (rule {rule})");
             self.first_denial = Some(one_line(&text, MAX_DENIAL_BYTES));
         }
+        self.count(request, Verdict::Denied, rule, grant);
+    }
+
+    fn count(&mut self, request: String, verdict: Verdict, rule: &str, grant: Option<&str>) {
         let key = (request, rule.to_owned());
         if let Some(entry) = self
             .places
@@ -56,6 +61,10 @@ impl Ledger {
                 verdict,
                 rule: key.1.clone(),
                 count: 1,
+                // The policy writes it with a guest's words in it, quoted as TOML; a longer one would not be copied by hand.
+                grant: grant
+                    .filter(|grant| grant.len() <= MAX_GRANT_BYTES)
+                    .map(str::to_owned),
             });
             self.places.insert(key, self.entries.len() - 1);
         } else {
@@ -87,6 +96,7 @@ impl Ledger {
                 verdict,
                 rule: OTHERS.to_owned(),
                 count,
+                grant: None,
             });
         self.entries.iter().cloned().chain(others).collect()
     }

@@ -4,7 +4,7 @@ use super::{Gate, Refused, Tally, ledger};
 use agent_host_core::{
     accounting::{AuditEntry, Verdict},
     limits::Limits,
-    policy::{DirGrant, DirMode, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
+    policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
@@ -18,6 +18,7 @@ fn gate(limits: &Limits) -> Arc<Gate> {
         allow: PathRules::default(),
         deny: PathRules::new(&["private"]).unwrap(),
         mask: PathRules::default(),
+        quota: DirQuota::default(),
     };
     let grants = Grants {
         dirs: vec![
@@ -25,10 +26,10 @@ fn gate(limits: &Limits) -> Arc<Gate> {
             dir("/", DirMode::ReadWrite),
         ],
         http: vec![HttpGrant {
-            scheme: None,
             host: "example.com".to_owned(),
-            port: None,
+            ..HttpGrant::default()
         }],
+        ..Grants::default()
     };
     Gate::new(Arc::new(grants), Effect::Effectful, limits)
 }
@@ -39,6 +40,7 @@ fn entry(request: &str, verdict: Verdict, rule: &str, count: u64) -> AuditEntry 
         verdict,
         rule: rule.to_owned(),
         count,
+        grant: None,
     }
 }
 
@@ -47,6 +49,7 @@ const EXAMPLE: HttpRequest<'static> = HttpRequest {
     scheme: "https",
     host: "example.com",
     port: 443,
+    path: "/",
 };
 
 #[test]

@@ -251,6 +251,7 @@ fn hosts_of_the_command_line() {
         scheme: scheme.map(str::to_owned),
         host: host.to_owned(),
         port,
+        ..HttpGrant::default()
     };
     for (argument, expected) in [
         ("http:api.example.com", grant(None, "api.example.com", None)),

@@ -2,7 +2,9 @@
 
 use super::{rules, short};
 use crate::{
-    policy::{DirGrant, DirMode, FileOp, Grants, PathRules, Ruling, decide_call, decide_file},
+    policy::{
+        DirGrant, DirMode, DirQuota, FileOp, Grants, PathRules, Ruling, decide_call, decide_file,
+    },
     tool::{Approval, Effect},
 };
 use pretty_assertions::assert_eq;
@@ -15,6 +17,7 @@ fn dir(mode: DirMode, allow: &[&str], deny: &[&str]) -> DirGrant {
         allow: rules(allow),
         deny: rules(deny),
         mask: PathRules::default(),
+        quota: DirQuota::default(),
     }
 }
 
@@ -29,7 +32,7 @@ fn file_rulings() {
             dir(Rw, &[], &["private", "a/b/c"]),
             dir(Rw, &["docs/**", "*.md"], &["docs/draft.md"]),
         ],
-        http: Vec::new(),
+        ..Grants::default()
     };
     let table = [
         (0, Effectful, Stat, "x", "allow grants.dir[0]"),
@@ -94,7 +97,8 @@ fn file_rulings() {
         decide_file(&Grants::default(), Effectful, 0, Read, "x"),
         Ruling::Deny {
             rule: "default-deny".to_owned(),
-            reason: "no folder grant covers this path".to_owned()
+            reason: "no folder grant covers this path".to_owned(),
+            grant: None,
         }
     );
 }

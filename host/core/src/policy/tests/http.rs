@@ -13,6 +13,7 @@ fn http(scheme: Option<&str>, host: &str, port: Option<u16>) -> HttpGrant {
         scheme: scheme.map(str::to_owned),
         host: host.to_owned(),
         port,
+        ..HttpGrant::default()
     }
 }
 
@@ -22,23 +23,24 @@ fn request<'a>(method: &'a str, scheme: &'a str, host: &'a str, port: u16) -> Ht
         scheme,
         host,
         port,
+        path: "/",
     }
 }
 
 #[test]
 fn http_rulings() {
     let grants = Grants {
-        dirs: Vec::new(),
         http: vec![
             http(Some("https"), "Api.example.com", None),
             http(None, "*.example.org", Some(8443)),
             http(None, "127.0.0.1", Some(9000)),
             http(Some("http"), "0:0:0:0:0:0:0:1", None),
         ],
+        ..Grants::default()
     };
     let all = Grants {
-        dirs: Vec::new(),
         http: vec![http(None, "*", None)],
+        ..Grants::default()
     };
     let table = [
         (
@@ -188,7 +190,8 @@ fn http_rulings() {
         ),
         Ruling::Deny {
             rule: "default-deny".to_owned(),
-            reason: "no HTTP grant covers https://example.com:443".to_owned()
+            reason: "no HTTP grant covers https://example.com:443".to_owned(),
+            grant: None,
         }
     );
 }
@@ -196,12 +199,12 @@ fn http_rulings() {
 #[test]
 fn address_rulings() {
     let grants = Grants {
-        dirs: Vec::new(),
         http: vec![
             http(None, "*", None),
             http(Some("http"), "10.1.2.3", Some(80)),
             http(None, "::1", Some(8080)),
         ],
+        ..Grants::default()
     };
     let table = [
         (

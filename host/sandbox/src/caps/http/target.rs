@@ -103,6 +103,7 @@ impl Target {
             scheme: self.url.scheme(),
             host: &self.host,
             port: self.port,
+            path: self.url.path(),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::gate::Gate;
 use agent_host_core::{
     accounting::{AuditEntry, Verdict},
     limits::Limits,
-    policy::{DirGrant, DirMode, Grants, PathRules},
+    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
@@ -397,6 +397,7 @@ async fn a_call_leaves_a_ledger() {
         verdict,
         rule: rule.to_owned(),
         count,
+        grant: None,
     };
     use Verdict::{Allowed, Denied};
     let tally = fixture.tally();
@@ -447,8 +448,9 @@ fn folders_that_cannot_be_granted() {
                 allow: PathRules::default(),
                 deny: PathRules::default(),
                 mask: PathRules::default(),
+                quota: DirQuota::default(),
             }],
-            http: Vec::new(),
+            ..Grants::default()
         };
         let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
         FilesState::open(gate, &protected(dir.path()))

@@ -4,7 +4,7 @@ use super::super::{FilesState, GatedFs, place::Beneath};
 use crate::gate::{Gate, Tally};
 use agent_host_core::{
     limits::Limits,
-    policy::{DirGrant, DirMode, Grants, PathRules},
+    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
     tool::Effect,
 };
 use rustix::fs::{CWD, FileType, Mode};
@@ -118,6 +118,7 @@ fn grant(host: PathBuf, guest: &str, mode: DirMode, mask: &[&str]) -> DirGrant {
         allow: PathRules::default(),
         deny: PathRules::new(&["sub/private", "*.key"]).unwrap(),
         mask: PathRules::new(mask).unwrap(),
+        quota: DirQuota::default(),
     }
 }
 
@@ -128,7 +129,7 @@ pub(super) fn open(dir: TempDir, mode: DirMode, effect: Effect, beneath: Beneath
             grant(dir.path().join("work"), "/workspace", mode, MASK),
             grant(dir.path().join("other"), "/other", mode, &[]),
         ],
-        http: Vec::new(),
+        ..Grants::default()
     };
     let gate = Gate::new(Arc::new(grants), effect, &Limits::default());
     let mut files = FilesState::open(gate, &protected(dir.path())).unwrap();

@@ -53,6 +53,7 @@ pub(super) fn grant(scheme: Option<&str>, host: &str, port: Option<u16>) -> Http
         scheme: scheme.map(str::to_owned),
         host: host.to_owned(),
         port,
+        ..HttpGrant::default()
     }
 }
 
@@ -78,8 +79,8 @@ impl Call {
 
     pub(super) fn start(self) -> Running {
         let grants = Grants {
-            dirs: Vec::new(),
             http: self.grants,
+            ..Grants::default()
         };
         let gate = Gate::new(Arc::new(grants), self.effect, &self.limits);
         let client = Arc::new(HttpClient::with_names(self.names).unwrap());

@@ -154,8 +154,8 @@ async fn names_that_lead_inside_are_prohibited() {
 async fn names_are_pinned_to_their_good_addresses() {
     let names = names(&["10.0.0.1", "93.184.216.34", "::1", "2606:4700::1111"]);
     let grants = Grants {
-        dirs: Vec::new(),
         http: vec![grant(None, "*", None)],
+        ..Grants::default()
     };
     let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
     let target = Target::new(&request("GET", "http://mixed.example/"), gate)

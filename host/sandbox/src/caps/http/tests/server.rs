@@ -65,6 +65,7 @@ impl Server {
             scheme: Some("http".to_owned()),
             host: "127.0.0.1".to_owned(),
             port: Some(self.port),
+            ..HttpGrant::default()
         }
     }
 
