@@ -8,6 +8,7 @@ use crate::support::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
 
 /// Runs the program and checks that it refuses: the exit code, silence on stdout, and what the text must contain.
 fn refuses(place: &Place, args: &[&str], code: i32, says: &[&str]) {
@@ -287,4 +288,73 @@ fn model_servers_that_do_not_answer() {
                 && !json!(events).to_string().contains("sk-very-secret")
         );
     }
+}
+
+/// Whoever may write to a file or a folder that decides what runs decides what runs.
+#[test]
+fn what_everybody_may_write_to_is_not_believed() {
+    let cases: [(&str, u32, i32, &[&str]); 4] = [
+        (
+            "agent.toml",
+            0o666,
+            2,
+            &[
+                "cannot read the configuration",
+                "agent.toml",
+                "mode 0666",
+                "chmod o-w",
+            ],
+        ),
+        (
+            "agent.lock",
+            0o646,
+            2,
+            &["cannot read", "agent.lock", "mode 0646", "chmod o-w"],
+        ),
+        ("state", 0o777, 1, &["state", "mode 0777", "chmod o-w"]),
+        (
+            "state/agent-host.db",
+            0o606,
+            1,
+            &["agent-host.db", "mode 0606", "chmod o-w"],
+        ),
+    ];
+    for (path, mode, code, says) in cases {
+        let place = Place::new();
+        place.write("agent.toml", "");
+        let args = ["run", "look", "--quiet", "--state-dir", "state"];
+        let ran = place.run(&args);
+        assert_eq!(ran.code, Some(0), "{path}: {}", ran.stderr);
+        place.write("agent.lock", "version = 2\n");
+        let path = place.work().join(path);
+        let set = |mode| {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(mode);
+        refuses(&place, &args, code, says);
+        set(0o700);
+        let ran = place.run(&args);
+        assert_eq!(ran.code, Some(0), "{}: {}", path.display(), ran.stderr);
+    }
+}
+
+/// The cache is no more than a cache: one that others can reach is not used, and the tools are compiled without it.
+#[test]
+fn a_cache_that_others_can_reach_is_not_used() {
+    let place = Place::new();
+    let cache = place.outside().join("cache/agent-host");
+    std::fs::create_dir_all(&cache).unwrap();
+    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let mut command = place.command(&["inspect", "builtin:image"]);
+    command.env("XDG_CACHE_HOME", place.outside().join("cache"));
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(
+            "compiled tools are not kept: the cache folder can be reached by other users (mode 777)"
+        ),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 0);
 }

@@ -1,10 +1,28 @@
-//! `agent.lock`: what was accepted runs, what changed does not, and accepting is one command.
+//! `agent.lock`: what was accepted runs, what changed does not and is shown as a difference, and accepting is one command.
 
-use crate::{builtins::dist, support::Place};
+#[expect(dead_code, reason = "made for the sandbox; some of it serves here")]
+#[path = "../host/sandbox/src/guests.rs"]
+mod guests;
+
+use crate::{
+    builtins::dist,
+    support::{Place, Ran},
+};
+use guests::{Definition, Guest, RANDOM, STATE_GET};
 use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use std::os::unix::fs::PermissionsExt as _;
 
 const CONFIG: &str = "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n";
+
+/// A place with one component.
+fn place(component: &[u8]) -> Place {
+    let place = Place::new();
+    place.write("mine.wasm", component);
+    place.write("agent.toml", CONFIG);
+    place
+}
 
 /// The same component with other bytes: a custom section more at its end, which no engine looks at.
 fn same_with_other_bytes(component: &[u8]) -> Vec<u8> {
@@ -12,97 +30,341 @@ fn same_with_other_bytes(component: &[u8]) -> Vec<u8> {
     [component, &CUSTOM_SECTION].concat()
 }
 
+fn digest(component: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(component)))
+}
+
+fn defining(definitions: Vec<Definition>) -> Vec<u8> {
+    Guest {
+        definitions,
+        ..Guest::default()
+    }
+    .bytes()
+}
+
+fn ends_well(ran: &Ran) {
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+/// Everything that `inspect` says the model would be told is in the file, and the file can be reviewed.
 #[test]
 fn a_component_is_pinned_when_it_is_first_used() {
-    let place = Place::new();
     let component = std::fs::read(dist().join("files.wasm")).unwrap();
-    place.write("mine.wasm", &component);
-    place.write("agent.toml", CONFIG);
-    let ran = place.run(&["run", "look"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let place = place(&component);
+    ends_well(&place.run(&["run", "look"]));
 
-    let text = std::fs::read_to_string(place.work().join("agent.lock")).unwrap();
+    let path = place.work().join("agent.lock");
+    let text = std::fs::read_to_string(&path).unwrap();
     let lock: toml::Table = text.parse().unwrap();
-    assert_eq!(lock["version"], toml::Value::Integer(1));
-    let pinned = lock["tool"]["mine"]["component"].as_str().unwrap();
+    let seen = place.run(&["inspect", "mine", "--json"]).json();
+    let tools: serde_json::Map<String, Value> = seen["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| {
+            let mut pinned = json!({
+                "effect": tool["effect"],
+                "description": tool["description"],
+                "input-schema": format!("{:#}", tool["input_schema"]),
+            });
+            if let Some(title) = tool.get("title") {
+                pinned["title"] = title.clone();
+            }
+            if let Some(schema) = tool.get("output_schema") {
+                pinned["output-schema"] = json!(format!("{schema:#}"));
+            }
+            (tool["name"].as_str().unwrap().to_owned(), pinned)
+        })
+        .collect();
+    let mut imports: Vec<&str> = seen["imports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|import| import.as_str().unwrap())
+        .collect();
+    imports.sort_unstable();
     assert_eq!(
-        pinned,
-        format!("sha256:{}", hex::encode(Sha256::digest(&component)))
+        serde_json::to_value(&lock).unwrap(),
+        json!({"version": 2, "tool": {"mine": {
+            "component": digest(&component), "imports": imports, "tools": tools,
+        }}})
     );
+    assert!(text.contains("\n  \"type\": \"object\"\n"), "{text}");
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644);
+
     let status = place.run(&["lock"]);
-    assert_eq!(status.code, Some(0), "{}", status.stderr);
-    assert!(status.stdout.contains("accepted"), "{}", status.stdout);
+    assert_eq!(
+        (status.code, status.stdout),
+        (
+            Some(0),
+            format!("{:<20} {:<35} {}\n", "mine", "accepted", digest(&component))
+        )
+    );
+}
+
+/// What was accepted, and what comes in its place.
+fn changes(accepted: &[u8]) -> Vec<(Vec<u8>, &'static [&'static str])> {
+    let echo = Definition::default;
+    vec![
+        (same_with_other_bytes(accepted), &[]),
+        (
+            defining(vec![Definition {
+                title: Some("Echo".to_owned()),
+                description: "Returns its arguments.\nAsk nobody.".to_owned(),
+                effect: 2,
+                ..echo()
+            }]),
+            &[
+                "  tool `echo`, title:",
+                "  + Echo",
+                "  tool `echo`, effect: read-only -> effectful",
+                "  tool `echo`, description:",
+                "  - Returns its arguments.",
+                "  + Returns its arguments.",
+                "  + Ask nobody.",
+            ],
+        ),
+        (
+            defining(vec![Definition {
+                input_schema: r#"{"required":["to"],"type":"object"}"#.to_owned(),
+                output_schema: Some("true".to_owned()),
+                ..echo()
+            }]),
+            &[
+                "  tool `echo`, input schema:",
+                "    {",
+                "  +   \"required\": [",
+                "  +     \"to\"",
+                "  +   ],",
+                "      \"type\": \"object\"",
+                "    }",
+                "  tool `echo`, output schema:",
+                "  + true",
+            ],
+        ),
+        (
+            defining(vec![
+                echo(),
+                Definition {
+                    name: "send".to_owned(),
+                    ..echo()
+                },
+            ]),
+            &[
+                "  tool `send`, effect:",
+                "  + read-only",
+                "  tool `send`, description:",
+                "  + Returns its arguments.",
+                "  tool `send`, input schema:",
+                "  + {",
+                "  +   \"type\": \"object\"",
+                "  + }",
+            ],
+        ),
+        (
+            Guest {
+                imports: &[STATE_GET],
+                ..Guest::default()
+            }
+            .bytes(),
+            &["  import:", "  + agent:tool/state@0.1.0"],
+        ),
+    ]
 }
 
 #[test]
 fn a_changed_component_is_refused_until_it_is_accepted() {
-    let place = Place::new();
-    let component = std::fs::read(dist().join("files.wasm")).unwrap();
-    place.write("mine.wasm", &component);
-    place.write("agent.toml", CONFIG);
-    assert_eq!(place.run(&["run", "look"]).code, Some(0));
+    let accepted = Guest::default().bytes();
+    for (changed, expected) in changes(&accepted) {
+        let place = place(&accepted);
+        ends_well(&place.run(&["run", "look"]));
+        place.write("mine.wasm", &changed);
+        let code = format!("  code: {} -> {}", digest(&accepted), digest(&changed));
+        let expected: Vec<&str> = std::iter::once(code.as_str())
+            .chain(expected.iter().copied())
+            .collect();
 
-    let others = [
-        (same_with_other_bytes(&component), "its code"),
-        (
-            std::fs::read(dist().join("image.wasm")).unwrap(),
-            "what it tells the model",
-        ),
-    ];
-    for (bytes, what) in others {
-        place.write("mine.wasm", bytes);
-        let refused = place.run(&["run", "look"]);
-        assert_eq!(
-            (refused.code, refused.stdout.as_str()),
-            (Some(2), ""),
-            "{}",
-            refused.stderr
+        let refusal = format!(
+            "error: the component `mine` changed since it was accepted in {}/agent.lock (changed-since-approval), so nothing runs:\n{}\nIf this is what you want, accept it with `agent-host lock --accept mine`; else bring the old component back\n",
+            place.work().display(),
+            expected.join("\n")
         );
-        for text in [
-            "`mine` changed since it was accepted",
-            what,
-            "lock --accept",
-        ] {
-            assert!(
-                refused.stderr.contains(text),
-                "no {text:?} in {}",
+        for args in [&["run", "look"][..], &["call", "mine", "echo", "{}"]] {
+            let refused = place.run(args);
+            assert_eq!(
+                (refused.code, refused.stdout.as_str()),
+                (Some(2), ""),
+                "{}",
                 refused.stderr
             );
+            assert_eq!(refused.stderr, refusal);
         }
-        let called = place.run(&["call", "mine", "read_file", "{\"path\": \"x\"}"]);
+        ends_well(&place.run(&["inspect", "mine"]));
+
+        let shown = place.run(&["lock"]);
+        let standing = "changed since it was accepted";
         assert_eq!(
-            (called.code, called.stdout.as_str()),
-            (Some(2), ""),
-            "{}",
-            called.stderr
+            (shown.code, shown.stdout),
+            (
+                Some(5),
+                format!(
+                    "{:<20} {standing:<35} {}\n{}\n",
+                    "mine",
+                    digest(&changed),
+                    expected.join("\n")
+                )
+            )
         );
-        assert!(
-            called.stderr.contains("changed since it was accepted"),
-            "{}",
-            called.stderr
-        );
-        assert_eq!(place.run(&["inspect", "mine"]).code, Some(0));
-        assert_eq!(place.run(&["lock"]).code, Some(5));
-        assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
-        assert_eq!(place.run(&["run", "look"]).code, Some(0));
+        ends_well(&place.run(&["lock", "--accept"]));
+        ends_well(&place.run(&["call", "mine", "echo", r#"{"to": "you"}"#]));
     }
 }
 
 #[test]
-fn a_lock_that_cannot_be_read_stops_everything() {
-    let place = Place::new();
-    place.write("agent.toml", CONFIG);
+fn the_standing_of_each_component_is_data_too() {
+    let [accepted, other] = [
+        Guest::default().bytes(),
+        defining(vec![Definition {
+            description: "Other.".to_owned(),
+            ..Definition::default()
+        }]),
+    ];
+    let table = |name: &str| format!("[[tool]]\nname = \"{name}\"\ncomponent = \"{name}.wasm\"\n");
+    let second = defining(vec![Definition {
+        name: "second".to_owned(),
+        ..Definition::default()
+    }]);
+    let place = place(&accepted);
+    place.write("second.wasm", &second);
     place.write(
-        "mine.wasm",
+        "agent.toml",
+        format!("{}{}", table("mine"), table("second")),
+    );
+    ends_well(&place.run(&["lock", "--accept"]));
+    place.write("mine.wasm", &other);
+    place.write(
+        "new.wasm",
         std::fs::read(dist().join("files.wasm")).unwrap(),
     );
+    place.write("agent.toml", format!("{}{}", table("mine"), table("new")));
+
+    let line = |name: &str, standing: &str, changes: Value| {
+        let component = std::fs::read(place.work().join(format!("{name}.wasm"))).unwrap();
+        json!({
+            "name": name, "component": digest(&component), "standing": standing, "changes": changes,
+            "accepted_now": false,
+        })
+    };
+    let changed = json!([
+        {"aspect": "code", "before": digest(&accepted), "after": digest(&other)},
+        {"tool": "echo", "aspect": "description", "before": "Returns its arguments.", "after": "Other."},
+    ]);
+    let expect = |args: &[&str], code: i32, lines: &[Value]| {
+        let shown = place.run(args);
+        assert_eq!(shown.code, Some(code), "{}", shown.stderr);
+        assert_eq!(
+            shown.json(),
+            json!({"lock": place.work().join("agent.lock"), "components": lines})
+        );
+    };
+    let mut lines = [
+        line("mine", "changed", changed),
+        line("new", "new", json!([])),
+        line("second", "gone", json!([])),
+    ];
+    expect(&["lock", "--json"], 5, &lines);
+    // Accepting one leaves the others as they are, and what is not configured any more can go.
+    lines[0]["accepted_now"] = json!(true);
+    lines[2]["accepted_now"] = json!(true);
+    expect(&["lock", "--json", "--accept", "mine", "second"], 5, &lines);
+    lines[0] = line("mine", "same", json!([]));
+    expect(&["lock", "--json"], 5, &lines[..2]);
+
+    let unknown = place.run(&["lock", "--accept", "mine", "others"]);
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
+    assert_eq!(
+        unknown.stderr,
+        "error: there is no component `others` to accept; those from files in agent.toml are: mine, new\n"
+    );
+    expect(&["lock", "--json"], 5, &lines[..2]);
+}
+
+/// A component that tells another story each time is asked once, and what was accepted is what is used. Where it has to be
+/// asked again, because the cache is gone, the other story is not believed.
+#[test]
+fn definitions_that_change_between_loads_are_refused() {
+    // The image of the default definition: the description lies behind the name, the list behind everything.
+    const CODE: &str = "(local $i i32)
+        (call $random (i64.const 8) (i32.const 16))
+        (loop $next
+            (i32.store8 (i32.add (i32.const 4104) (local.get $i))
+                (i32.add (i32.const 97) (i32.and (i32.const 15)
+                    (i32.load8_u (i32.add (i32.load (i32.const 16)) (local.get $i))))))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $next (i32.lt_u (local.get $i) (i32.const 8))))
+        (i32.const 4208)";
+    let component = Guest {
+        definitions_code: Some(CODE),
+        imports: &[RANDOM],
+        ..Guest::default()
+    }
+    .bytes();
+    let place = place(&component);
+    let call = |cache: &str| {
+        let mut command = place.command(&["call", "mine", "echo", "{}"]);
+        command.env("XDG_CACHE_HOME", place.outside().join(cache));
+        Ran::from(command.output().unwrap())
+    };
+    for _ in 0..2 {
+        ends_well(&call("first"));
+    }
+    let refused = call("second");
+    assert_eq!(
+        (refused.code, refused.stdout.as_str()),
+        (Some(2), ""),
+        "{}",
+        refused.stderr
+    );
+    let says: Vec<&str> = refused.stderr.lines().collect();
+    assert_eq!(says.len(), 3, "{}", refused.stderr);
+    assert!(says[0].contains("(changed-since-approval)"), "{}", says[0]);
+    assert!(
+        says[1].starts_with("  tool `echo`, description: ") && says[1].ends_with("its arguments."),
+        "{}",
+        says[1]
+    );
+    ends_well(&call("first"));
+}
+
+#[test]
+fn a_lock_that_cannot_be_used_stops_everything() {
+    let place = place(&Guest::default().bytes());
+    let version_1 =
+        "version = 1\n[tool.mine]\ncomponent = \"sha256:00\"\ndefinitions = \"sha256:00\"\n";
     for (text, says) in [
-        ("version = \n", "not a lock file"),
-        ("version = 9\n", "version 9"),
+        ("version = \n", "is not a lock file"),
+        ("", "is not a lock file"),
+        ("version = 2\ntrusted = true\n", "is not a lock file"),
+        (
+            "version = 9\n",
+            "has version 9, and this program reads version 2",
+        ),
+        (version_1, "has version 1, and this program reads version 2"),
+        ("\u{0}", "is not a lock file"),
     ] {
         place.write("agent.lock", text);
-        let refused = place.run(&["run", "look"]);
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+        for args in [&["run", "look"][..], &["lock", "--accept"]] {
+            let refused = place.run(args);
+            assert_eq!(
+                (refused.code, refused.stdout.as_str()),
+                (Some(2), ""),
+                "{}",
+                refused.stderr
+            );
+            for says in [says, "delete it and accept them anew"] {
+                assert!(refused.stderr.contains(says), "{}", refused.stderr);
+            }
+        }
     }
 }

@@ -5,12 +5,15 @@ mod builtin;
 pub mod config;
 mod error;
 mod host;
+mod lock_diff;
 mod lock_file;
 mod registry;
+mod trusted_file;
 
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use config::{Config, Environment, Overrides};
 pub use error::OpenError;
 pub use host::{Host, model};
+pub use lock_diff::difference;
 pub use lock_file::LockFile;
 pub use registry::{Entry, Registry};

@@ -1,9 +1,19 @@
 //! `agent.lock` on the disk, beside `agent.toml`. Components in the binary are not in it: the binary itself is what the
 //! operator accepted.
 
-use crate::{config::Config, error::OpenError};
-use agent_host_core::lock::{LOCK_VERSION, Lock, LockStatus, LockedTool};
-use std::{io::Write as _, path::PathBuf};
+use crate::{config::Config, error::OpenError, lock_diff::difference, trusted_file};
+use agent_host_core::{
+    failure::ToolErrorCode,
+    lock::{Change, LOCK_VERSION, Lock, LockedComponent, Standing},
+};
+use serde::Deserialize;
+use std::{fs::File, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::PathBuf};
+
+/// The longest lock that is read, in bytes: definitions of 4 MiB are taken from one component, and most have 20 KiB.
+const MAX_LOCK_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The lines of a difference that a refusal shows; `agent-host lock` shows them all.
+const SHOWN_LINES: usize = 40;
 
 /// The lock of one configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,35 +24,50 @@ pub struct LockFile {
     pub lock: Lock,
 }
 
+/// What every version of the file has.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
 impl LockFile {
     /// Reads the lock of a configuration; nothing when there is no `agent.toml`: a component that is named on the command
     /// line is accepted by being named.
     ///
     /// # Errors
-    /// When the file cannot be read, or is not a lock that this program knows.
+    /// When the file cannot be read, everybody may write to it, or it is not a lock that this program knows.
     pub fn open(config: &Config) -> Result<Option<Self>, OpenError> {
         let Some(folder) = config.file.as_ref().and_then(|file| file.parent()) else {
             return Ok(None);
         };
         let path = folder.join("agent.lock");
-        let lock = match std::fs::read_to_string(&path) {
-            Ok(text) => toml::from_str(&text).map_err(|error| {
+        let lock = match trusted_file::read(&path, MAX_LOCK_BYTES) {
+            Ok(text) => Self::parse(&text).map_err(|why| {
                 OpenError::usage(format!(
-                    "{} is not a lock file: {error}. Restore it, or delete it and accept the tools anew with `agent-host lock --accept`",
+                    "{} {why}. Restore it, or look at the components with `agent-host inspect`, delete it and accept them anew with `agent-host lock --accept`",
                     path.display()
                 ))
             })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Lock::default(),
-            Err(error) => return Err(OpenError::usage(format!("cannot read {}: {error}", path.display()))),
+            Err(error) => {
+                let path = path.display();
+                return Err(OpenError::usage(format!("cannot read {path}: {error}")));
+            }
         };
-        if lock.version != LOCK_VERSION {
-            return Err(OpenError::usage(format!(
-                "{} has version {}; this program reads version {LOCK_VERSION}. Use the program that wrote it, or accept the tools anew",
-                path.display(),
-                lock.version
-            )));
-        }
         Ok(Some(Self { path, lock }))
+    }
+
+    /// Reads the text of a lock, or says what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Lock, String> {
+        let broken = |error: toml::de::Error| format!("is not a lock file: {error}");
+        // The version first: the other keys are those of that version.
+        let Versioned { version } = toml::from_str(text).map_err(broken)?;
+        if version != LOCK_VERSION {
+            return Err(format!(
+                "has version {version}, and this program reads version {LOCK_VERSION}"
+            ));
+        }
+        toml::from_str(text).map_err(broken)
     }
 
     /// Checks a component against the lock. One that was never accepted is accepted now and written down; one that changed
@@ -50,22 +75,35 @@ impl LockFile {
     ///
     /// # Errors
     /// When the component is not what was accepted, or what is new cannot be written down.
-    pub fn admit(&mut self, name: &str, current: LockedTool) -> Result<(), OpenError> {
-        let what = match self.lock.status(name, &current) {
-            LockStatus::Same => return Ok(()),
-            LockStatus::New => {
+    pub fn admit(&mut self, name: &str, current: LockedComponent) -> Result<(), OpenError> {
+        match self.lock.standing(name, &current) {
+            Standing::Same => Ok(()),
+            Standing::New => {
                 self.lock.tool.insert(name.to_owned(), current);
-                return self.write();
+                self.write()
             }
-            LockStatus::ComponentChanged => "its code is not what was accepted",
-            LockStatus::DefinitionsChanged => {
-                "what it tells the model about its tools is not what was accepted"
-            }
-        };
-        Err(OpenError::usage(format!(
-            "the tool `{name}` changed since it was accepted in {}: {what}. Look at it with `agent-host inspect {name}`, and if it is right, accept it with `agent-host lock --accept`",
-            self.path.display()
-        )))
+            Standing::Changed(changes) => Err(self.refusal(name, &changes)),
+        }
+    }
+
+    fn refusal(&self, name: &str, changes: &[Change]) -> OpenError {
+        let mut lines = difference(changes);
+        if let Some(more) = lines
+            .len()
+            .checked_sub(SHOWN_LINES)
+            .filter(|more| *more > 0)
+        {
+            lines.truncate(SHOWN_LINES);
+            lines.push(format!(
+                "  ... and {more} lines more, which `agent-host lock` shows"
+            ));
+        }
+        OpenError::usage(format!(
+            "the component `{name}` changed since it was accepted in {} ({}), so nothing runs:\n{}\nIf this is what you want, accept it with `agent-host lock --accept {name}`; else bring the old component back",
+            self.path.display(),
+            ToolErrorCode::ChangedSinceApproval,
+            lines.join("\n"),
+        ))
     }
 
     /// Writes the lock, in one step: a reader sees the old one or the new one.
@@ -75,17 +113,31 @@ impl LockFile {
     pub fn write(&self) -> Result<(), OpenError> {
         let fault = |error: &dyn std::fmt::Display| {
             OpenError::usage(format!(
-                "cannot write {}: {error}. Accept the tools where the folder can be written, with `agent-host lock --accept`, and bring agent.lock along",
+                "cannot write {}: {error}. Accept the components where the folder can be written, with `agent-host lock --accept`, and bring agent.lock along",
                 self.path.display()
             ))
         };
         let body = toml::to_string_pretty(&self.lock).map_err(|error| fault(&error))?;
         let text =
             format!("# What the operator accepted. Written by `agent-host lock --accept`.\n{body}");
+        if text.len() as u64 > MAX_LOCK_BYTES {
+            return Err(OpenError::usage(format!(
+                "{} would have {} bytes, more than the {MAX_LOCK_BYTES} that are read. Remove a component with very many tools from agent.toml",
+                self.path.display(),
+                text.len()
+            )));
+        }
         let temporary = self
             .path
             .with_extension(format!("lock.{}", std::process::id()));
-        let written = std::fs::File::create(&temporary)
+        // One that a process of the same number left behind.
+        let _ = std::fs::remove_file(&temporary);
+        let written = File::options()
+            .write(true)
+            .create_new(true)
+            // Whatever the process's mask: a lock that everybody may write to is refused.
+            .mode(0o644)
+            .open(&temporary)
             .and_then(|mut file| {
                 file.write_all(text.as_bytes())
                     .and_then(|()| file.sync_all())

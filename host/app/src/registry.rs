@@ -12,7 +12,7 @@ use agent_host_core::{
     accounting::Accounting,
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
-    lock::{LockedTool, definitions_digest},
+    lock::LockedComponent,
     policy::Grants,
     tool::{CallReport, Effect, Invocation, ProgressSink, RegisteredTool, ToolRunner},
 };
@@ -39,11 +39,12 @@ pub struct Entry {
 impl Entry {
     /// What `agent.lock` pins of it.
     #[must_use]
-    pub fn locked(&self) -> LockedTool {
-        LockedTool {
-            component: self.component.digest(),
-            definitions: definitions_digest(self.component.definitions()),
-        }
+    pub fn locked(&self) -> LockedComponent {
+        LockedComponent::new(
+            self.component.digest(),
+            self.component.imports(),
+            self.component.definitions(),
+        )
     }
 }
 

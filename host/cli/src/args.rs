@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List sessions, or show one with every step.
     Sessions(SessionsArgs),
-    /// Compare the configured components with agent.lock, or accept them as they are.
+    /// Show what changed in the configured components since they were accepted in agent.lock, or accept them as they are.
     Lock(LockArgs),
     /// Check this machine and the configuration.
     Doctor(DoctorArgs),
@@ -182,12 +182,15 @@ pub(crate) enum SessionsCommand {
 /// `lock`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LockArgs {
-    /// Accept every configured component as it is now.
-    #[arg(long)]
-    pub(crate) accept: bool,
+    /// Accept components as they are now: those that are named, or else every configured one.
+    #[arg(long, value_name = "NAME", num_args = 0..)]
+    pub(crate) accept: Option<Vec<String>>,
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `doctor`.

@@ -1,15 +1,23 @@
-//! `agent.lock`: what the operator accepted. Each component is pinned by its own digest and by the digest of its tool
-//! definitions; what differs is not run until it is accepted anew. Reading and writing the file is the app's business.
+//! `agent.lock`: what the operator accepted of each component: its code, what it may ask for, and every word that it tells
+//! the model about its tools. What differs is not run until it is accepted anew, and is told change by change. Reading,
+//! writing and showing are the app's business.
 
 #[cfg(test)]
 mod tests;
 
-use crate::{id::Digest, tool::ToolDefinition};
+use crate::{
+    id::{Digest, json_digest},
+    tool::{Effect, ToolDefinition},
+};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The version of the file's form.
-pub const LOCK_VERSION: u32 = 1;
+/// The version of the file's form. Version 1 held digests only, so it could not say what had changed.
+pub const LOCK_VERSION: u32 = 2;
+
+/// The longest schema that is kept as text, in bytes: about a thousand lines, and nobody reads more in a review.
+const MAX_SCHEMA_TEXT_BYTES: usize = 32 * 1024;
 
 /// The content of `agent.lock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +27,7 @@ pub struct Lock {
     pub version: u32,
     /// The components by their name in the configuration.
     #[serde(default)]
-    pub tool: BTreeMap<String, LockedTool>,
+    pub tool: BTreeMap<String, LockedComponent>,
 }
 
 impl Default for Lock {
@@ -34,43 +42,192 @@ impl Default for Lock {
 /// What was accepted of one component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LockedTool {
+pub struct LockedComponent {
     /// The digest of the component's bytes.
     pub component: Digest,
-    /// The digest of its definitions, [`definitions_digest`].
-    pub definitions: Digest,
+    /// The interfaces that it imports: what it may ask for.
+    pub imports: BTreeSet<String>,
+    /// Its tools by their name.
+    pub tools: BTreeMap<String, LockedTool>,
+}
+
+/// What was accepted of one tool: everything that the model is told, and what a call may change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LockedTool {
+    /// Its short name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What a call may change, as the tool declares it.
+    pub effect: Effect,
+    /// What the model is told of it.
+    pub description: String,
+    /// The schema of its input, in the form in which a difference can be read: pretty-printed, keys sorted; a very long one
+    /// as its digest.
+    pub input_schema: String,
+    /// The schema of its result in the same form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<String>,
 }
 
 /// How a component stands to what was accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockStatus {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
     /// It is exactly what was accepted.
     Same,
     /// It was never accepted.
     New,
-    /// Its code changed and its definitions did not.
-    ComponentChanged,
-    /// Its definitions changed: the model would be told something else.
-    DefinitionsChanged,
+    /// It differs in these places, at least one.
+    Changed(Vec<Change>),
 }
 
-impl Lock {
-    /// Compares a component with what was accepted under its name.
+/// One difference between what was accepted and what is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The tool; absent where it is the component itself that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// What of it.
+    pub aspect: Aspect,
+    /// What was accepted; absent where there was nothing.
+    pub before: Option<String>,
+    /// What is there now; absent where there is nothing.
+    pub after: Option<String>,
+}
+
+/// What can differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aspect {
+    /// The digest of the component's bytes.
+    Code,
+    /// One imported interface.
+    Import,
+    /// [`LockedTool::title`].
+    Title,
+    /// [`LockedTool::effect`].
+    Effect,
+    /// [`LockedTool::description`].
+    Description,
+    /// [`LockedTool::input_schema`].
+    InputSchema,
+    /// [`LockedTool::output_schema`].
+    OutputSchema,
+}
+
+impl Aspect {
+    /// The name, for people.
     #[must_use]
-    pub fn status(&self, name: &str, current: &LockedTool) -> LockStatus {
-        match self.tool.get(name) {
-            None => LockStatus::New,
-            Some(accepted) if accepted == current => LockStatus::Same,
-            Some(accepted) if accepted.definitions == current.definitions => {
-                LockStatus::ComponentChanged
-            }
-            Some(_) => LockStatus::DefinitionsChanged,
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Import => "import",
+            Self::Title => "title",
+            Self::Effect => "effect",
+            Self::Description => "description",
+            Self::InputSchema => "input schema",
+            Self::OutputSchema => "output schema",
         }
     }
 }
 
-/// The digest of a component's definitions: of their JSON, in which the keys of every object are sorted.
-#[must_use]
-pub fn definitions_digest(definitions: &[ToolDefinition]) -> Digest {
-    crate::id::json_digest(&serde_json::json!(definitions))
+/// What is compared of a tool, and where it is found.
+type Part = (Aspect, fn(&LockedTool) -> Option<&str>);
+
+const PARTS: [Part; 5] = [
+    (Aspect::Title, |tool| tool.title.as_deref()),
+    (Aspect::Effect, |tool| Some(tool.effect.as_str())),
+    (Aspect::Description, |tool| Some(&tool.description)),
+    (Aspect::InputSchema, |tool| Some(&tool.input_schema)),
+    (Aspect::OutputSchema, |tool| tool.output_schema.as_deref()),
+];
+
+impl Lock {
+    /// Compares a component with what was accepted under its name.
+    #[must_use]
+    pub fn standing(&self, name: &str, current: &LockedComponent) -> Standing {
+        match self
+            .tool
+            .get(name)
+            .map(|accepted| accepted.changes(current))
+        {
+            None => Standing::New,
+            Some(changes) if changes.is_empty() => Standing::Same,
+            Some(changes) => Standing::Changed(changes),
+        }
+    }
+}
+
+impl LockedComponent {
+    /// What is pinned of a component.
+    #[must_use]
+    pub fn new(component: Digest, imports: &[String], definitions: &[ToolDefinition]) -> Self {
+        let tool =
+            |definition: &ToolDefinition| (definition.name.clone(), LockedTool::from(definition));
+        Self {
+            component,
+            imports: imports.iter().cloned().collect(),
+            tools: definitions.iter().map(tool).collect(),
+        }
+    }
+
+    /// What has changed since this was accepted: nothing exactly where the two are equal.
+    fn changes(&self, current: &Self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let mut compare =
+            |tool: Option<&str>, aspect, before: Option<&str>, after: Option<&str>| {
+                if before != after {
+                    changes.push(Change {
+                        tool: tool.map(str::to_owned),
+                        aspect,
+                        before: before.map(str::to_owned),
+                        after: after.map(str::to_owned),
+                    });
+                }
+            };
+        let (before, after) = (self.component.to_string(), current.component.to_string());
+        compare(None, Aspect::Code, Some(&before), Some(&after));
+        for import in self.imports.union(&current.imports) {
+            let of = |side: &Self| side.imports.contains(import).then_some(import.as_str());
+            compare(None, Aspect::Import, of(self), of(current));
+        }
+        let names: BTreeSet<&String> = self.tools.keys().chain(current.tools.keys()).collect();
+        for name in names {
+            let (before, after) = (self.tools.get(name), current.tools.get(name));
+            for (aspect, part) in PARTS {
+                compare(
+                    Some(name),
+                    aspect,
+                    before.and_then(part),
+                    after.and_then(part),
+                );
+            }
+        }
+        changes
+    }
+}
+
+impl From<&ToolDefinition> for LockedTool {
+    fn from(definition: &ToolDefinition) -> Self {
+        Self {
+            title: definition.title.clone(),
+            effect: definition.effect,
+            description: definition.description.clone(),
+            input_schema: schema_text(&definition.input_schema),
+            output_schema: definition.output_schema.as_ref().map(schema_text),
+        }
+    }
+}
+
+/// A schema as it is pinned.
+fn schema_text(schema: &Value) -> String {
+    let text = format!("{schema:#}");
+    if text.len() <= MAX_SCHEMA_TEXT_BYTES {
+        return text;
+    }
+    format!(
+        "{}, {} bytes, too long to be kept here",
+        json_digest(schema),
+        text.len()
+    )
 }

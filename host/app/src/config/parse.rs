@@ -1,10 +1,8 @@
 //! From the text of `agent.toml` to [`RawConfig`], with line, column and a hint where the form is wrong.
 
 use super::{ConfigError, RawConfig};
-use std::{
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use crate::trusted_file;
+use std::path::{Path, PathBuf};
 
 /// The longest configuration that is read, in bytes.
 pub const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
@@ -52,22 +50,12 @@ impl RawConfig {
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
-    let fault = |why: String| {
+    trusted_file::read(path, MAX_CONFIG_BYTES).map_err(|error| {
         ConfigError::new(format!(
-            "cannot read the configuration {}: {why}",
+            "cannot read the configuration {}: {error}",
             path.display()
         ))
-    };
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| fault(format!("{error}; check the path and its permissions")))?;
-    if bytes.len() as u64 > MAX_CONFIG_BYTES {
-        return Err(fault(format!(
-            "it is longer than {MAX_CONFIG_BYTES} bytes; is it the right file?"
-        )));
-    }
-    String::from_utf8(bytes).map_err(|_| fault("it is not UTF-8 text; save it as UTF-8".to_owned()))
+    })
 }
 
 /// The place of a byte in the text, for people: both counted from 1, the column in characters.

@@ -1,13 +1,28 @@
-//! `agent-host lock`: how the configured components stand to what was accepted, and accepting them.
+//! `agent-host lock`: how the configured components stand to what was accepted, what changed in them, and accepting it.
 
 use super::configure;
 use crate::{
     args::LockArgs,
     exit::{Exit, Failure},
-    terminal::{Terminal, harmless_line},
+    terminal::{BOLD, GREEN, RED, Terminal, harmless_line},
 };
-use agent_host_app::{LockFile, Overrides, Registry};
-use agent_host_core::lock::LockStatus;
+use agent_host_app::{LockFile, Overrides, Registry, difference};
+use agent_host_core::{
+    id::Digest,
+    lock::{Change, Lock, LockedComponent, Standing},
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// One component in the lock, in the configuration, or in both.
+struct Line {
+    name: String,
+    digest: Digest,
+    /// How it stands; absent for one that is not configured any more.
+    standing: Option<Standing>,
+    /// Whether it is accepted now, by this command.
+    accepts: bool,
+}
 
 pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let config = configure(args.config, Overrides::default())?;
@@ -17,36 +32,143 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
         ));
     };
     let registry = Registry::open_unlocked(&config).await?;
-    let mut exit = Exit::Done;
-    for entry in registry
+    let current: BTreeMap<String, LockedComponent> = registry
         .components()
         .iter()
         .filter(|entry| entry.source.is_file())
-    {
-        let current = entry.locked();
-        let status = file.lock.status(&entry.name, &current);
-        let words = match status {
-            LockStatus::Same => "accepted",
-            LockStatus::New => "new",
-            LockStatus::ComponentChanged => "its code changed",
-            LockStatus::DefinitionsChanged => "its tool definitions changed",
-        };
-        terminal.println(&format!(
-            "{:<20} {words:<30} {}",
-            harmless_line(&entry.name),
-            current.component
-        ));
-        if args.accept {
-            file.lock.tool.insert(entry.name.clone(), current);
-        } else if status != LockStatus::Same {
-            exit = Exit::Refused;
-        }
+        .map(|entry| (entry.name.clone(), entry.locked()))
+        .collect();
+    let names = args.accept.as_deref();
+    check_names(names.unwrap_or_default(), &file.lock, &current)?;
+    let lines = lines(names, &file.lock, &current);
+    if args.json {
+        terminal.println(&as_json(&file, &lines).to_string());
+    } else {
+        lines.iter().for_each(|line| line.print(terminal));
     }
-    if args.accept {
+    if lines.iter().any(|line| line.accepts) {
+        accept(&mut file.lock, &lines, &current);
         file.write()?;
         terminal.note(&format!("accepted, and written to {}", file.path.display()));
-    } else if exit == Exit::Refused {
-        terminal.note("Look at the new ones with `agent-host inspect`, then accept them with `agent-host lock --accept`.");
     }
-    Ok(exit)
+    if lines.iter().all(|line| line.accepts || line.is_settled()) {
+        return Ok(Exit::Done);
+    }
+    terminal.note(
+        "Look at what is new with `agent-host inspect NAME`, then accept it with `agent-host lock --accept NAME`, or everything with `agent-host lock --accept`.",
+    );
+    Ok(Exit::Refused)
+}
+
+fn check_names(
+    names: &[String],
+    lock: &Lock,
+    current: &BTreeMap<String, LockedComponent>,
+) -> Result<(), Failure> {
+    let unknown = names
+        .iter()
+        .find(|name| !current.contains_key(*name) && !lock.tool.contains_key(*name));
+    let Some(name) = unknown else {
+        return Ok(());
+    };
+    let known: Vec<&str> = current.keys().map(String::as_str).collect();
+    Err(Failure::usage(format!(
+        "there is no component `{name}` to accept; those from files in agent.toml are: {}",
+        known.join(", ")
+    )))
+}
+
+/// Every component of the configuration and of the lock, by its name.
+fn lines(
+    names: Option<&[String]>,
+    lock: &Lock,
+    current: &BTreeMap<String, LockedComponent>,
+) -> Vec<Line> {
+    let accepts =
+        |name: &String| names.is_some_and(|names| names.is_empty() || names.contains(name));
+    let configured = current.iter().map(|(name, component)| Line {
+        name: name.clone(),
+        digest: component.component,
+        standing: Some(lock.standing(name, component)),
+        accepts: accepts(name),
+    });
+    let gone = lock
+        .tool
+        .iter()
+        .filter(|(name, _)| !current.contains_key(*name))
+        .map(|(name, component)| Line {
+            name: name.clone(),
+            digest: component.component,
+            standing: None,
+            accepts: accepts(name),
+        });
+    let mut lines: Vec<Line> = configured.chain(gone).collect();
+    lines.sort_by(|a, b| a.name.cmp(&b.name));
+    lines
+}
+
+/// Takes over what is there now. What is not configured any more leaves the lock.
+fn accept(lock: &mut Lock, lines: &[Line], current: &BTreeMap<String, LockedComponent>) {
+    for line in lines.iter().filter(|line| line.accepts) {
+        match current.get(&line.name) {
+            Some(component) => lock.tool.insert(line.name.clone(), component.clone()),
+            None => lock.tool.remove(&line.name),
+        };
+    }
+}
+
+impl Line {
+    /// The name of the standing for programs, and in words.
+    fn standing(&self) -> (&'static str, &'static str) {
+        match &self.standing {
+            Some(Standing::Same) => ("same", "accepted"),
+            Some(Standing::New) => ("new", "new"),
+            Some(Standing::Changed(_)) => ("changed", "changed since it was accepted"),
+            None => ("gone", "accepted, not configured any more"),
+        }
+    }
+
+    fn changes(&self) -> &[Change] {
+        match &self.standing {
+            Some(Standing::Changed(changes)) => changes,
+            Some(Standing::Same | Standing::New) | None => &[],
+        }
+    }
+
+    /// Whether there is nothing to be accepted.
+    fn is_settled(&self) -> bool {
+        matches!(self.standing, Some(Standing::Same) | None)
+    }
+
+    fn print(&self, terminal: &Terminal) {
+        let (name, (_, words)) = (harmless_line(&self.name), self.standing());
+        terminal.println(&format!(
+            "{BOLD}{name:<20}{BOLD:#} {words:<35} {}",
+            self.digest
+        ));
+        for line in difference(self.changes()) {
+            let line = harmless_line(&line);
+            terminal.println(&match line.get(..4) {
+                Some("  + ") => format!("{GREEN}{line}{GREEN:#}"),
+                Some("  - ") => format!("{RED}{line}{RED:#}"),
+                Some(_) | None => line,
+            });
+        }
+    }
+}
+
+fn as_json(file: &LockFile, lines: &[Line]) -> Value {
+    let components: Vec<Value> = lines
+        .iter()
+        .map(|line| {
+            json!({
+                "name": line.name,
+                "component": line.digest,
+                "standing": line.standing().0,
+                "changes": line.changes(),
+                "accepted_now": line.accepts,
+            })
+        })
+        .collect();
+    json!({"lock": file.path, "components": components})
 }

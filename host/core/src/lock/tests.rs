@@ -1,50 +1,186 @@
 use super::*;
-use crate::tool::Effect;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-fn locked(component: &[u8], definitions: &[u8]) -> LockedTool {
-    LockedTool {
-        component: Digest::of(component),
-        definitions: Digest::of(definitions),
+fn definition() -> ToolDefinition {
+    ToolDefinition {
+        name: "read".into(),
+        title: None,
+        description: "Reads.".into(),
+        input_schema: json!({"type": "object", "properties": {}}),
+        output_schema: None,
+        effect: Effect::ReadOnly,
+    }
+}
+
+fn locked(definitions: &[ToolDefinition]) -> LockedComponent {
+    let imports = ["wasi:io/streams@0.2.6".to_owned()];
+    LockedComponent::new(Digest::of(b"code"), &imports, definitions)
+}
+
+fn lock() -> Lock {
+    let mut lock = Lock::default();
+    lock.tool.insert("files".into(), locked(&[definition()]));
+    lock
+}
+
+fn change(tool: Option<&str>, aspect: Aspect, before: Option<&str>, after: Option<&str>) -> Change {
+    Change {
+        tool: tool.map(str::to_owned),
+        aspect,
+        before: before.map(str::to_owned),
+        after: after.map(str::to_owned),
+    }
+}
+
+/// Each part of what is pinned, changed alone.
+#[test]
+fn every_change_is_told() {
+    type Case = (fn(&mut LockedComponent, &mut ToolDefinition), Vec<Change>);
+    let tool = Some("read");
+    let schema = "{\n  \"properties\": {},\n  \"type\": \"object\"\n}";
+    let cases: Vec<Case> = vec![
+        (|_, _| {}, vec![]),
+        (
+            |component, _| component.component = Digest::of(b"other"),
+            vec![change(
+                None,
+                Aspect::Code,
+                Some(&Digest::of(b"code").to_string()),
+                Some(&Digest::of(b"other").to_string()),
+            )],
+        ),
+        (
+            |component, _| component.imports = BTreeSet::from(["wasi:http/types@0.2.6".to_owned()]),
+            vec![
+                change(None, Aspect::Import, None, Some("wasi:http/types@0.2.6")),
+                change(None, Aspect::Import, Some("wasi:io/streams@0.2.6"), None),
+            ],
+        ),
+        (
+            |_, definition| definition.title = Some(String::new()),
+            vec![change(tool, Aspect::Title, None, Some(""))],
+        ),
+        (
+            |_, definition| definition.effect = Effect::Effectful,
+            vec![change(
+                tool,
+                Aspect::Effect,
+                Some("read-only"),
+                Some("effectful"),
+            )],
+        ),
+        (
+            |_, definition| definition.description.push('!'),
+            vec![change(
+                tool,
+                Aspect::Description,
+                Some("Reads."),
+                Some("Reads.!"),
+            )],
+        ),
+        (
+            |_, definition| definition.input_schema = json!({"type": "object"}),
+            vec![change(
+                tool,
+                Aspect::InputSchema,
+                Some(schema),
+                Some("{\n  \"type\": \"object\"\n}"),
+            )],
+        ),
+        (
+            |_, definition| definition.output_schema = Some(json!(true)),
+            vec![change(tool, Aspect::OutputSchema, None, Some("true"))],
+        ),
+        (
+            |_, definition| definition.name = "write".into(),
+            vec![
+                change(tool, Aspect::Effect, Some("read-only"), None),
+                change(tool, Aspect::Description, Some("Reads."), None),
+                change(tool, Aspect::InputSchema, Some(schema), None),
+                change(Some("write"), Aspect::Effect, None, Some("read-only")),
+                change(Some("write"), Aspect::Description, None, Some("Reads.")),
+                change(Some("write"), Aspect::InputSchema, None, Some(schema)),
+            ],
+        ),
+    ];
+    for (alter, expected) in cases {
+        let mut definition = definition();
+        let mut altered = locked(&[]);
+        alter(&mut altered, &mut definition);
+        let tools = locked(&[definition]).tools;
+        let current = LockedComponent { tools, ..altered };
+        let standing = if expected.is_empty() {
+            Standing::Same
+        } else {
+            Standing::Changed(expected)
+        };
+        assert_eq!(lock().standing("files", &current), standing);
     }
 }
 
 #[test]
-fn status_tells_what_changed() {
-    let mut lock = Lock::default();
-    lock.tool.insert("files".into(), locked(b"code", b"defs"));
-    let cases = [
-        ("files", locked(b"code", b"defs"), LockStatus::Same),
-        ("fetch", locked(b"code", b"defs"), LockStatus::New),
-        (
-            "files",
-            locked(b"other", b"defs"),
-            LockStatus::ComponentChanged,
-        ),
-        (
-            "files",
-            locked(b"code", b"other"),
-            LockStatus::DefinitionsChanged,
-        ),
-        (
-            "files",
-            locked(b"other", b"other"),
-            LockStatus::DefinitionsChanged,
-        ),
-    ];
-    for (name, current, expected) in cases {
-        assert_eq!(lock.status(name, &current), expected, "{name} {current:?}");
-    }
+fn a_component_that_was_never_accepted_is_new() {
+    let current = locked(&[definition()]);
+    assert_eq!(lock().standing("fetch", &current), Standing::New);
+}
+
+/// The order of keys, imports and tools says nothing, so a component that only orders them otherwise has not changed.
+#[test]
+fn order_is_no_change() {
+    let other = ToolDefinition {
+        name: "write".into(),
+        ..definition()
+    };
+    let reordered = ToolDefinition {
+        input_schema: serde_json::from_str(r#"{"properties": {}, "type": "object"}"#).unwrap(),
+        ..definition()
+    };
+    let imports = |names: [&str; 2]| names.map(str::to_owned);
+    let pinned = |names, definitions: &[ToolDefinition]| {
+        LockedComponent::new(Digest::of(b"code"), &imports(names), definitions)
+    };
+    assert_eq!(
+        pinned(["a", "b"], &[definition(), other.clone()]),
+        pinned(["b", "a"], &[other, reordered])
+    );
+}
+
+/// A schema that is too long to be read is pinned all the same.
+#[test]
+fn a_long_schema_is_pinned_by_its_digest() {
+    let with = |letter: &str| ToolDefinition {
+        input_schema: json!({"type": "object", "title": letter.repeat(MAX_SCHEMA_TEXT_BYTES)}),
+        ..definition()
+    };
+    let pinned = |letter: &str| {
+        let definition = with(letter);
+        let text = LockedTool::from(&definition).input_schema;
+        assert_eq!(
+            text,
+            format!(
+                "{}, {} bytes, too long to be kept here",
+                json_digest(&definition.input_schema),
+                MAX_SCHEMA_TEXT_BYTES + 37
+            )
+        );
+        text
+    };
+    assert_ne!(pinned("a"), pinned("b"));
 }
 
 #[test]
 fn unknown_keys_are_refused_and_known_ones_survive() {
-    let mut lock = Lock::default();
-    lock.tool.insert("files".into(), locked(b"code", b"defs"));
-    let form = serde_json::to_value(&lock).unwrap();
-    assert_eq!(serde_json::from_value::<Lock>(form.clone()).unwrap(), lock);
-    for (pointer, key) in [("", "trusted"), ("/tool/files", "skip")] {
+    let form = serde_json::to_value(lock()).unwrap();
+    assert_eq!(
+        serde_json::from_value::<Lock>(form.clone()).unwrap(),
+        lock()
+    );
+    for (pointer, key) in [
+        ("", "trusted"),
+        ("/tool/files", "skip"),
+        ("/tool/files/tools/read", "hidden"),
+    ] {
         let mut form = form.clone();
         form.pointer_mut(pointer).unwrap()[key] = json!(true);
         let error = serde_json::from_value::<Lock>(form).unwrap_err();
@@ -55,44 +191,4 @@ fn unknown_keys_are_refused_and_known_ones_survive() {
             "{error}"
         );
     }
-}
-
-/// Whatever the model would be told is in the digest, and the order in which a schema's keys were written is not.
-#[test]
-fn the_digest_of_definitions_covers_every_field() {
-    let definition = ToolDefinition {
-        name: "read".into(),
-        title: None,
-        description: "Reads.".into(),
-        input_schema: json!({"type": "object", "properties": {}}),
-        output_schema: None,
-        effect: Effect::ReadOnly,
-    };
-    let digest = definitions_digest(std::slice::from_ref(&definition));
-    let reordered = ToolDefinition {
-        input_schema: serde_json::from_str(r#"{"properties": {}, "type": "object"}"#).unwrap(),
-        ..definition.clone()
-    };
-    assert_eq!(definitions_digest(&[reordered]), digest);
-    let changes: [fn(&mut ToolDefinition); 6] = [
-        |definition| definition.name.push('x'),
-        |definition| definition.title = Some(String::new()),
-        |definition| definition.description.push('x'),
-        |definition| definition.input_schema["more"] = json!(1),
-        |definition| definition.output_schema = Some(json!({})),
-        |definition| definition.effect = Effect::Effectful,
-    ];
-    for change in changes {
-        let mut changed = definition.clone();
-        change(&mut changed);
-        assert_ne!(
-            definitions_digest(&[changed.clone()]),
-            digest,
-            "{changed:?}"
-        );
-    }
-    assert_ne!(
-        definitions_digest(&[definition.clone(), definition]),
-        digest
-    );
 }

@@ -1,0 +1,46 @@
+//! Reading the files that decide what runs and what it may do, `agent.toml` and `agent.lock`: text of bounded length, that
+//! not everybody may write.
+
+use std::{
+    io::{self, Read as _},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+};
+
+/// The permission bit of everybody to write.
+const WORLD_WRITABLE: u32 = 0o002;
+
+/// Reads a file of up to so many bytes.
+///
+/// # Errors
+/// When it cannot be read, is longer, is not text, or everybody may write to it; the text says why and what to do. The kind
+/// is that of the failed operation, so that an absent file can be told.
+pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
+    let fault = |error: io::Error| {
+        io::Error::new(
+            error.kind(),
+            format!("{error}; check the path and its permissions"),
+        )
+    };
+    let file = std::fs::File::open(path).map_err(fault)?;
+    // Of the open file, so that it cannot be another one by the time it is read.
+    let found = file.metadata().map_err(fault)?;
+    let mode = found.permissions().mode();
+    if found.is_file() && mode & WORLD_WRITABLE != 0 {
+        return Err(io::Error::other(format!(
+            "every user of this machine may write to it (mode {:04o}), so anybody could decide what runs; look whether it \
+             still says what you wrote, then run `chmod o-w` on it",
+            mode & 0o7777
+        )));
+    }
+    let mut bytes = Vec::new();
+    file.take(max_bytes + 1)
+        .read_to_end(&mut bytes)
+        .map_err(fault)?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(io::Error::other(format!(
+            "it is longer than {max_bytes} bytes; is it the right file?"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text; save it as UTF-8"))
+}
