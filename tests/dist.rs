@@ -1,6 +1,5 @@
-//! The prebuilt components are what their manifest says, and they were built from the sources beside them.
+//! The prebuilt components are what their manifests say, and they were built from the sources beside them.
 
-use crate::builtins::dist;
 use pretty_assertions::assert_eq;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -32,14 +31,25 @@ struct Component {
 }
 
 #[test]
-fn the_manifest_is_true() {
-    let text = std::fs::read_to_string(dist().join("manifest.toml")).unwrap();
+fn the_manifests_are_true() {
+    check(
+        "guest-tools/dist",
+        "guest-tools",
+        &["fetch", "files", "image"],
+    );
+    check("tests/guests/dist", "tests/guests", &["probe"]);
+}
+
+/// Checks the manifest of the folder `dist`, whose components' own sources are in folders of `sources`.
+fn check(dist: &str, sources: &str, expected: &[&str]) {
+    let dist = root().join(dist);
+    let text = std::fs::read_to_string(dist.join("manifest.toml")).unwrap();
     let manifest: Manifest = toml::from_str(&text).unwrap();
     let names: Vec<&str> = manifest.component.keys().map(String::as_str).collect();
-    assert_eq!(names, ["fetch", "files", "image"]);
+    assert_eq!(names, expected);
     let lock = sha256(&std::fs::read(root().join("guest-tools/Cargo.lock")).unwrap());
     for (name, component) in manifest.component {
-        let bytes = std::fs::read(dist().join(format!("{name}.wasm"))).unwrap();
+        let bytes = std::fs::read(dist.join(format!("{name}.wasm"))).unwrap();
         assert_eq!(component.digest, sha256(&bytes), "{name}");
         assert_eq!(component.size, bytes.len() as u64, "{name}");
         assert!(
@@ -53,7 +63,7 @@ fn the_manifest_is_true() {
         );
         assert_eq!(
             component.source_digest,
-            source_digest(&name),
+            source_digest(&Path::new(sources).join(&name)),
             "{name}: its sources changed; rebuild with guest-tools/build-dist"
         );
     }
@@ -71,12 +81,12 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// The digest of everything that goes into a component, by the rule in guest-tools/README.md.
-fn source_digest(tool: &str) -> String {
+fn source_digest(sources: &Path) -> String {
     let mut files = vec![PathBuf::from("guest-tools/Cargo.toml")];
     for folder in ["guest-tools/sdk", "guest-tools/sdk-macros"] {
         collect(Path::new(folder), &mut files);
     }
-    collect(&Path::new("guest-tools").join(tool), &mut files);
+    collect(sources, &mut files);
     collect(Path::new("wit"), &mut files);
     files.retain(|path| {
         !path.starts_with("wit") || path.extension().is_some_and(|extension| extension == "wit")

@@ -1,0 +1,80 @@
+//! A place of a script to a descriptor and the string that goes with it.
+
+use wasip2::filesystem::preopens::get_directories;
+use wasip2::filesystem::types::{Descriptor, DescriptorFlags, OpenFlags, PathFlags};
+
+use crate::script::{How, Place};
+
+/// A folder, and a path in it that nobody has looked at.
+pub(crate) struct At {
+    pub(crate) folder: Descriptor,
+    pub(crate) path: String,
+}
+
+/// The names of the granted folders.
+pub(crate) fn roots() -> Vec<String> {
+    get_directories()
+        .into_iter()
+        .map(|(_, name)| name)
+        .collect()
+}
+
+pub(crate) fn at(place: Place) -> Result<At, String> {
+    let mut parts = match place {
+        Place::First(path) => {
+            let (folder, _) = get_directories().into_iter().next().ok_or("no-root")?;
+            return Ok(At { folder, path });
+        }
+        Place::Through(parts) => parts,
+    };
+    let path = parts.pop().ok_or("no-path")?;
+    let mut parts = parts.into_iter();
+    let root = parts.next().ok_or("no-root")?;
+    let (mut folder, _) = get_directories()
+        .into_iter()
+        .find(|(_, name)| *name == root)
+        .ok_or("no-root")?;
+    for step in parts {
+        let how = [How::Read, How::Mutate, How::Directory];
+        let next = At { folder, path: step };
+        // A folder that may not be changed can still be looked into.
+        folder = next
+            .open(&how, true)
+            .or_else(|_| next.open(&[How::Read, How::Directory], true))?;
+    }
+    Ok(At { folder, path })
+}
+
+impl At {
+    pub(crate) fn open(&self, how: &[How], follow: bool) -> Result<Descriptor, String> {
+        let (opening, access) = flags(how);
+        self.folder
+            .open_at(following(follow), &self.path, opening, access)
+            .map_err(|code| code.name().to_owned())
+    }
+}
+
+pub(crate) fn following(follow: bool) -> PathFlags {
+    if follow {
+        PathFlags::SYMLINK_FOLLOW
+    } else {
+        PathFlags::empty()
+    }
+}
+
+fn flags(how: &[How]) -> (OpenFlags, DescriptorFlags) {
+    let mut opening = OpenFlags::empty();
+    let mut access = DescriptorFlags::empty();
+    for how in how {
+        match how {
+            How::Read => access = access | DescriptorFlags::READ,
+            How::Write => access = access | DescriptorFlags::WRITE,
+            How::Mutate => access = access | DescriptorFlags::MUTATE_DIRECTORY,
+            How::Create => opening = opening | OpenFlags::CREATE,
+            How::Exclusive => opening = opening | OpenFlags::EXCLUSIVE,
+            How::Truncate => opening = opening | OpenFlags::TRUNCATE,
+            How::Directory => opening = opening | OpenFlags::DIRECTORY,
+        }
+    }
+    (opening, access)
+}
