@@ -237,6 +237,10 @@ async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenErr
             tool.source
         ))
     })?;
+    let component = match tool.concurrent_calls {
+        Some(calls) => component.with_concurrent_calls(calls),
+        None => component,
+    };
     Ok(Entry {
         name: tool.name.clone(),
         source: tool.source.clone(),

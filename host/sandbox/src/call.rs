@@ -6,9 +6,9 @@ mod tests;
 use crate::{
     bindings::types as wit,
     caps::progress,
-    failure::timeout,
     gate::{Gate, Tally},
     guest::{self, Job},
+    guest_runtime::{self, Begun, Lost},
     limiter::as_count,
     load::ToolComponent,
     stdio::{self, Tail},
@@ -31,7 +31,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::sync::mpsc;
 
 /// How long a stopped guest may take to let go, before its caller is answered without it. Only a host call that blocks in the
 /// operating system takes more than a few ticks.
@@ -75,13 +75,14 @@ impl ToolComponent {
         }
     }
 
-    /// Checks and admits a call and gives it to the guests' threads.
+    /// Checks and admits a call and begins it.
     async fn start(&self, call: &Call<'_>) -> Result<Running, ToolFailure> {
         self.validate(call.tool, call.input)?;
         let limits = call.limits.clone();
         let patience = Duration::from_millis(limits.deadline_ms);
-        let place = self.room().admission.admit(patience).await?;
+        let place = self.tenant().queue.admit(patience).await?;
         let started = Instant::now();
+        let deadline = started + patience;
         let gate = Gate::new(Arc::clone(&call.grants), call.effect, &limits);
         let stdio_bytes = as_count(limits.stdio_bytes);
         let (stdout, stderr) = (Tail::new(stdio_bytes), Tail::new(stdio_bytes));
@@ -89,7 +90,7 @@ impl ToolComponent {
         let (progress, reports) = progress::channel();
         let setup = CallSetup {
             gate: Arc::clone(&gate),
-            deadline: started + patience,
+            deadline,
             initial_cwd: call.grants.dirs.first().map(|dir| dir.guest.clone()),
             protected: Arc::clone(&self.room().protected),
             client: Arc::clone(&self.room().client),
@@ -99,7 +100,7 @@ impl ToolComponent {
             peak: Arc::clone(&peak),
             limits,
         };
-        let job = Job {
+        let work = guest::run(Job {
             setup,
             pre: self.pre().clone(),
             call: wit::ToolCall {
@@ -109,12 +110,19 @@ impl ToolComponent {
                 idempotency_key: call.idempotency_key.to_owned(),
             },
             place,
+        });
+        let (guests, schedule) = (&self.room().guests, &self.tenant().schedule);
+        // File operations block their thread, so a call with folders never has its caller's.
+        let work = if call.grants.dirs.is_empty() {
+            guests.begin(schedule, work)
+        } else {
+            Begun::GoesOn(guests.run(schedule, work))
         };
-        let task = Task(self.room().guests.spawn(guest::run(job)));
         Ok(Running {
-            task,
+            work,
             reports,
             started,
+            deadline,
             gate,
             stdout,
             stderr,
@@ -133,20 +141,15 @@ fn text_of(input: &Map<String, Value>) -> Result<String, ToolFailure> {
     })
 }
 
-/// A guest's task. Dropping it stops the guest.
-struct Task(JoinHandle<Result<ToolResultOutput, ToolFailure>>);
+/// How the guest's side of a call ends.
+type Outcome = Result<ToolResultOutput, ToolFailure>;
 
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// A call that is on the guests' threads, with what its caller shares with it.
+/// A call that has begun, with what its caller shares with it.
 struct Running {
-    task: Task,
+    work: Begun<Outcome>,
     reports: mpsc::Receiver<progress::Report>,
     started: Instant,
+    deadline: Instant,
     gate: Arc<Gate>,
     stdout: Tail,
     stderr: Tail,
@@ -156,12 +159,14 @@ struct Running {
 impl Running {
     /// Waits for the end, and reports it.
     async fn settle(mut self, call: &Call<'_>) -> CallReport {
-        let patience = Duration::from_millis(call.limits.deadline_ms);
-        let ended = tokio::time::timeout(patience, self.follow(call)).await;
-        let result = match ended {
-            Ok(result) => result,
-            Err(_) => self.stop(call).await,
+        let ended = match self.work {
+            Begun::Ended(ended) => ended,
+            Begun::GoesOn(running) => follow(running, self.deadline, &mut self.reports, call).await,
         };
+        while let Ok(report) = self.reports.try_recv() {
+            (call.progress)(&report.message, report.fraction);
+        }
+        let result = ended.unwrap_or_else(|lost| Err(guest::lost(&lost, call.limits)));
         let Tally {
             audit,
             first_denial,
@@ -183,40 +188,36 @@ impl Running {
             audit,
         }
     }
+}
 
-    /// Shows progress until the guest's task ends.
-    async fn follow(&mut self, call: &Call<'_>) -> Result<ToolResultOutput, ToolFailure> {
+/// Shows progress until the guest ends or is stopped at its deadline.
+async fn follow(
+    mut running: guest_runtime::Running<Outcome>,
+    deadline: Instant,
+    reports: &mut mpsc::Receiver<progress::Report>,
+    call: &Call<'_>,
+) -> Result<Outcome, Lost> {
+    let ended = async {
         loop {
             tokio::select! {
                 biased;
-                Some(report) = self.reports.recv() => (call.progress)(&report.message, report.fraction),
-                ended = &mut self.task.0 => {
-                    while let Ok(report) = self.reports.try_recv() {
-                        (call.progress)(&report.message, report.fraction);
-                    }
-                    return ended.unwrap_or_else(|error| Err(guest::lost(&error, call.limits)));
-                }
+                Some(report) = reports.recv() => (call.progress)(&report.message, report.fraction),
+                ended = running.ended() => return ended,
             }
         }
+    };
+    if let Ok(ended) = tokio::time::timeout_at(deadline.into(), ended).await {
+        return ended;
     }
-
-    /// Stops a guest whose time is up, and waits until it has let go, so that what it did until then is in the audit.
-    async fn stop(&mut self, call: &Call<'_>) -> Result<ToolResultOutput, ToolFailure> {
-        self.task.0.abort();
-        match tokio::time::timeout(STOP_GRACE, &mut self.task.0).await {
-            // It ended at the very moment: its result stands.
-            Ok(Ok(Ok(output))) => Ok(output),
-            Ok(Ok(Err(failure))) => Err(failure),
-            Ok(Err(_)) => Err(timeout(call.limits)),
-            Err(_) => {
-                tracing::warn!(
-                    tool = call.tool,
-                    "a stopped guest is still in a call of the operating system"
-                );
-                Err(timeout(call.limits))
-            }
-        }
+    // Until it has let go, so that what it did until then is in the audit. A result at this very moment stands.
+    if let Ok(ended) = tokio::time::timeout(STOP_GRACE, running.stop()).await {
+        return ended;
     }
+    tracing::warn!(
+        tool = call.tool,
+        "a stopped guest is still in a call of the operating system"
+    );
+    Err(Lost::Stopped)
 }
 
 /// Makes a call that failed after the gate denied it something a denied call: the model then hears the reason first, and does

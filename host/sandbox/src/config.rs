@@ -23,12 +23,16 @@ pub struct SandboxConfig {
     pub cache_dir: Option<PathBuf>,
     /// Files and folders that no guest ever reaches, whatever is granted: the state, the configuration, the lock.
     pub protected: Vec<PathBuf>,
-    /// The threads on which guests run. They are never the threads that serve the loop.
+    /// The threads on which guests begin, and as many again for those that compute for long.
     pub guest_threads: usize,
     /// The calls that run at once; the pool has a place for each.
     pub concurrent_calls: usize,
     /// The calls that may wait for a place; one more is answered with `busy`.
     pub queued_calls: usize,
+    /// How many of the running calls may be of one tool; `None` for half of them.
+    pub concurrent_calls_per_tool: Option<usize>,
+    /// How many of the waiting calls may be of one tool; `None` for half of them.
+    pub queued_calls_per_tool: Option<usize>,
     /// Whether instances come from a pool.
     pub pooling: Pooling,
     /// The stack of one guest, in bytes.
@@ -55,6 +59,8 @@ impl Default for SandboxConfig {
                 .clamp(2, MAX_GUEST_THREADS),
             concurrent_calls: 64,
             queued_calls: 256,
+            concurrent_calls_per_tool: None,
+            queued_calls_per_tool: None,
             pooling: Pooling::Probe,
             // Python's interpreter recurses deeper than wasmtime's default of 512 KiB allows.
             stack_bytes: 1024 * 1024,
@@ -63,6 +69,18 @@ impl Default for SandboxConfig {
 }
 
 impl SandboxConfig {
+    /// The running calls that may be of one tool.
+    pub(crate) fn concurrent_calls_per_tool(&self) -> usize {
+        let half = self.concurrent_calls.div_ceil(2);
+        self.concurrent_calls_per_tool.unwrap_or(half)
+    }
+
+    /// The waiting calls that may be of one tool.
+    pub(crate) fn queued_calls_per_tool(&self) -> usize {
+        let half = self.queued_calls.div_ceil(2);
+        self.queued_calls_per_tool.unwrap_or(half)
+    }
+
     /// Checks the numbers.
     pub(crate) fn check(&self) -> Result<(), SandboxError> {
         let bounds = [
@@ -73,6 +91,16 @@ impl SandboxConfig {
                 1..=MAX_CONCURRENT_CALLS,
             ),
             ("queued_calls", self.queued_calls, 0..=MAX_QUEUED_CALLS),
+            (
+                "concurrent_calls_per_tool",
+                self.concurrent_calls_per_tool(),
+                1..=MAX_CONCURRENT_CALLS,
+            ),
+            (
+                "queued_calls_per_tool",
+                self.queued_calls_per_tool(),
+                0..=MAX_QUEUED_CALLS,
+            ),
             ("stack_bytes", self.stack_bytes, STACK_BYTES),
         ];
         for (name, value, range) in bounds {

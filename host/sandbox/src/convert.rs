@@ -17,6 +17,14 @@ use serde_json::Value;
 /// the text alone bound too little.
 const MAX_JSON_VALUES: usize = 1_000_000;
 
+/// A result of more bytes than this takes longer to take over than a quick call may last: about 100 us.
+const QUICK_BYTES: u64 = 16 * 1024;
+
+/// Whether taking over a result takes long.
+pub(crate) fn takes_long(output: &wit::ToolResultOutput) -> bool {
+    size_bytes(output) > QUICK_BYTES
+}
+
 /// Takes over a guest's result: bounded, parsed, and checked.
 ///
 /// # Errors

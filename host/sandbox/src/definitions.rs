@@ -121,8 +121,9 @@ pub(crate) async fn ask(
         peak: Arc::default(),
         limits: limits.clone(),
     };
-    let mut task = AbortOnDrop(room.guests.spawn(guest::definitions(pre.clone(), setup)));
-    let ended = match tokio::time::timeout(patience, &mut task.0).await {
+    let work = guest::definitions(pre.clone(), setup);
+    let mut running = room.guests.run(&room.guests.schedule(), work);
+    let ended = match tokio::time::timeout(patience, running.ended()).await {
         Ok(ended) => ended.unwrap_or_else(|error| Err(guest::lost(&error, &limits))),
         Err(_) => Err(crate::failure::timeout(&limits)),
     };
@@ -136,15 +137,6 @@ pub(crate) async fn ask(
             failure.code,
             failure.message()
         ))),
-    }
-}
-
-/// A task that ends with whoever waits for it.
-struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

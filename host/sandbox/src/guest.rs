@@ -2,11 +2,12 @@
 //! here waits for a caller, and nothing of an instance outlives its function.
 
 use crate::{
-    admission::Place,
     bindings::{Host, HostPre, types as wit},
     convert,
     failure::{self, explain},
+    guest_runtime::{Lost, end_slice},
     store::{CallSetup, CallState, configure_store},
+    turns::Place,
 };
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
@@ -37,7 +38,12 @@ pub(crate) async fn run(job: Job) -> Result<ToolResultOutput, ToolFailure> {
     let limits = setup.limits.clone();
     let mut store = open(&pre, setup)?;
     match call_tool(&pre, &mut store, &call).await {
-        Ok(output) => convert::output(output, &limits),
+        Ok(output) => {
+            if convert::takes_long(&output) {
+                end_slice().await;
+            }
+            convert::output(output, &limits)
+        }
         Err(error) => Err(explain(&error, &store.data().limiter, &limits)),
     }
 }
@@ -83,14 +89,16 @@ async fn call_definitions(
     instance.agent_tool_tool().call_definitions(store).await
 }
 
-/// What a task that ended without a result came to: it was stopped, or the host itself has a fault.
-pub(crate) fn lost(error: &tokio::task::JoinError, limits: &Limits) -> ToolFailure {
-    if error.is_cancelled() {
-        return failure::timeout(limits);
+/// What a call that ended without a result came to.
+pub(crate) fn lost(lost: &Lost, limits: &Limits) -> ToolFailure {
+    match lost {
+        Lost::Stopped => failure::timeout(limits),
+        Lost::Panicked(text) => {
+            tracing::error!("the host failed while it ran a guest: {text}");
+            ToolFailure::new(
+                ToolErrorCode::ToolUnavailable,
+                "The host failed while it ran this tool; whether it took effect is not known. Tell the operator.",
+            )
+        }
     }
-    tracing::error!("the host failed while it ran a guest: {error}");
-    ToolFailure::new(
-        ToolErrorCode::ToolUnavailable,
-        "The host failed while it ran this tool; whether it took effect is not known. Tell the operator.",
-    )
 }

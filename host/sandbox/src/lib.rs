@@ -23,11 +23,13 @@ mod limiter;
 mod linker;
 mod load;
 mod sandbox;
+mod standing;
 mod stdio;
 mod store;
 mod structure;
 mod text;
 mod ticker;
+mod turns;
 
 pub use call::Call;
 pub use config::{Pooling, SandboxConfig};

@@ -5,11 +5,13 @@
 mod tests;
 
 use crate::{
+    admission::Queue,
     bindings::HostPre,
     code::{self, TrustedCode},
     definitions::{self, Definitions},
     engine::Allocator,
     error::{LoadError, LoadFault},
+    guest_runtime::Schedule,
     linker::linker,
     sandbox::Room,
     store::CallState,
@@ -23,6 +25,7 @@ use agent_host_core::{
 use serde_json::{Map, Value};
 use std::{
     collections::HashMap,
+    num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 use tokio::sync::Semaphore;
@@ -58,6 +61,23 @@ pub enum Compiled {
 #[derive(Clone)]
 pub struct ToolComponent {
     loaded: Arc<Loaded>,
+    tenant: Arc<Tenant>,
+}
+
+/// A component among others: what it waits in for its turn, and what is known of how long its calls take.
+pub(crate) struct Tenant {
+    pub(crate) queue: Queue,
+    pub(crate) schedule: Arc<Schedule>,
+}
+
+impl Tenant {
+    /// `concurrent_calls` is for a number of its own.
+    fn new(room: &Room, concurrent_calls: Option<usize>) -> Arc<Self> {
+        Arc::new(Self {
+            queue: room.admission.queue(concurrent_calls),
+            schedule: room.guests.schedule(),
+        })
+    }
 }
 
 struct Loaded {
@@ -68,10 +88,21 @@ struct Loaded {
     compiled: Compiled,
     allocator: Allocator,
     pre: HostPre<CallState>,
+    /// Its own tenant, unless somebody gives it a number of calls of its own.
+    tenant: Arc<Tenant>,
     room: Arc<Room>,
 }
 
 impl ToolComponent {
+    /// The same component with a number of its own of calls that run at once, instead of the sandbox's
+    /// [`concurrent_calls_per_tool`](crate::SandboxConfig::concurrent_calls_per_tool). Its calls are counted apart from those
+    /// of other handles.
+    #[must_use]
+    pub fn with_concurrent_calls(mut self, calls: NonZeroUsize) -> Self {
+        self.tenant = Tenant::new(&self.loaded.room, Some(calls.get()));
+        self
+    }
+
     /// The digest of the component's bytes.
     #[must_use]
     pub fn digest(&self) -> Digest {
@@ -125,8 +156,17 @@ impl ToolComponent {
         }
     }
 
+    fn of(loaded: Arc<Loaded>) -> Self {
+        let tenant = Arc::clone(&loaded.tenant);
+        Self { loaded, tenant }
+    }
+
     pub(crate) fn room(&self) -> &Room {
         &self.loaded.room
+    }
+
+    pub(crate) fn tenant(&self) -> &Tenant {
+        &self.tenant
     }
 
     pub(crate) fn pre(&self) -> &HostPre<CallState> {
@@ -195,11 +235,11 @@ pub(crate) async fn load(room: &Arc<Room>, bytes: &[u8]) -> Result<ToolComponent
     let slot = room.loads.slot(digest);
     let _turn = slot.turn.acquire().await;
     if let Some(loaded) = slot.lock().upgrade() {
-        return Ok(ToolComponent { loaded });
+        return Ok(ToolComponent::of(loaded));
     }
     let loaded = Arc::new(load_new(room, digest, bytes).await?);
     *slot.lock() = Arc::downgrade(&loaded);
-    Ok(ToolComponent { loaded })
+    Ok(ToolComponent::of(loaded))
 }
 
 async fn load_new(room: &Arc<Room>, digest: Digest, bytes: Arc<[u8]>) -> Result<Loaded, LoadError> {
@@ -232,6 +272,7 @@ async fn load_new(room: &Arc<Room>, digest: Digest, bytes: Arc<[u8]>) -> Result<
         compiled,
         allocator: linked.allocator,
         pre: linked.pre,
+        tenant: Tenant::new(room, None),
         room: Arc::clone(room),
     })
 }

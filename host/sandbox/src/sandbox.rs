@@ -60,7 +60,7 @@ impl Sandbox {
             room: Arc::new(Room {
                 engines,
                 guests,
-                admission: Admission::new(config.concurrent_calls, config.queued_calls),
+                admission: Admission::new(&config),
                 client: Arc::new(client),
                 protected: config.protected.into(),
                 cache,

@@ -24,8 +24,9 @@ use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-/// Ticks of the guests' clock between two looks at the deadline.
-const TICKS: u64 = 1;
+/// Ticks of the guests' clock between two looks at the deadline. With one, a call that lasts a few microseconds would be
+/// interrupted whenever a tick happened to fall into it.
+const TICKS: u64 = 2;
 
 /// Everything that the host functions of one call work on.
 pub(crate) struct CallState {

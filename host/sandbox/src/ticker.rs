@@ -4,8 +4,9 @@
 use std::{io, thread, time::Duration};
 use wasmtime::{Engine, EngineWeak};
 
-/// How long a guest computes before it lets others run and its deadline is looked at.
-const TICK: Duration = Duration::from_millis(10);
+/// The clock's interval. A guest computes for one to two of them (`store.rs`) before it lets others run and its deadline is
+/// looked at.
+pub(crate) const TICK: Duration = Duration::from_millis(5);
 
 /// Starts the thread.
 pub(crate) fn start<'a>(engines: impl Iterator<Item = &'a Engine>) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use agent_host_core::{limits::Limits, policy::DirMode, tool::Approval};
 use serde::Deserialize;
+use std::num::NonZeroUsize;
 
 /// `agent.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -69,6 +70,8 @@ pub struct RawTool {
     /// Whether the operator believes the component where it says that a repetition is harmless.
     #[serde(default)]
     pub accept_idempotent: bool,
+    /// Its calls that run at once, instead of the general number.
+    pub concurrent_calls: Option<NonZeroUsize>,
     /// Limits that differ from the general ones.
     pub limits: Option<RawLimits>,
     /// Folders instead of the general ones.
@@ -127,6 +130,10 @@ pub struct RawSandbox {
     pub concurrent_calls: Option<usize>,
     /// The calls that may wait.
     pub queued_calls: Option<usize>,
+    /// Those of one tool that run at once.
+    pub concurrent_calls_per_tool: Option<usize>,
+    /// Those of one tool that may wait.
+    pub queued_calls_per_tool: Option<usize>,
     /// The threads on which guests run.
     pub guest_threads: Option<usize>,
     /// Whether instances come from a pool.

@@ -126,6 +126,7 @@ impl Config {
             source: ComponentSource::Builtin(name.to_owned()),
             approval: Approval::default(),
             accept_idempotent: false,
+            concurrent_calls: None,
             grants: Arc::clone(&self.grants),
             limits: self.limits.clone(),
         }
@@ -142,6 +143,7 @@ impl Config {
             component,
             approval,
             accept_idempotent,
+            concurrent_calls,
             limits: own_limits,
             dir,
             http,
@@ -178,6 +180,7 @@ impl Config {
             source,
             approval,
             accept_idempotent,
+            concurrent_calls,
             grants,
             limits,
         })
@@ -301,6 +304,8 @@ fn sandbox(raw: RawSandbox) -> SandboxConfig {
     SandboxConfig {
         concurrent_calls: raw.concurrent_calls.unwrap_or(default.concurrent_calls),
         queued_calls: raw.queued_calls.unwrap_or(default.queued_calls),
+        concurrent_calls_per_tool: raw.concurrent_calls_per_tool,
+        queued_calls_per_tool: raw.queued_calls_per_tool,
         guest_threads: raw.guest_threads.unwrap_or(default.guest_threads),
         pooling: match raw.pooling {
             Some(RawPooling::Probe) => Pooling::Probe,

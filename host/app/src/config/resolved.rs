@@ -5,6 +5,7 @@ use agent_host_core::{limits::Limits, policy::Grants, tool::Approval, turn::Prom
 use agent_host_sandbox::SandboxConfig;
 use std::{
     fmt,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -57,6 +58,8 @@ pub struct ToolConfig {
     pub approval: Approval,
     /// Whether the operator believes it where it says that a repetition is harmless.
     pub accept_idempotent: bool,
+    /// Its calls that run at once; absent for the sandbox's number.
+    pub concurrent_calls: Option<NonZeroUsize>,
     /// What its calls may reach.
     pub grants: Arc<Grants>,
     /// The limits of its calls.
@@ -174,6 +177,7 @@ impl Config {
             source,
             approval: Approval::default(),
             accept_idempotent: false,
+            concurrent_calls: None,
             grants: Arc::clone(&self.grants),
             limits: self.limits.clone(),
         })

@@ -13,9 +13,16 @@ use agent_host_core::{
     policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
     tool::{CallReport, Effect},
 };
+use futures_util::future::join_all;
 use pretty_assertions::assert_eq;
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
-use std::sync::{Arc, Mutex};
+use std::{
+    pin::{Pin, pin},
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -328,7 +335,7 @@ async fn a_full_sandbox_is_busy_and_a_dropped_call_makes_room() {
 #[tokio::test]
 async fn neighbours_run_while_guests_loop() {
     let sandbox = Sandbox::new(SandboxConfig {
-        concurrent_calls: 9,
+        concurrent_calls: 16,
         ..SandboxConfig::default()
     })
     .unwrap();
@@ -352,6 +359,105 @@ async fn neighbours_run_while_guests_loop() {
     assert_eq!(report.output, ToolResultOutput::Json(json!({})));
     for looped in loops {
         assert_eq!(code(&looped.await.unwrap()).0, "timeout");
+    }
+}
+
+/// Loops if it gets arguments of more than two bytes, and else returns them.
+const LOOPS_IF_TOLD: &str =
+    "(if (i32.gt_u (local.get $input-len) (i32.const 2)) (then (loop $l (br $l))))";
+
+#[tokio::test]
+async fn a_flood_of_one_tool_leaves_every_call_of_another_alone() {
+    let sandbox = Sandbox::new(SandboxConfig {
+        concurrent_calls: 4,
+        queued_calls: 4,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let looping = sandbox
+        .load(&Guest::running(FOREVER).bytes())
+        .await
+        .unwrap();
+    let echo = sandbox.load(&Guest::default().bytes()).await.unwrap();
+    let limits = Limits {
+        deadline_ms: 1_000,
+        ..Limits::default()
+    };
+    // Two run, two wait, and six are refused at once; those that waited then find no time left or run as well.
+    let flood = join_all((0..10).map(|_| call(&looping, &limits)));
+    let honest = async {
+        let mut outputs = Vec::new();
+        for _ in 0..100 {
+            outputs.push(call(&echo, &limits).await.output);
+        }
+        outputs
+    };
+    let (looped, outputs) = tokio::join!(flood, honest);
+    assert_eq!(outputs, vec![ToolResultOutput::Json(json!({})); 100]);
+    let ends: Vec<_> = looped.iter().map(|report| code(report).0).collect();
+    assert_eq!(ends[..2], ["timeout"; 2]);
+    let refused = "2 calls of this tool already wait (limit `queued-calls-per-tool`)";
+    for report in &looped[4..] {
+        let (code, message) = code(report);
+        assert_eq!(code, "busy");
+        assert!(message.contains(refused), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_behaved_and_then_loops_has_its_callers_thread_for_one_slice() {
+    let sandbox = sandbox();
+    let code_text = format!("{LOOPS_IF_TOLD} {}", crate::guests::ECHO);
+    let tool = sandbox
+        .load(&Guest::running(&code_text).bytes())
+        .await
+        .unwrap();
+    let limits = Limits {
+        deadline_ms: 300,
+        ..Limits::default()
+    };
+    let mut held = Vec::new();
+    for needed in [16, 32] {
+        let mut behaved = 0;
+        while !tool.tenant().schedule.is_trusted() {
+            let report = call(&tool, &limits).await;
+            assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+            behaved += 1;
+        }
+        // More where the machine was busy and a call therefore slow.
+        assert!(behaved >= needed, "{behaved}");
+        let mut looping = pin!(call_with(
+            &tool,
+            "echo",
+            json!({"loop": true}),
+            Grants::default(),
+            &limits
+        ));
+        let begun = processor_time();
+        assert!(poll_once(looping.as_mut()).is_none());
+        held.push(processor_time() - begun);
+        assert!(!tool.tenant().schedule.is_trusted());
+        assert_eq!(code(&looping.await).0, "timeout");
+    }
+    // Two ticks of the guests' clock, and what the clock itself comes late on a busy machine.
+    let bound = Duration::from_millis(10 + 40);
+    assert!(held.iter().all(|held| *held < bound), "{held:?}");
+}
+
+/// What this thread has computed.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        time.tv_sec.try_into().unwrap(),
+        time.tv_nsec.try_into().unwrap(),
+    )
+}
+
+/// Polls once, and gives the output if that was the end.
+fn poll_once<T>(future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
     }
 }
 

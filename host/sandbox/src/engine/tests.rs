@@ -5,7 +5,7 @@ use rustix::process::{Resource, getrlimit};
 use serde_json::{Map, json};
 use std::{env, process::Command, sync::Arc};
 
-/// What the deployed program is promised to run in, in KiB.
+/// What the deployed program is promised to run in, in KiB. It then keeps itself to one allocation arena, and so does the test.
 const ADDRESS_SPACE_KIB: u64 = 512 * 1024;
 
 /// Runs as it is, with all the address space there is, and once more by the test below with little.
@@ -41,7 +41,7 @@ fn calls_run_in_little_address_space() {
     let output = Command::new("sh")
         .arg("-c")
         .arg(format!(
-            r#"ulimit -v {ADDRESS_SPACE_KIB} && exec "$0" --exact engine::tests::calls_run_whatever_the_address_space"#
+            r#"ulimit -v {ADDRESS_SPACE_KIB} && MALLOC_ARENA_MAX=1 exec "$0" --exact engine::tests::calls_run_whatever_the_address_space"#
         ))
         .arg(env::current_exe().unwrap())
         .output()

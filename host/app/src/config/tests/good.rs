@@ -5,7 +5,10 @@ use crate::config::{ComponentSource, Config, ModelConfig, Overrides, RawConfig, 
 use agent_host_core::{limits::Limits, policy::DirMode, tool::Approval, turn::Prompts};
 use agent_host_sandbox::{Pooling, SandboxConfig};
 use pretty_assertions::assert_eq;
-use std::path::{Path, PathBuf};
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
 
 /// Name, source, approval and whether its word is believed, of each tool.
 fn tools(config: &Config) -> Vec<(&str, ComponentSource, Approval, bool)> {
@@ -102,6 +105,7 @@ fn every_key_is_read() {
         component = "tools/mine.wasm"
         approval = "never"
         accept-idempotent = true
+        concurrent-calls = 5
         dir = []
         [tool.limits]
         deadline-ms = 7
@@ -122,6 +126,8 @@ fn every_key_is_read() {
         [sandbox]
         concurrent-calls = 2
         queued-calls = 3
+        concurrent-calls-per-tool = 1
+        queued-calls-per-tool = 2
         guest-threads = 4
         pooling = "off"
     "#;
@@ -156,6 +162,12 @@ fn every_key_is_read() {
             ("mine", mine, Approval::Never, true)
         ]
     );
+    let own: Vec<_> = config
+        .tools
+        .iter()
+        .map(|tool| tool.concurrent_calls.map(NonZeroUsize::get))
+        .collect();
+    assert_eq!(own, [None, Some(5)]);
     let limits = Limits {
         deadline_ms: 1000,
         memory_bytes: 1 << 20,
@@ -196,6 +208,8 @@ fn every_key_is_read() {
     let expected = SandboxConfig {
         concurrent_calls: 2,
         queued_calls: 3,
+        concurrent_calls_per_tool: Some(1),
+        queued_calls_per_tool: Some(2),
         guest_threads: 4,
         pooling: Pooling::Off,
         ..SandboxConfig::default()

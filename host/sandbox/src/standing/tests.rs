@@ -1,0 +1,62 @@
+use super::*;
+use pretty_assertions::assert_eq;
+
+const QUICKLY: Duration = Duration::from_micros(10);
+
+/// How many quick calls it takes from here until the tool is trusted.
+fn until_trusted(standing: &Standing) -> u32 {
+    (0..)
+        .take_while(|_| {
+            let waits = !standing.is_trusted();
+            if waits {
+                standing.ended(QUICKLY, 0);
+            }
+            waits
+        })
+        .count()
+        .try_into()
+        .unwrap()
+}
+
+#[test]
+fn trust_is_earned_by_quick_calls_in_a_row() {
+    let cases: [(&str, fn(&Standing)); 3] = [
+        ("slow", |standing| standing.ended(QUICK, 0)),
+        ("paused", |standing| standing.ended(QUICKLY, 1)),
+        ("long", Standing::overran),
+    ];
+    for (name, breaks) in cases {
+        let standing = Standing::default();
+        assert_eq!(until_trusted(&standing), NEEDED, "{name}");
+        breaks(&standing);
+        assert!(!standing.is_trusted(), "{name}");
+        assert_eq!(until_trusted(&standing), NEEDED, "{name}");
+    }
+}
+
+#[test]
+fn each_abuse_doubles_the_price() {
+    let standing = Standing::default();
+    let prices: Vec<u32> = (0..4)
+        .map(|_| {
+            let price = until_trusted(&standing);
+            standing.betrayed();
+            price
+        })
+        .collect();
+    assert_eq!(prices, [16, 32, 64, 128]);
+    for _ in 0..64 {
+        standing.betrayed();
+    }
+    assert_eq!(standing.needed.load(Ordering::Relaxed), MOST_NEEDED);
+}
+
+#[test]
+fn a_tool_is_long_from_a_long_call_to_a_short_one() {
+    let standing = Standing::default();
+    assert!(!standing.is_long());
+    standing.overran();
+    assert!(standing.is_long());
+    standing.ended(QUICK, 3);
+    assert!(!standing.is_long());
+}
