@@ -110,13 +110,19 @@ async fn tools_that_compute_for_long_take_turns_however_many_calls_each_has() {
     };
     let (many, one) = (guests.schedule(), guests.schedule());
     let flood = join_all((0..16).map(|_| {
-        let mut running = guests.run(&many, work("many", 1_000));
+        let mut running = guests.run(&many, work("many", 10_000));
         async move { running.ended().await }
     }));
-    let mut running = guests.run(&one, work("one", 20));
+    let honest = async {
+        // Until each of the flood has had a slice.
+        while log.lock().unwrap().len() < 16 {
+            tokio::task::yield_now().await;
+        }
+        guests.run(&one, work("one", 20)).ended().await.unwrap();
+    };
     tokio::select! {
-        _ = flood => unreachable!("it has a hundred times as much to do"),
-        ended = running.ended() => ended.unwrap(),
+        _ = flood => unreachable!("it has five hundred times as much to do"),
+        () = honest => {}
     }
     let log = log.lock().unwrap();
     let first = log.iter().position(|name| *name == "one").unwrap();

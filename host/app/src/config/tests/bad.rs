@@ -55,6 +55,10 @@ fn a_wrong_form_is_refused_with_its_place_and_a_hint() {
             "line 3, column 8: invalid value: integer `70000`, expected u16; correct it",
         ),
         (
+            "[[tool]]\nname = \"a\"\ncomponent = \"builtin:files\"\nconcurrent-calls = 0",
+            "line 4, column 20: invalid value: integer `0`, expected a nonzero usize; correct it",
+        ),
+        (
             "model = \"a\"\nmodel = \"b\"",
             "line 2, column 1: duplicate key; correct it",
         ),
