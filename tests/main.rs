@@ -18,6 +18,7 @@ mod dist;
 mod inspect;
 mod lock;
 mod main_job;
+mod mcp_driver;
 mod model;
 mod people;
 mod support;

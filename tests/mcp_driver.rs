@@ -1,0 +1,268 @@
+//! The driver that runs hostile guests through any MCP server (`hostile/mcp.py`): that it tells a server that lives from one
+//! that hangs, dies, babbles or takes all memory; and the guests for it, which need no contract of ours.
+//!
+//! The driver is Python, so that it can be taken to a machine that has another host and not this repository's toolchain.
+
+use crate::support::Place;
+use agent_host_sandbox::LoadFault;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What each behaviour of `hostile/fake_mcp.py` must be called, and whether it counts as survival.
+const BEHAVIOURS: [(&str, &str, bool); 15] = [
+    ("asks-back", "answered-ok", true),
+    ("babbles", "garbage", false),
+    ("behaves", "answered-ok", true),
+    ("crashes", "died", false),
+    ("crashes-later", "died", false),
+    ("exits", "died", false),
+    ("fails", "answered-error", true),
+    ("faults", "answered-error", true),
+    ("grows", "memory", false),
+    ("hangs-for-ever", "hung", false),
+    ("hangs-in-a-call", "hung", false),
+    ("is-empty", "refused", true),
+    ("refuses-by-error", "refused", true),
+    ("refuses-by-exit", "refused", true),
+    ("two words", "answered-ok", true),
+];
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests")
+}
+
+/// Whether there is a Python to run the driver with. Where there is none, the tests say so and show nothing.
+fn python() -> bool {
+    let found = Command::new("python3").arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: no python3 on this machine, so tests/hostile/mcp.py was not tested");
+    }
+    found
+}
+
+/// Runs the driver on the fake server with these guests; its exit code and the document that it prints.
+fn drive(guests: &Path) -> (Option<i32>, Value) {
+    let server = format!(
+        "python3 '{}' {{component}}",
+        tests().join("hostile/fake_mcp.py").display()
+    );
+    let ran = Command::new("python3")
+        .arg(tests().join("hostile/mcp.py"))
+        .args(["--server", &server, "--guests"])
+        .arg(guests)
+        .args(["--deadline", "5", "--max-memory", "128", "--json"])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    let document = serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {}{stderr}", String::from_utf8_lossy(&ran.stdout))
+    });
+    (ran.status.code(), document)
+}
+
+#[test]
+fn the_driver_tells_who_survived() {
+    if !python() {
+        return;
+    }
+    let guests = tempfile::tempdir().unwrap();
+    for (behaviour, _, _) in BEHAVIOURS {
+        fs::write(guests.path().join(format!("{behaviour}.wasm")), "").unwrap();
+    }
+    let (code, document) = drive(guests.path());
+    let rows = document["guests"].as_array().unwrap();
+    let seen: Vec<(&str, &str, bool)> = rows
+        .iter()
+        .map(|row| {
+            let text = |key: &str| row[key].as_str().unwrap();
+            (
+                text("guest"),
+                text("outcome"),
+                row["survived"].as_bool().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(seen, BEHAVIOURS, "{document:#}");
+    assert_eq!(code, Some(1), "somebody did not survive");
+    for row in rows {
+        let peak = row["peak_mib"].as_f64().unwrap();
+        let grew = row["outcome"] == "memory";
+        assert!(row["seconds"].as_f64().unwrap() > 0.0, "{row}");
+        assert_eq!(peak > 128.0, grew, "{row}");
+        assert!(!row["said"].as_str().unwrap().contains('\u{1b}'), "{row}");
+    }
+    let crashed = rows.iter().find(|row| row["guest"] == "crashes").unwrap();
+    assert_eq!(crashed["said"], "by signal SIGSEGV");
+}
+
+#[test]
+fn a_server_that_survives_everything_ends_the_driver_with_0() {
+    if !python() {
+        return;
+    }
+    let guests = tempfile::tempdir().unwrap();
+    for behaviour in ["behaves", "fails"] {
+        fs::write(guests.path().join(format!("{behaviour}.wasm")), "").unwrap();
+    }
+    let (code, document) = drive(guests.path());
+    let said: Vec<&Value> = document["guests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| &row["said"])
+        .collect();
+    assert_eq!(
+        (code, said),
+        (
+            Some(0),
+            vec![&json!("did  [31mbehaves"), &json!("did  [31mfails")]
+        )
+    );
+}
+
+#[test]
+fn a_wrong_command_line_is_said() {
+    if !python() {
+        return;
+    }
+    let empty = tempfile::tempdir().unwrap();
+    let guests = empty.path().to_str().unwrap();
+    let cases = [
+        (vec!["--guests", guests], "--server"),
+        (
+            vec!["--server", "host", "--guests", guests],
+            "no {component}",
+        ),
+        (
+            vec!["--server", "host {component}", "--guests", guests],
+            "no *.wasm",
+        ),
+    ];
+    for (args, says) in cases {
+        let ran = Command::new("python3")
+            .arg(tests().join("hostile/mcp.py"))
+            .args(&args)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(
+            (ran.status.code(), ran.stdout.len()),
+            (Some(2), 0),
+            "{args:?}: {stderr}"
+        );
+        assert!(stderr.contains(says), "{args:?}: no {says:?} in {stderr}");
+    }
+}
+
+/// A component that exports `run: func()` and has these items in its one core module.
+fn around(items: &str) -> Vec<u8> {
+    let text = format!(
+        "(component (core module $code (func (export \"run\")) {items}) (core instance $code (instantiate $code)) \
+         (func (export \"run\") (canon lift (core func $code \"run\"))))"
+    );
+    wat::parse_str(text).unwrap()
+}
+
+/// The guests that are no text: what only looks like a component, and bombs for compilers.
+fn made() -> Vec<(&'static str, Vec<u8>)> {
+    let whole = around("");
+    let functions = "(func)".repeat(400_000);
+    let loops = format!("(func {})", "(loop)".repeat(500_000));
+    let nested = format!("(func {} {})", "loop ".repeat(8_000), "end ".repeat(8_000));
+    let locals = format!("(func (local {}))", "i64 ".repeat(49_000)).repeat(200);
+    // A section of names that is none.
+    let names = r#"(@custom "name" "\01\ff\ff\ff\ff\0f")"#;
+    vec![
+        ("empty", Vec::new()),
+        ("elf", b"\x7fELF\x02\x01\x01\0garbage".to_vec()),
+        (
+            "core-module",
+            wat::parse_str("(module (func (export \"run\")))").unwrap(),
+        ),
+        ("half", whole[..whole.len() / 2].to_vec()),
+        ("header-only", whole[..8].to_vec()),
+        ("bomb-functions", around(&functions)),
+        ("bomb-loops", around(&loops)),
+        ("bomb-nested", around(&nested)),
+        ("bomb-locals", around(&locals)),
+        ("bad-names", around(names)),
+    ]
+}
+
+/// Writes every guest to the folder that tests/README.md names, and returns it with their names.
+fn write_guests() -> (PathBuf, Vec<String>) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain-guests");
+    fs::create_dir_all(&folder).unwrap();
+    let mut guests: Vec<(String, Vec<u8>)> = made()
+        .into_iter()
+        .map(|(name, bytes)| (name.to_owned(), bytes))
+        .collect();
+    for entry in fs::read_dir(tests().join("guests/plain")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let bytes = wat::parse_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        guests.push((name.to_owned(), bytes));
+    }
+    for (name, bytes) in &guests {
+        fs::write(folder.join(format!("{name}.wasm")), bytes).unwrap();
+    }
+    (folder, guests.into_iter().map(|(name, _)| name).collect())
+}
+
+/// Those that this host refuses for another reason than that they are not of its contract. How far a bomb comes before it is
+/// noticed depends on the machine: it may be compiled after all.
+const REFUSED: [(&str, &[LoadFault]); 9] = [
+    ("bomb-functions", &[LoadFault::CompileLimit]),
+    (
+        "bomb-locals",
+        &[LoadFault::CompileLimit, LoadFault::ContractMismatch],
+    ),
+    ("bomb-loops", &[LoadFault::CompileLimit]),
+    (
+        "bomb-nested",
+        &[LoadFault::CompileLimit, LoadFault::ContractMismatch],
+    ),
+    ("core-module", &[LoadFault::NotAComponent]),
+    ("elf", &[LoadFault::NotAComponent]),
+    ("empty", &[LoadFault::NotAComponent]),
+    ("half", &[LoadFault::NotAComponent]),
+    ("header-only", &[LoadFault::ContractMismatch]),
+];
+
+#[test]
+fn plain_guests_are_written_and_refused_here() {
+    let (folder, names) = write_guests();
+    let place = Place::new();
+    for name in &names {
+        let guest = folder.join(format!("{name}.wasm"));
+        let ran = place.run(&["inspect", guest.to_str().unwrap()]);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(2), ""),
+            "{name}: {}",
+            ran.stderr
+        );
+        let expected = REFUSED
+            .iter()
+            .find(|(refused, _)| refused == name)
+            .map_or(&[LoadFault::ContractMismatch][..], |(_, faults)| faults);
+        let found: Vec<LoadFault> = LoadFault::ALL
+            .into_iter()
+            .filter(|fault| ran.stderr.contains(&format!("({fault})")))
+            .collect();
+        assert!(
+            matches!(found.as_slice(), [fault] if expected.contains(fault)),
+            "{name}: {found:?} and not one of {expected:?}: {}",
+            ran.stderr
+        );
+    }
+    for (name, _) in REFUSED {
+        assert!(names.iter().any(|found| found == name), "no guest {name}");
+    }
+}
