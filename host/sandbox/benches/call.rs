@@ -6,15 +6,11 @@
     reason = "a benchmark that cannot run has nothing to report"
 )]
 
-#[expect(dead_code, reason = "made for the tests; the benchmark uses one guest")]
-#[path = "../src/guests.rs"]
-mod guests;
-
 use agent_host_core::{id::CallId, limits::Limits, policy::Grants, tool::Effect};
 use agent_host_sandbox::{Allocator, Call, Pooling, Sandbox, SandboxConfig, ToolComponent};
+use agent_host_test_guests::Guest;
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures_util::future::join_all;
-use guests::Guest;
 use serde_json::{Map, Value};
 use std::{hint::black_box, sync::Arc};
 use tokio::runtime::{Builder, Runtime};

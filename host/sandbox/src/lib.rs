@@ -17,8 +17,6 @@ mod failure;
 mod gate;
 mod guest;
 mod guest_runtime;
-#[cfg(test)]
-mod guests;
 mod limiter;
 mod linker;
 mod load;
@@ -30,6 +28,9 @@ mod structure;
 mod text;
 mod ticker;
 mod turns;
+
+#[cfg(test)]
+use agent_host_test_guests as guests;
 
 pub use call::Call;
 pub use config::{Pooling, SandboxConfig};

@@ -18,6 +18,7 @@ use pretty_assertions::assert_eq;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
 use std::{
+    path::Path,
     pin::{Pin, pin},
     sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
@@ -252,6 +253,41 @@ async fn the_state_is_empty_and_nobody_can_be_asked() {
     assert_eq!(report.output, ToolResultOutput::Json(json!({})));
 }
 
+/// A folder for reading, as `/workspace`.
+fn workspace(host: &Path) -> Grants {
+    Grants {
+        dirs: vec![DirGrant {
+            host: host.to_path_buf(),
+            guest: "/workspace".to_owned(),
+            mode: DirMode::ReadOnly,
+            allow: PathRules::default(),
+            deny: PathRules::default(),
+            mask: PathRules::default(),
+            quota: DirQuota::default(),
+        }],
+        ..Grants::default()
+    }
+}
+
+#[tokio::test]
+async fn a_granted_folder_that_is_gone_makes_the_tool_unavailable() {
+    let tool = sandbox().load(&Guest::default().bytes()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_owned();
+    folder.close().unwrap();
+    let report = call_with(
+        &tool,
+        "echo",
+        json!({}),
+        workspace(&path),
+        &Limits::default(),
+    )
+    .await;
+    let (code, message) = code(&report);
+    assert_eq!(code, "tool-unavailable", "{message}");
+    assert!(!message.contains(path.to_str().unwrap()), "{message}");
+}
+
 #[tokio::test]
 async fn relative_paths_begin_at_the_first_folder() {
     let sandbox = sandbox();
@@ -264,21 +300,9 @@ async fn relative_paths_begin_at_the_first_folder() {
     };
     let tool = sandbox.load(&guest.bytes()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let grants = Grants {
-        dirs: vec![DirGrant {
-            host: folder.path().to_path_buf(),
-            guest: "/workspace".to_owned(),
-            mode: DirMode::ReadOnly,
-            allow: PathRules::default(),
-            deny: PathRules::default(),
-            mask: PathRules::default(),
-            quota: DirQuota::default(),
-        }],
-        ..Grants::default()
-    };
     let limits = Limits::default();
     let cases = [
-        (grants, Some("/workspace".to_owned())),
+        (workspace(folder.path()), Some("/workspace".to_owned())),
         (Grants::default(), None),
     ];
     for (grants, expected) in cases {

@@ -1,0 +1,2 @@
+;; A component with nothing in it.
+(component)

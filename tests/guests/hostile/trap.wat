@@ -1,0 +1,3 @@
+;; Crashes.
+(func (export "call") (type $call)
+    unreachable)

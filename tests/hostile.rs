@@ -1,0 +1,14 @@
+//! Guests that want to hurt the host: one table of them, and what each of them must come to.
+//!
+//! Every row runs the program itself, in a place of its own, with a scripted model that calls the guest's tool; [`harness`]
+//! holds each run against what must hold whatever a guest does.
+
+mod case;
+mod harness;
+mod load;
+mod memory;
+mod sink;
+mod snapshot;
+mod table;
+mod time;
+mod values;

@@ -1,0 +1,156 @@
+//! One row of the table: a guest, what it is granted, its limits, and how its call must end.
+
+use agent_host_core::failure::ToolErrorCode;
+use agent_host_sandbox::LoadFault;
+use agent_host_test_guests::Guest;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Where the guests are that have a file.
+pub(crate) fn guests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/hostile")
+}
+
+/// Where a component comes from.
+pub(crate) enum Component {
+    /// A file of `tests/guests/hostile`, by its name: the items of a core module, or a whole component.
+    File(&'static str),
+    /// Bytes that no file of text can hold, or not in a readable way.
+    Bytes(Vec<u8>),
+    /// The prebuilt component at this path.
+    Prebuilt(PathBuf),
+}
+
+/// How a row must end. The texts are parts of what is said.
+pub(crate) enum Ends {
+    /// The component is not loaded: exit code 2, the fault's name and this text on stderr, and no call.
+    Refused(LoadFault, &'static str),
+    /// The host ends the call with this code.
+    Failed(ToolErrorCode, &'static str),
+    /// The gate denied something, and the model hears it.
+    Denied(&'static str),
+    /// The call ends as the guest says, with exactly this result in the journal.
+    Returned(Value),
+    /// The call ends as the guest says; the check looks at the result.
+    Checked(fn(&Value)),
+}
+
+impl Ends {
+    /// Whether the call began, so that the journal has its intention.
+    pub(crate) fn is_after_the_start(&self) -> bool {
+        match self {
+            Self::Failed(code, _) => !matches!(
+                code,
+                ToolErrorCode::InvalidInput | ToolErrorCode::UnknownTool
+            ),
+            Self::Refused(..) => false,
+            Self::Denied(_) | Self::Returned(_) | Self::Checked(_) => true,
+        }
+    }
+}
+
+/// One row.
+pub(crate) struct Case {
+    /// The section of the list of hostile cases, from `A` to `I`.
+    pub(crate) section: char,
+    /// What the guest tries, in a few words; unique in the table.
+    pub(crate) name: String,
+    pub(crate) component: Component,
+    /// The tool that the model calls, and with what.
+    pub(crate) tool: String,
+    pub(crate) input: String,
+    /// Lines of `agent.toml`. `{sink}` stands for the port on loopback where nobody may call without a grant, `{work}` for the
+    /// working folder; in `input`, too.
+    pub(crate) config: String,
+    /// Prepares the working folder.
+    pub(crate) prepare: fn(&Path),
+    /// The paths below the place's root that the call may change, as prefixes.
+    pub(crate) may_change: Vec<&'static str>,
+    /// How many connections the sink must have seen.
+    pub(crate) contacts: usize,
+    /// How each of the calls ends that the model makes in one reply, in their order.
+    pub(crate) ends: Vec<Ends>,
+}
+
+impl Case {
+    fn new(section: char, name: impl Into<String>, component: Component, ends: Ends) -> Self {
+        Self {
+            section,
+            name: name.into(),
+            component,
+            tool: "hostile".to_owned(),
+            input: "{}".to_owned(),
+            config: String::new(),
+            prepare: |_| (),
+            may_change: Vec::new(),
+            contacts: 0,
+            ends: vec![ends],
+        }
+    }
+
+    /// A row for a guest in a file; the row has the file's name.
+    pub(crate) fn file(section: char, file: &'static str, ends: Ends) -> Self {
+        Self::new(section, file, Component::File(file), ends)
+    }
+
+    /// A row for a guest that is made here.
+    pub(crate) fn made(section: char, name: impl Into<String>, bytes: Vec<u8>, ends: Ends) -> Self {
+        Self::new(section, name, Component::Bytes(bytes), ends)
+    }
+
+    /// A row for a guest that was compiled before.
+    #[expect(dead_code, reason = "for the rows of the sections from E on")]
+    pub(crate) fn prebuilt(section: char, name: &'static str, path: PathBuf, ends: Ends) -> Self {
+        Self::new(section, name, Component::Prebuilt(path), ends)
+    }
+
+    /// Another name, where several rows run the same guest.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        self.name = format!("{}, {name}", self.name);
+        self
+    }
+
+    /// Limits, as lines of `[limits]`.
+    pub(crate) fn limits(self, lines: &str) -> Self {
+        self.config(&format!("[limits]\n{lines}\n"))
+    }
+
+    /// Further lines of `agent.toml`.
+    pub(crate) fn config(mut self, lines: &str) -> Self {
+        self.config.push_str(lines);
+        self.config.push('\n');
+        self
+    }
+
+    /// What the model calls, and with what.
+    pub(crate) fn calling(mut self, tool: &str, input: &str) -> Self {
+        self.tool = tool.to_owned();
+        self.input = input.to_owned();
+        self
+    }
+
+    /// One more call in the same reply, and how it ends.
+    pub(crate) fn and(mut self, ends: Ends) -> Self {
+        self.ends.push(ends);
+        self
+    }
+
+    /// The component's bytes.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        match &self.component {
+            Component::Bytes(bytes) => bytes.clone(),
+            Component::Prebuilt(path) => std::fs::read(path).unwrap(),
+            Component::File(file) => {
+                from_text(&std::fs::read_to_string(guests().join(file)).unwrap())
+            }
+        }
+    }
+}
+
+/// The component that a file's text stands for.
+pub(crate) fn from_text(text: &str) -> Vec<u8> {
+    if text.lines().any(|line| line.starts_with("(component")) {
+        return wat::parse_str(text).unwrap();
+    }
+    Guest::from_text(text).bytes()
+}

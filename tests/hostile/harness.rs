@@ -1,0 +1,238 @@
+//! Runs one row with the program itself, and holds the run against what must hold whatever the guest does.
+
+use super::{
+    case::{Case, Ends},
+    sink::Sink,
+    snapshot,
+};
+use crate::support::{Place, Ran, of_kind};
+use agent_host_core::failure::MAX_MESSAGE_BYTES;
+use agent_host_sandbox::LoadFault;
+use pretty_assertions::assert_eq;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::{path::Path, process::Stdio, sync::mpsc, thread, time::Duration};
+
+/// How long a run may take before the host itself counts as stuck. It is far beyond every deadline in the table, compiling
+/// included.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The secret that is in the program's environment and in a file beside the working folder; no row may show it.
+const SECRET: &str = "hunter2-in-the-environment";
+
+/// Runs a row and checks everything about it.
+pub(crate) fn check(case: &Case) {
+    let place = Place::new();
+    let sink = Sink::start();
+    lay_out(case, &place, &sink);
+    let before = snapshot::take(place.outside());
+    let ran = run(&place, case);
+    let after = snapshot::take(place.outside());
+    // The state folder and the lock are the host's own, and it is the host that writes them.
+    let mut expected = vec!["state", "work/agent.lock"];
+    expected.extend(&case.may_change);
+    let name = format!("{}: {}", case.section, case.name);
+    let changed = snapshot::changes(&before, &after, &expected);
+    assert_eq!(changed, Vec::<std::path::PathBuf>::new(), "{name}: changed");
+    assert_eq!(sink.contacts(), case.contacts, "{name}: connections");
+    check_stderr(&name, &ran);
+    if let [Ends::Refused(fault, says)] = case.ends.as_slice() {
+        check_refusal(&name, &ran, *fault, says);
+        return;
+    }
+    assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+    let seen: Vec<Value> = serde_json::from_str(&ran.stdout)
+        .unwrap_or_else(|error| panic!("{name}: {error}: {ran:?}"));
+    let settled = settled(&name, case, &place);
+    assert_eq!(
+        (seen.len(), settled.len()),
+        (case.ends.len(), case.ends.len()),
+        "{name}: results"
+    );
+    for ((output, seen), ends) in settled.iter().zip(&seen).zip(&case.ends) {
+        check_output(&name, ends, output, &place);
+        assert_eq!(
+            output["type"], seen["type"],
+            "{name}: what the model was shown"
+        );
+    }
+}
+
+/// A component that is not loaded: the operator is told why, and nothing else happens.
+fn check_refusal(name: &str, ran: &Ran, fault: LoadFault, says: &str) {
+    let stderr = &ran.stderr;
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(2), ""),
+        "{name}: {stderr}"
+    );
+    for text in [format!("({fault})").as_str(), says] {
+        assert!(stderr.contains(text), "{name}: no {text:?} in {stderr}");
+    }
+    assert!(stderr.len() <= MAX_MESSAGE_BYTES, "{name}: {stderr}");
+}
+
+/// Writes the component, the configuration and the script.
+fn lay_out(case: &Case, place: &Place, sink: &Sink) {
+    let filled = |text: &str| {
+        text.replace("{sink}", &sink.port().to_string())
+            .replace("{work}", &place.work().display().to_string())
+    };
+    place.write("hostile.wasm", case.bytes());
+    place.write(
+        "agent.toml",
+        filled(&format!(
+            "state-dir = \"../state\"\n{}\n[[tool]]\nname = \"hostile\"\ncomponent = \"hostile.wasm\"\napproval = \"never\"\n",
+            if case.config.contains("[grants") || case.config.contains("[[grants") {
+                case.config.clone()
+            } else {
+                format!("{}\n[grants]\n", case.config)
+            }
+        )),
+    );
+    let call = json!({"tool": case.tool, "input": filled(&case.input)});
+    let script = json!({"turn": [
+        {"call": vec![call; case.ends.len()]},
+        {"text": "{{ results | tojson }}"},
+    ]});
+    place.write("script.toml", toml::to_string(&script).unwrap());
+    std::fs::write(place.outside().join("secret.txt"), SECRET).unwrap();
+    (case.prepare)(&place.work());
+}
+
+/// Runs the program to its normal end. One that does not end is killed, and the test with it.
+fn run(place: &Place, case: &Case) -> Ran {
+    let args = [
+        "run",
+        "--config",
+        "agent.toml",
+        "--model",
+        "script:script.toml",
+        "go on",
+    ];
+    let child = place
+        .command(&args)
+        .env("AGENT_HOST_TEST_SECRET", SECRET)
+        .env("RUST_BACKTRACE", "1")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = Pid::from_child(&child);
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || ended.send(child.wait_with_output()));
+    match end.recv_timeout(PATIENCE) {
+        // A child that the program left behind would hold stderr open, and there would be no end to read.
+        Ok(output) => output.unwrap().into(),
+        Err(_) => {
+            kill_process(pid, Signal::KILL).unwrap();
+            panic!("{}: {}: the host does not end", case.section, case.name);
+        }
+    }
+}
+
+/// What is on stderr is for a person at a terminal, whatever a guest had a part in.
+fn check_stderr(name: &str, ran: &Ran) {
+    let text = &ran.stderr;
+    for mark in ["panicked", "stack backtrace", "wasm backtrace", SECRET] {
+        assert!(!text.contains(mark), "{name}: {mark:?} on stderr: {text}");
+    }
+    let steering = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let found: Vec<char> = text.chars().filter(|c| steering(*c)).collect();
+    assert_eq!(found, Vec::<char>::new(), "{name}: {text:?}");
+}
+
+/// The outputs of the calls, after a look at the journal: each call was intended once, if it ran, and settled once.
+fn settled(name: &str, case: &Case, place: &Place) -> Vec<Value> {
+    let args = [
+        "sessions",
+        "show",
+        "latest",
+        "--json",
+        "--config",
+        "agent.toml",
+    ];
+    let shown = place.run(&args);
+    assert_eq!(shown.code, Some(0), "{name}: {}", shown.stderr);
+    let events = shown.json_lines();
+    let intended = of_kind(&events, "call-intended");
+    let settled = of_kind(&events, "call-settled");
+    let ids = |events: &[&Value]| -> Vec<Value> {
+        let mut ids: Vec<Value> = events
+            .iter()
+            .map(|event| event["call_id"].clone())
+            .collect();
+        ids.dedup();
+        ids
+    };
+    let runs = case
+        .ends
+        .iter()
+        .filter(|ends| ends.is_after_the_start())
+        .count();
+    assert_eq!(
+        (intended.len(), ids(&intended).len()),
+        (runs, runs),
+        "{name}: intended"
+    );
+    let calls = case.ends.len();
+    assert_eq!(
+        (settled.len(), ids(&settled).len()),
+        (calls, calls),
+        "{name}: settled"
+    );
+    for event in &settled {
+        if runs == calls {
+            let limits = &event["accounting"]["limits"];
+            assert!(
+                limits["deadline-ms"].is_u64(),
+                "{name}: no limits in {event}"
+            );
+            let peak = &event["accounting"]["peak_memory_bytes"];
+            assert!(
+                peak.as_u64() <= limits["memory-bytes"].as_u64(),
+                "{name}: {event}"
+            );
+        }
+    }
+    settled
+        .iter()
+        .map(|event| event["output"].clone())
+        .collect()
+}
+
+/// A result against its row. What the host says itself is short and says nothing of the host.
+fn check_output(name: &str, ends: &Ends, output: &Value, place: &Place) {
+    let (of_host, says) = match ends {
+        Ends::Failed(code, says) => {
+            assert_eq!(
+                (&output["type"], &output["value"]["code"]),
+                (&json!("error-json"), &json!(code)),
+                "{name}: {output}"
+            );
+            (output["value"]["message"].as_str().unwrap(), says)
+        }
+        Ends::Denied(says) => {
+            assert_eq!(output["type"], "execution-denied", "{name}: {output}");
+            (output["reason"].as_str().unwrap(), says)
+        }
+        Ends::Returned(expected) => return assert_eq!(output, expected, "{name}"),
+        Ends::Checked(check) => return check(output),
+        Ends::Refused(..) => unreachable!("a component that is not loaded has no result"),
+    };
+    assert!(of_host.contains(says), "{name}: no {says:?} in {of_host}");
+    assert!(of_host.len() <= MAX_MESSAGE_BYTES, "{name}: {of_host}");
+    let home = std::env::var("HOME").unwrap_or_else(|_| "/root".to_owned());
+    let private = [
+        place.outside(),
+        Path::new(env!("CARGO_MANIFEST_DIR")),
+        Path::new(&home),
+    ];
+    let marks = private.iter().map(|path| path.to_str().unwrap());
+    for mark in marks.chain([SECRET, "backtrace", "0x", "/rustc/", ".rs:", "panicked"]) {
+        assert!(!of_host.contains(mark), "{name}: {mark:?} in {of_host}");
+    }
+}

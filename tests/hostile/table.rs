@@ -1,0 +1,119 @@
+//! The table: all rows, and what must be true of them together.
+
+use super::{
+    case::{Case, Component, Ends, guests},
+    harness, load, memory, time, values,
+};
+use agent_host_core::failure::ToolErrorCode;
+use agent_host_sandbox::LoadFault;
+use pretty_assertions::assert_eq;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+/// Every row.
+fn all() -> Vec<Case> {
+    [
+        load::cases(),
+        time::cases(),
+        memory::cases(),
+        values::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Codes that no row can bring about by itself, each with the file and the test that does.
+const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
+    (
+        ToolErrorCode::Cancelled,
+        "tests/deploy.rs",
+        "sigterm_is_ctrl_c_once",
+    ),
+    (
+        ToolErrorCode::InterruptedUnknown,
+        "host/core/src/turn/tests/interrupted.rs",
+        "interrupted_calls_are_repeated_only_where_that_is_safe",
+    ),
+    (
+        ToolErrorCode::ToolUnavailable,
+        "host/sandbox/src/call/tests.rs",
+        "a_granted_folder_that_is_gone_makes_the_tool_unavailable",
+    ),
+    (
+        ToolErrorCode::ChangedSinceApproval,
+        "tests/lock.rs",
+        "a_changed_component_is_refused_until_it_is_accepted",
+    ),
+];
+
+/// Runs the rows of a section, two at a time.
+pub(crate) fn run(cases: &[Case]) {
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    harness::check(case);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn every_row_has_a_name_of_its_own() {
+    let mut count: BTreeMap<String, usize> = BTreeMap::new();
+    for case in all() {
+        *count.entry(case.name).or_default() += 1;
+    }
+    count.retain(|_, count| *count > 1);
+    assert_eq!(count, BTreeMap::new());
+}
+
+#[test]
+fn every_guest_has_a_row() {
+    let files: BTreeSet<String> = std::fs::read_dir(guests())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let rows: BTreeSet<String> = all()
+        .iter()
+        .filter_map(|case| match case.component {
+            Component::File(file) => Some(file.to_owned()),
+            Component::Bytes(_) | Component::Prebuilt(_) => None,
+        })
+        .collect();
+    assert_eq!(files, rows);
+}
+
+#[test]
+fn every_code_and_every_fault_is_brought_about() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut codes = BTreeSet::new();
+    for (code, file, test) in ELSEWHERE {
+        let source = std::fs::read_to_string(root.join(file)).unwrap();
+        assert!(
+            source.contains(&format!("fn {test}()")),
+            "no {test} in {file}"
+        );
+        codes.insert(code);
+    }
+    let mut faults = BTreeSet::new();
+    for end in all().iter().flat_map(|case| &case.ends) {
+        match end {
+            Ends::Failed(code, _) => drop(codes.insert(*code)),
+            Ends::Refused(fault, _) => drop(faults.insert(fault.as_str())),
+            Ends::Denied(_) | Ends::Returned(_) | Ends::Checked(_) => {}
+        }
+    }
+    assert_eq!(codes, BTreeSet::from(ToolErrorCode::ALL));
+    assert_eq!(
+        faults,
+        LoadFault::ALL.iter().map(|fault| fault.as_str()).collect()
+    );
+}
