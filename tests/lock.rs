@@ -1,14 +1,10 @@
 //! `agent.lock`: what was accepted runs, what changed does not and is shown as a difference, and accepting is one command.
 
-#[expect(dead_code, reason = "made for the sandbox; some of it serves here")]
-#[path = "../host/sandbox/src/guests.rs"]
-mod guests;
-
 use crate::{
     builtins::dist,
     support::{Place, Ran},
 };
-use guests::{Definition, Guest, RANDOM, STATE_GET};
+use agent_host_test_guests::{Definition, Guest, RANDOM, STATE_GET};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
