@@ -4,11 +4,17 @@
 //! holds each run against what must hold whatever a guest does.
 
 mod case;
+mod files;
 mod harness;
 mod load;
 mod memory;
+mod network;
+mod script;
+mod server;
+mod services;
 mod sink;
 mod snapshot;
+mod social;
 mod table;
 mod time;
 mod values;

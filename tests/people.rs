@@ -14,7 +14,7 @@ use std::{
 };
 
 /// Runs the program on a pseudo-terminal (by `script`, from util-linux) and types the keys.
-fn on_a_terminal(place: &Place, server: &ChatServer, args: &str, keys: &str) -> Ran {
+pub(crate) fn on_a_terminal(place: &Place, server: &ChatServer, args: &str, keys: &str) -> Ran {
     let command = format!("{} {args}", env!("CARGO_BIN_EXE_agent-host"));
     let mut script = Command::new("script");
     place.prepare(script.args(["-qec", &command, "/dev/null"]));

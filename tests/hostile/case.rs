@@ -59,8 +59,8 @@ pub(crate) struct Case {
     /// The tool that the model calls, and with what.
     pub(crate) tool: String,
     pub(crate) input: String,
-    /// Lines of `agent.toml`. `{sink}` stands for the port on loopback where nobody may call without a grant, `{work}` for the
-    /// working folder; in `input`, too.
+    /// Lines of `agent.toml`. `{sink}` stands for the port on loopback where nobody may call without a grant, `{server}` for
+    /// that of the bad server, `{work}` for the working folder; in `input`, too.
     pub(crate) config: String,
     /// Prepares the working folder.
     pub(crate) prepare: fn(&Path),
@@ -99,8 +99,7 @@ impl Case {
     }
 
     /// A row for a guest that was compiled before.
-    #[expect(dead_code, reason = "for the rows of the sections from E on")]
-    pub(crate) fn prebuilt(section: char, name: &'static str, path: PathBuf, ends: Ends) -> Self {
+    pub(crate) fn prebuilt(section: char, name: &str, path: PathBuf, ends: Ends) -> Self {
         Self::new(section, name, Component::Prebuilt(path), ends)
     }
 
@@ -126,6 +125,18 @@ impl Case {
     pub(crate) fn calling(mut self, tool: &str, input: &str) -> Self {
         self.tool = tool.to_owned();
         self.input = input.to_owned();
+        self
+    }
+
+    /// What is done in the working folder before.
+    pub(crate) fn prepared(mut self, prepare: fn(&Path)) -> Self {
+        self.prepare = prepare;
+        self
+    }
+
+    /// What the call may change, as prefixes of paths below the place's root.
+    pub(crate) fn changing(mut self, paths: &[&'static str]) -> Self {
+        self.may_change.extend(paths);
         self
     }
 

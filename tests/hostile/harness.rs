@@ -2,6 +2,7 @@
 
 use super::{
     case::{Case, Ends},
+    server::Server,
     sink::Sink,
     snapshot,
 };
@@ -24,9 +25,9 @@ const SECRET: &str = "hunter2-in-the-environment";
 pub(crate) fn check(case: &Case) {
     let place = Place::new();
     let sink = Sink::start();
-    lay_out(case, &place, &sink);
+    lay_out(case, &place, &sink, &Server::start());
     let before = snapshot::take(place.outside());
-    let ran = run(&place, case);
+    let ran = run(&place, case, &sink);
     let after = snapshot::take(place.outside());
     // The state folder and the lock are the host's own, and it is the host that writes them.
     let mut expected = vec!["state", "work/agent.lock"];
@@ -73,9 +74,10 @@ fn check_refusal(name: &str, ran: &Ran, fault: LoadFault, says: &str) {
 }
 
 /// Writes the component, the configuration and the script.
-fn lay_out(case: &Case, place: &Place, sink: &Sink) {
+fn lay_out(case: &Case, place: &Place, sink: &Sink, server: &Server) {
     let filled = |text: &str| {
         text.replace("{sink}", &sink.port().to_string())
+            .replace("{server}", &server.port().to_string())
             .replace("{work}", &place.work().display().to_string())
     };
     place.write("hostile.wasm", case.bytes());
@@ -101,7 +103,7 @@ fn lay_out(case: &Case, place: &Place, sink: &Sink) {
 }
 
 /// Runs the program to its normal end. One that does not end is killed, and the test with it.
-fn run(place: &Place, case: &Case) -> Ran {
+fn run(place: &Place, case: &Case, sink: &Sink) -> Ran {
     let args = [
         "run",
         "--config",
@@ -110,10 +112,23 @@ fn run(place: &Place, case: &Case) -> Ran {
         "script:script.toml",
         "go on",
     ];
+    // A proxy that nobody granted: whoever heeds the environment is seen by the sink.
+    let proxy = format!("http://127.0.0.1:{}", sink.port());
     let child = place
         .command(&args)
         .env("AGENT_HOST_TEST_SECRET", SECRET)
         .env("RUST_BACKTRACE", "1")
+        .envs(
+            [
+                "http_proxy",
+                "HTTP_PROXY",
+                "https_proxy",
+                "HTTPS_PROXY",
+                "all_proxy",
+                "ALL_PROXY",
+            ]
+            .map(|name| (name, &proxy)),
+        )
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -2,7 +2,7 @@
 
 use super::{
     case::{Case, Component, Ends, guests},
-    harness, load, memory, time, values,
+    files, harness, load, memory, network, services, social, time, values,
 };
 use agent_host_core::failure::ToolErrorCode;
 use agent_host_sandbox::LoadFault;
@@ -21,6 +21,10 @@ fn all() -> Vec<Case> {
         time::cases(),
         memory::cases(),
         values::cases(),
+        services::cases(),
+        network::cases(),
+        files::cases(),
+        social::cases(),
     ]
     .into_iter()
     .flatten()

@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-/// Text of a model or a tool, fit to be shown: control characters (which move cursors, set titles and colours) and
-/// bidirectional overrides (which make text look like other text) are written out. Line breaks and tabs stay.
+/// Text of a model or a tool, fit to be shown: control characters (which move cursors, set titles and colours),
+/// bidirectional overrides (which make text look like other text) and characters that are not to be seen are written out.
+/// Line breaks and tabs stay.
 pub(crate) fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '\n' | '\t' => out.push(character),
-            _ if character.is_control() || is_bidi(character) => {
+            _ if character.is_control() || is_bidi(character) || is_unseen(character) => {
                 let _ = write!(out, "{}", character.escape_unicode());
             }
             _ => out.push(character),
@@ -35,6 +36,17 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
 /// Embeddings, overrides, isolates and marks of the Unicode bidirectional algorithm (UAX #9).
 fn is_bidi(character: char) -> bool {
     matches!(character, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Characters without a shape that no writing needs: two texts that look the same could differ in them, and the last of these
+/// ranges spells out whole sentences that only a model reads. Joiners and variation selectors are not among them: Persian,
+/// Hindi and emoji need those.
+fn is_unseen(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// A number of bytes, such as `12.3 KiB`.
@@ -78,7 +90,13 @@ mod tests {
             ("back\u{8}space\r", "back\\u{8}space\\u{d}"),
             ("abc\u{202e}fed", "abc\\u{202e}fed"),
             ("\u{2066}isolated\u{2069}", "\\u{2066}isolated\\u{2069}"),
-            ("naïve 日本 👍", "naïve 日本 👍"),
+            ("zero\u{200b}width\u{feff}", "zero\\u{200b}width\\u{feff}"),
+            ("tag\u{e0041}", "tag\\u{e0041}"),
+            ("line\u{2028}break", "line\\u{2028}break"),
+            (
+                "naïve 日本 👍 ❤\u{fe0f} 👨\u{200d}👩",
+                "naïve 日本 👍 ❤\u{fe0f} 👨\u{200d}👩",
+            ),
         ];
         for (input, expected) in cases {
             assert_eq!(harmless(input), expected, "{input:?}");

@@ -1,0 +1,634 @@
+//! Section H: ways out of a granted folder, and ways to the host's own files in one.
+
+use super::{
+    case::Case,
+    script::{OWN_FOLDER, Script, at, create, from_to, op, symlink, write},
+    table,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    os::unix::{fs::symlink as link, net::UnixListener},
+    path::Path,
+};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        looking_out(),
+        listing_out(),
+        changing_out(),
+        removing_out(),
+        linking_out(),
+        changes(
+            "a grant to read only",
+            "probe",
+            "[[grants.dir]]\nhost = \".\"",
+        ),
+        changes("a tool that says it reads only", "probe_read", OWN_FOLDER),
+        between_grants(),
+        own_files("agent.toml"),
+        own_files("agent.lock"),
+        own_files("deep/cache"),
+        own_files("hostile.wasm"),
+        own_files("script.toml"),
+        ways_to_own_files(),
+        own_files_elsewhere(),
+        neither_file_nor_folder(),
+        devices(),
+        processes(),
+        long_names(),
+    ]
+}
+
+/// A folder with links of every kind, most of them out of it.
+fn links(work: &Path) {
+    fs::create_dir(work.join("sub")).unwrap();
+    fs::create_dir(work.join("empty")).unwrap();
+    fs::write(work.join("sub/in.txt"), "inside").unwrap();
+    fs::write(work.join("own.txt"), "own").unwrap();
+    let secret = work.join("../secret.txt");
+    for (target, path) in [
+        ("../secret.txt", "out"),
+        (secret.to_str().unwrap(), "absolute"),
+        ("hop2", "hop1"),
+        ("sub/../out", "hop2"),
+        ("out/", "slash"),
+        ("../../secret.txt", "sub/deep-out"),
+        ("../created.txt", "dangling"),
+        ("..", "up"),
+        ("sub/../..", "up-by-sub"),
+        ("/proc/self", "proc"),
+        ("/dev/zero", "zero"),
+        ("loop", "loop"),
+        ("loop-b", "loop-a"),
+        ("loop-a", "loop-b"),
+        (".", "same"),
+        ("own.txt", "link-0"),
+    ] {
+        link(target, work.join(path)).unwrap();
+    }
+    for n in 0..45 {
+        link(format!("link-{n}"), work.join(format!("link-{}", n + 1))).unwrap();
+    }
+}
+
+fn looking_out() -> Case {
+    let read = |path: &str| at("read", path);
+    let through = |parts: &[&str]| at("read", parts);
+    let out = [
+        "../secret.txt",
+        "sub/../../secret.txt",
+        "./sub/./../..//secret.txt",
+        "same/same/../secret.txt",
+        "/etc/passwd",
+        "//etc/passwd",
+        "/workspace/own.txt",
+        "/proc/self/environ",
+        "..",
+        "../",
+        "out",
+        "out/",
+        "absolute",
+        "hop1",
+        "hop2",
+        "slash",
+        "sub/deep-out",
+        "dangling",
+        "up/secret.txt",
+        "up/work/own.txt",
+        "up-by-sub/secret.txt",
+        "proc/environ",
+        "proc/root/etc/passwd",
+        "proc/cwd/own.txt",
+        "zero",
+    ];
+    let handles: [&[&str]; 6] = [
+        &["/workspace", "sub", "../own.txt"],
+        &["/workspace", "sub", "../../secret.txt"],
+        &["/workspace", "sub", "..", "..", "secret.txt"],
+        &["/workspace", "up", "secret.txt"],
+        &["/workspace", "same", "../secret.txt"],
+        &["/workspace", "..", "secret.txt"],
+    ];
+    let absent = [
+        "",
+        "..\\secret.txt",
+        "%2e%2e/secret.txt",
+        "..\u{2215}secret.txt",
+        "\u{ff0e}\u{ff0e}/secret.txt",
+    ];
+    let through_a_file = ["sub/in.txt/../../../secret.txt", "own.txt/", "own.txt/."];
+    let loops = ["loop", "loop/", "loop/x", "loop-a", "link-40", "link-45"];
+    Script::default()
+        .refused("not-permitted", out.map(read))
+        .refused("not-permitted", handles.map(through))
+        .refused("no-entry", absent.map(read))
+        .refused("not-directory", through_a_file.map(read))
+        .refused("loop", loops.map(read))
+        .refused(
+            "loop",
+            [op("read", json!({ "path": "out", "follow": false }))],
+        )
+        .refused("invalid", [read("own.txt\0.png")])
+        .gives(json!("own"), read("link-39"))
+        .gives(json!("own"), read("same/sub/../own.txt"))
+        .row('H', "reading out of a grant")
+        .config(OWN_FOLDER)
+        .prepared(links)
+}
+
+fn listing_out() -> Case {
+    let kept = |word: &str, path: &str| op(word, json!({ "path": path, "follow": false }));
+    let folder = |path: &str| {
+        op(
+            "open",
+            json!({ "path": path, "how": ["read", "directory", "mutate"] }),
+        )
+    };
+    Script::default()
+        .refused(
+            "not-permitted",
+            ["..", "up", "up/", "/", "proc/fd"].map(|path| at("list", path)),
+        )
+        .refused(
+            "not-permitted",
+            ["../secret.txt", "out", "up/"].map(|path| at("stat", path)),
+        )
+        .refused(
+            "not-permitted",
+            ["../secret.txt", "out"].map(|path| at("hash", path)),
+        )
+        .refused("not-permitted", ["..", "up", "same/.."].map(folder))
+        .refused(
+            "not-permitted",
+            ["absolute", "proc", "../secret.txt"].map(|path| at("readlink", path)),
+        )
+        .refused("not-permitted", [kept("stat", "up/")])
+        .gives(
+            json!({ "kind": "SymbolicLink", "size": 13 }),
+            kept("stat", "out"),
+        )
+        .gives(json!("../secret.txt"), at("readlink", "out"))
+        .row('H', "listing and looking out of a grant")
+        .config(OWN_FOLDER)
+        .prepared(links)
+}
+
+fn changing_out() -> Case {
+    let out = [
+        create("../created.txt"),
+        create("/tmp/created.txt"),
+        create("dangling"),
+        create("out"),
+        write("out", &["write", "truncate"]),
+        create("up/created.txt"),
+        create("sub/../../created.txt"),
+        op(
+            "write",
+            json!({ "path": "absolute", "text": "mine", "stream": true }),
+        ),
+        op("append", json!({ "path": "out", "text": "mine" })),
+        op("append", json!({ "path": "../secret.txt", "text": "mine" })),
+        op("zeroes", json!({ "path": "../secret.txt", "bytes": 5 })),
+        op(
+            "splice",
+            json!({ "from": "own.txt", "to": "out", "bytes": 3 }),
+        ),
+        op(
+            "splice",
+            json!({ "from": "out", "to": "own.txt", "bytes": 3 }),
+        ),
+        at("truncate", "out"),
+        at("truncate", "../secret.txt"),
+        op(
+            "truncate",
+            json!({ "path": "up/secret.txt", "how": ["read", "write", "truncate"] }),
+        ),
+        at("touch", "../secret.txt"),
+        at("touch", "out"),
+        at("mkdir", "../made"),
+        at("mkdir", "up/made"),
+    ];
+    Script::default()
+        .refused("not-permitted", out)
+        .refused(
+            "loop",
+            [op(
+                "write",
+                json!({ "path": "dangling", "text": "mine", "follow": false }),
+            )],
+        )
+        .refused(
+            "exist",
+            [
+                write("dangling", &["write", "create", "exclusive"]),
+                at("mkdir", "up"),
+            ],
+        )
+        .gives(json!("own"), at("read", "own.txt"))
+        .row('H', "changing what is out of a grant")
+        .config(OWN_FOLDER)
+        .prepared(links)
+}
+
+fn removing_out() -> Case {
+    let out = [
+        at("rmdir", "../home"),
+        at("rmdir", "up/home"),
+        at("unlink", "../secret.txt"),
+        at("unlink", "up/secret.txt"),
+        from_to("rename", "own.txt", "../own.txt"),
+        from_to("rename", "own.txt", "up/own.txt"),
+        from_to("rename", "../secret.txt", "stolen"),
+        from_to("rename", "up/secret.txt", "stolen"),
+        from_to("rename", "sub", "../sub"),
+    ];
+    Script::default()
+        .refused("not-permitted", out)
+        .refused("not-directory", [at("rmdir", "up")])
+        .refused(
+            "invalid",
+            [
+                from_to("rename", ".", "moved"),
+                from_to("rename", "sub", "sub/sub"),
+            ],
+        )
+        .refused("no-entry", [at("read", "stolen")])
+        .row('H', "removing and moving out of a grant")
+        .config(OWN_FOLDER)
+        .prepared(links)
+}
+
+fn linking_out() -> Case {
+    let out = [
+        from_to("link", "../secret.txt", "stolen"),
+        from_to("link", "out", "stolen"),
+        from_to("link", "up/secret.txt", "stolen"),
+        from_to("link", "own.txt", "../own.txt"),
+        from_to("link", "sub", "sub2"),
+        symlink("/etc/passwd", "s1"),
+        symlink("../secret.txt", "s1"),
+        symlink("sub/../../secret.txt", "s1"),
+        symlink("own.txt", "../s1"),
+        symlink("own.txt", "up/s1"),
+    ];
+    Script::default()
+        .refused("not-permitted", out)
+        .refused(
+            "invalid",
+            [op(
+                "link",
+                json!({ "from": "out", "to": "stolen", "follow": true }),
+            )],
+        )
+        .refused("invalid", [symlink("x\0y", "s1")])
+        .refused(
+            "no-entry",
+            [symlink("", "s1"), at("read", "s1"), at("read", "stolen")],
+        )
+        // What a link says is judged where the link is, and again where it is followed.
+        .gives(Value::Null, symlink("../secret.txt", "sub/inside"))
+        .refused("no-entry", [at("read", "sub/inside")])
+        .gives(Value::Null, symlink("up/secret.txt", "by-link"))
+        .refused("not-permitted", [at("read", "by-link")])
+        .row('H', "linking out of a grant")
+        .config(OWN_FOLDER)
+        .prepared(links)
+        .changing(&["work/sub/inside", "work/by-link"])
+}
+
+/// Every change where none is allowed: by the grant or by the tool's effect.
+fn changes(name: &str, tool: &str, grant: &str) -> Case {
+    let open = |path: &str, how: &[&str]| op("open", json!({ "path": path, "how": how }));
+    let refused = [
+        create("new.txt"),
+        write("own.txt", &["write"]),
+        write("own.txt", &["read", "write"]),
+        write("own.txt", &["read", "truncate"]),
+        write("own.txt", &["truncate"]),
+        op(
+            "write",
+            json!({ "path": "own.txt", "text": "mine", "stream": true }),
+        ),
+        open("own.txt", &["read", "create"]),
+        open("new.txt", &["read", "create"]),
+        open("new.txt", &["create"]),
+        op("append", json!({ "path": "own.txt", "text": "mine" })),
+        op("zeroes", json!({ "path": "own.txt", "bytes": 3 })),
+        op(
+            "splice",
+            json!({ "from": "own.txt", "to": "new.txt", "bytes": 3 }),
+        ),
+        at("truncate", "own.txt"),
+        op(
+            "truncate",
+            json!({ "path": "own.txt", "how": ["read", "truncate"] }),
+        ),
+        at("touch", "own.txt"),
+        at("mkdir", "made"),
+        at("rmdir", "empty"),
+        at("unlink", "own.txt"),
+        at("unlink", "link-0"),
+        from_to("rename", "own.txt", "own2.txt"),
+        from_to("rename", "own.txt", "own.txt"),
+        from_to("rename", "own.txt", "sub/in.txt"),
+        from_to("link", "own.txt", "own3.txt"),
+        symlink("own.txt", "own4.txt"),
+        // Through a folder that was asked for as one to change.
+        at("mkdir", ["/workspace", "sub", "made"].as_slice()),
+        at("unlink", ["/workspace", "sub", "in.txt"].as_slice()),
+        write(["/workspace", "sub", "in.txt"].as_slice(), &["write"]),
+    ];
+    Script::default()
+        .refused("access", refused)
+        .refused(
+            "not-permitted",
+            [op(
+                "truncate",
+                json!({ "path": "own.txt", "how": ["read"] }),
+            )],
+        )
+        .gives(json!("own"), at("read", "own.txt"))
+        .row_of(tool, 'H', &format!("changes under {name}"))
+        .config(grant)
+        .prepared(links)
+}
+
+fn between_grants() -> Case {
+    let other = |name: &str| json!(["/other", name]);
+    let look = |name: &str| json!(["/look", name]);
+    Script::default()
+        .gives(json!("there"), at("read", other("there.txt")))
+        .refused(
+            "cross-device",
+            [
+                from_to("rename", "here.txt", other("here.txt")),
+                from_to("rename", other("there.txt"), "there.txt"),
+                from_to("rename", "sub", other("sub")),
+                from_to("link", "here.txt", other("here.txt")),
+                from_to("link", other("there.txt"), "there.txt"),
+            ],
+        )
+        .refused(
+            "access",
+            [
+                from_to("rename", look("seen.txt"), "seen.txt"),
+                from_to("rename", "here.txt", look("here.txt")),
+                from_to("link", look("seen.txt"), "seen.txt"),
+                from_to("link", "here.txt", look("here.txt")),
+                op("splice", json!({ "from": "here.txt", "to": look("seen.txt"), "bytes": 4 })),
+                write(look("seen.txt"), &["write"]),
+            ],
+        )
+        .refused(
+            "not-permitted",
+            [
+                at("read", "/other/there.txt"),
+                at("read", "across"),
+                at("read", other("../work/here.txt")),
+                symlink("/other/there.txt", "s"),
+                symlink("../other/there.txt", "s"),
+            ],
+        )
+        .row('H', "moving and linking between grants")
+        .config(&format!(
+            "{OWN_FOLDER}\n[[grants.dir]]\nhost = \"../other\"\nguest = \"/other\"\nmode = \"read-write\"\n\
+             [[grants.dir]]\nhost = \"../look\"\nguest = \"/look\""
+        ))
+        .prepared(|work| {
+            for (folder, file) in [("other", "there"), ("look", "seen")] {
+                fs::create_dir(work.join("..").join(folder)).unwrap();
+                fs::write(work.join(format!("../{folder}/{file}.txt")), file).unwrap();
+            }
+            fs::create_dir(work.join("sub")).unwrap();
+            fs::write(work.join("here.txt"), "here").unwrap();
+            link("../other/there.txt", work.join("across")).unwrap();
+        })
+}
+
+/// A folder that holds the host's own files and ways to them.
+fn host_files(work: &Path) {
+    for folder in ["deep", "own"] {
+        fs::create_dir(work.join(folder)).unwrap();
+    }
+    fs::write(work.join("mine.toml"), "[grants]\n").unwrap();
+    fs::write(work.join("deep/free.txt"), "free").unwrap();
+    for (target, path) in [
+        ("agent.toml", "config"),
+        ("deep", "d"),
+        ("deep/cache", "c"),
+        (".", "same"),
+    ] {
+        link(target, work.join(path)).unwrap();
+    }
+}
+
+/// Every way to one of the host's own files. For those that look there is no such file; those that would make one are refused.
+fn own_files(path: &str) -> Case {
+    let absent = [
+        at("read", path),
+        at("list", path),
+        at("stat", path),
+        at("hash", path),
+        at("readlink", path),
+        op("append", json!({ "path": path, "text": "mine" })),
+        at("truncate", path),
+        at("touch", path),
+        at("unlink", path),
+        at("rmdir", path),
+        from_to("rename", path, "stolen"),
+        from_to("link", path, "stolen"),
+    ];
+    let refused = [
+        create(path),
+        write(path, &["write", "create", "exclusive"]),
+        at("mkdir", path),
+        symlink("mine.toml", path),
+        from_to("rename", "mine.toml", path),
+        from_to("rename", "own", path),
+        from_to("link", "mine.toml", path),
+    ];
+    Script::default()
+        .refused("no-entry", absent)
+        .refused("access", refused)
+        .row('H', &format!("the host's own {path}"))
+        .config(&format!("cache-dir = \"deep/cache\"\n{OWN_FOLDER}"))
+        .prepared(host_files)
+        .changing(&["work/deep/cache"])
+}
+
+fn ways_to_own_files() -> Case {
+    let absent = [
+        "./agent.toml",
+        "own/../agent.toml",
+        "same/agent.toml",
+        "config",
+        "AGENT.TOML",
+        "deep/cache/key",
+    ];
+    let handle = |parts: &[&str]| at("list", parts);
+let names = ["c", "config", "d", "deep", "mine.toml", "own", "same"];
+    Script::default()
+        .refused("no-entry", absent.map(|path| at("read", path)))
+        .refused(
+            "no-entry",
+            ["deep/cache/", "d/cache", "c", "c/."].map(|path| at("list", path)),
+        )
+        .refused(
+            "no-entry",
+            [
+                handle(&["/workspace", "deep", "cache"]),
+                handle(&["/workspace", "c", "."]),
+            ],
+        )
+        .refused(
+            "access",
+            ["deep/cache/x", "c/x", "d/cache/x", "config"].map(|path| create(path)),
+        )
+        .refused("access", [at("mkdir", "c/x"), at("rmdir", "deep")])
+        // The folder above is not moved away, so that another could take its place.
+        .refused(
+            "access",
+            [
+                from_to("rename", "deep", "elsewhere"),
+                from_to("rename", "own", "deep"),
+                from_to("rename", "mine.toml", "deep"),
+            ],
+        )
+        .gives(json!(names), at("list", "."))
+        .gives(json!(["free.txt"]), at("list", "deep"))
+        .gives(Value::Null, from_to("rename", "config", "conf"))
+        .refused("no-entry", [at("read", "conf")])
+        .gives(Value::Null, symlink("deep/cache", "c2"))
+        .refused("no-entry", [at("list", "c2")])
+        .row('H', "ways to the host's own files")
+        .config(&format!("cache-dir = \"deep/cache\"\n{OWN_FOLDER}"))
+        .prepared(host_files)
+        .changing(&["work/deep/cache", "work/config", "work/conf", "work/c2"])
+}
+
+/// What would be an `agent.toml` for somebody who starts the host in a folder below.
+fn own_files_elsewhere() -> Case {
+    Script::default()
+        .refused(
+            "access",
+            ["own/agent.toml", "own/agent.lock"].map(|path| create(path)),
+        )
+        .refused(
+            "access",
+            [
+                from_to("rename", "mine.toml", "own/agent.toml"),
+                from_to("link", "mine.toml", "own/agent.toml"),
+                symlink("../mine.toml", "own/agent.toml"),
+                at("mkdir", "own/agent.lock"),
+            ],
+        )
+        .row('H', "an agent.toml in a folder below")
+        .config(OWN_FOLDER)
+        .prepared(host_files)
+}
+
+fn neither_file_nor_folder() -> Case {
+    let refused = [
+        at("read", "pipe"),
+        at("read", "to-pipe"),
+        create("pipe"),
+        write("pipe", &["write", "truncate"]),
+        op("append", json!({ "path": "pipe", "text": "mine" })),
+        at("truncate", "pipe"),
+        at("read", "socket"),
+        create("socket"),
+    ];
+    Script::default()
+        .refused("access", refused)
+        .refused("not-permitted", [from_to("link", "pipe", "pipe2")])
+        .gives(json!({ "kind": "Fifo", "size": 0 }), at("stat", "pipe"))
+        .gives(json!({ "kind": "Socket", "size": 0 }), at("stat", "socket"))
+        .row('H', "pipes and sockets")
+        .config(OWN_FOLDER)
+        .prepared(|work| {
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            rustix::fs::mknodat(
+                rustix::fs::CWD,
+                work.join("pipe"),
+                rustix::fs::FileType::Fifo,
+                mode,
+                0,
+            )
+            .unwrap();
+            drop(UnixListener::bind(work.join("socket")).unwrap());
+            link("pipe", work.join("to-pipe")).unwrap();
+        })
+}
+
+/// An operator who grants all devices grants none of them: only files and folders are opened.
+fn devices() -> Case {
+    Script::default()
+        .refused(
+            "access",
+            ["zero", "null", "urandom", "tty"].map(|path| at("read", path)),
+        )
+        .refused("access", ["null", "full"].map(|path| create(path)))
+        .refused(
+            "not-permitted",
+            ["fd/0", "stdin"].map(|path| at("read", path)),
+        )
+        .row('H', "devices in a granted /dev")
+        .config("[[grants.dir]]\nhost = \"/dev\"\nmode = \"read-write\"")
+}
+
+/// The links in `/proc` lead out of it without being paths; none is followed, whatever is granted.
+fn processes() -> Case {
+    let out = ["self/fd/0", "self/exe"].map(|path| at("read", path));
+    Script::default()
+        .refused("not-permitted", out)
+        .refused(
+            "not-permitted",
+            [at("readlink", "self/cwd"), at("list", "self/root")],
+        )
+        .refused(
+            "loop",
+            ["self/root/etc/passwd", "self/cwd/agent.toml"].map(|path| at("read", path)),
+        )
+        .row('H', "links in a granted /proc")
+        .config("[[grants.dir]]\nhost = \"/proc\"")
+}
+
+fn long_names() -> Case {
+    let name = |length: usize| "n".repeat(length);
+    Script::default()
+        .refused(
+            "name-too-long",
+            [256, 4095, 4096, 100_000].map(|length| create(name(length))),
+        )
+        .refused(
+            "name-too-long",
+            [at("mkdir", name(5000)), at("read", "x/".repeat(40_000))],
+        )
+        .refused(
+            "name-too-long",
+            [symlink(&name(4096), "s"), symlink(&name(70_000), "s")],
+        )
+        .refused(
+            "not-permitted",
+            [create("../".repeat(1300)), at("read", "/".repeat(5000))],
+        )
+        .refused(
+            "no-entry",
+            [
+                at("read", "a/".repeat(2000)),
+                at("read", format!("{}x", "./".repeat(2000))),
+            ],
+        )
+        .gives(json!(4), create(name(255)))
+        .gives(json!(4), create("a\nb\u{1b}[2J\u{202e}"))
+        .row('H', "long names and odd ones")
+        .config(OWN_FOLDER)
+        .prepared(|_| ())
+        .changing(&["work"])
+}
+
+#[test]
+fn files() {
+    table::run(&cases());
+}
