@@ -467,7 +467,7 @@ fn ways_to_own_files() -> Case {
         "deep/cache/key",
     ];
     let handle = |parts: &[&str]| at("list", parts);
-let names = ["c", "config", "d", "deep", "mine.toml", "own", "same"];
+    let names = ["c", "config", "d", "deep", "mine.toml", "own", "same"];
     Script::default()
         .refused("no-entry", absent.map(|path| at("read", path)))
         .refused(
