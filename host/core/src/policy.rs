@@ -9,9 +9,12 @@ mod call;
 mod files;
 mod grants;
 mod http;
+mod http_grant;
 mod paths;
 #[cfg(test)]
 mod tests;
+mod toml_text;
+mod url_path;
 
 pub use address::{AddressClass, classify};
 pub use call::decide_call;

@@ -1,6 +1,6 @@
 //! Whether a file operation may happen.
 
-use super::{DEFAULT_DENY, DirMode, Grants, Ruling};
+use super::{DEFAULT_DENY, DirGrant, DirMode, Grants, PathRules, Ruling, toml_text};
 use crate::tool::Effect;
 
 /// What a tool wants to do with a path.
@@ -29,6 +29,10 @@ impl FileOp {
             Self::Write => "write",
             Self::Move => "move",
         }
+    }
+
+    fn changes(self) -> bool {
+        matches!(self, Self::Write | Self::Move)
     }
 }
 
@@ -68,8 +72,7 @@ pub fn decide_file(
             grant: None,
         };
     }
-    let looks = matches!(op, FileOp::Stat | FileOp::List);
-    if !looks && !dir.allow.is_empty() && dir.allow.first_match(path).is_none() {
+    if !is_among_allowed(dir, op, path) {
         return Ruling::Deny {
             rule: format!("grants.dir[{grant}].allow"),
             reason: format!(
@@ -77,15 +80,15 @@ pub fn decide_file(
                 dir.allow.patterns().join(", "),
                 dir.guest
             ),
-            grant: None,
+            grant: smallest_change(dir, effect, op, path),
         };
     }
-    if matches!(op, FileOp::Write | FileOp::Move) {
+    if op.changes() {
         if dir.mode == DirMode::ReadOnly {
             return Ruling::Deny {
                 rule: format!("grants.dir[{grant}].mode"),
                 reason: format!("{} is granted read-only", dir.guest),
-                grant: None,
+                grant: smallest_change(dir, effect, op, path),
             };
         }
         if effect == Effect::ReadOnly {
@@ -99,4 +102,35 @@ pub fn decide_file(
     Ruling::Allow {
         rule: format!("grants.dir[{grant}]"),
     }
+}
+
+/// Whether the grant's `allow` list, if it has one, lets an operation happen.
+fn is_among_allowed(dir: &DirGrant, op: FileOp, path: &str) -> bool {
+    matches!(op, FileOp::Stat | FileOp::List)
+        || dir.allow.is_empty()
+        || dir.allow.first_match(path).is_some()
+}
+
+/// The lines of the folder's grant that would have to be different for an operation that no `deny` pattern is against; nothing
+/// where none would help. The folder's place on the host is not for the audit, so the grant is named by the guest's path.
+fn smallest_change(dir: &DirGrant, effect: Effect, op: FileOp, path: &str) -> Option<String> {
+    if op.changes() && effect == Effect::ReadOnly {
+        return None;
+    }
+    let mut lines = vec![format!(
+        "# changed lines of the [[grants.dir]] with guest = {}",
+        toml_text::string(&dir.guest)
+    )];
+    if !is_among_allowed(dir, op, path) {
+        // The leading slash keeps a single name from holding at every depth.
+        let pattern = format!("/{}", globset::escape(path));
+        PathRules::new(&[&pattern]).ok()?.first_match(path)?;
+        let patterns = dir.allow.patterns().iter().map(String::as_str);
+        let patterns: Vec<&str> = patterns.chain([&*pattern]).collect();
+        lines.push(format!("allow = {}", toml_text::strings(&patterns)));
+    }
+    if op.changes() && dir.mode == DirMode::ReadOnly {
+        lines.push("mode = \"read-write\"".to_owned());
+    }
+    Some(lines.join("\n"))
 }

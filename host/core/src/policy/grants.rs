@@ -96,6 +96,7 @@ pub struct HttpGrant {
     pub port: Option<u16>,
     /// The methods, upper case; empty for every method.
     pub methods: Vec<String>,
-    /// What the path begins with, whole segments; absent for every path.
+    /// The path, with everything below it by whole segments: `/v1` covers `/v1/a` and not `/v1a`, and `/v1/` covers only what is
+    /// below. Compared as it is sent; a path that servers could read in two ways is within none. Absent for every path.
     pub path_prefix: Option<String>,
 }

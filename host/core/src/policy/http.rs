@@ -1,6 +1,8 @@
 //! Whether an HTTP request may leave.
 
-use super::{AddressClass, DEFAULT_DENY, Grants, HttpGrant, Ruling, classify};
+use super::{
+    AddressClass, DEFAULT_DENY, Grants, HttpGrant, Ruling, classify, http_grant::smallest, url_path,
+};
 use crate::tool::Effect;
 use std::net::IpAddr;
 
@@ -19,21 +21,20 @@ pub struct HttpRequest<'a> {
     pub path: &'a str,
 }
 
-/// Decides a request by its URL and the tool's effect. The address that the name leads to is decided by
-/// [`decide_address`].
+/// Decides a request by its URL and the tool's effect. Any grant that covers it allows it; the first such grant is the rule.
+/// The address that the name leads to is decided by [`decide_address`].
 #[must_use]
 pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -> Ruling {
-    let Some(index) = covering(grants, request) else {
+    let too_much = effect == Effect::ReadOnly && !matches!(request.method, "GET" | "HEAD");
+    let Some(index) = grants.http.iter().position(|grant| grant.covers(request)) else {
         return Ruling::Deny {
             rule: DEFAULT_DENY.to_owned(),
-            reason: format!(
-                "no HTTP grant covers {}://{}:{}",
-                request.scheme, request.host, request.port
-            ),
-            grant: None,
+            reason: why_uncovered(&grants.http, request),
+            // No grant gives a tool more than its effect allows.
+            grant: if too_much { None } else { smallest(request) },
         };
     };
-    if effect == Effect::ReadOnly && !matches!(request.method, "GET" | "HEAD") {
+    if too_much {
         return Ruling::Deny {
             rule: "effect.read-only".to_owned(),
             reason: format!(
@@ -45,6 +46,34 @@ pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -
     }
     Ruling::Allow {
         rule: format!("grants.http[{index}]"),
+    }
+}
+
+/// What it is about a request that no grant covers.
+fn why_uncovered(grants: &[HttpGrant], request: &HttpRequest<'_>) -> String {
+    let HttpRequest {
+        method,
+        scheme,
+        host,
+        port,
+        path,
+    } = request;
+    let server = format!("{scheme}://{host}:{port}");
+    let mut near = grants
+        .iter()
+        .filter(|grant| grant.covers_server(request))
+        .peekable();
+    if near.peek().is_none() {
+        return format!("no HTTP grant covers {server}");
+    }
+    if !near.any(|grant| grant.covers_method(method)) {
+        return format!("no HTTP grant covers {method} to {server}");
+    }
+    match url_path::ambiguity(path) {
+        Some(why) => format!(
+            "HTTP grants cover only some paths of {server}, and this path {why}, so that servers could take it for another"
+        ),
+        None => format!("no HTTP grant covers {method} of this path of {server}"),
     }
 }
 
@@ -63,7 +92,7 @@ pub fn decide_address(grants: &Grants, request: &HttpRequest<'_>, address: IpAdd
     match grants
         .http
         .iter()
-        .position(|grant| literal(grant) && matches(grant, request))
+        .position(|grant| literal(grant) && grant.covers(request))
     {
         Some(index) => Ruling::Allow {
             rule: format!("grants.http[{index}]"),
@@ -75,40 +104,8 @@ pub fn decide_address(grants: &Grants, request: &HttpRequest<'_>, address: IpAdd
                 request.host,
                 class.as_str()
             ),
-            grant: None,
+            // A grant of the address does not let a name lead there.
+            grant: if named { smallest(request) } else { None },
         },
-    }
-}
-
-fn covering(grants: &Grants, request: &HttpRequest<'_>) -> Option<usize> {
-    grants.http.iter().position(|grant| matches(grant, request))
-}
-
-fn matches(grant: &HttpGrant, request: &HttpRequest<'_>) -> bool {
-    let own_port = if request.scheme == "https" { 443 } else { 80 };
-    host_matches(&grant.host, request.host)
-        && grant
-            .scheme
-            .as_deref()
-            .is_none_or(|scheme| scheme.eq_ignore_ascii_case(request.scheme))
-        && grant.port.unwrap_or(own_port) == request.port
-}
-
-/// Addresses are compared as addresses, because one address has many spellings; a wildcard never covers an address.
-fn host_matches(pattern: &str, host: &str) -> bool {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return pattern.parse() == Ok(address);
-    }
-    if pattern == "*" {
-        return true;
-    }
-    let host = host.to_ascii_lowercase();
-    let pattern = pattern.to_ascii_lowercase();
-    match pattern.strip_prefix("*.") {
-        Some(parent) => host
-            .strip_suffix(parent)
-            .and_then(|rest| rest.strip_suffix('.'))
-            .is_some_and(|below| !below.is_empty()),
-        None => pattern == host,
     }
 }

@@ -3,6 +3,7 @@
 mod address;
 mod files;
 mod http;
+mod http_grant;
 mod paths;
 
 use super::{PathRules, Ruling};

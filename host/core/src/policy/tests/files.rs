@@ -104,6 +104,53 @@ fn file_rulings() {
 }
 
 #[test]
+fn the_smallest_change_of_a_folder_grant() {
+    use DirMode::{ReadOnly as Ro, ReadWrite as Rw};
+    use Effect::{Effectful, ReadOnly};
+    use FileOp::{Read, Write};
+    let dir = |mode, allow: &[&str]| DirGrant {
+        guest: "/work \"1\"\u{202e}".to_owned(),
+        ..dir(mode, allow, &["private"])
+    };
+    let grants = Grants {
+        dirs: vec![dir(Ro, &[]), dir(Ro, &["docs/*"]), dir(Rw, &["docs/*"])],
+        ..Grants::default()
+    };
+    let head = "# changed lines of the [[grants.dir]] with guest = \"/work \\\"1\\\"\\U0000202E\"";
+    let mode = "mode = \"read-write\"";
+    let allow = |path: &str| format!("allow = [\"docs/*\", \"{path}\"]");
+    for (grant, effect, op, path, expected) in [
+        (0, Effectful, Write, "a", Some(vec![mode.to_owned()])),
+        (0, Effectful, Write, "private", None),
+        (0, ReadOnly, Write, "a", None),
+        (1, ReadOnly, Read, "a", Some(vec![allow("/a")])),
+        (1, ReadOnly, Write, "a", None),
+        (1, Effectful, Write, "docs/a", Some(vec![mode.to_owned()])),
+        (
+            1,
+            Effectful,
+            Write,
+            "src/a*",
+            Some(vec![allow("/src/a[*]"), mode.to_owned()]),
+        ),
+        // No pattern names this one.
+        (2, Effectful, Read, "a{b", None),
+        (2, ReadOnly, Write, "docs/a", None),
+    ] {
+        let lines = |lines: Vec<String>| format!("{head}\n{}", lines.join("\n"));
+        let Ruling::Deny { grant: found, .. } = decide_file(&grants, effect, grant, op, path)
+        else {
+            panic!("{path} is allowed");
+        };
+        assert_eq!(
+            found,
+            expected.map(lines),
+            "{effect:?} {op:?} {path} in {grant}"
+        );
+    }
+}
+
+#[test]
 fn call_rulings() {
     let table = [
         (

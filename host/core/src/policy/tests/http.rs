@@ -191,7 +191,10 @@ fn http_rulings() {
         Ruling::Deny {
             rule: "default-deny".to_owned(),
             reason: "no HTTP grant covers https://example.com:443".to_owned(),
-            grant: None,
+            grant: Some(
+                "[[grants.http]]\nhost = \"example.com\"\nscheme = \"https\"\nmethods = [\"GET\"]"
+                    .to_owned()
+            ),
         }
     );
 }

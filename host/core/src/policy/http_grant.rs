@@ -1,0 +1,225 @@
+//! HTTP grants: what one may say, what it covers, and its lines in `agent.toml`.
+
+use super::{GrantError, HttpGrant, HttpRequest, toml_text, url_path};
+use std::net::IpAddr;
+
+/// The longest host name (RFC 1035, section 2.3.4), in bytes.
+const MAX_HOST_BYTES: usize = 253;
+/// The longest part of a host name between two dots, in bytes.
+const MAX_LABEL_BYTES: usize = 63;
+
+impl HttpGrant {
+    /// The grant in the form in which requests are compared with it: scheme and host lower case, methods upper case, addresses
+    /// in their shortest spelling, no path for `/`, which covers every path.
+    ///
+    /// # Errors
+    /// The first part that cannot be used. A grant that would never match, or that could be read in two ways, is one.
+    pub fn checked(self) -> Result<Self, GrantError> {
+        if self.port == Some(0) {
+            return Err(GrantError(
+                "an HTTP grant has port 0, which no server has; write its port, or leave it out for the scheme's own"
+                    .to_owned(),
+            ));
+        }
+        let methods = self.methods.iter().map(|method| checked_method(method));
+        Ok(Self {
+            scheme: self.scheme.as_deref().map(checked_scheme).transpose()?,
+            host: checked_host(&self.host)?,
+            port: self.port,
+            methods: methods.collect::<Result<_, _>>()?,
+            path_prefix: match self.path_prefix.as_deref() {
+                None | Some("/") => None,
+                Some(path) => Some(checked_path(path)?),
+            },
+        })
+    }
+
+    /// Whether a request is within the grant.
+    #[must_use]
+    pub fn covers(&self, request: &HttpRequest<'_>) -> bool {
+        self.covers_server(request)
+            && self.covers_method(request.method)
+            && self.covers_path(request.path)
+    }
+
+    /// Whether a request goes to where the grant leads, whatever its method and path.
+    pub(super) fn covers_server(&self, request: &HttpRequest<'_>) -> bool {
+        host_matches(&self.host, request.host)
+            && self
+                .scheme
+                .as_deref()
+                .is_none_or(|scheme| scheme.eq_ignore_ascii_case(request.scheme))
+            && self.port.unwrap_or(own_port(request.scheme)) == request.port
+    }
+
+    /// Methods differ by case (RFC 9110, section 9.1).
+    pub(super) fn covers_method(&self, method: &str) -> bool {
+        self.methods.is_empty() || self.methods.iter().any(|granted| granted == method)
+    }
+
+    fn covers_path(&self, path: &str) -> bool {
+        self.path_prefix.as_deref().is_none_or(|prefix| {
+            url_path::ambiguity(path).is_none() && url_path::is_within(path, prefix)
+        })
+    }
+
+    /// The grant as lines of `agent.toml`.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut lines = vec![
+            "[[grants.http]]".to_owned(),
+            format!("host = {}", toml_text::string(&self.host)),
+        ];
+        if let Some(scheme) = &self.scheme {
+            lines.push(format!("scheme = {}", toml_text::string(scheme)));
+        }
+        if let Some(port) = self.port {
+            lines.push(format!("port = {port}"));
+        }
+        if !self.methods.is_empty() {
+            lines.push(format!("methods = {}", toml_text::strings(&self.methods)));
+        }
+        if let Some(path) = &self.path_prefix {
+            lines.push(format!("path = {}", toml_text::string(path)));
+        }
+        lines.join("\n")
+    }
+}
+
+/// The smallest grant that covers a request, as lines of `agent.toml`; nothing where no grant can. A grant names a path with
+/// all below it, so that much is granted beyond the request, and a path that no grant can name is left out.
+pub(super) fn smallest(request: &HttpRequest<'_>) -> Option<String> {
+    let with_path = |path: Option<&str>| {
+        let grant = HttpGrant {
+            scheme: Some(request.scheme.to_owned()),
+            host: request.host.to_owned(),
+            port: Some(request.port).filter(|port| *port != own_port(request.scheme)),
+            methods: vec![request.method.to_owned()],
+            path_prefix: path.map(str::to_owned),
+        };
+        grant.checked().ok().filter(|grant| grant.covers(request))
+    };
+    let grant = with_path(Some(request.path)).or_else(|| with_path(None))?;
+    Some(grant.to_toml())
+}
+
+fn own_port(scheme: &str) -> u16 {
+    if scheme == "https" { 443 } else { 80 }
+}
+
+/// Addresses are compared as addresses, because one address has many spellings; a wildcard never covers an address.
+fn host_matches(pattern: &str, host: &str) -> bool {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return pattern.parse() == Ok(address);
+    }
+    if pattern == "*" {
+        return true;
+    }
+    let host = host.to_ascii_lowercase();
+    let pattern = pattern.to_ascii_lowercase();
+    match pattern.strip_prefix("*.") {
+        Some(parent) => host
+            .strip_suffix(parent)
+            .and_then(|rest| rest.strip_suffix('.'))
+            .is_some_and(|below| !below.is_empty()),
+        None => pattern == host,
+    }
+}
+
+fn checked_scheme(written: &str) -> Result<String, GrantError> {
+    let scheme = written.to_ascii_lowercase();
+    if matches!(&*scheme, "http" | "https") {
+        return Ok(scheme);
+    }
+    Err(GrantError(format!(
+        "the scheme `{}` of an HTTP grant is neither `http` nor `https`; write one of them, or leave it out for both",
+        written.escape_debug()
+    )))
+}
+
+fn checked_host(written: &str) -> Result<String, GrantError> {
+    let refuse = |why: &str| {
+        Err(GrantError(format!(
+            "the host `{}` of an HTTP grant cannot be used: {why}",
+            written.escape_debug()
+        )))
+    };
+    let bare = written
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(written);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Ok(address.to_string());
+    }
+    let host = written.to_ascii_lowercase();
+    if host == "*" {
+        return Ok(host);
+    }
+    let name = host.strip_prefix("*.").unwrap_or(&host);
+    if name.contains(['/', ':', '@']) {
+        return refuse(
+            "it is more than a host; write only the name, and the scheme and port in `scheme` and `port`",
+        );
+    }
+    if name.contains('*') {
+        return refuse(
+            "`*` stands alone or for all names below one, as in `*.example.com`; write one of these",
+        );
+    }
+    if !name.is_ascii() {
+        return refuse(
+            "it has letters that names on the network do not have; write its ASCII form (`xn--...`)",
+        );
+    }
+    if name == "localhost" || name.ends_with(".localhost") {
+        return refuse(
+            "it leads to this machine, which only its address opens; write 127.0.0.1 or ::1, and have the tool ask that",
+        );
+    }
+    let label = |label: &str| {
+        (1..=MAX_LABEL_BYTES).contains(&label.len())
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    if name.len() > MAX_HOST_BYTES || !name.split('.').all(label) {
+        return refuse("it is not a host name; write it like `api.example.com`");
+    }
+    Ok(host)
+}
+
+fn checked_method(written: &str) -> Result<String, GrantError> {
+    let refuse = |why: &str| {
+        Err(GrantError(format!(
+            "the method `{}` of an HTTP grant cannot be used: {why}",
+            written.escape_debug()
+        )))
+    };
+    let method = written.to_ascii_uppercase();
+    if method == "CONNECT" {
+        return refuse("it opens tunnels, which no tool is given; leave it out");
+    }
+    let token = |byte: u8| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_');
+    if method.is_empty() || !method.bytes().all(token) {
+        return refuse("it is not a method; write it like `GET` or `POST`");
+    }
+    Ok(method)
+}
+
+fn checked_path(written: &str) -> Result<String, GrantError> {
+    let refuse = |why: &str| {
+        Err(GrantError(format!(
+            "the path `{}` of an HTTP grant cannot be used: it {why}; write it as it is sent, such as `/v1/` or `/a%20b`",
+            written.escape_debug()
+        )))
+    };
+    if let Some(why) = url_path::ambiguity(written) {
+        return refuse(why);
+    }
+    // What the parser of URLs would encode or cut off never arrives in a path, so such a grant would cover nothing.
+    let sent_otherwise = |c: char| !c.is_ascii_graphic() || "\"#<>?`{}".contains(c);
+    if written.contains(sent_otherwise) {
+        return refuse("has a character that is never sent in a path");
+    }
+    Ok(written.to_owned())
+}

@@ -1,0 +1,70 @@
+//! Paths of URLs as grants compare them: byte for byte and by whole segments, in the form in which they are sent. A server
+//! decodes a path before it acts on it, and servers differ in how often and in what order they do; a path that two of them
+//! could take for different places is within no path that a grant names.
+
+/// Why servers could take a path for different places, as the end of a sentence about it; nothing for a plain path. The parser
+/// of URLs has already resolved `.` and `..`, also in their encoded forms, and turned `\` into `/`.
+pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
+    let Some(segments) = path.strip_prefix('/') else {
+        return Some("does not begin with `/`");
+    };
+    let mut segments = segments.split('/').peekable();
+    while let Some(segment) = segments.next() {
+        if segment.is_empty() && segments.peek().is_some() {
+            // Some servers merge slashes before they compare, and some do not.
+            return Some("has an empty segment");
+        }
+        if let Some(why) = segment_ambiguity(segment) {
+            return Some(why);
+        }
+    }
+    None
+}
+
+fn segment_ambiguity(segment: &str) -> Option<&'static str> {
+    let Some(name) = decoded(segment) else {
+        return Some("has an escape that does not stand for UTF-8 text");
+    };
+    if name.contains(['/', '\\']) {
+        return Some("has an encoded separator");
+    }
+    if name.contains('%') {
+        return Some("is encoded more than once");
+    }
+    if name.contains(char::is_control) {
+        return Some("has a control character");
+    }
+    // Some servers cut parameters (`;x=1`) off a segment, or spaces and dots off its end, before they resolve `..`.
+    let (bare, parameters) = match name.split_once(';') {
+        Some((bare, _)) => (bare, true),
+        None => (&*name, false),
+    };
+    let vanishes = |c: char| c == '.' || c.is_whitespace();
+    if (parameters || !bare.is_empty()) && bare.chars().all(vanishes) {
+        return Some("has a segment that could be taken for `.` or `..`");
+    }
+    None
+}
+
+/// The text of a segment, decoded once.
+fn decoded(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        if first == b'%' {
+            bytes.extend(hex::decode(after.get(..2)?).ok()?);
+            rest = after.get(2..)?;
+        } else {
+            bytes.push(first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Whether a path is the prefix or lies below it, by whole segments: `/v1` covers `/v1`, `/v1/` and `/v1/a`, not `/v1a`;
+/// `/v1/` does not cover `/v1`.
+pub(super) fn is_within(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix)
+        .is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
+}
