@@ -30,11 +30,18 @@ pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
 
 /// Why a configuration cannot be used. The text says what, why and what to do, in one paragraph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ConfigError(pub(crate) String);
+#[error("{text}")]
+pub struct ConfigError {
+    text: String,
+    /// Where in the configuration's text it is, in bytes, until the text has been put into the words.
+    byte: Option<usize>,
+}
 
 impl ConfigError {
     fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self {
+            text: text.into(),
+            byte: None,
+        }
     }
 }

@@ -60,6 +60,7 @@ fn says_too_much(raw: &RawConfig, base: &Path, environment: &Environment) -> Opt
         .flatten();
     general
         .chain(own)
+        .map(AsRef::as_ref)
         .find(|grant| !is_inside(grant, base, environment))
         .map(|grant| {
             format!(

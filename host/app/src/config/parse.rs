@@ -2,7 +2,10 @@
 
 use super::{ConfigError, RawConfig};
 use crate::trusted_file;
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 /// The longest configuration that is read, in bytes.
 pub const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
@@ -10,25 +13,51 @@ pub const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 /// The name under which the configuration is looked for.
 const FILE_NAME: &str = "agent.toml";
 
+/// A configuration that was read.
+pub(super) struct Found {
+    pub(super) raw: RawConfig,
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
+
+impl ConfigError {
+    /// The error with the place of what it is about; the first place that is given stays.
+    pub(super) fn at(mut self, span: &Range<usize>) -> Self {
+        self.byte.get_or_insert(span.start);
+        self
+    }
+
+    /// The error as one of this file, with line and column where its place is known.
+    pub(super) fn in_file(self, file: &Path, text: &str) -> Self {
+        let place = self.byte.map_or_else(String::new, |byte| place(text, byte));
+        Self::new(format!(
+            "cannot use {}: {place}{}",
+            file.display(),
+            self.text
+        ))
+    }
+}
+
 impl RawConfig {
     /// Reads the named file, or `agent.toml` in this folder if there is one.
-    pub(super) fn find(
-        file: Option<&Path>,
-        cwd: &Path,
-    ) -> Result<(Self, Option<PathBuf>), ConfigError> {
+    pub(super) fn find(file: Option<&Path>, cwd: &Path) -> Result<Option<Found>, ConfigError> {
         let path = match file {
             Some(file) => cwd.join(file),
             None => {
                 let found = cwd.join(FILE_NAME);
                 // A link that leads nowhere is an error of reading, not an absent file.
                 if found.symlink_metadata().is_err() {
-                    return Ok((Self::default(), None));
+                    return Ok(None);
                 }
                 found
             }
         };
         let text = read(&path)?;
-        Ok((Self::parse(&path, &text)?, Some(path)))
+        Ok(Some(Found {
+            raw: Self::parse(&path, &text)?,
+            path,
+            text,
+        }))
     }
 
     /// Reads the text of a configuration; `file` is its name in messages.
@@ -37,14 +66,11 @@ impl RawConfig {
     /// When the text is not TOML or does not have the form of a configuration.
     pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigError> {
         toml::from_str(text).map_err(|error| {
-            let place = error
-                .span()
-                .map_or_else(String::new, |span| place(text, span.start));
-            ConfigError::new(format!(
-                "cannot use {}: {place}{}",
-                file.display(),
-                explain(error.message())
-            ))
+            let fault = ConfigError::new(explain(error.message()));
+            match error.span() {
+                Some(span) => fault.at(&span).in_file(file, text),
+                None => fault.in_file(file, text),
+            }
         })
     }
 }

@@ -3,6 +3,7 @@
 use agent_host_core::{limits::Limits, policy::DirMode, tool::Approval};
 use serde::Deserialize;
 use std::num::NonZeroUsize;
+use toml::Spanned;
 
 /// `agent.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -75,19 +76,19 @@ pub struct RawTool {
     /// Limits that differ from the general ones.
     pub limits: Option<RawLimits>,
     /// Folders instead of the general ones.
-    pub dir: Option<Vec<RawDirGrant>>,
+    pub dir: Option<Vec<Spanned<RawDirGrant>>>,
     /// Hosts instead of the general ones.
-    pub http: Option<Vec<RawHttpGrant>>,
+    pub http: Option<Vec<Spanned<RawHttpGrant>>>,
 }
 
-/// `[grants]`.
+/// `[grants]`. Each grant knows its place in the text, so that a value that cannot be used is found.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawGrants {
     /// Folders.
-    pub dir: Vec<RawDirGrant>,
+    pub dir: Vec<Spanned<RawDirGrant>>,
     /// Hosts.
-    pub http: Vec<RawHttpGrant>,
+    pub http: Vec<Spanned<RawHttpGrant>>,
 }
 
 /// `[[grants.dir]]` and `[[tool.dir]]`.
@@ -120,6 +121,10 @@ pub struct RawHttpGrant {
     pub scheme: Option<String>,
     /// The port; absent for the scheme's own.
     pub port: Option<u16>,
+    /// The methods; absent for every method.
+    pub methods: Option<Vec<String>>,
+    /// The path, with everything below it; absent for every path.
+    pub path: Option<String>,
 }
 
 /// `[sandbox]`.

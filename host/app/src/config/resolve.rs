@@ -18,6 +18,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use toml::Spanned;
 
 /// The components that are used when none are configured.
 const DEFAULT_TOOLS: [&str; 3] = ["files", "fetch", "image"];
@@ -160,14 +161,10 @@ impl Config {
         let grants = if dir.is_none() && http.is_none() {
             Arc::clone(&self.grants)
         } else {
-            let own = |raw: Vec<_>| {
-                raw.into_iter()
-                    .map(|raw| dir_grants::from_raw(raw, base, environment))
-                    .collect()
-            };
+            let own = |raw| each(raw, |raw| dir_grants::from_raw(raw, base, environment));
             let dirs = dir.map_or_else(|| Ok(self.grants.dirs.clone()), own)?;
             dir_grants::check_apart(&dirs)?;
-            let own = |raw: Vec<_>| raw.into_iter().map(http_grants::from_raw).collect();
+            let own = |raw| each(raw, http_grants::from_raw);
             let http = http.map_or_else(|| Ok(self.grants.http.clone()), own)?;
             Arc::new(Grants {
                 dirs,
@@ -244,15 +241,11 @@ fn grants(
 ) -> Result<(Grants, Option<ConfigError>), ConfigError> {
     let silent = raw.is_none();
     let RawGrants { dir, http } = raw.unwrap_or_default();
-    let mut grants = Grants::default();
-    for raw in dir {
-        grants
-            .dirs
-            .push(dir_grants::from_raw(raw, base, environment)?);
-    }
-    for raw in http {
-        grants.http.push(http_grants::from_raw(raw)?);
-    }
+    let mut grants = Grants {
+        dirs: each(dir, |raw| dir_grants::from_raw(raw, base, environment))?,
+        http: each(http, http_grants::from_raw)?,
+        ..Grants::default()
+    };
     let configured = grants.dirs.len();
     for argument in &overrides.grants {
         match argument.split_once(':') {
@@ -264,7 +257,7 @@ fn grants(
             Some(_) | None => {
                 return Err(ConfigError::new(format!(
                     "the grant `{}` is of no kind that there is; write `dir:PATH`, `dir:PATH:rw` or \
-                     `http:[SCHEME://]HOST[:PORT]`",
+                     `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`",
                     argument.escape_debug()
                 )));
             }
@@ -282,6 +275,19 @@ fn grants(
     }
     dir_grants::check_apart(&grants.dirs)?;
     Ok((grants, ungranted))
+}
+
+/// Resolves each grant of a list; the first that cannot be used is named with its place.
+fn each<R, G>(
+    raw: Vec<Spanned<R>>,
+    resolve: impl Fn(R) -> Result<G, ConfigError>,
+) -> Result<Vec<G>, ConfigError> {
+    raw.into_iter()
+        .map(|raw| {
+            let span = raw.span();
+            resolve(raw.into_inner()).map_err(|error| error.at(&span))
+        })
+        .collect()
 }
 
 fn make_writable(dirs: &mut [DirGrant], cwd: &Path) -> Result<(), ConfigError> {

@@ -1,6 +1,8 @@
 //! The configuration as the rest of the program sees it: absolute, complete and checked.
 
-use super::{ConfigError, Environment, ModelConfig, RawConfig, found, paths::canonical};
+use super::{
+    ConfigError, Environment, ModelConfig, RawConfig, found, parse::Found, paths::canonical,
+};
 use agent_host_core::{limits::Limits, policy::Grants, tool::Approval, turn::Prompts};
 use agent_host_sandbox::SandboxConfig;
 use std::{
@@ -108,7 +110,7 @@ pub struct Overrides {
     pub model: Option<String>,
     /// Components besides the configured ones: files, or `builtin:NAME`.
     pub tools: Vec<String>,
-    /// Grants besides the configured ones: `dir:PATH[:rw]` and `http:[SCHEME://]HOST[:PORT]`. A folder here takes the place
+    /// Grants besides the configured ones: `dir:PATH[:rw]` and `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`. A folder here takes the place
     /// of the current folder where that would be granted only because nobody said anything.
     pub grants: Vec<String>,
     /// Makes the grant of the current folder writable.
@@ -131,11 +133,19 @@ impl Config {
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
         let named = file.is_some();
-        let (raw, file) = RawConfig::find(file, &environment.cwd)?;
-        if let (false, Some(found)) = (named, &file) {
-            found::check(&raw, found, environment)?;
+        let Some(Found { raw, path, text }) = RawConfig::find(file, &environment.cwd)? else {
+            return Self::resolve(RawConfig::default(), None, overrides, environment);
+        };
+        if !named {
+            found::check(&raw, &path, environment)?;
         }
-        Self::resolve(raw, file, overrides, environment)
+        // What lies in the file is told with its place; what lies elsewhere has none.
+        Self::resolve(raw, Some(path.clone()), overrides, environment).map_err(|error| match error
+            .byte
+        {
+            Some(_) => error.in_file(&path, &text),
+            None => error,
+        })
     }
 
     /// A component that was named on the command line, with the general grants and limits: `builtin:NAME` or a file.

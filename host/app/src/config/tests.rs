@@ -5,6 +5,7 @@ mod found;
 mod good;
 mod grants;
 mod keys;
+mod suggestions;
 
 use super::{Config, ConfigError, Environment, Overrides};
 use std::path::{Path, PathBuf};

@@ -82,7 +82,13 @@ fn a_call_is_written_down() {
                 entry("read /workspace/notes.txt", Allowed, "grants.dir[0]", 2),
                 entry("list /workspace", Allowed, "grants.dir[0]", 1),
                 entry("read /workspace/../etc/passwd", Denied, "default-deny", 1),
-                entry("write /workspace/notes.txt", Denied, "grants.dir[0].mode", 1),
+                AuditEntry {
+                    grant: Some(
+                        "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\""
+                            .to_owned()
+                    ),
+                    ..entry("write /workspace/notes.txt", Denied, "grants.dir[0].mode", 1)
+                },
                 entry("write /a/b", Allowed, "grants.dir[1]", 1),
                 entry("read /x", Denied, "default-deny", 1),
                 entry("GET https://example.com/", Allowed, "grants.http[0]", 1),

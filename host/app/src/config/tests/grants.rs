@@ -1,12 +1,17 @@
 //! Grants: what a folder or a host may be, where folders are mounted, and what is refused.
 
 use super::{Tree, granted};
-use crate::config::{Config, Overrides};
+use crate::config::{Config, Overrides, http_grants::to_argument};
 use agent_host_core::policy::{DirMode, HttpGrant};
 use pretty_assertions::assert_eq;
 
 const RO: DirMode = DirMode::ReadOnly;
 const RW: DirMode = DirMode::ReadWrite;
+
+/// An error in a grant that begins on this line of the file.
+fn placed(line: usize, text: &str) -> String {
+    format!("cannot use ROOT/home/ann/project/agent.toml: line {line}, column 1: {text}")
+}
 
 /// Host (with `ROOT` for the tree), guest and mode of each folder.
 fn dirs(tree: &Tree, config: &Config) -> Vec<(String, String, DirMode)> {
@@ -160,6 +165,7 @@ fn the_home_folder_and_larger_ones_are_not_granted_by_themselves() {
 #[test]
 fn folders_that_are_refused() {
     let tree = Tree::new();
+    let here = |line: usize, text: String| placed(line, &text);
     std::fs::write(tree.cwd().join("file"), "").unwrap();
     let two = |guest: &str| {
         format!(
@@ -189,33 +195,51 @@ fn folders_that_are_refused() {
     for (toml, expected) in [
         (two("/workspace"), apart("/workspace")),
         (two("/workspace/in"), apart("/workspace/in")),
-        (dir("host = \"/\""), wide("/", "the whole file system")),
-        (dir("host = \"~\""), wide("ROOT/home/ann", "the home folder")),
-        (dir("host = \"../..\""), wide("ROOT/home", "a folder that holds the home folder")),
+        (
+            dir("host = \"/\""),
+            here(1, wide("/", "the whole file system")),
+        ),
+        (
+            dir("host = \"~\""),
+            here(1, wide("ROOT/home/ann", "the home folder")),
+        ),
+        (
+            dir("host = \"../..\""),
+            here(1, wide("ROOT/home", "a folder that holds the home folder")),
+        ),
         (
             "[[tool]]\nname = \"t\"\ncomponent = \"builtin:files\"\n[[tool.dir]]\nhost = \"~\"".to_owned(),
-            wide("ROOT/home/ann", "the home folder"),
+            here(4, wide("ROOT/home/ann", "the home folder")),
         ),
-        (dir("host = \".\"\nguest = \"data\""), guest("data")),
-        (dir("host = \".\"\nguest = \"/\""), guest("/")),
-        (dir("host = \".\"\nguest = \"/a/../b\""), guest("/a/../b")),
-        (dir("host = \".\"\nguest = \"/a//b\""), guest("/a//b")),
+        (dir("host = \".\"\nguest = \"data\""), here(1, guest("data"))),
+        (dir("host = \".\"\nguest = \"/\""), here(1, guest("/"))),
+        (dir("host = \".\"\nguest = \"/a/../b\""), here(1, guest("/a/../b"))),
+        (dir("host = \".\"\nguest = \"/a//b\""), here(1, guest("/a//b"))),
         (
             dir("host = \"gone\""),
-            "the folder ROOT/home/ann/project/gone cannot be granted: No such file or directory (os error 2); make it, or \
-             correct the path"
-                .to_owned(),
+            here(
+                1,
+                "the folder ROOT/home/ann/project/gone cannot be granted: No such file or directory (os error 2); make it, \
+                 or correct the path"
+                    .to_owned(),
+            ),
         ),
         (
             dir("host = \"file\""),
-            "the folder ROOT/home/ann/project/file cannot be granted: it is not a folder; make it, or correct the path"
-                .to_owned(),
+            here(
+                1,
+                "the folder ROOT/home/ann/project/file cannot be granted: it is not a folder; make it, or correct the path"
+                    .to_owned(),
+            ),
         ),
         (
             dir("host = \".\"\ndeny = [\"a[\"]"),
-            "the path pattern `a[` is not a glob: unclosed character class; missing ']'; correct it in the grant's allow, \
-             deny or mask list"
-                .to_owned(),
+            here(
+                1,
+                "the path pattern `a[` is not a glob: unclosed character class; missing ']'; correct it in the grant's \
+                 allow, deny or mask list"
+                    .to_owned(),
+            ),
         ),
     ] {
         assert_eq!(tree.refusal(&toml, Overrides::default()), expected, "{toml}");
@@ -237,7 +261,7 @@ fn folders_that_are_refused() {
         (
             "data",
             "the grant `data` is of no kind that there is; write `dir:PATH`, `dir:PATH:rw` or \
-             `http:[SCHEME://]HOST[:PORT]`",
+             `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`",
         ),
     ] {
         assert_eq!(tree.refusal("", granted(&[grant])), expected, "{grant}");
@@ -272,10 +296,56 @@ fn hosts_of_the_command_line() {
         ("http:2001:DB8::1", grant(None, "2001:db8::1", None)),
         ("http:*.example.com", grant(None, "*.example.com", None)),
         ("http:*", grant(None, "*", None)),
+        (
+            "http:get,HEAD=https://api.example.com:8443/v1/",
+            HttpGrant {
+                methods: vec!["GET".to_owned(), "HEAD".to_owned()],
+                path_prefix: Some("/v1/".to_owned()),
+                ..grant(Some("https"), "api.example.com", Some(8443))
+            },
+        ),
+        (
+            "http:POST=[::1]/a=b",
+            HttpGrant {
+                methods: vec!["POST".to_owned()],
+                path_prefix: Some("/a=b".to_owned()),
+                ..grant(None, "::1", None)
+            },
+        ),
+        (
+            "http:api.example.com/a=b",
+            HttpGrant {
+                path_prefix: Some("/a=b".to_owned()),
+                ..grant(None, "api.example.com", None)
+            },
+        ),
     ] {
         let config = tree.load("", granted(&[argument])).unwrap();
-        assert_eq!(config.grants.http, [expected], "{argument}");
+        assert_eq!(
+            config.grants.http,
+            std::slice::from_ref(&expected),
+            "{argument}"
+        );
+        let again = tree.load("", granted(&[&to_argument(&expected)])).unwrap();
+        assert_eq!(again.grants.http, [expected], "{argument}");
     }
+}
+
+#[test]
+fn methods_and_paths_of_the_file() {
+    let tree = Tree::new();
+    let toml = "[[grants.http]]\nhost = \"a.example\"\nmethods = [\"get\"]\npath = \"/v1/\"\n\
+                [[tool]]\nname = \"t\"\ncomponent = \"builtin:fetch\"\n\
+                [[tool.http]]\nhost = \"a.example\"\nmethods = [\"POST\"]\npath = \"/\"";
+    let config = tree.load(toml, Overrides::default()).unwrap();
+    let grant = |method: &str, path: Option<&str>| HttpGrant {
+        host: "a.example".to_owned(),
+        methods: vec![method.to_owned()],
+        path_prefix: path.map(str::to_owned),
+        ..HttpGrant::default()
+    };
+    assert_eq!(config.grants.http, [grant("GET", Some("/v1/"))]);
+    assert_eq!(config.tools[0].grants.http, [grant("POST", None)]);
 }
 
 #[test]
@@ -307,12 +377,15 @@ fn hosts_that_are_refused() {
         let toml = format!("[[grants.http]]\nhost = \"{written}\"");
         assert_eq!(
             tree.refusal(&toml, Overrides::default()),
-            host(written, why)
+            placed(1, &host(written, why))
         );
     }
     let long = format!("{}.example", "a".repeat(64));
     let toml = format!("[[grants.http]]\nhost = \"{long}\"");
-    assert_eq!(tree.refusal(&toml, Overrides::default()), host(&long, name));
+    assert_eq!(
+        tree.refusal(&toml, Overrides::default()),
+        placed(1, &host(&long, name))
+    );
     for (rest, expected) in [
         (
             "scheme = \"ftp\"",
@@ -322,16 +395,28 @@ fn hosts_that_are_refused() {
             "port = 0",
             "an HTTP grant has port 0, which no server has; write its port, or leave it out for the scheme's own",
         ),
+        (
+            "methods = []",
+            "`methods` of an HTTP grant is empty, so that it would allow nothing; list methods, or leave it out for all",
+        ),
+        (
+            "methods = [\"GET\", \"P UT\"]",
+            "the method `P UT` of an HTTP grant cannot be used: it is not a method; write it like `GET` or `POST`",
+        ),
+        (
+            "path = \"/v1/../v2\"",
+            "the path `/v1/../v2` of an HTTP grant cannot be used: it has a segment that could be taken for `.` or `..`; \
+             write it as it is sent, such as `/v1/` or `/a%20b`",
+        ),
     ] {
-        let toml = format!("[[grants.http]]\nhost = \"a.example\"\n{rest}");
-        assert_eq!(tree.refusal(&toml, Overrides::default()), expected);
+        let toml =
+            format!("model = \"script:tour\"\n\n[[grants.http]]\nhost = \"a.example\"\n{rest}");
+        assert_eq!(
+            tree.refusal(&toml, Overrides::default()),
+            placed(3, expected)
+        );
     }
     for (argument, why) in [
-        (
-            "https://example.com/path",
-            "a grant covers a whole host, not a path",
-        ),
-        ("//example.com", "a grant covers a whole host, not a path"),
         (
             "example.com:https",
             "its port is not a number from 1 to 65535",
@@ -345,8 +430,19 @@ fn hosts_that_are_refused() {
             tree.refusal("", granted(&[&format!("http:{argument}")])),
             format!(
                 "the grant `http:{argument}` cannot be used: {why}; write it like `http:api.example.com`, \
-                 `http:https://api.example.com:8443` or `http:[::1]:8080`"
+                 `http:[::1]:8080` or `http:GET,HEAD=https://api.example.com:8443/v1/`"
             )
+        );
+    }
+    for (argument, expected) in [
+        ("//example.com", host("", name)),
+        ("=example.com", "the method `` of an HTTP grant cannot be used: it is not a method; write it like `GET` or `POST`".to_owned()),
+        ("a.example=b", host("a.example=b", name)),
+        ("user@a.example/", host("user@a.example", more)),
+    ] {
+        assert_eq!(
+            tree.refusal("", granted(&[&format!("http:{argument}")])),
+            expected
         );
     }
 }
