@@ -3,8 +3,10 @@
 //! setting, so that one allowed request is one request to one checked address.
 
 mod body;
+mod budget;
 mod client;
 mod fault;
+mod fields;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -13,8 +15,10 @@ pub(crate) use client::HttpClient;
 
 use crate::gate::Gate;
 use agent_host_core::limits::Limits;
+use body::Exchange;
+use budget::{Budget, Slot};
 use fault::Fault;
-use http::{HeaderMap, Method, Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body;
 use std::{
     sync::Arc,
@@ -34,19 +38,42 @@ pub(crate) enum HttpError {
     Tls(#[from] rustls::Error),
 }
 
-/// What of [`Limits`] holds for HTTP, in bytes.
+/// When an exchange ends, whatever the server does.
 #[derive(Clone, Copy, Debug)]
-struct Bounds {
-    header: u64,
-    request: u64,
-    response: u64,
+struct Clock {
+    end: tokio::time::Instant,
+    /// The time that one exchange may take, in milliseconds, where that is what ends it; else the whole call ends.
+    limit_ms: Option<u64>,
+}
+
+impl Clock {
+    /// The earlier of the end and a time limit that begins now.
+    fn until(&self, limit: Option<Duration>) -> tokio::time::Instant {
+        limit
+            .and_then(|limit| tokio::time::Instant::now().checked_add(limit))
+            .map_or(self.end, |end| end.min(self.end))
+    }
+
+    /// Hands an error on, and writes the limit down if its time is over.
+    fn late(&self, target: &Target, error: Error) -> Error {
+        if let Some(limit) = self.limit_ms
+            && tokio::time::Instant::now() >= self.end
+        {
+            target.over(
+                "limits.http-timeout-ms",
+                &format!("one exchange may take at most {limit} ms"),
+            );
+        }
+        error
+    }
 }
 
 /// One call's wasi:http.
 pub(crate) struct GatedHttp {
     gate: Arc<Gate>,
     client: Arc<HttpClient>,
-    bounds: Bounds,
+    budget: Arc<Budget>,
+    limits: Limits,
     /// When the call ends, whatever the server does.
     deadline: Instant,
 }
@@ -65,43 +92,64 @@ impl GatedHttp {
         Self {
             gate,
             client,
-            bounds: Bounds {
-                header: limits.http_header_bytes,
-                request: limits.http_request_bytes,
-                response: limits.http_response_bytes,
-            },
+            budget: Arc::new(Budget::new(limits)),
+            limits: limits.clone(),
             deadline,
         }
     }
 
     /// Everything that can be judged before anything waits. What comes out may be sent to the addresses that
     /// [`Target::addresses`] lets through.
-    fn admit(&self, request: &Request<WasiBody>) -> Result<Target, Error> {
+    fn admit(&self, request: &mut Request<WasiBody>) -> Result<Exchange, Error> {
         let target = Target::new(request, Arc::clone(&self.gate))?;
         if *request.method() == Method::CONNECT {
             return Err(Error::HttpRequestMethodInvalid);
         }
         target.ask()?;
-        let header = header_bytes(request.headers());
-        if header > self.bounds.header {
+        let header = fields::bytes(request.headers());
+        if header > self.limits.http_header_bytes {
             let size = u32::try_from(header).unwrap_or(u32::MAX);
-            target.over(
-                "limits.http-header-bytes",
-                self.bounds.header,
-                "request's header fields",
-            );
+            target.over_header_bytes("request", self.limits.http_header_bytes);
             return Err(Error::HttpRequestHeaderSectionSize(Some(size)));
         }
-        let declared = declared_bytes(request);
-        if declared > self.bounds.request {
-            target.over(
-                "limits.http-request-bytes",
-                self.bounds.request,
-                "request's body",
-            );
-            return Err(Error::HttpRequestBodySize(Some(declared)));
+        let hint = request.body().size_hint();
+        let declared = fields::prepare(request.headers_mut(), hint.exact())?;
+        let length = declared.unwrap_or(hint.lower());
+        if !self.budget.request.has(length) {
+            target.over_request_bytes(self.limits.http_request_bytes);
+            return Err(Error::HttpRequestBodySize(Some(length)));
         }
-        Ok(target)
+        Ok(Exchange {
+            _slot: self.slot(&target)?,
+            clock: self.clock(),
+            budget: Arc::clone(&self.budget),
+            target: Arc::new(target),
+        })
+    }
+
+    fn slot(&self, target: &Target) -> Result<Slot, Error> {
+        self.budget.slot().ok_or_else(|| {
+            let limit = self.limits.http_connections;
+            target.over(
+                "limits.http-connections",
+                &format!("a call may have at most {limit} exchanges open at once"),
+            );
+            Error::ConnectionLimitReached
+        })
+    }
+
+    /// The clock of an exchange that begins now.
+    fn clock(&self) -> Clock {
+        let limit_ms = self.limits.http_timeout_ms;
+        let call = Clock {
+            end: self.deadline.into(),
+            limit_ms: None,
+        };
+        let end = call.until(Some(Duration::from_millis(limit_ms)));
+        Clock {
+            end,
+            limit_ms: (end < call.end).then_some(limit_ms),
+        }
     }
 }
 
@@ -113,21 +161,20 @@ impl WasiHttpHooks for GatedHttp {
 
     fn send_request(
         &mut self,
-        request: Request<WasiBody>,
+        mut request: Request<WasiBody>,
         options: Option<RequestOptions>,
         _settled: Settled,
     ) -> Box<dyn Future<Output = Answer> + Send> {
-        let admitted = self.admit(&request);
+        let admitted = self.admit(&mut request);
         let client = Arc::clone(&self.client);
-        let (bounds, deadline) = (self.bounds, self.deadline);
+        let header_limit = self.limits.http_header_bytes;
         Box::new(async move {
-            let exchange = Exchange {
-                target: Arc::new(admitted?),
-                bounds,
-                deadline: deadline.into(),
+            let outbound = Outbound {
+                exchange: admitted?,
+                header_limit,
                 options: options.unwrap_or_default(),
             };
-            let response = exchange.run(&client, request).await?;
+            let response = outbound.run(&client, request).await?;
             let settled: Settled = Box::new(async { Ok(()) });
             Ok((response, settled))
         })
@@ -135,59 +182,50 @@ impl WasiHttpHooks for GatedHttp {
 }
 
 /// One admitted request on its way.
-struct Exchange {
-    target: Arc<Target>,
-    bounds: Bounds,
-    deadline: tokio::time::Instant,
+struct Outbound {
+    exchange: Exchange,
+    header_limit: u64,
     options: RequestOptions,
 }
 
-impl Exchange {
+impl Outbound {
     async fn run(
         self,
         client: &HttpClient,
         request: Request<WasiBody>,
     ) -> Result<Response<WasiBody>, Error> {
+        let Exchange { target, clock, .. } = &self.exchange;
         let connect = self.options.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-        let client = client.for_target(Arc::clone(&self.target), connect.min(CONNECT_TIMEOUT))?;
+        let client = client.for_target(Arc::clone(target), connect.min(CONNECT_TIMEOUT))?;
         let (parts, body) = request.into_parts();
         let mut outgoing = client
-            .request(parts.method, self.target.url().clone())
+            .request(parts.method, target.url().clone())
             .headers(parts.headers);
         if body.size_hint().exact() != Some(0) {
-            outgoing = outgoing.body(body::outgoing(
-                body,
-                Arc::clone(&self.target),
-                self.bounds.request,
-            ));
+            outgoing = outgoing.body(body::outgoing(body, self.exchange.clone()));
         }
-        let first = self.options.first_byte_timeout;
-        let answered = tokio::time::timeout_at(self.until(first), outgoing.send()).await;
-        let response = answered
-            .map_err(|_| Error::HttpResponseTimeout)?
-            .map_err(|error| fault::from_client(&error))?;
+        let until = clock.until(self.options.first_byte_timeout);
+        let response = match tokio::time::timeout_at(until, outgoing.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(clock.late(target, fault::from_client(&error))),
+            Err(_) => return Err(clock.late(target, Error::HttpResponseTimeout)),
+        };
         self.receive(response)
     }
 
     fn receive(self, response: reqwest::Response) -> Result<Response<WasiBody>, Error> {
-        let header = header_bytes(response.headers());
-        if header > self.bounds.header {
+        let Exchange { target, budget, .. } = &self.exchange;
+        let header = fields::bytes(response.headers());
+        if header > self.header_limit {
             let size = u32::try_from(header).unwrap_or(u32::MAX);
-            let limit = self.bounds.header;
-            self.target.over(
-                "limits.http-header-bytes",
-                limit,
-                "response's header fields",
-            );
+            target.over_header_bytes("response", self.header_limit);
             return Err(Error::HttpResponseHeaderSectionSize(Some(size)));
         }
         // Told at once, a guest gets a proper code; in the middle of a body there is none.
         if let Some(length) = response.content_length()
-            && length > self.bounds.response
+            && !budget.response.has(length)
         {
-            let limit = self.bounds.response;
-            self.target
-                .over("limits.http-response-bytes", limit, "response's body");
+            target.over_response_bytes(budget.response.limit);
             return Err(Error::HttpResponseBodySize(Some(length)));
         }
         let mut answer = Response::builder().status(response.status());
@@ -195,34 +233,7 @@ impl Exchange {
             *fields = response.headers().clone();
         }
         let pause = self.options.between_bytes_timeout;
-        let body = body::incoming(
-            response,
-            self.target,
-            self.bounds.response,
-            self.deadline,
-            pause,
-        );
+        let body = body::incoming(response, self.exchange, pause);
         answer.body(body).map_err(|_| Fault::Protocol.into_error())
     }
-
-    /// The earlier of the call's deadline and a time limit that begins now.
-    fn until(&self, limit: Option<Duration>) -> tokio::time::Instant {
-        body::until(self.deadline, limit)
-    }
-}
-
-/// How large the guest says that its body is, at the least. wasmtime has checked that the field is a number.
-fn declared_bytes(request: &Request<WasiBody>) -> u64 {
-    let field = request.headers().get(http::header::CONTENT_LENGTH);
-    let length = field.and_then(|value| value.to_str().ok()?.parse().ok());
-    length.unwrap_or_else(|| request.body().size_hint().lower())
-}
-
-/// The size of header fields as they are on the wire: name, `: `, value, line end.
-fn header_bytes(fields: &HeaderMap) -> u64 {
-    const AROUND: usize = 4;
-    let size = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-        name.as_str().len() + value.len() + AROUND
-    };
-    u64::try_from(fields.iter().map(size).sum::<usize>()).unwrap_or(u64::MAX)
 }

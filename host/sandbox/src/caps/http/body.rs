@@ -2,6 +2,8 @@
 //! that just stops looks like a whole one.
 
 use super::{
+    Clock,
+    budget::{Budget, Slot},
     fault::{self, Fault},
     target::Target,
 };
@@ -10,31 +12,63 @@ use futures_util::{Stream, StreamExt, stream};
 use http_body::Frame;
 use http_body_util::{BodyDataStream, BodyExt, StreamBody};
 use std::{pin::Pin, sync::Arc, time::Duration};
-use tokio::time::Instant;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// A guest's body, as the client sends it.
-pub(super) fn outgoing(body: WasiBody, target: Arc<Target>, limit: u64) -> reqwest::Body {
-    let mut left = limit;
-    let pieces = BodyDataStream::new(body).map(move |piece| {
-        let piece = piece.map_err(|_| Fault::RequestBody)?;
-        left = spend(left, &piece).ok_or_else(|| {
-            target.over("limits.http-request-bytes", limit, "request's body");
-            Fault::RequestBodySize(limit)
-        })?;
-        target.gate().count_out(length(&piece));
-        Ok::<_, Fault>(piece)
+/// What both bodies of an exchange need.
+#[derive(Clone)]
+pub(super) struct Exchange {
+    pub(super) target: Arc<Target>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) clock: Clock,
+    /// Held for as long as a body is.
+    pub(super) _slot: Slot,
+}
+
+/// A guest's body, as the client sends it. It ends with the exchange: a server may answer early, and then nothing else would
+/// end a body that the guest never finishes.
+pub(super) fn outgoing(body: WasiBody, exchange: Exchange) -> reqwest::Body {
+    let body = BodyDataStream::new(body);
+    let pieces = stream::unfold((body, exchange), |(mut body, exchange)| async move {
+        let piece = match tokio::time::timeout_at(exchange.clock.end, body.next()).await {
+            Err(_) => Err(Fault::Late),
+            Ok(None) => return None,
+            Ok(Some(Err(_))) => Err(Fault::RequestBody),
+            Ok(Some(Ok(piece))) => exchange.sent(piece),
+        };
+        Some((piece, (body, exchange)))
     });
     reqwest::Body::wrap_stream(pieces)
+}
+
+impl Exchange {
+    /// Counts a piece that is about to be sent.
+    fn sent(&self, piece: Bytes) -> Result<Bytes, Fault> {
+        let meter = &self.budget.request;
+        if !meter.spend(length(&piece)) {
+            self.target.over_request_bytes(meter.limit);
+            return Err(Fault::RequestBodySize(meter.limit));
+        }
+        self.target.gate().count_out(length(&piece));
+        Ok(piece)
+    }
+
+    /// Counts a piece that came.
+    fn received(&self, piece: Bytes) -> Result<Bytes, Error> {
+        self.target.gate().count_in(length(&piece));
+        let meter = &self.budget.response;
+        if meter.spend(length(&piece)) {
+            Ok(piece)
+        } else {
+            self.target.over_response_bytes(meter.limit);
+            Err(Error::HttpResponseBodySize(Some(meter.limit)))
+        }
+    }
 }
 
 /// What is left of a response.
 struct Incoming {
     pieces: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
-    target: Arc<Target>,
-    limit: u64,
-    left: u64,
-    deadline: Instant,
+    exchange: Exchange,
     /// How long the server may pause.
     pause: Option<Duration>,
 }
@@ -42,17 +76,12 @@ struct Incoming {
 /// A server's body, as the guest reads it.
 pub(super) fn incoming(
     response: reqwest::Response,
-    target: Arc<Target>,
-    limit: u64,
-    deadline: Instant,
+    exchange: Exchange,
     pause: Option<Duration>,
 ) -> WasiBody {
     let incoming = Incoming {
         pieces: Box::pin(response.bytes_stream()),
-        target,
-        limit,
-        left: limit,
-        deadline,
+        exchange,
         pause,
     };
     let pieces = stream::unfold(Some(incoming), |state| async {
@@ -67,36 +96,18 @@ pub(super) fn incoming(
 
 impl Incoming {
     async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        let until = until(self.deadline, self.pause);
-        let piece = match tokio::time::timeout_at(until, self.pieces.next()).await {
-            Err(_) if until < self.deadline => return Some(Err(Error::ConnectionReadTimeout)),
-            Err(_) => return Some(Err(Error::HttpResponseTimeout)),
-            Ok(None) => return None,
-            Ok(Some(Err(error))) => return Some(Err(fault::from_client(&error))),
-            Ok(Some(Ok(piece))) => piece,
-        };
-        self.target.gate().count_in(length(&piece));
-        let Some(left) = spend(self.left, &piece) else {
-            self.target
-                .over("limits.http-response-bytes", self.limit, "response's body");
-            return Some(Err(Error::HttpResponseBodySize(Some(self.limit))));
-        };
-        self.left = left;
-        Some(Ok(piece))
+        let Exchange { clock, target, .. } = &self.exchange;
+        let until = clock.until(self.pause);
+        match tokio::time::timeout_at(until, self.pieces.next()).await {
+            Err(_) if until < clock.end => Some(Err(Error::ConnectionReadTimeout)),
+            Err(_) => Some(Err(clock.late(target, Error::HttpResponseTimeout))),
+            Ok(None) => None,
+            Ok(Some(Err(error))) => Some(Err(fault::from_client(&error))),
+            Ok(Some(Ok(piece))) => Some(self.exchange.received(piece)),
+        }
     }
-}
-
-/// The earlier of a deadline and a time limit that begins now.
-pub(super) fn until(deadline: Instant, limit: Option<Duration>) -> Instant {
-    limit
-        .and_then(|limit| Instant::now().checked_add(limit))
-        .map_or(deadline, |end| end.min(deadline))
 }
 
 fn length(piece: &Bytes) -> u64 {
     u64::try_from(piece.len()).unwrap_or(u64::MAX)
-}
-
-fn spend(left: u64, piece: &Bytes) -> Option<u64> {
-    left.checked_sub(length(piece))
 }

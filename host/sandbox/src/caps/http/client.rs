@@ -11,6 +11,10 @@ use std::{
 };
 use wasmtime_wasi_http::Error;
 
+/// The most fields in the head of a response. A field of one letter has six bytes on the wire and a hundred in memory, so the
+/// limit of bytes alone does not bound what they cost; servers that mean well send a tenth of this.
+const MAX_RESPONSE_FIELDS: usize = 100;
+
 /// Turns names into addresses. Implemented by the system's resolver, and by tables in tests.
 pub(super) trait NameLookup: Send + Sync {
     /// All addresses of a name.
@@ -63,8 +67,12 @@ impl HttpClient {
             .retry(reqwest::retry::never())
             // Guests are promised HTTP/1.1 only; HTTP/2 adds header compression bombs and shared connections.
             .http1_only()
+            // The client reads a head of at most 408 KiB, which nothing here can lower; what it makes of it is bounded here and by
+            // `http-header-bytes`. It reads a body only as fast as the guest does.
+            .http1_max_headers(MAX_RESPONSE_FIELDS)
             // A connection that outlives its request could serve one that was never checked.
             .pool_max_idle_per_host(0)
+            // The name lookup, the connection and TLS together; the exchange as a whole has its own time around this.
             .connect_timeout(connect_timeout)
             // Names lead to checked addresses, and the connection is made to those and no others.
             .dns_resolver(resolver)

@@ -16,6 +16,9 @@ pub(super) enum Fault {
     /// The guest sent more than this many bytes.
     #[error("the request's body is larger than {0} bytes")]
     RequestBodySize(u64),
+    /// The exchange's time is over.
+    #[error("the exchange's time is over")]
+    Late,
     /// The guest did not finish its body.
     #[error("the request's body was not finished")]
     RequestBody,
@@ -34,6 +37,7 @@ impl Fault {
                 info_code: None,
             },
             Self::RequestBodySize(limit) => Error::HttpRequestBodySize(Some(limit)),
+            Self::Late => Error::HttpResponseTimeout,
             Self::RequestBody | Self::Protocol => Error::HttpProtocolError,
         }
     }

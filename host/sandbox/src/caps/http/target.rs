@@ -83,10 +83,29 @@ impl Target {
     }
 
     /// Writes down that a limit ended the exchange.
-    pub(super) fn over(&self, rule: &str, limit: u64, what: &str) {
-        let reason = format!("the {what} may have at most {limit} bytes");
+    pub(super) fn over(&self, rule: &str, reason: &str) {
         self.gate
-            .refuse(&format!("{} {}", self.method, self.url), rule, &reason);
+            .refuse(&format!("{} {}", self.method, self.url), rule, reason);
+    }
+
+    /// The same for the header fields of this message, `request` or `response`.
+    pub(super) fn over_header_bytes(&self, message: &str, limit: u64) {
+        let reason = format!("the {message}'s header fields may have at most {limit} bytes");
+        self.over("limits.http-header-bytes", &reason);
+    }
+
+    /// The same for what the call sends.
+    pub(super) fn over_request_bytes(&self, limit: u64) {
+        let reason =
+            format!("the bodies of a call's requests may have at most {limit} bytes together");
+        self.over("limits.http-request-bytes", &reason);
+    }
+
+    /// The same for what the call receives.
+    pub(super) fn over_response_bytes(&self, limit: u64) {
+        let reason =
+            format!("the bodies of a call's responses may have at most {limit} bytes together");
+        self.over("limits.http-response-bytes", &reason);
     }
 
     pub(super) fn gate(&self) -> &Gate {

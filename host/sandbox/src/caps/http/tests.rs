@@ -5,3 +5,4 @@ mod call;
 mod denied;
 mod exchange;
 mod server;
+mod wire;

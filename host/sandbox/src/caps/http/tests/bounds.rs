@@ -1,16 +1,26 @@
 //! Every bound, tripped.
 
 use super::{
-    call::{Call, HELLO, request, with_body},
+    call::{Call, HELLO, Running, request, with_body},
     server::Server,
 };
 use agent_host_core::limits::Limits;
 use bytes::Bytes;
 use http::Request;
+use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use pretty_assertions::assert_eq;
 use std::time::{Duration, Instant};
-use wasmtime_wasi_http::RequestOptions;
+use wasmtime_wasi_http::{RequestOptions, WasiBody};
+
+/// The rules of the call's denials, in order.
+fn denials(call: &Running) -> Vec<String> {
+    let audit = call.tally().audit.into_iter();
+    audit
+        .map(|entry| entry.rule)
+        .filter(|rule| !rule.starts_with("grants."))
+        .collect()
+}
 
 #[tokio::test]
 async fn responses_are_capped() {
@@ -30,10 +40,18 @@ async fn responses_are_capped() {
         "HTTP/1.1 200 OK\r\nx: {}\r\ncontent-length: 0\r\n\r\n",
         "y".repeat(600)
     );
-    let many = format!(
-        "HTTP/1.1 200 OK\r\n{}content-length: 0\r\n\r\n",
-        "a: b\r\n".repeat(10_000)
-    );
+    let many = |count: usize| {
+        format!(
+            "HTTP/1.1 200 OK\r\n{}content-length: 0\r\n\r\n",
+            "a: b\r\n".repeat(count)
+        )
+    };
+    let reason = |length: usize| {
+        format!(
+            "HTTP/1.1 200 {}\r\ncontent-length: 0\r\n\r\n",
+            "O".repeat(length)
+        )
+    };
     let table = [
         (body(1_000), format!("200 {}", "x".repeat(1_000)), None),
         (
@@ -51,7 +69,13 @@ async fn responses_are_capped() {
             "HttpResponseHeaderSectionSize(Some(624))".to_owned(),
             Some("limits.http-header-bytes"),
         ),
-        (many, "HttpProtocolError".to_owned(), None),
+        // A field of one letter has six bytes on the wire, so the number of fields has a bound of its own.
+        (many(60), "200 ".to_owned(), None),
+        (many(100), "HttpProtocolError".to_owned(), None),
+        (many(10_000), "HttpProtocolError".to_owned(), None),
+        // The words of a status line are not handed on, and the client reads only so many of them.
+        (reason(100_000), "200 ".to_owned(), None),
+        (reason(1_000_000), "HttpProtocolError".to_owned(), None),
     ];
     for (response, expected, rule) in table {
         let server = Server::start(&response).await;
@@ -59,23 +83,77 @@ async fn responses_are_capped() {
         call.limits = limits.clone();
         let mut call = call.start();
         assert_eq!(call.get(&server.url("/")).await, expected);
-        let rules: Vec<String> = call
-            .tally()
-            .audit
-            .into_iter()
-            .map(|entry| entry.rule)
-            .collect();
-        let expected: Vec<&str> = ["grants.http[0]"].into_iter().chain(rule).collect();
-        assert_eq!(rules, expected);
+        assert_eq!(denials(&call), Vec::from_iter(rule));
+    }
+}
+
+#[tokio::test]
+async fn servers_that_never_end_are_ended() {
+    let limits = |http_timeout_ms| Limits {
+        http_response_bytes: 10_000,
+        http_timeout_ms,
+        ..Limits::default()
+    };
+    let size = "limits.http-response-bytes";
+    let time = "limits.http-timeout-ms";
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    for (head, again, pause, expected, rule) in [
+        (
+            chunked,
+            "1\r\nx\r\n",
+            0,
+            "200 then HttpResponseBodySize(Some(10000))",
+            Some(size),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\n\r\n",
+            "x",
+            0,
+            "200 then HttpResponseBodySize(Some(10000))",
+            Some(size),
+        ),
+        // One byte at a time: no pause is long, and all of it is.
+        (
+            chunked,
+            "1\r\nx\r\n",
+            5,
+            "200 then HttpResponseTimeout",
+            Some(time),
+        ),
+        // A chunk whose size line never ends.
+        (chunked, "0", 0, "200 then HttpProtocolError", None),
+        ("HTTP/1.1 200 OK\r\nx: ", "y", 0, "HttpProtocolError", None),
+        (
+            "",
+            "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n",
+            0,
+            "HttpResponseTimeout",
+            Some(time),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nx: ",
+            "y",
+            5,
+            "HttpResponseTimeout",
+            Some(time),
+        ),
+    ] {
+        let server = Server::endless(head, again, Duration::from_millis(pause)).await;
+        let mut call = Call::to(vec![server.grant()]);
+        call.limits = limits(if rule == Some(time) { 300 } else { 20_000 });
+        let mut call = call.start();
+        let began = Instant::now();
+        assert_eq!(call.get(&server.url("/")).await, expected, "{head}{again}");
+        assert!(began.elapsed() < Duration::from_secs(10), "{head}{again}");
+        assert_eq!(denials(&call), Vec::from_iter(rule), "{head}{again}");
     }
 }
 
 #[tokio::test]
 async fn requests_are_capped() {
     let limits = Limits {
-        http_request_bytes: 1_000,
         http_header_bytes: 500,
-        http_requests: 4,
+        http_requests: 2,
         ..Limits::default()
     };
     let server = Server::start(HELLO).await;
@@ -83,23 +161,7 @@ async fn requests_are_capped() {
     call.limits = limits;
     let mut call = call.start();
     let url = server.url("/");
-    let sized = |length: usize| with_body("POST", &url, vec![b'x'; length].into());
-    assert_eq!(call.send(sized(1_000)).await, "200 hello");
-    assert_eq!(
-        call.send(sized(1_001)).await,
-        "HttpRequestBodySize(Some(1001))"
-    );
-
-    // A body that does not say how large it is.
-    let pieces = (0..20).map(|_| Ok(http_body::Frame::data(Bytes::from(vec![b'x'; 100]))));
-    let streamed = StreamBody::new(futures_util::stream::iter(pieces)).boxed_unsync();
-    let streamed = Request::builder()
-        .method("POST")
-        .uri(&url)
-        .body(streamed)
-        .unwrap();
-    assert_eq!(call.send(streamed).await, "HttpRequestBodySize(Some(1000))");
-
+    assert_eq!(call.get(&url).await, "200 hello");
     let mut large = request("GET", &url);
     large
         .headers_mut()
@@ -110,10 +172,109 @@ async fn requests_are_capped() {
     );
     assert_eq!(call.get(&url).await, "HttpRequestDenied");
     assert_eq!(
-        call.tally().audit.last().map(|entry| entry.rule.clone()),
-        Some("limits.http-requests".to_owned())
+        denials(&call),
+        ["limits.http-header-bytes", "limits.http-requests"]
     );
-    assert_eq!(call.tally().bytes_out, 2_000);
+    assert_eq!(server.seen().len(), 1);
+}
+
+/// A request whose body does not say how large it is.
+fn streamed(url: &str, pieces: usize) -> Request<WasiBody> {
+    let pieces = (0..pieces).map(|_| Ok(Frame::data(Bytes::from(vec![b'x'; 100]))));
+    let body = StreamBody::new(futures_util::stream::iter(pieces)).boxed_unsync();
+    Request::post(url).body(body).unwrap()
+}
+
+#[tokio::test]
+async fn bodies_are_capped_all_together() {
+    let limits = Limits {
+        http_request_bytes: 1_000,
+        http_response_bytes: 12,
+        ..Limits::default()
+    };
+    let server = Server::start(HELLO).await;
+    let mut call = Call::to(vec![server.grant()]);
+    call.limits = limits;
+    let mut call = call.start();
+    let url = server.url("/");
+    let sized = |length: usize| with_body("POST", &url, vec![b'x'; length].into());
+    assert_eq!(
+        call.send(sized(1_001)).await,
+        "HttpRequestBodySize(Some(1001))"
+    );
+    assert_eq!(call.send(sized(600)).await, "200 hello");
+    assert_eq!(
+        call.send(sized(401)).await,
+        "HttpRequestBodySize(Some(401))"
+    );
+    assert_eq!(
+        call.send(streamed(&url, 5)).await,
+        "HttpRequestBodySize(Some(1000))"
+    );
+    // Two answers of 5 bytes fit into 12, and a third does not.
+    assert_eq!(call.get(&url).await, "200 hello");
+    assert_eq!(call.get(&url).await, "HttpResponseBodySize(Some(5))");
+    assert_eq!(
+        denials(&call),
+        ["limits.http-request-bytes", "limits.http-response-bytes"]
+    );
+    let tally = call.tally();
+    assert_eq!((tally.bytes_in, tally.bytes_out), (10, 1_000));
+}
+
+#[tokio::test]
+async fn exchanges_are_capped_while_they_are_open() {
+    let server = Server::silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello").await;
+    let quick = Server::start(HELLO).await;
+    let mut call = Call::to(vec![server.grant(), quick.grant()]);
+    call.limits.http_connections = 2;
+    let mut call = call.start();
+    let (slow, fast) = (server.url("/"), quick.url("/"));
+    let first = call.open(request("GET", &slow)).await.unwrap();
+    // One that is done, however it ended, is not open any more.
+    for _ in 0..3 {
+        assert_eq!(call.get(&fast).await, "200 hello");
+        assert_eq!(
+            call.get(&quick.url("/").replace("http:", "https:")).await,
+            "HttpRequestDenied"
+        );
+    }
+    let second = call.open(request("GET", &slow)).await.unwrap();
+    assert_eq!(call.get(&fast).await, "ConnectionLimitReached");
+    assert_eq!(call.get(&slow).await, "ConnectionLimitReached");
+    // Bodies that nobody reads keep their places; dropping one gives its place back.
+    drop(first);
+    assert_eq!(call.get(&fast).await, "200 hello");
+    let third = call.open(request("GET", &slow)).await.unwrap();
+    assert_eq!(call.get(&fast).await, "ConnectionLimitReached");
+    drop((second, third));
+    assert_eq!(call.get(&fast).await, "200 hello");
+    let limit = "limits.http-connections".to_owned();
+    assert_eq!(
+        denials(&call),
+        ["default-deny".to_owned(), limit.clone(), limit]
+    );
+    assert_eq!((server.seen().len(), quick.seen().len()), (3, 5));
+}
+
+#[tokio::test]
+async fn a_body_that_the_guest_never_finishes_ends_with_its_exchange() {
+    // The server answers before the body has ended, and the guest reads the answer to its end.
+    let server = Server::hasty(HELLO).await;
+    let mut call = Call::to(vec![server.grant()]);
+    call.limits.http_connections = 1;
+    call.limits.http_timeout_ms = 300;
+    let mut call = call.start();
+    let url = server.url("/");
+    let never = StreamBody::new(futures_util::stream::pending()).boxed_unsync();
+    let request = Request::post(&url).body(never).unwrap();
+    assert_eq!(call.send(request).await, "200 hello");
+    // Its place is free again at the latest when its time is over.
+    let began = Instant::now();
+    while call.get(&url).await == "ConnectionLimitReached" {
+        assert!(began.elapsed() < Duration::from_secs(5));
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
@@ -122,19 +283,21 @@ async fn servers_that_do_not_answer_are_given_up() {
     let silent = Server::silent("").await;
     let dripping = Server::silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello").await;
     let table = [
-        (&silent, None, "HttpResponseTimeout"),
-        (&dripping, None, "200 then HttpResponseTimeout"),
+        (&silent, "HttpResponseTimeout"),
+        (&dripping, "200 then HttpResponseTimeout"),
     ];
-    for (server, options, expected) in table {
-        let mut call = Call::to(vec![server.grant()]);
-        call.time = short;
-        let began = Instant::now();
-        let found = call
-            .start()
-            .send_with(request("GET", &server.url("/")), options)
-            .await;
-        assert_eq!(found, expected);
-        assert!(began.elapsed() < Duration::from_secs(5));
+    // The call's own end is nobody's limit, and the limit of one exchange is written down.
+    for (limit_ms, rule) in [(30_000, None), (100, Some("limits.http-timeout-ms"))] {
+        for (server, expected) in table {
+            let mut call = Call::to(vec![server.grant()]);
+            call.time = short;
+            call.limits.http_timeout_ms = limit_ms;
+            let mut call = call.start();
+            let began = Instant::now();
+            assert_eq!(call.get(&server.url("/")).await, expected);
+            assert!(began.elapsed() < Duration::from_secs(5));
+            assert_eq!(denials(&call), Vec::from_iter(rule));
+        }
     }
     let first = RequestOptions {
         first_byte_timeout: Some(short),

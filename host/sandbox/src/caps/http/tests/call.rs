@@ -9,7 +9,7 @@ use agent_host_core::{
     tool::Effect,
 };
 use bytes::Bytes;
-use http::Request;
+use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use std::{
     io,
@@ -123,11 +123,9 @@ impl Running {
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
     ) -> String {
-        let nothing = Box::new(async { Ok(()) });
-        let future = self.hooks.send_request(request, options, nothing);
-        let (response, _) = match Pin::from(future).await {
-            Ok(answer) => answer,
-            Err(error) => return format!("{error:?}"),
+        let response = match self.answer(request, options).await {
+            Ok(response) => response,
+            Err(error) => return error,
         };
         let status = response.status().as_u16();
         let location = response.headers().get("location").cloned();
@@ -141,6 +139,27 @@ impl Running {
             ),
             Err(error) => format!("{status} then {error:?}"),
         }
+    }
+
+    /// Sends, and gives the answer with its body unread; or the error, by name.
+    pub(super) async fn open(
+        &mut self,
+        request: Request<WasiBody>,
+    ) -> Result<Response<WasiBody>, String> {
+        self.answer(request, None).await
+    }
+
+    async fn answer(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+    ) -> Result<Response<WasiBody>, String> {
+        let nothing = Box::new(async { Ok(()) });
+        let future = self.hooks.send_request(request, options, nothing);
+        let answer = Pin::from(future).await;
+        answer
+            .map(|(response, _)| response)
+            .map_err(|error| format!("{error:?}"))
     }
 
     pub(super) async fn get(&mut self, url: &str) -> String {

@@ -130,6 +130,7 @@ fn faults_have_codes() {
     let table = [
         (Fault::AddressProhibited, "DestinationIpProhibited"),
         (Fault::RequestBodySize(7), "HttpRequestBodySize(Some(7))"),
+        (Fault::Late, "HttpResponseTimeout"),
         (Fault::RequestBody, "HttpProtocolError"),
         (Fault::Protocol, "HttpProtocolError"),
     ];

@@ -1,18 +1,30 @@
 //! A server that says the same to everybody.
 
 use agent_host_core::policy::HttpGrant;
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     task::JoinHandle,
 };
 
+/// How much of a request it waits for.
+#[derive(Clone, Copy)]
+enum Hears {
+    Head,
+    Everything,
+}
+
 /// What it does after having spoken.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone)]
 enum After {
     Close,
     Hang,
+    /// Says this again and again, until nobody listens.
+    Repeat(String, Duration),
 }
 
 /// A server on a free port of this machine. It stops when it is dropped.
@@ -25,15 +37,27 @@ pub(super) struct Server {
 impl Server {
     /// Answers each connection's one request with these bytes and closes.
     pub(super) async fn start(response: &str) -> Self {
-        Self::run(response, After::Close).await
+        Self::run(response, Hears::Everything, After::Close).await
     }
 
     /// Says this much and then nothing more.
     pub(super) async fn silent(response: &str) -> Self {
-        Self::run(response, After::Hang).await
+        Self::run(response, Hears::Everything, After::Hang).await
     }
 
-    async fn run(response: &str, after: After) -> Self {
+    /// Says this as soon as it has the head of a request, and then nothing more.
+    pub(super) async fn hasty(response: &str) -> Self {
+        Self::run(response, Hears::Head, After::Hang).await
+    }
+
+    /// Says this much, and then something else without end: as fast as it can, or with a pause between two pieces.
+    pub(super) async fn endless(response: &str, again: &str, pause: Duration) -> Self {
+        let at_once = if pause.is_zero() { 1_000 } else { 1 };
+        let after = After::Repeat(again.repeat(at_once), pause);
+        Self::run(response, Hears::Everything, after).await
+    }
+
+    async fn run(response: &str, hears: Hears, after: After) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::<Mutex<Vec<String>>>::default();
@@ -41,14 +65,19 @@ impl Server {
         let task = tokio::spawn(async move {
             let mut open = Vec::new();
             while let Ok((mut stream, _)) = listener.accept().await {
-                let request = read_request(&mut stream).await;
+                let request = read_request(&mut stream, hears).await;
                 record.lock().unwrap().push(request);
                 let _ = stream.write_all(response.as_bytes()).await;
-                match after {
+                match &after {
                     After::Close => {
                         let _ = stream.shutdown().await;
                     }
                     After::Hang => open.push(stream),
+                    After::Repeat(text, pause) => {
+                        while stream.write_all(text.as_bytes()).await.is_ok() {
+                            tokio::time::sleep(*pause).await;
+                        }
+                    }
                 }
             }
         });
@@ -85,7 +114,7 @@ impl Drop for Server {
 const TLS: u8 = 0x16;
 
 /// Reads the head, and the body that it announces.
-async fn read_request(stream: &mut TcpStream) -> String {
+async fn read_request(stream: &mut TcpStream, hears: Hears) -> String {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4_096];
     loop {
@@ -94,6 +123,9 @@ async fn read_request(stream: &mut TcpStream) -> String {
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            if matches!(hears, Hears::Head) {
+                return text;
+            }
             let head = head.to_lowercase();
             let announced = head.split("content-length: ").nth(1);
             let announced: usize = announced

@@ -1,0 +1,66 @@
+//! Header fields: their size, and which of a guest's are sent.
+
+use super::fault::Fault;
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{
+        CONNECTION, CONTENT_LENGTH, EXPECT, HOST, PROXY_AUTHORIZATION, TE, TRAILER,
+        TRANSFER_ENCODING, UPGRADE,
+    },
+};
+use wasmtime_wasi_http::Error;
+
+/// Fields that frame a message, name its host or steer its connection (RFC 9110, sections 7.2, 7.6.1 and 10.1.1). All of
+/// these are the client's to write: two servers that take a guest's word differently would see two requests where one was
+/// judged. wasmtime refuses most of them before, and this does not rest on that.
+const NOT_THE_GUESTS: [HeaderName; 11] = [
+    HOST,
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("http2-settings"),
+    PROXY_AUTHORIZATION,
+    UPGRADE,
+    TRANSFER_ENCODING,
+    TE,
+    TRAILER,
+    EXPECT,
+];
+
+/// Leaves the fields that may be sent, and at most one length, which it returns. `body` is the length of the body where that is
+/// known.
+///
+/// # Errors
+/// The guest's lengths are not one number, or not the one of its body.
+pub(super) fn prepare(fields: &mut HeaderMap, body: Option<u64>) -> Result<Option<u64>, Error> {
+    for name in NOT_THE_GUESTS {
+        fields.remove(name);
+    }
+    let mut lengths = fields.get_all(CONTENT_LENGTH).iter();
+    let Some(first) = lengths.next() else {
+        return Ok(None);
+    };
+    let invalid = || Fault::Protocol.into_error();
+    if lengths.next().is_some() || !first.as_bytes().iter().all(u8::is_ascii_digit) {
+        return Err(invalid());
+    }
+    let length: u64 = first
+        .to_str()
+        .ok()
+        .and_then(|length| length.parse().ok())
+        .ok_or_else(invalid)?;
+    if body.is_some_and(|body| body != length) {
+        return Err(Error::HttpRequestBodySize(body));
+    }
+    // Written anew, in the only spelling of the number.
+    fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    Ok(Some(length))
+}
+
+/// The size of header fields as they are on the wire: name, `: `, value, line end.
+pub(super) fn bytes(fields: &HeaderMap) -> u64 {
+    const AROUND: usize = 4;
+    let size =
+        |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + AROUND;
+    u64::try_from(fields.iter().map(size).sum::<usize>()).unwrap_or(u64::MAX)
+}
