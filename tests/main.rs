@@ -15,6 +15,7 @@ mod bad_input;
 mod builtins;
 mod deploy;
 mod dist;
+mod explain;
 mod hostile;
 mod inspect;
 mod lock;

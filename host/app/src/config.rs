@@ -20,6 +20,7 @@ mod tests;
 
 pub use dir_grants::DEFAULT_MASK;
 pub use environment::Environment;
+pub(crate) use http_grants::argument_of;
 pub use model::{EndpointConfig, ModelConfig};
 pub use parse::MAX_CONFIG_BYTES;
 pub use raw::{

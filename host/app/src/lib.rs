@@ -4,6 +4,7 @@
 mod builtin;
 pub mod config;
 mod error;
+mod explain;
 mod host;
 mod lock_diff;
 mod lock_file;
@@ -13,6 +14,7 @@ mod trusted_file;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use config::{Config, Environment, Overrides};
 pub use error::OpenError;
+pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use host::{Host, model};
 pub use lock_diff::difference;
 pub use lock_file::LockFile;

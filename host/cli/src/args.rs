@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List sessions, or show one with every step.
     Sessions(SessionsArgs),
+    /// Show what a session's calls asked, what was denied, and the smallest grant for each denial.
+    Explain(ExplainArgs),
     /// Show what changed in the configured components since they were accepted in agent.lock, or accept them as they are.
     Lock(LockArgs),
     /// Check this machine and the configuration.
@@ -178,6 +180,19 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
+}
+
+/// `explain`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExplainArgs {
+    /// The session: its id, the beginning of its id, or `latest`.
+    pub(crate) session: String,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `lock`.

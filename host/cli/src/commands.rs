@@ -2,6 +2,7 @@
 
 mod call;
 mod doctor;
+mod explain;
 mod inspect;
 mod lock;
 mod run;
@@ -20,6 +21,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Call(args) => call::call(args, terminal).await,
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal),
+        Command::Explain(args) => explain::explain(args, terminal),
         Command::Lock(args) => lock::lock(args, terminal).await,
         Command::Doctor(args) => doctor::doctor(args, terminal).await,
     }

@@ -1,11 +1,13 @@
 //! The only place that writes to stdout and stderr. stdout carries answers and machine data; everything for people who watch
 //! goes to stderr. Text that comes from a model or a tool is shown with its control characters made harmless.
 
+mod audit;
 mod live;
 mod prompt;
 mod result;
 mod text;
 
+pub(crate) use audit::audit_line;
 pub(crate) use live::LiveView;
 pub(crate) use prompt::{Verdict, ask};
 pub(crate) use result::{failure_text, summary, whole};

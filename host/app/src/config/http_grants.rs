@@ -1,8 +1,8 @@
 //! HTTP grants: from `[[grants.http]]` and from `--grant http:...`, and back to the latter.
 
-use super::{ConfigError, RawHttpGrant};
+use super::{ConfigError, RawConfig, RawHttpGrant};
 use agent_host_core::policy::HttpGrant;
-use std::net::Ipv6Addr;
+use std::{net::Ipv6Addr, path::Path};
 
 /// A grant of the configuration.
 pub(super) fn from_raw(raw: RawHttpGrant) -> Result<HttpGrant, ConfigError> {
@@ -75,8 +75,17 @@ pub(super) fn from_argument(argument: &str) -> Result<HttpGrant, ConfigError> {
     })
 }
 
-/// The argument of `--grant` that says the same as a checked grant.
-pub(crate) fn to_argument(grant: &HttpGrant) -> String {
+/// The argument of `--grant` that says the same as these lines of `agent.toml`, where they are one HTTP grant.
+pub(crate) fn argument_of(lines: &str) -> Option<String> {
+    let raw = RawConfig::parse(Path::new("agent.toml"), lines).ok()?;
+    let [grant] = <[_; 1]>::try_from(raw.grants?.http).ok()?;
+    from_raw(grant.into_inner())
+        .ok()
+        .map(|grant| to_argument(&grant))
+}
+
+/// The argument that says the same as a checked grant.
+pub(super) fn to_argument(grant: &HttpGrant) -> String {
     let HttpGrant {
         scheme,
         host,

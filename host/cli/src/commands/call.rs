@@ -1,14 +1,15 @@
 //! `agent-host call`: one call of one tool, with the grants and limits of the configuration and without a model. The
 //! operator has asked for this very call, so nobody is asked to confirm it.
 
-use super::configure;
+use super::{configure, explain::suggested};
 use crate::{
     args::CallArgs,
     exit::{Exit, Failure},
-    terminal::{Terminal, failure_text, harmless, one_line, whole},
+    terminal::{Terminal, audit_line, failure_text, harmless, one_line, whole},
 };
-use agent_host_app::{Overrides, Registry};
+use agent_host_app::{Overrides, Registry, suggestions};
 use agent_host_core::{
+    accounting::{AuditEntry, Verdict},
     id::{CallId, SessionId},
     output::ToolResultOutput,
     tool::{Invocation, ToolRunner as _},
@@ -68,7 +69,23 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     if !report.accounting.stdio.is_empty() {
         terminal.note(&harmless(&report.accounting.stdio));
     }
+    if matches!(report.output, ToolResultOutput::ExecutionDenied(_)) {
+        explain_denials(&report.audit, terminal);
+    }
     print(&report.output, json, terminal)
+}
+
+/// Says what was denied and what would have allowed it: this call has no session that `explain` could read.
+fn explain_denials(audit: &[AuditEntry], terminal: &Terminal) {
+    let denied = audit
+        .iter()
+        .filter(|entry| entry.verdict == Verdict::Denied);
+    for entry in denied {
+        terminal.note(&audit_line(entry));
+    }
+    if let Some(text) = suggested(&suggestions(audit)) {
+        terminal.note(&text);
+    }
 }
 
 fn read_input(text: &str) -> Result<serde_json::Map<String, Value>, Failure> {

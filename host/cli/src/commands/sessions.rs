@@ -42,7 +42,7 @@ pub(super) fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, 
     }
 }
 
-fn open(config: crate::args::ConfigArgs) -> Result<Store, Failure> {
+pub(super) fn open(config: crate::args::ConfigArgs) -> Result<Store, Failure> {
     let config = configure(config, Overrides::default())?;
     Store::open(&config.state_dir).map_err(Failure::failed)
 }

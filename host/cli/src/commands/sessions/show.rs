@@ -1,10 +1,11 @@
 //! One event of a session as text for people.
 
 use crate::terminal::{
-    BOLD, DIM, GREEN, RED, YELLOW, bytes, harmless, harmless_line, micros, one_line, summary,
+    BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, harmless, harmless_line, micros, one_line,
+    summary,
 };
 use agent_host_core::{
-    accounting::{Accounting, AuditEntry, Verdict},
+    accounting::{Accounting, AuditEntry},
     event::{Event, EventRecord},
     message::Message,
     model::ModelReply,
@@ -150,22 +151,7 @@ fn settled(
         indent(&summary(output)),
         format!("{DIM}{}{DIM:#}", used(accounting)),
     ];
-    for entry in audit {
-        let (style, word) = match entry.verdict {
-            Verdict::Allowed => (GREEN, "allowed"),
-            Verdict::Denied => (YELLOW, "denied"),
-        };
-        let times = if entry.count == 1 {
-            String::new()
-        } else {
-            format!(" ×{}", entry.count)
-        };
-        lines.push(format!(
-            "{style}{word}{style:#} {}{times} {DIM}by {}{DIM:#}",
-            harmless_line(&entry.request),
-            harmless_line(&entry.rule)
-        ));
-    }
+    lines.extend(audit.iter().map(audit_line));
     if !accounting.stdio.is_empty() {
         lines.push(format!(
             "{DIM}stdout and stderr:{DIM:#}\n{}",

@@ -1,0 +1,196 @@
+//! What the calls of a session asked of the gate, and what would have to be granted for what was denied: a reading of the
+//! journal. Nothing is decided here, and nothing is granted: a person reads the suggestions and copies what they agree with.
+
+use crate::config::argument_of;
+use agent_host_core::{
+    accounting::AuditEntry,
+    event::{Event, EventRecord},
+    id::CallId,
+};
+use serde::Serialize;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Every call that ended, in order.
+    pub calls: Vec<ExplainedCall>,
+    /// What would have allowed the denied requests of all of them.
+    pub suggestions: Vec<Suggestion>,
+}
+
+/// What one call asked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplainedCall {
+    /// The call.
+    pub call_id: CallId,
+    /// The tool.
+    pub tool: String,
+    /// What it came to: the tag of its result.
+    pub outcome: String,
+    /// What it asked of the gate, in the order of first asking.
+    pub asked: Vec<AuditEntry>,
+}
+
+/// Something to grant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Suggestion {
+    /// Lines of `agent.toml`.
+    pub toml: String,
+    /// Whether the lines take the place of lines of a grant that is there, and not beside it.
+    pub change: bool,
+    /// The `--grant` of the command line that says the same, where there is one.
+    pub argument: Option<String>,
+}
+
+impl Explanation {
+    /// Reads it from a session's records.
+    #[must_use]
+    pub fn of(records: &[EventRecord]) -> Self {
+        let calls: Vec<ExplainedCall> = records.iter().filter_map(explained).collect();
+        let asked = calls.iter().flat_map(|call| &call.asked);
+        Self {
+            suggestions: suggestions(asked),
+            calls,
+        }
+    }
+}
+
+fn explained(record: &EventRecord) -> Option<ExplainedCall> {
+    let Event::CallSettled {
+        call_id,
+        tool,
+        output,
+        audit,
+        ..
+    } = &record.event
+    else {
+        return None;
+    };
+    Some(ExplainedCall {
+        call_id: call_id.clone(),
+        tool: tool.clone(),
+        outcome: output.tag().to_owned(),
+        asked: audit.clone(),
+    })
+}
+
+/// What would have allowed the denied ones of these requests, each once, in the order of first asking.
+pub fn suggestions<'a>(asked: impl IntoIterator<Item = &'a AuditEntry>) -> Vec<Suggestion> {
+    let mut found: Vec<Suggestion> = Vec::new();
+    for toml in asked.into_iter().filter_map(|entry| entry.grant.as_ref()) {
+        if !found.iter().any(|known| known.toml == *toml) {
+            found.push(Suggestion {
+                toml: toml.clone(),
+                // A whole grant begins with its table; anything else is said to be a change in a comment.
+                change: !toml.starts_with("[["),
+                argument: argument_of(toml),
+            });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ExplainedCall, Explanation, Suggestion};
+    use agent_host_core::{
+        accounting::{Accounting, AuditEntry, Verdict},
+        event::{EVENT_VERSION, Event, EventRecord},
+        id::{CallId, SessionId},
+        message::{Message, Role},
+        output::ToolResultOutput,
+    };
+    use pretty_assertions::assert_eq;
+
+    fn entry(request: &str, grant: Option<&str>) -> AuditEntry {
+        AuditEntry {
+            request: request.to_owned(),
+            verdict: Verdict::Denied,
+            rule: "default-deny".to_owned(),
+            count: 2,
+            grant: grant.map(str::to_owned),
+        }
+    }
+
+    fn settled(
+        seq: u64,
+        tool: &str,
+        output: ToolResultOutput,
+        audit: Vec<AuditEntry>,
+    ) -> EventRecord {
+        EventRecord {
+            v: EVENT_VERSION,
+            session: SessionId::new(),
+            seq,
+            at_ms: 0,
+            event: Event::CallSettled {
+                call_id: CallId(format!("call-{seq}")),
+                tool: tool.to_owned(),
+                output,
+                accounting: Accounting::default(),
+                audit,
+            },
+        }
+    }
+
+    #[test]
+    fn each_suggestion_is_given_once() {
+        let web = "[[grants.http]]\nhost = \"a.example\"\nmethods = [\"GET\"]\npath = \"/x\"";
+        let change = "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\"";
+        let first = vec![entry("GET a", Some(web)), entry("read ../x", None)];
+        let second = vec![entry("write b", Some(change)), entry("GET c", Some(web))];
+        let mut other = settled(1, "t", ToolResultOutput::Text(String::new()), Vec::new());
+        other.event = Event::InputReceived {
+            message: Message::text(Role::User, "hello"),
+        };
+        let records = [
+            settled(
+                0,
+                "t",
+                ToolResultOutput::ExecutionDenied(None),
+                first.clone(),
+            ),
+            other,
+            settled(
+                2,
+                "u",
+                ToolResultOutput::Text("done".to_owned()),
+                second.clone(),
+            ),
+            settled(
+                3,
+                "v",
+                ToolResultOutput::Text("done".to_owned()),
+                Vec::new(),
+            ),
+        ];
+        let call = |seq: u64, tool: &str, outcome: &str, asked| ExplainedCall {
+            call_id: CallId(format!("call-{seq}")),
+            tool: tool.to_owned(),
+            outcome: outcome.to_owned(),
+            asked,
+        };
+        assert_eq!(
+            Explanation::of(&records),
+            Explanation {
+                calls: vec![
+                    call(0, "t", "execution-denied", first),
+                    call(2, "u", "text", second),
+                    call(3, "v", "text", Vec::new()),
+                ],
+                suggestions: vec![
+                    Suggestion {
+                        toml: web.to_owned(),
+                        change: false,
+                        argument: Some("http:GET=a.example/x".to_owned()),
+                    },
+                    Suggestion {
+                        toml: change.to_owned(),
+                        change: true,
+                        argument: None,
+                    },
+                ],
+            }
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! `agent-host explain`: what the calls of a session asked of the gate, and the smallest grants that would have allowed what
+//! was denied, to read and to copy.
+
+use super::sessions::open;
+use crate::{
+    args::ExplainArgs,
+    exit::{Exit, Failure},
+    terminal::{BOLD, DIM, Terminal, audit_line, harmless, harmless_line},
+};
+use agent_host_app::{ExplainedCall, Explanation, Suggestion};
+use agent_host_core::accounting::Verdict;
+use serde_json::json;
+
+pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let ExplainArgs {
+        session,
+        config,
+        json,
+    } = args;
+    let store = open(config)?;
+    let id = store.find(&session).map_err(Failure::usage)?;
+    let explanation = Explanation::of(&store.read(id).map_err(Failure::failed)?);
+    let Explanation { calls, suggestions } = &explanation;
+    if json {
+        terminal.println(
+            &json!({ "session": id, "calls": calls, "suggestions": suggestions }).to_string(),
+        );
+        return Ok(Exit::Done);
+    }
+    if calls.iter().all(|call| call.asked.is_empty()) {
+        terminal.println(&format!(
+            "No call of session {id} asked for a file or a request, so nothing was allowed or denied."
+        ));
+        return Ok(Exit::Done);
+    }
+    for call in calls {
+        terminal.println(&asked(call));
+    }
+    match suggested(suggestions) {
+        Some(text) => {
+            terminal.println(&text);
+            terminal.note(&format!("{DIM}{ADVICE}{DIM:#}"));
+        }
+        None => terminal.println("There is nothing that a grant would have allowed."),
+    }
+    Ok(Exit::Done)
+}
+
+/// What a person should know before copying a suggestion.
+const ADVICE: &str = "Grant only what you would hand to the tool's author. A [[tool]] with a list of its own takes the lines as \
+                      [[tool.http]] or changes [[tool.dir]]. With any grant in agent.toml the current folder is no longer granted \
+                      by itself: `--write` makes that one writable, and [[grants.dir]] with host = \".\" keeps it.";
+
+fn asked(call: &ExplainedCall) -> String {
+    let mut lines = vec![format!(
+        "{BOLD}{}{BOLD:#} {DIM}({}, {}){DIM:#}",
+        harmless_line(&call.tool),
+        harmless_line(&call.call_id.0),
+        call.outcome
+    )];
+    if call.asked.is_empty() {
+        lines.push("asked for nothing".to_owned());
+    }
+    for entry in &call.asked {
+        let hopeless = entry.verdict == Verdict::Denied && entry.grant.is_none();
+        let more = if hopeless { "; no grant allows it" } else { "" };
+        lines.push(format!("{}{DIM}{more}{DIM:#}", audit_line(entry)));
+        let grant = entry.grant.iter().flat_map(|grant| grant.lines());
+        lines.extend(grant.map(|line| format!("    {}", harmless(line))));
+    }
+    format!("{}\n", lines.join("\n  "))
+}
+
+/// All suggestions, ready to be copied; nothing if there are none. They are written by the policy, with a guest's words in
+/// them as TOML strings without control characters.
+pub(super) fn suggested(suggestions: &[Suggestion]) -> Option<String> {
+    let block = |heading: &str, change: bool| {
+        let lines: Vec<String> = suggestions
+            .iter()
+            .filter(|suggestion| suggestion.change == change)
+            .map(|suggestion| harmless(&suggestion.toml))
+            .collect();
+        (!lines.is_empty()).then(|| format!("{heading}\n\n{}\n", lines.join("\n\n")))
+    };
+    let arguments: Vec<String> = suggestions
+        .iter()
+        .filter_map(|suggestion| suggestion.argument.as_ref())
+        .map(|argument| format!("--grant {}", quoted(&harmless(argument))))
+        .collect();
+    let arguments = (!arguments.is_empty()).then(|| {
+        format!(
+            "{BOLD}The same on the command line:{BOLD:#}\n\n{}\n",
+            arguments.join(" \\\n")
+        )
+    });
+    let add = format!("{BOLD}What would have allowed what was denied, in agent.toml:{BOLD:#}");
+    let change = format!("{BOLD}What would have to be different in agent.toml:{BOLD:#}");
+    let parts: Vec<String> = [block(&add, false), arguments, block(&change, true)]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("\n").trim_end().to_owned())
+}
+
+/// A word of a shell's command line.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/:.,=@%+-_".contains(c);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn words_stay_words_in_a_shell() {
+        for (word, expected) in [
+            (
+                "http:GET=https://a.example/v1/",
+                "http:GET=https://a.example/v1/",
+            ),
+            ("http:[::1]/a;b&c", "'http:[::1]/a;b&c'"),
+            ("http:a.example/$(x)'y", "'http:a.example/$(x)'\\''y'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! One request of a call to the gate, as a line.
+
+use super::{DIM, GREEN, YELLOW, harmless_line};
+use agent_host_core::accounting::{AuditEntry, Verdict};
+
+/// What was asked, what the gate said, how often, and by which rule.
+pub(crate) fn audit_line(entry: &AuditEntry) -> String {
+    let (style, word) = match entry.verdict {
+        Verdict::Allowed => (GREEN, "allowed"),
+        Verdict::Denied => (YELLOW, "denied"),
+    };
+    let times = if entry.count == 1 {
+        String::new()
+    } else {
+        format!(" ×{}", entry.count)
+    };
+    format!(
+        "{style}{word}{style:#} {}{times} {DIM}by {}{DIM:#}",
+        harmless_line(&entry.request),
+        harmless_line(&entry.rule)
+    )
+}

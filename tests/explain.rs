@@ -1,0 +1,190 @@
+//! `explain`: what a session asked, what was denied, and that the suggestions are grants.
+
+use crate::support::Place;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{io::Write as _, net::TcpListener, thread};
+
+/// A script with one call for each turn, and a last word.
+fn script(calls: &[(&str, Value)]) -> String {
+    let turn = |(tool, input): &(&str, Value)| {
+        format!("[[turn]]\n[[turn.call]]\ntool = \"{tool}\"\ninput = '{input}'\n")
+    };
+    let turns: String = calls.iter().map(turn).collect();
+    format!("{turns}[[turn]]\ntext = \"done\"\n")
+}
+
+const TOOLS: &str = "permission-prompts = \"none\"\n\
+                     [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"never\"\n\
+                     [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\napproval = \"never\"\n";
+
+const FOLDER: &str = "[[grants.dir]]\nhost = \".\"\n";
+
+/// The session of these calls under these grants: nothing of it is written to the terminal that watches.
+fn run(place: &Place, grants: &str, calls: &[(&str, Value)]) {
+    place.write("agent.toml", format!("{TOOLS}{grants}"));
+    place.write("calls.toml", script(calls));
+    let ran = place.run(&["run", "--model", "script:calls.toml", "go"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+fn entry(request: &str, verdict: &str, rule: &str, grant: Option<&str>) -> Value {
+    let mut entry = json!({ "request": request, "verdict": verdict, "rule": rule, "count": 1 });
+    if let Some(grant) = grant {
+        entry["grant"] = json!(grant);
+    }
+    entry
+}
+
+#[test]
+fn a_denied_request_is_allowed_by_what_explain_suggests() {
+    let place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/v1/a?key=1");
+    let calls = [
+        ("fetch", json!({ "url": url })),
+        (
+            "write_file",
+            json!({ "path": "note.txt", "content": "hello" }),
+        ),
+    ];
+    run(&place, FOLDER, &calls);
+    let web = format!(
+        "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\nmethods = [\"GET\"]\npath = \"/v1/a\""
+    );
+    let change =
+        "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\"";
+    let argument = format!("http:GET=http://127.0.0.1:{port}/v1/a");
+    let explained = place.run(&["explain", "latest", "--json"]).json();
+    assert_eq!(
+        explained["suggestions"],
+        json!([
+            { "toml": web, "change": false, "argument": argument },
+            { "toml": change, "change": true, "argument": null },
+        ])
+    );
+    let fetched = &explained["calls"][0];
+    assert_eq!(
+        (&fetched["tool"], &fetched["outcome"], &fetched["asked"]),
+        (
+            &json!("fetch"),
+            &json!("execution-denied"),
+            &json!([entry(
+                &format!("GET {url}"),
+                "denied",
+                "default-deny",
+                Some(&web)
+            )])
+        )
+    );
+
+    let shown = place.run(&["explain", "latest"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    for part in [
+        &format!("denied GET {url} by default-deny"),
+        &web,
+        change,
+        &format!("--grant {argument}"),
+    ] {
+        assert!(
+            shown.stdout.contains(part),
+            "no {part:?} in {}",
+            shown.stdout
+        );
+    }
+
+    // What is suggested is copied, and the same calls go through.
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream
+            .write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\n\r\nhello",
+            )
+            .unwrap();
+        let mut rest = Vec::new();
+        let _ = std::io::Read::read_to_end(&mut stream, &mut rest);
+    });
+    run(&place, &format!("{FOLDER}{change}\n{web}\n"), &calls);
+    server.join().unwrap();
+    let explained = place.run(&["explain", "latest", "--json"]).json();
+    assert_eq!(explained["suggestions"], json!([]));
+    assert_eq!(
+        explained["calls"][0]["asked"],
+        json!([entry(
+            &format!("GET {url}"),
+            "allowed",
+            "grants.http[0]",
+            None
+        )])
+    );
+    assert_eq!(
+        std::fs::read_to_string(place.work().join("note.txt")).unwrap(),
+        "hello"
+    );
+}
+
+#[test]
+fn what_no_grant_allows_is_said() {
+    let place = Place::new();
+    let calls = [("fetch", json!({ "url": "http://localhost/" }))];
+    run(&place, FOLDER, &calls);
+    let shown = place.run(&["explain", "latest"]);
+    for part in [
+        "denied GET http://localhost/ by default-deny; no grant allows it",
+        "There is nothing that a grant would have allowed.",
+    ] {
+        assert!(
+            shown.stdout.contains(part),
+            "no {part:?} in {}",
+            shown.stdout
+        );
+    }
+}
+
+#[test]
+fn a_session_without_requests_and_one_that_is_not_there() {
+    let place = Place::new();
+    run(&place, FOLDER, &[]);
+    let shown = place.run(&["explain", "latest"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(
+        shown.stdout.starts_with("No call of session ")
+            && shown
+                .stdout
+                .ends_with(" asked for a file or a request, so nothing was allowed or denied.\n"),
+        "{}",
+        shown.stdout
+    );
+    let json = place.run(&["explain", "latest", "--json"]).json();
+    assert_eq!(
+        (&json["calls"], &json["suggestions"]),
+        (&json!([]), &json!([]))
+    );
+    let gone = place.run(&["explain", "ffffffff"]);
+    assert_eq!(
+        (gone.code, gone.stdout.as_str()),
+        (Some(2), ""),
+        "{}",
+        gone.stderr
+    );
+}
+
+#[test]
+fn a_denied_call_without_a_session_says_what_would_allow_it() {
+    let place = Place::new();
+    let ran = place.run(&[
+        "call",
+        "builtin:fetch",
+        "fetch",
+        r#"{"url": "https://api.example/v1/a"}"#,
+    ]);
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    for part in [
+        "denied GET https://api.example/v1/a by default-deny",
+        "[[grants.http]]\nhost = \"api.example\"\nscheme = \"https\"\nmethods = [\"GET\"]\npath = \"/v1/a\"",
+        "--grant http:GET=https://api.example/v1/a",
+    ] {
+        assert!(ran.stderr.contains(part), "no {part:?} in {}", ran.stderr);
+    }
+}
