@@ -97,6 +97,8 @@ async fn servers_that_never_end_are_ended() {
     let size = "limits.http-response-bytes";
     let time = "limits.http-timeout-ms";
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    let extension = format!("{chunked}1;");
+    let trailers = format!("{chunked}0\r\n");
     for (head, again, pause, expected, rule) in [
         (
             chunked,
@@ -120,9 +122,18 @@ async fn servers_that_never_end_are_ended() {
             "200 then HttpResponseTimeout",
             Some(time),
         ),
-        // A chunk whose size line never ends.
-        (chunked, "0", 0, "200 then HttpProtocolError", None),
+        // Leading zeros of a chunk's size are bytes of no body, so that only their time ends.
+        (chunked, "0", 0, "200 then HttpResponseTimeout", Some(time)),
+        (&*extension, "a", 0, "200 then HttpProtocolError", None),
+        (
+            &*trailers,
+            "x: y\r\n",
+            0,
+            "200 then HttpProtocolError",
+            None,
+        ),
         ("HTTP/1.1 200 OK\r\nx: ", "y", 0, "HttpProtocolError", None),
+        // Interim answers are read and forgotten.
         (
             "",
             "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n",

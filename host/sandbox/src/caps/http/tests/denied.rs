@@ -87,6 +87,10 @@ async fn every_spelling_of_this_machine_is_denied() {
         "0x7f.1",
         "0177.0.0.1",
         "0177.1",
+        "0X7F.0.0.1",
+        "0x7f.0x0.0x0.0x1",
+        "017700000001",
+        "127.0x1",
         "127.0.0.1.",
         "[::1]",
         "[0:0:0:0:0:0:0:1]",
@@ -95,6 +99,13 @@ async fn every_spelling_of_this_machine_is_denied() {
         "[::127.0.0.1]",
         "[64:ff9b::127.0.0.1]",
         "[2002:7f00:1::]",
+        "[2002:A9FE:A9FE::1]",
+        "[::FFFF:A9FE:A9FE]",
+        "[64:ff9b:1::127.0.0.1]",
+        "[64:ff9b:1:7f00:0:100::]",
+        "[2001:0:4136:e378:8000:63bf:3fff:fdd2]",
+        "[2001:db8::1]",
+        "[fec0::1]",
         "[::ffff:0:127.0.0.1]",
         "[::]",
         "0.0.0.0",
@@ -106,12 +117,67 @@ async fn every_spelling_of_this_machine_is_denied() {
         "[fe80::1]",
         "[fd00:ec2::254]",
         "100.100.100.200",
+        "2852039166",
+        "0xa9fea9fe",
+        "192.0.0.192",
+        "192.0.2.1",
+        "198.18.0.1",
+        "240.0.0.1",
         "224.0.0.1",
         "[ff02::1]",
         "255.255.255.255",
     ] {
         let found = call.get(&format!("http://{host}:{port}/")).await;
         assert_eq!(found, "HttpRequestDenied", "{host}");
+    }
+    assert_eq!(server.seen(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn hosts_in_disguise_are_the_hosts_they_are() {
+    let server = Server::start(HELLO).await;
+    let port = server.port;
+    let no_uri = "not a URI";
+    let denied = "HttpRequestDenied";
+    let invalid = "HttpRequestUriInvalid";
+    let prohibited = "DestinationIpProhibited";
+    // What the guest gets where every public name is granted, and each leads to this machine.
+    for (host, expected) in [
+        ("LOCALHOST", prohibited),
+        ("localhost.", prohibited),
+        ("LocalHost.LocalDomain", prohibited),
+        ("metadata.google.internal", prohibited),
+        ("xn--localhost", invalid),
+        ("user@localhost", denied),
+        ("a:b@localhost", denied),
+        ("public.example@127.0.0.1", denied),
+        ("127.0.0.1 ", no_uri),
+        ("127.0.0.1\\@public.example", no_uri),
+        ("%31%32%37.0.0.1", no_uri),
+        ("localhos%74", no_uri),
+        ("\u{ff11}27.0.0.1", no_uri),
+        ("127\u{3002}0.0.1", no_uri),
+        ("[fe80::1%25eth0]", invalid),
+        ("[::1%lo]", invalid),
+        ("[::1", no_uri),
+        ("[127.0.0.1]", invalid),
+        ("256.0.0.1", invalid),
+        ("127.0.0.1.1", invalid),
+        ("0x7f.0.0.0.1", invalid),
+        ("08.0.0.1", invalid),
+    ] {
+        let mut call = Call::to(vec![
+            grant(None, "*", Some(port)),
+            grant(None, "127.0.0.1", Some(port)),
+        ]);
+        call.names = names(&["127.0.0.1"]);
+        let url = format!("http://{host}:{port}/");
+        let found = match url.parse::<http::Uri>() {
+            Ok(_) => call.start().get(&url).await,
+            // wasi:http takes an authority only in this form, so it never gets here.
+            Err(_) => no_uri.to_owned(),
+        };
+        assert_eq!(found, expected, "{host}");
     }
     assert_eq!(server.seen(), Vec::<String>::new());
 }
