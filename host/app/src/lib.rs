@@ -8,6 +8,9 @@ mod explain;
 mod host;
 mod lock_diff;
 mod lock_file;
+#[cfg(test)]
+#[path = "../../../tests/support/mutations.rs"]
+mod mutations;
 mod registry;
 mod trusted_file;
 

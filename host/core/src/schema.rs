@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod unfold;
 
 use crate::failure::{ToolErrorCode, ToolFailure};
 use serde_json::{Map, Value};
@@ -9,7 +10,8 @@ use serde_json::{Map, Value};
 /// How many faults of one input are reported: enough for the model to mend them together.
 const MAX_FAULTS: usize = 5;
 
-/// A compiled input schema. Remote references are never followed and patterns run in linear time.
+/// A compiled input schema. Remote references are never followed, patterns run in linear time, and with its references
+/// unfolded it is of bounded size, so that checking an input takes no longer than reading it, times that size.
 #[derive(Debug)]
 pub struct InputSchema(jsonschema::Validator);
 
@@ -22,11 +24,7 @@ impl InputSchema {
         if schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err("the root of an input schema must have `\"type\": \"object\"`".to_owned());
         }
-        jsonschema::options()
-            .with_pattern_options(jsonschema::PatternOptions::regex())
-            .build(schema)
-            .map(Self)
-            .map_err(|error| error.to_string())
+        compile(schema).map(Self)
     }
 
     /// Checks an input.
@@ -60,4 +58,21 @@ impl InputSchema {
             ),
         ))
     }
+}
+
+/// Checks a schema that promises something of a result. Nothing is held against it here.
+///
+/// # Errors
+/// What is wrong with the schema, as a fragment.
+pub fn check_output(schema: &Value) -> Result<(), String> {
+    compile(schema).map(drop)
+}
+
+/// Compiles a schema that anybody may have written.
+fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
+    unfold::check(schema)?;
+    jsonschema::options()
+        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .build(schema)
+        .map_err(|error| error.to_string())
 }

@@ -7,6 +7,9 @@ mod call_ids;
 mod endpoint;
 mod fault;
 mod http;
+#[cfg(test)]
+#[path = "../../../tests/support/mutations.rs"]
+mod mutations;
 mod openai_chat;
 mod retry;
 mod scripted;

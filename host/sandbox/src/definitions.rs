@@ -19,7 +19,7 @@ use crate::{
 use agent_host_core::{
     limits::Limits,
     policy::Grants,
-    schema::InputSchema,
+    schema::{InputSchema, check_output},
     tool::{Effect, ToolDefinition, is_tool_name},
 };
 use serde_json::Value;
@@ -43,6 +43,9 @@ const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
 /// How deep objects and lists of one schema may nest.
 const MAX_SCHEMA_DEPTH: usize = 32;
+
+/// What [`text::is_deceptive`] finds, in words.
+const DECEPTIVE: &str = "control characters or characters that turn the direction of writing";
 
 /// The deadline, in milliseconds. Python needs 10 ms on a quiet machine.
 const DEADLINE_MS: u64 = 5_000;
@@ -196,7 +199,8 @@ fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, InputSchema), String
         .map(|schema| parse_schema("output schema", &schema))
         .transpose()?;
     if let Some(schema) = &output_schema {
-        check_output_schema(schema)?;
+        check_output(schema)
+            .map_err(|error| format!("the output schema: {}", text::shown(&error, 300)))?;
     }
     let definition = ToolDefinition {
         name: raw.name,
@@ -217,9 +221,7 @@ fn check_text(what: &str, content: &str, max_bytes: usize) -> Result<(), String>
         ));
     }
     if content.chars().any(text::is_deceptive) {
-        return Err(format!(
-            "the {what} has control characters or characters that turn the direction of writing"
-        ));
+        return Err(format!("the {what} has {DECEPTIVE}"));
     }
     Ok(())
 }
@@ -242,7 +244,24 @@ fn parse_schema(what: &str, json: &str) -> Result<Value, String> {
             "the {what} nests deeper than {MAX_SCHEMA_DEPTH} levels"
         ));
     }
+    // Of the value: in its text they may be written as `\u202e`, and the model and the operator see the value.
+    if is_deceptive(&schema) {
+        return Err(format!("the {what} has {DECEPTIVE}"));
+    }
     Ok(schema)
+}
+
+/// Whether a text in a schema, or the name of a field, has characters that deceive its reader.
+fn is_deceptive(value: &Value) -> bool {
+    let deceives = |text: &str| text.chars().any(text::is_deceptive);
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => deceives(text),
+        Value::Array(items) => items.iter().any(is_deceptive),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, inner)| deceives(name) || is_deceptive(inner)),
+    }
 }
 
 /// How deep a value nests. The parser bounds the recursion at 128 levels.
@@ -253,19 +272,6 @@ fn depth(value: &Value) -> usize {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
     };
     1 + inner.unwrap_or(0)
-}
-
-fn check_output_schema(schema: &Value) -> Result<(), String> {
-    jsonschema::options()
-        .with_pattern_options(jsonschema::PatternOptions::regex())
-        .build(schema)
-        .map(drop)
-        .map_err(|error| {
-            format!(
-                "the output schema: {}",
-                text::shown(&error.to_string(), 300)
-            )
-        })
 }
 
 fn broken(why: &str) -> LoadError {

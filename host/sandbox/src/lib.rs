@@ -20,6 +20,9 @@ mod guest_runtime;
 mod limiter;
 mod linker;
 mod load;
+#[cfg(test)]
+#[path = "../../../tests/support/mutations.rs"]
+mod mutations;
 mod sandbox;
 mod standing;
 mod stdio;

@@ -85,6 +85,14 @@ impl Sandbox {
     pub fn allocator(&self) -> Allocator {
         self.room.engines.allocator.clone()
     }
+
+    /// How many instances the pool holds at this moment; absent without a pool. When no call runs and nothing is loaded it is
+    /// 0: more is a leak.
+    #[must_use]
+    pub fn live_instances(&self) -> Option<u64> {
+        let metrics = self.room.engines.main.pooling_allocator_metrics()?;
+        Some(metrics.component_instances())
+    }
 }
 
 impl std::fmt::Debug for Sandbox {

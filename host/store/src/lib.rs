@@ -8,6 +8,9 @@ mod fault;
 mod folder;
 mod journal;
 mod lock;
+#[cfg(test)]
+#[path = "../../../tests/support/mutations.rs"]
+mod mutations;
 mod read;
 mod row;
 mod store;

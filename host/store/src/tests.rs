@@ -1,6 +1,7 @@
 //! What the tests share: events of every kind, and a state folder that goes away.
 
 mod files;
+mod fuzz;
 mod journals;
 mod reads;
 

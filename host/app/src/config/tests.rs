@@ -2,6 +2,7 @@
 
 mod bad;
 mod found;
+mod fuzz;
 mod good;
 mod grants;
 mod keys;

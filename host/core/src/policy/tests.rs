@@ -2,6 +2,7 @@
 
 mod address;
 mod files;
+mod fuzz;
 mod http;
 mod http_grant;
 mod paths;

@@ -1,3 +1,5 @@
+mod fuzz;
+
 use super::*;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -150,4 +152,100 @@ fn schemas_that_are_none_are_refused() {
         let error = InputSchema::compile(&schema).unwrap_err();
         assert!(error.contains(expected), "{schema}: {error}");
     }
+}
+
+/// Definitions of which each uses the next one `width` times.
+fn staircase(steps: usize, width: usize) -> Value {
+    let mut parts: Map<String, Value> = (0..steps)
+        .map(|step| {
+            let next = json!({"$ref": format!("#/$defs/{}", step + 1)});
+            (step.to_string(), json!({"allOf": vec![next; width]}))
+        })
+        .collect();
+    parts.insert(steps.to_string(), json!({"maxProperties": 1}));
+    json!({"type": "object", "$ref": "#/$defs/0", "$defs": parts})
+}
+
+/// Schemas that take a validator exponential time, endless recursion, or out of the schema.
+#[test]
+fn schemas_that_do_not_unfold_to_something_small_are_refused() {
+    let with = |key: &str, value: Value| {
+        let mut schema = json!({"type": "object", "properties": {"a": {}}});
+        schema["properties"]["a"][key] = value;
+        schema
+    };
+    let cases = [
+        (staircase(14, 2), "more than 20000 values"),
+        (staircase(3, 40), "more than 20000 values"),
+        (staircase(16, 1), "more than 16 references"),
+        (staircase(3_000, 1), "more than 16 references"),
+        (
+            json!({"type": "object", "$ref": "#"}),
+            "leads back to itself",
+        ),
+        (with("$ref", json!("#")), "leads back to itself"),
+        (
+            with("$ref", json!("#/properties/a")),
+            "leads back to itself",
+        ),
+        (
+            with("anyOf", json!([{"$ref": "#/properties"}, {"type": "null"}])),
+            "leads back to itself",
+        ),
+        (with("$ref", json!("#/$defs/none")), "leads nowhere"),
+        (with("$ref", json!("#/%70roperties")), "leads nowhere"),
+        (with("$ref", json!("other.json")), "leads nowhere"),
+        (with("$ref", json!("http://127.0.0.1/s")), "leads nowhere"),
+        (with("$id", json!("http://a.example/")), "the key `$id`"),
+        (with("$anchor", json!("x")), "the key `$anchor`"),
+        (with("$dynamicRef", json!("#x")), "the key `$dynamicRef`"),
+        (
+            json!({"type": "object", "$schema": "http://json-schema.org/draft-04/schema#"}),
+            "draft 4",
+        ),
+    ];
+    for (schema, says) in cases {
+        let errors = [
+            InputSchema::compile(&schema).map(drop).unwrap_err(),
+            check_output(&schema).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(error.contains(says), "{says}: {error}");
+            assert!(error.len() < 300, "{error}");
+        }
+    }
+}
+
+/// References as generators write them, also to one part from many places, and properties that are named like keywords.
+#[test]
+fn schemas_with_references_are_taken() {
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://tools.example/search",
+        "type": "object",
+        "properties": {
+            "$ref": {"type": "string"},
+            "$id": {"type": "string"},
+            "from": {"$ref": "#/$defs/place"},
+            "to": {"$ref": "#/$defs/place"},
+        },
+        "$defs": {
+            "place": {"type": "object", "properties": {"at": {"$ref": "#/$defs/point~1"}}},
+            "point/": {"type": "number"},
+        },
+    });
+    let schema = InputSchema::compile(&schema).unwrap();
+    let cases = [
+        (
+            json!({"from": {"at": 1}, "to": {"at": 2}, "$ref": "x"}),
+            true,
+        ),
+        (json!({"from": {"at": "x"}}), false),
+        (json!({"to": {"at": "x"}}), false),
+        (json!({"$id": 1}), false),
+    ];
+    for (value, fits) in cases {
+        assert_eq!(schema.validate(&input(&value)).is_ok(), fits, "{value}");
+    }
+    assert!(InputSchema::compile(&staircase(10, 2)).is_ok());
 }

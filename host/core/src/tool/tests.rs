@@ -1,3 +1,5 @@
+mod fuzz;
+
 use super::*;
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -1,3 +1,5 @@
+mod fuzz;
+
 use super::*;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -131,6 +133,20 @@ fn definitions_that_cannot_be_used_say_why() {
                 r#"{"type":"object","properties":{"a":{"pattern":"((((a{1000}){1000}){1000}){1000})"}}}"#,
             )],
             "the input schema",
+        ),
+        (
+            vec![schema(r#"{"type":"object","title":"a\u202eb"}"#)],
+            "the input schema has control",
+        ),
+        (
+            vec![output(r#"{"properties":{"a\u009b":{"type":"object"}}}"#)],
+            "the output schema has control",
+        ),
+        (
+            vec![schema(
+                r##"{"type":"object","properties":{"a":{"$ref":"#"}}}"##,
+            )],
+            "leads back to itself",
         ),
         (vec![output("{")], "the output schema is not JSON"),
         (vec![output(r#"{"type":"nothing"}"#)], "the output schema"),

@@ -1,3 +1,5 @@
+mod fuzz;
+
 use super::*;
 use crate::{
     Call, LoadFault, Sandbox, SandboxConfig,

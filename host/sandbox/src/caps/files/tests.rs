@@ -2,5 +2,6 @@
 
 mod attempts;
 mod fixture;
+mod fuzz;
 mod races;
 mod streams;

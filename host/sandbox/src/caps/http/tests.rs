@@ -4,5 +4,6 @@ mod bounds;
 mod call;
 mod denied;
 mod exchange;
+mod fuzz;
 mod server;
 mod wire;

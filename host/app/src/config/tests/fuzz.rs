@@ -1,0 +1,72 @@
+//! Any text as `agent.toml` and as `agent.lock`: a configuration, or one readable paragraph that names the file.
+
+use super::Tree;
+use crate::{LockFile, Overrides, mutations::mutated};
+use proptest::prelude::*;
+
+const CONFIG: &str = r#"model = "script:tour"
+state-dir = "state"
+max-turns = 5
+[[tool]]
+name = "files"
+component = "builtin:files"
+approval = "always"
+[tool.limits]
+deadline-ms = 5000
+[[tool.dir]]
+host = "data"
+deny = ["*.key", "a/**/b"]
+[[grants.dir]]
+host = "."
+guest = "/workspace"
+mode = "read-write"
+[[grants.http]]
+host = "*.example.com"
+scheme = "https"
+port = 443
+[limits]
+memory-bytes = 1000000
+[sandbox]
+pooling = "off"
+"#;
+
+const LOCK: &str = r#"version = 2
+[tool.files]
+component = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+imports = ["wasi:io/streams@0.2.6"]
+[tool.files.tools.read]
+effect = "read-only"
+description = "Reads."
+input-schema = '{"type":"object"}'
+"#;
+
+fn text(of: &'static str) -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => mutated(of.as_bytes().to_vec())
+            .prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        1 => ".{0,200}",
+        1 => (0..2_000_usize).prop_map(|depth| format!("a = {}", "[".repeat(depth))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn agent_toml(text in text(CONFIG)) {
+        let tree = Tree::new();
+        if let Err(error) = tree.load(&text, Overrides::default()) {
+            prop_assert!(!error.to_string().trim().is_empty());
+            prop_assert!(error.to_string().len() < 4_000, "{error}");
+        }
+    }
+
+    #[test]
+    fn agent_lock(text in text(LOCK)) {
+        match LockFile::parse(&text) {
+            Ok(lock) => {
+                let again = toml::to_string_pretty(&lock).unwrap();
+                prop_assert_eq!(LockFile::parse(&again), Ok(lock));
+            }
+            Err(why) => prop_assert!(why.starts_with("is not a lock file") || why.starts_with("has version"), "{why}"),
+        }
+    }
+}

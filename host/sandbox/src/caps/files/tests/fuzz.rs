@@ -1,0 +1,146 @@
+//! Any path in any operation: what is not granted is neither read nor changed, on the kernel's way and on ours.
+
+use super::{
+    super::place::Beneath,
+    fixture::{folder, open},
+};
+use agent_host_core::{policy::DirMode, tool::Effect};
+use proptest::prelude::*;
+use std::{collections::BTreeMap, path::Path};
+use tokio::runtime::Builder;
+
+const VERBS: [&str; 17] = [
+    "read",
+    "read-link-itself",
+    "write",
+    "create",
+    "create-new",
+    "replace",
+    "list",
+    "stat",
+    "lstat",
+    "read-link",
+    "make-folder",
+    "remove-folder",
+    "remove",
+    "move",
+    "link",
+    "point",
+    "touch",
+];
+
+/// Names that are there, names that mean something, and others.
+fn name() -> impl Strategy<Value = String> {
+    let known = vec![
+        "..",
+        "..",
+        "..",
+        ".",
+        "",
+        "sub",
+        "deep",
+        "dir",
+        "up",
+        "out",
+        "abs",
+        "proc",
+        "env",
+        "conf",
+        "st",
+        "loop",
+        "chain1",
+        "dangling",
+        "alias",
+        "real",
+        "hard",
+        "hardgit",
+        "fifo",
+        ".env",
+        ".ssh",
+        "id",
+        ".git",
+        "config",
+        "agent.toml",
+        "agent.lock",
+        "state",
+        "journal",
+        "a.txt",
+        "b.txt",
+        "outside.txt",
+        "work",
+        "other",
+        "o.txt",
+        "new",
+        "etc",
+        "passwd",
+    ];
+    prop_oneof![
+        16 => prop::sample::select(known).prop_map(str::to_owned),
+        1 => "[^/ ]{1,8}",
+        1 => Just("n".repeat(256)),
+    ]
+}
+
+fn path() -> impl Strategy<Value = String> {
+    let root = prop::sample::select(vec!["", "", "", "", "/", "//", "./"]);
+    let end = prop::sample::select(vec!["", "", "", "/", "/.", "\0"]);
+    (root, prop::collection::vec(name(), 1..6), end)
+        .prop_map(|(root, names, end)| format!("{root}{}{end}", names.join("/")).replace(' ', "_"))
+}
+
+fn attempt() -> impl Strategy<Value = String> {
+    (prop::sample::select(&VERBS[..]), path(), path())
+        .prop_map(|(verb, one, two)| format!("{verb} {one} {two}"))
+}
+
+/// Everything that no guest may change: path to content.
+fn untouchable(root: &Path) -> BTreeMap<String, String> {
+    [
+        "outside.txt",
+        "work/.env",
+        "work/sub/.env.local",
+        "work/.ssh/id",
+        "work/.git/config",
+        "work/agent.toml",
+        "work/state/journal",
+        "work/state/blobs/one",
+        "work/real/conf.toml",
+        "other/o.txt",
+    ]
+    .map(|path| {
+        (
+            path.to_owned(),
+            std::fs::read_to_string(root.join(path)).unwrap_or_default(),
+        )
+    })
+    .into()
+}
+
+/// The names beside the granted folders.
+fn beside(root: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+proptest! {
+    #[test]
+    fn guest_paths(attempts in prop::collection::vec(attempt(), 1..24), walk in any::<bool>()) {
+        let beneath = if walk { Beneath::Walk } else { Beneath::Kernel };
+        let mut fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
+        let root = fixture.dir.path().to_owned();
+        let before = untouchable(&root);
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        for attempt in &attempts {
+            let found = runtime.block_on(fixture.act(attempt));
+            for secret in ["SECRET", "OUTSIDE", "root:"] {
+                prop_assert!(!found.contains(secret), "{attempt:?} gave {found:?}");
+            }
+            prop_assert_eq!(&untouchable(&root), &before, "after {:?}", attempt);
+            prop_assert_eq!(beside(&root), ["other", "outside.txt", "work"], "after {:?}", attempt);
+        }
+    }
+}
