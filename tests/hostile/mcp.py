@@ -27,6 +27,8 @@ MAX_TOOLS = 16
 MAX_LINE_BYTES = 64 * 1024 * 1024
 # How often the server's memory is looked at, in seconds.
 SAMPLE_SECONDS = 0.02
+# How long a server that offers no tool is asked again, in seconds: some load a component after they have answered.
+LOAD_SECONDS = 3.0
 # How long a server has to end by itself once its input is closed, in seconds.
 END_SECONDS = 2.0
 MIB = 1024 * 1024
@@ -173,13 +175,23 @@ def initialize(server):
     if "error" in opened:
         return told(opened)
     server.send({"method": "notifications/initialized"})
+    until = time.monotonic() + LOAD_SECONDS
+    while not (tools := list_tools(server)):
+        if time.monotonic() > until:
+            return "it offers no tool"
+        time.sleep(SAMPLE_SECONDS)
+    return tools
+
+
+def list_tools(server):
+    """The tools, or the reason why there are none."""
     listed = server.ask("tools/list", {})
     if "error" in listed:
         return told(listed)
     tools = listed["result"].get("tools") if isinstance(listed.get("result"), dict) else None
     if not isinstance(tools, list) or not all(isinstance(tool, dict) and "name" in tool for tool in tools):
         raise Garbage("tools/list has no tools")
-    return tools[:MAX_TOOLS] or "it offers no tool"
+    return tools[:MAX_TOOLS]
 
 
 def told(response):
@@ -291,6 +303,7 @@ def main():
         except OSError as error:
             sys.exit(f"mcp.py: the server cannot be started: {error}\n  next: check --server")
         rows.append({"guest": guest.stem, **row})
+        print(f"{guest.stem}: {row['outcome']}", file=sys.stderr, flush=True)
     if given.json:
         print(json.dumps({"server": given.server, "guests": rows}, indent=2))
     else:

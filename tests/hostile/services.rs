@@ -6,6 +6,7 @@ use super::{
     table,
 };
 use agent_host_core::failure::ToolErrorCode;
+use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 /// The bad server is granted.
@@ -26,6 +27,10 @@ pub(crate) fn cases() -> Vec<Case> {
         methods(),
         read_only_methods(),
         requests(),
+        held(),
+        totals(),
+        slow_answers(),
+        dripping(),
     ]
 }
 
@@ -267,6 +272,74 @@ fn requests() -> Case {
             op("repeat", json!({ "count": 100, "each": each })),
         )
         .row('E', "a hundred requests")
+        .config(SERVER)
+}
+
+/// A hundred answers that nobody reads to their end.
+fn held() -> Case {
+    let each = http("/half", json!({ "keep": true }));
+    Script::default()
+        .gives(
+            json!({ "ok": 16, "connection-limit-reached": 84 }),
+            op("repeat", json!({ "count": 100, "each": each })),
+        )
+        .row('E', "a hundred answers held open")
+        .config("[limits]\nhttp-requests = 100")
+        .config(SERVER)
+}
+
+/// What bodies may have is counted over the call, not over each of them.
+fn totals() -> Case {
+    let post = |times: u64| {
+        http(
+            "/hello",
+            json!({ "method": "POST", "body": "x".repeat(100), "times": times }),
+        )
+    };
+    let cut =
+        json!({ "status": 200, "headers": [], "body": "", "broken": "last-operation-failed" });
+    Script::default()
+        .gives(answer("hello"), post(6))
+        .refused("http-request-body-size", [post(6)])
+        .gives(answer("hello"), get("/hello"))
+        .refused("http-response-body-size", [get("/hello")])
+        .gives(cut, get("/endless"))
+        .row('E', "bodies beyond the call's budget")
+        .config("[limits]\nhttp-request-bytes = 1000\nhttp-response-bytes = 12")
+        .config(SERVER)
+}
+
+/// Servers that take their time, or all of it.
+fn slow_answers() -> Case {
+    let half = json!({
+        "status": 200, "headers": [["content-length", "9"]], "body": "hello", "broken": "last-operation-failed",
+    });
+    let late = ["/silent", "/endless-interim", "/dripping-fields"];
+    Script::default()
+        .refused("http-response-timeout", late.map(get))
+        .gives(half, get("/half"))
+        .row('E', "answers that do not end")
+        .config("[limits]\nhttp-timeout-ms = 300")
+        .config(SERVER)
+}
+
+/// Each byte is in time, and the whole is not.
+fn dripping() -> Case {
+    let ends = Ends::Checked(|output| {
+        let answer = &output["value"][0]["ok"];
+        assert_eq!(
+            (&answer["status"], &answer["broken"]),
+            (&json!(200), &json!("last-operation-failed")),
+            "{output}"
+        );
+        let body = answer["body"].as_str().unwrap();
+        assert!(
+            body.len() < 1000 && body.bytes().all(|byte| byte == b'x'),
+            "{output}"
+        );
+    });
+    last_words('E', "an answer that drips", &[get("/drip")], ends)
+        .config("[limits]\nhttp-timeout-ms = 300")
         .config(SERVER)
 }
 
