@@ -14,7 +14,7 @@ use std::{
 };
 
 /// What each behaviour of `hostile/fake_mcp.py` must be called, and whether it counts as survival.
-const BEHAVIOURS: [(&str, &str, bool); 15] = [
+const BEHAVIOURS: [(&str, &str, bool); 16] = [
     ("asks-back", "answered-ok", true),
     ("babbles", "garbage", false),
     ("behaves", "answered-ok", true),
@@ -23,6 +23,7 @@ const BEHAVIOURS: [(&str, &str, bool); 15] = [
     ("exits", "died", false),
     ("fails", "answered-error", true),
     ("faults", "answered-error", true),
+    ("floods", "hung", false),
     ("grows", "memory", false),
     ("hangs-for-ever", "hung", false),
     ("hangs-in-a-call", "hung", false),

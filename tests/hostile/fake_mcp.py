@@ -31,6 +31,9 @@ def on_call(behaviour, message):
             sys.exit(0)
         case "babbles":
             print("debug: calling the guest", flush=True)
+        case "floods":
+            while True:
+                print('{"jsonrpc": "2.0", "method": "notifications/message"}', flush=True)
         case "grows":
             hoard = []
             while True:

@@ -25,6 +25,8 @@ PROTOCOL_VERSION = "2025-06-18"
 MAX_TOOLS = 16
 # The longest line that is read whole, in bytes: a server may pass on whatever a guest made.
 MAX_LINE_BYTES = 64 * 1024 * 1024
+# How many lines may wait to be looked at.
+MAX_WAITING_LINES = 64
 # How often the server's memory is looked at, in seconds.
 SAMPLE_SECONDS = 0.02
 # How long a server that offers no tool is asked again, in seconds: some load a component after they have answered.
@@ -59,7 +61,8 @@ class Server:
         self.peak = 0
         self.over = False
         self.next_id = 0
-        self.lines = queue.Queue()
+        # Bounded, so that a server that floods waits, and the driver's memory is not what is tried.
+        self.lines = queue.Queue(MAX_WAITING_LINES)
         # A session of its own, so that whatever it starts can be ended with it.
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
@@ -93,11 +96,12 @@ class Server:
         request = self.next_id
         self.send({"id": request, "method": method, "params": params})
         until = time.monotonic() + self.deadline
-        while True:
+        # A server that always has something else to say never leaves the queue empty, so the clock is asked each time.
+        while (left := until - time.monotonic()) > 0:
             try:
-                line = self.lines.get(timeout=max(0.0, until - time.monotonic()))
+                line = self.lines.get(timeout=left)
             except queue.Empty:
-                raise Hung(f"no answer to {method} in {self.deadline:g} s") from None
+                break
             if line is None:
                 raise self._ended()
             message = parse(line)
@@ -106,6 +110,7 @@ class Server:
             elif message.get("id") == request:
                 return message
             # Else it is the late answer to a request that was given up.
+        raise Hung(f"no answer to {method} in {self.deadline:g} s")
 
     def _answer(self, message):
         """Requests of the server are declined; its notifications are none of our business."""
