@@ -1,8 +1,9 @@
 //! The gate of one call: every file operation and every request of the guest asks here before it happens. The gate asks the
-//! policy, keeps the ledger of what was asked, and counts bytes. It never touches a file or the network itself, never waits,
-//! and its memory is bounded whatever the guest does.
+//! policy, keeps the ledger of what was asked, holds the quotas and counts bytes. It never touches a file or the network itself,
+//! never waits, and its memory is bounded whatever the guest does.
 
 mod ledger;
+mod quota;
 #[cfg(test)]
 mod tests;
 
@@ -15,8 +16,13 @@ use agent_host_core::{
     },
     tool::Effect,
 };
+pub(crate) use quota::Growth;
+
 use ledger::Ledger;
+use quota::Quotas;
+use rustix::io::Errno;
 use std::{
+    io,
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -52,6 +58,8 @@ pub(crate) struct Gate {
     http_requests: u64,
     /// How many it has asked to send.
     http_asked: AtomicU64,
+    /// What it may still put into files.
+    quotas: Quotas,
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
     ledger: Mutex<Ledger>,
@@ -61,6 +69,7 @@ impl Gate {
     /// A gate over these grants, for a tool of this effect.
     pub(crate) fn new(grants: Arc<Grants>, effect: Effect, limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
+            quotas: Quotas::new(&grants, limits),
             grants,
             effect,
             http_requests: limits.http_requests,
@@ -111,6 +120,30 @@ impl Gate {
             &request,
             decide_file(&self.grants, self.effect, grant, op, path),
         )
+    }
+
+    /// Does something that adds to a folder, if there is room for it in the call's quota and in the folder's; what fails is
+    /// not counted. Every way to write and to create passes here. `path` is relative to the grant.
+    ///
+    /// # Errors
+    /// `EDQUOT` where a quota has no room, written down with the quota's name; otherwise what `act` fails with.
+    pub(crate) fn adding<T>(
+        &self,
+        grant: usize,
+        path: &str,
+        growth: Growth,
+        act: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        if let Err(over) = self.quotas.take(grant, growth) {
+            let request = format!(
+                "{} {}",
+                FileOp::Write.as_str(),
+                self.guest_path(grant, path)
+            );
+            self.refuse(&request, &over.rule, &over.reason);
+            return Err(Errno::DQUOT.into());
+        }
+        act().inspect_err(|_| self.quotas.give_back(grant, growth))
     }
 
     /// Refuses a path that leaves the granted folders. `request` is what was asked, such as `read /workspace/../x`.

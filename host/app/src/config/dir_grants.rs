@@ -50,6 +50,7 @@ pub(super) fn from_raw(
         allow,
         deny,
         mask,
+        quota,
     } = raw;
     let folder = existing(&place(&host, base, environment)?)?;
     if let Some(what) = too_wide(&folder, environment) {
@@ -66,6 +67,7 @@ pub(super) fn from_raw(
     )?;
     grant.allow = rules(&allow)?;
     grant.deny = rules(&deny)?;
+    grant.quota = quota;
     if let Some(mask) = mask {
         grant.mask = masks(mask.iter().map(String::as_str))?;
     }

@@ -1,6 +1,10 @@
 //! The form of `agent.toml`, and nothing more: what is absent stays absent here, and no value is judged.
 
-use agent_host_core::{limits::Limits, policy::DirMode, tool::Approval};
+use agent_host_core::{
+    limits::Limits,
+    policy::{DirMode, DirQuota},
+    tool::Approval,
+};
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 use toml::Spanned;
@@ -109,6 +113,9 @@ pub struct RawDirGrant {
     pub deny: Vec<String>,
     /// Globs of what guests do not see; absent for [`super::DEFAULT_MASK`].
     pub mask: Option<Vec<String>>,
+    /// How much one call may put into it; absent for no more than the call's limits.
+    #[serde(default)]
+    pub quota: DirQuota,
 }
 
 /// `[[grants.http]]` and `[[tool.http]]`.

@@ -45,8 +45,10 @@ pub struct DirGrant {
     pub quota: DirQuota,
 }
 
-/// How much one call may put into a granted folder, besides what [`crate::limits::Limits`] allows over all folders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How much one call may put into a granted folder, besides what [`crate::limits::Limits`] allows over all folders. The
+/// names are those of `quota` in `agent.toml`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DirQuota {
     /// The bytes that it may write; absent for no more than the call's limit.
     pub write_bytes: Option<u64>,

@@ -15,7 +15,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use crate::gate::Gate;
+use crate::gate::{Gate, Growth};
 use agent_host_core::policy::{DirGrant, FileOp};
 use convert::Fault;
 use mask::Masks;
@@ -132,6 +132,24 @@ impl FilesState {
         self.gate
             .file(folder.grant, op, &place.path)
             .map_err(|_| ErrorCode::Access.into())
+    }
+
+    /// Makes something at a place where nothing is, with these bytes in it, within the quotas.
+    fn creating<T>(
+        &self,
+        folder: &Folder,
+        place: &Place,
+        bytes: u64,
+        make: impl FnOnce() -> rustix::io::Result<T>,
+    ) -> FsResult<T> {
+        if place.stat.is_some() {
+            return Err(ErrorCode::Exist.into());
+        }
+        let growth = Growth { bytes, creates: 1 };
+        let made = self
+            .gate
+            .adding(folder.grant, &place.path, growth, || Ok(make()?));
+        Ok(made.map_err(|error| convert::io_code(&error))?)
     }
 
     fn hides(&self, folder: &Folder, place: &Place) -> FsResult<bool> {

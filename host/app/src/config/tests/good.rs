@@ -2,7 +2,12 @@
 
 use super::{Tree, granted};
 use crate::config::{ComponentSource, Config, ModelConfig, Overrides, RawConfig, RawLimits};
-use agent_host_core::{limits::Limits, policy::DirMode, tool::Approval, turn::Prompts};
+use agent_host_core::{
+    limits::Limits,
+    policy::{DirMode, DirQuota},
+    tool::Approval,
+    turn::Prompts,
+};
 use agent_host_sandbox::{Pooling, SandboxConfig};
 use pretty_assertions::assert_eq;
 use std::{
@@ -116,6 +121,7 @@ fn every_key_is_read() {
         allow = ["*.txt"]
         deny = ["private"]
         mask = ["hidden"]
+        quota = { write-bytes = 1000 }
         [[grants.http]]
         host = "API.example.com"
         scheme = "https"
@@ -192,6 +198,11 @@ fn every_key_is_read() {
         (&["*.txt".to_owned()][..], &["private".to_owned()][..])
     );
     assert_eq!(dir.mask.patterns(), ["hidden", "agent.toml", "agent.lock"]);
+    let quota = DirQuota {
+        write_bytes: Some(1000),
+        creates: None,
+    };
+    assert_eq!(dir.quota, quota);
     let http = &config.grants.http[0];
     assert_eq!(
         (http.scheme.as_deref(), http.host.as_str(), http.port),

@@ -6,11 +6,12 @@ use super::{
     node::{Listing, Node},
     open::Wish,
     place::{Follow, read_link},
-    stream::{self, FileReader, FileWriter, Target, charge},
+    stream::{self, FileReader, FileWriter, Target},
 };
+use crate::gate::Growth;
 use agent_host_core::policy::FileOp;
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
-use std::{num::NonZeroU64, os::unix::fs::FileExt, sync::Arc};
+use std::{num::NonZeroU64, sync::Arc};
 use wasmtime::component::Resource;
 use wasmtime_wasi::{
     filesystem::Descriptor,
@@ -49,7 +50,7 @@ impl GatedFs<'_> {
             return Err(ErrorCode::NotPermitted.into());
         }
         let gate = Arc::clone(&self.files.gate);
-        let writer: DynOutputStream = Box::new(FileWriter::new(gate, &open, target));
+        let writer: DynOutputStream = Box::new(FileWriter::new(gate, open, target));
         Ok(self.table.push(writer)?)
     }
 
@@ -126,8 +127,12 @@ impl HostDescriptor for GatedFs<'_> {
         }
         let resize = || {
             let growth = size.saturating_sub(open.file.metadata()?.len());
-            charge(&self.files.gate, growth)?;
-            open.file.set_len(size)
+            let growth = Growth {
+                bytes: growth,
+                creates: 0,
+            };
+            let gate = &self.files.gate;
+            gate.adding(open.grant, &open.path, growth, || open.file.set_len(size))
         };
         Ok(resize().map_err(|error: std::io::Error| io_code(&error))?)
     }
@@ -174,14 +179,8 @@ impl HostDescriptor for GatedFs<'_> {
         if !open.writable {
             return Err(ErrorCode::NotPermitted.into());
         }
-        let write = || {
-            charge(
-                &self.files.gate,
-                u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            )?;
-            open.file.write_at(&bytes, offset)
-        };
-        let count = write().map_err(|error: std::io::Error| io_code(&error))?;
+        let count = stream::write(&self.files.gate, &open, &bytes, Target::At(offset))
+            .map_err(|error| io_code(&error))?;
         Ok(Filesize::try_from(count).unwrap_or(Filesize::MAX))
     }
 
@@ -201,7 +200,9 @@ impl HostDescriptor for GatedFs<'_> {
         }
         self.files.ask(&folder, FileOp::Write, &place)?;
         let name = place.name.as_deref().ok_or(ErrorCode::Exist)?;
-        Ok(rustix::fs::mkdirat(&*place.parent, name, Mode::from(0o777)).map_err(code)?)
+        self.files.creating(&folder, &place, 0, || {
+            rustix::fs::mkdirat(&*place.parent, name, Mode::from(0o777))
+        })
     }
 
     async fn stat(&mut self, fd: Handle) -> FsResult<DescriptorStat> {
@@ -275,7 +276,9 @@ impl HostDescriptor for GatedFs<'_> {
         }
         let (name, new_name) = (old.name()?, new.name()?);
         let none = AtFlags::empty();
-        Ok(rustix::fs::linkat(&*old.parent, name, &*new.parent, new_name, none).map_err(code)?)
+        self.files.creating(&new_folder, &new, 0, || {
+            rustix::fs::linkat(&*old.parent, name, &*new.parent, new_name, none)
+        })
     }
 
     async fn open_at(
@@ -359,7 +362,11 @@ impl HostDescriptor for GatedFs<'_> {
             return Err(self.files.outside(&folder, &target, "link to"));
         }
         let name = place.name.as_deref().ok_or(ErrorCode::Exist)?;
-        Ok(rustix::fs::symlinkat(target, &*place.parent, name).map_err(code)?)
+        // The target is what is written.
+        let bytes = Filesize::try_from(target.len()).unwrap_or(Filesize::MAX);
+        self.files.creating(&folder, &place, bytes, || {
+            rustix::fs::symlinkat(target, &*place.parent, name)
+        })
     }
 
     async fn unlink_file_at(&mut self, fd: Handle, path: String) -> FsResult<()> {

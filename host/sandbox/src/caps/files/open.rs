@@ -156,6 +156,14 @@ impl FilesState {
             (None, _) if place.is_folder => return Err(ErrorCode::IsDirectory.into()),
             (None, _) => self.keep_ways(folder, &place)?,
             (Some(_), Wish { folder: true, .. }) => return Err(ErrorCode::NotDirectory.into()),
+            (
+                Some(_),
+                Wish {
+                    create: true,
+                    exclusive: true,
+                    ..
+                },
+            ) => return Err(ErrorCode::Exist.into()),
             (Some(_), _) => {}
         }
         let mut flags = OPEN
@@ -164,13 +172,20 @@ impl FilesState {
                 (false, true) => OFlags::WRONLY,
                 (_, false) => OFlags::RDONLY,
             };
-        flags.set(OFlags::CREATE, wish.create);
-        flags.set(OFlags::EXCL, wish.create && wish.exclusive);
+        // What was there and vanishes meanwhile is not made again, since the quota has not counted it.
+        let makes = place.stat.is_none();
+        flags.set(OFlags::CREATE, makes);
+        flags.set(OFlags::EXCL, makes && wish.exclusive);
         // O_TRUNC would empty the object before it is known to be the right one.
-        let opened = match rustix::fs::openat(&*place.parent, name, flags, Mode::from(0o666)) {
-            Ok(opened) => opened,
-            Err(Errno::NXIO) => return Err(ErrorCode::Access.into()),
-            Err(other) => return Err(code(other).into()),
+        let open = || match rustix::fs::openat(&*place.parent, name, flags, Mode::from(0o666)) {
+            // A pipe that nobody reads.
+            Err(Errno::NXIO) => Err(Errno::ACCESS),
+            other => other,
+        };
+        let opened = if makes {
+            self.creating(folder, &place, 0, open)?
+        } else {
+            open().map_err(code)?
         };
         self.check_opened(folder, &opened, FileType::RegularFile)?;
         let file = std::fs::File::from(opened);

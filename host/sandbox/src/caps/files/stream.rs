@@ -2,7 +2,7 @@
 //! ever open, so they do not wait for anybody, and handing each to another thread costs ten times as much.
 
 use super::node::OpenFile;
-use crate::gate::Gate;
+use crate::gate::{Gate, Growth};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::{
     fs::File,
@@ -17,12 +17,6 @@ use wasmtime_wasi::{
 
 /// The most that one read or write moves, in bytes. The host allocates this much, whatever the guest asks for.
 pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1_024;
-
-/// Everything that a guest adds to files passes here before it is written. It counts; a quota would refuse here.
-pub(super) fn charge(gate: &Gate, bytes: u64) -> io::Result<()> {
-    gate.count_out(bytes);
-    Ok(())
-}
 
 /// Reads a piece of a file; empty at its end.
 pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result<Vec<u8>> {
@@ -77,48 +71,70 @@ impl InputStream for FileReader {
     }
 }
 
-/// Where a writer writes.
+/// Where a piece is written.
+#[derive(Clone, Copy)]
 pub(super) enum Target {
-    /// On from this place.
+    /// At this place. Writing beyond the end fills the gap with zeros, and the gap counts as written, too.
     At(u64),
     /// At the end, wherever that is by then.
     End,
 }
 
+/// Writes a piece of a file, or as much of it as the kernel takes, within the quotas.
+pub(super) fn write(gate: &Gate, open: &OpenFile, bytes: &[u8], to: Target) -> io::Result<usize> {
+    let gap = match to {
+        Target::At(place) => place.saturating_sub(open.file.metadata()?.len()),
+        Target::End => 0,
+    };
+    let growth = Growth {
+        bytes: size_of_count(bytes.len()).saturating_add(gap),
+        creates: 0,
+    };
+    let written = gate.adding(open.grant, &open.path, growth, || {
+        loop {
+            let written = match to {
+                Target::At(place) => open.file.write_at(bytes, place),
+                Target::End => append(&open.file, bytes),
+            };
+            match written {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        }
+    })?;
+    gate.count_out(size_of_count(written));
+    Ok(written)
+}
+
 /// Writes on.
 pub(super) struct FileWriter {
     gate: Arc<Gate>,
-    file: Arc<File>,
+    open: OpenFile,
     target: Target,
     is_closed: bool,
 }
 
 impl FileWriter {
     /// A writer to an open file.
-    pub(super) fn new(gate: Arc<Gate>, open: &OpenFile, target: Target) -> Self {
+    pub(super) fn new(gate: Arc<Gate>, open: OpenFile, target: Target) -> Self {
         Self {
             gate,
-            file: Arc::clone(&open.file),
+            open,
             target,
             is_closed: false,
         }
     }
 
     fn write_all(&mut self, mut rest: &[u8]) -> io::Result<()> {
-        charge(&self.gate, size_of_count(rest.len()))?;
         while !rest.is_empty() {
-            let written = match &mut self.target {
-                Target::At(place) => self.file.write_at(rest, *place).inspect(|count| {
-                    *place = place.saturating_add(size_of_count(*count));
-                }),
-                Target::End => append(&self.file, rest),
-            };
-            match written {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+            let count = write(&self.gate, &self.open, rest, self.target)?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
             }
+            if let Target::At(place) = &mut self.target {
+                *place = place.saturating_add(size_of_count(count));
+            }
+            rest = rest.get(count..).unwrap_or_default();
         }
         Ok(())
     }

@@ -3,5 +3,6 @@
 mod attempts;
 mod fixture;
 mod fuzz;
+mod quotas;
 mod races;
 mod streams;

@@ -122,16 +122,34 @@ fn grant(host: PathBuf, guest: &str, mode: DirMode, mask: &[&str]) -> DirGrant {
     }
 }
 
-/// Opens the folder for a tool.
-pub(super) fn open(dir: TempDir, mode: DirMode, effect: Effect, beneath: Beneath) -> Fixture {
-    let grants = Grants {
+/// The grants of the folder.
+fn grants(dir: &Path, mode: DirMode) -> Grants {
+    Grants {
         dirs: vec![
-            grant(dir.path().join("work"), "/workspace", mode, MASK),
-            grant(dir.path().join("other"), "/other", mode, &[]),
+            grant(dir.join("work"), "/workspace", mode, MASK),
+            grant(dir.join("other"), "/other", mode, &[]),
         ],
         ..Grants::default()
-    };
+    }
+}
+
+/// Opens the folder for a tool.
+pub(super) fn open(dir: TempDir, mode: DirMode, effect: Effect, beneath: Beneath) -> Fixture {
+    let grants = grants(dir.path(), mode);
     let gate = Gate::new(Arc::new(grants), effect, &Limits::default());
+    open_behind(gate, dir, beneath)
+}
+
+/// The folder, writable within these limits and, for its first grant, this quota.
+pub(super) fn limited(limits: &Limits, quota: DirQuota) -> Fixture {
+    let dir = folder();
+    let mut grants = grants(dir.path(), DirMode::ReadWrite);
+    grants.dirs[0].quota = quota;
+    let gate = Gate::new(Arc::new(grants), Effect::Effectful, limits);
+    open_behind(gate, dir, Beneath::Kernel)
+}
+
+fn open_behind(gate: Arc<Gate>, dir: TempDir, beneath: Beneath) -> Fixture {
     let mut files = FilesState::open(gate, &protected(dir.path())).unwrap();
     for root in &mut files.roots {
         root.beneath = beneath;
