@@ -178,6 +178,10 @@ impl ToolRunner for Registry {
         &self.tools
     }
 
+    fn limits(&self, tool: &str) -> Option<&Limits> {
+        Some(&self.find(tool)?.1.limits)
+    }
+
     fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
         let (_, entry) = self.find(tool).ok_or_else(|| unknown(tool))?;
         entry.component.validate(tool, input)

@@ -7,6 +7,7 @@ use crate::{
     BoxFuture,
     accounting::{Accounting, AuditEntry},
     id::{CallId, SessionId},
+    limits::Limits,
     output::ToolResultOutput,
 };
 use serde::{Deserialize, Serialize};
@@ -160,6 +161,11 @@ pub type ProgressSink<'a> = &'a (dyn Fn(&str, Option<f64>) + Send + Sync);
 pub trait ToolRunner: Send + Sync {
     /// The tools that exist, in the order in which the model is told of them.
     fn tools(&self) -> &[RegisteredTool];
+
+    /// The limits that hold for each call of a tool; nothing for a tool that does not run in the sandbox.
+    fn limits(&self, _tool: &str) -> Option<&Limits> {
+        None
+    }
 
     /// Checks arguments against the tool's schema.
     ///

@@ -6,7 +6,7 @@ mod tests;
 use crate::{
     bindings::types as wit,
     caps::progress,
-    gate::{Gate, Tally},
+    gate::{Denial, Gate, Tally},
     guest::{self, Job},
     guest_runtime::{self, Begun, Lost},
     limiter::as_count,
@@ -63,7 +63,7 @@ impl ToolComponent {
     /// guest within a tick of its clock. The caller's runtime needs its timer enabled.
     pub async fn call(&self, call: Call<'_>) -> CallReport {
         match self.start(&call).await {
-            Ok(running) => running.settle(&call).await,
+            Ok(running) => running.settle(self, &call).await,
             Err(failure) => CallReport {
                 output: failure.into(),
                 accounting: Accounting {
@@ -158,7 +158,7 @@ struct Running {
 
 impl Running {
     /// Waits for the end, and reports it.
-    async fn settle(mut self, call: &Call<'_>) -> CallReport {
+    async fn settle(mut self, tool: &ToolComponent, call: &Call<'_>) -> CallReport {
         let ended = match self.work {
             Begun::Ended(ended) => ended,
             Begun::GoesOn(running) => follow(running, self.deadline, &mut self.reports, call).await,
@@ -167,6 +167,10 @@ impl Running {
             (call.progress)(&report.message, report.fraction);
         }
         let result = ended.unwrap_or_else(|lost| Err(guest::lost(&lost, call.limits)));
+        let result = result.and_then(|output| {
+            tool.validate_output(call.tool, &output)?;
+            Ok(output)
+        });
         let Tally {
             audit,
             first_denial,
@@ -220,24 +224,32 @@ async fn follow(
     Err(Lost::Stopped)
 }
 
-/// Makes a call that failed after the gate denied it something a denied call: the model then hears the reason first, and does
-/// not take a missing grant for a fault of the tool. A call that succeeded in spite of a denial keeps its result.
+/// Lets the model hear what the gate refused, where the call then failed: it shall not take a missing grant or a limit for a
+/// fault of the tool. A tool that fails of itself is a denied call, or one that ran into the limit; a call that the host ended
+/// keeps its code and says both. A call that succeeded in spite of a refusal keeps its result.
 fn with_denial(
     result: Result<ToolResultOutput, ToolFailure>,
-    denial: Option<String>,
+    denial: Option<Denial>,
 ) -> ToolResultOutput {
-    let (said, output) = match result {
-        Ok(output) => (error_text(&output), output),
-        Err(failure) if failure.code == ToolErrorCode::Trap => {
-            (Some(failure.message().to_owned()), failure.into())
-        }
-        Err(failure) => (None, failure.into()),
+    let Some(Denial { sentence, is_limit }) = denial else {
+        return result.unwrap_or_else(Into::into);
     };
-    match (denial, said) {
-        (Some(denial), Some(said)) => ToolResultOutput::ExecutionDenied(Some(bounded(format!(
-            "{denial}. The tool then said: {said}"
-        )))),
-        (None, _) | (_, None) => output,
+    let said = match result {
+        Ok(output) => match error_text(&output) {
+            Some(said) => said,
+            None => return output,
+        },
+        Err(failure) if failure.code == ToolErrorCode::Trap => failure.message().to_owned(),
+        Err(failure) => {
+            let message = format!("{} Before that, {sentence}.", failure.message());
+            return ToolFailure::new(failure.code, message).into();
+        }
+    };
+    let reason = format!("{sentence}. The tool then said: {said}");
+    if is_limit {
+        ToolFailure::new(ToolErrorCode::ResourceLimit, reason).into()
+    } else {
+        ToolResultOutput::ExecutionDenied(Some(bounded(reason)))
     }
 }
 

@@ -19,12 +19,12 @@ use crate::{
 use agent_host_core::{
     limits::Limits,
     policy::Grants,
-    schema::{InputSchema, check_output},
+    schema::{InputSchema, OutputSchema},
     tool::{Effect, ToolDefinition, is_tool_name},
 };
 use serde_json::Value;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -44,8 +44,15 @@ const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 /// How deep objects and lists of one schema may nest.
 const MAX_SCHEMA_DEPTH: usize = 32;
 
+/// All schemas of one component, in bytes of JSON text: what is made of them takes about a hundred times as much.
+const MAX_ALL_SCHEMAS_BYTES: usize = 512 * 1024;
+
+/// The patterns in all schemas of one component.
+const MAX_ALL_PATTERNS: usize = 128;
+
 /// What [`text::is_deceptive`] finds, in words.
-const DECEPTIVE: &str = "control characters or characters that turn the direction of writing";
+const DECEPTIVE: &str =
+    "control characters, or characters that are not seen or turn the direction of writing";
 
 /// The deadline, in milliseconds. Python needs 10 ms on a quiet machine.
 const DEADLINE_MS: u64 = 5_000;
@@ -59,7 +66,19 @@ const TRANSFER_BYTES: u64 = 4 * 1024 * 1024;
 /// The definitions of one component, with their schemas ready for use.
 pub(crate) struct Definitions {
     all: Vec<ToolDefinition>,
-    schemas: HashMap<String, InputSchema>,
+    schemas: HashMap<String, Schemas>,
+}
+
+/// The schemas of one tool.
+pub(crate) struct Schemas {
+    pub(crate) input: InputSchema,
+    pub(crate) output: Option<OutputSchema>,
+}
+
+impl Schemas {
+    fn patterns(&self) -> usize {
+        self.input.patterns() + self.output.as_ref().map_or(0, OutputSchema::patterns)
+    }
 }
 
 /// A definition whose texts and schemas have not been looked at.
@@ -83,6 +102,11 @@ impl RawDefinition {
             output_schema: definition.output_schema,
             effect: convert::effect(definition.effect),
         }
+    }
+
+    /// The text of its schemas, in bytes.
+    fn schema_bytes(&self) -> usize {
+        self.input_schema.len() + self.output_schema.as_ref().map_or(0, String::len)
     }
 
     /// The form in which a checked definition is kept in the cache: exactly the one that is checked again when it is read.
@@ -158,15 +182,32 @@ impl Definitions {
                 raw.len()
             )));
         }
+        let bytes: usize = raw.iter().map(RawDefinition::schema_bytes).sum();
+        if bytes > MAX_ALL_SCHEMAS_BYTES {
+            return Err(broken(&format!(
+                "its schemas have {bytes} bytes together, more than {MAX_ALL_SCHEMAS_BYTES}"
+            )));
+        }
         let mut all = Vec::with_capacity(raw.len());
         let mut schemas = HashMap::with_capacity(raw.len());
+        let mut names = HashSet::with_capacity(raw.len());
+        let mut patterns = 0;
         for raw in raw {
             let name = text::shown(&raw.name, 80);
-            let (definition, schema) =
+            let (definition, own) =
                 check_one(raw).map_err(|why| broken(&format!("tool `{name}`: {why}")))?;
-            if schemas.insert(definition.name.clone(), schema).is_some() {
-                return Err(broken(&format!("it defines two tools `{name}`")));
+            if !names.insert(definition.name.to_ascii_lowercase()) {
+                return Err(broken(&format!(
+                    "it defines two tools `{name}`, which differ in capital letters at most"
+                )));
             }
+            patterns += own.patterns();
+            if patterns > MAX_ALL_PATTERNS {
+                return Err(broken(&format!(
+                    "its schemas have more than {MAX_ALL_PATTERNS} patterns together"
+                )));
+            }
+            schemas.insert(definition.name.clone(), own);
             all.push(definition);
         }
         Ok(Self { all, schemas })
@@ -177,13 +218,13 @@ impl Definitions {
         &self.all
     }
 
-    /// The schema of a tool's input.
-    pub(crate) fn schema(&self, tool: &str) -> Option<&InputSchema> {
+    /// The schemas of a tool.
+    pub(crate) fn schemas(&self, tool: &str) -> Option<&Schemas> {
         self.schemas.get(tool)
     }
 }
 
-fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, InputSchema), String> {
+fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, Schemas), String> {
     if !is_tool_name(&raw.name) {
         return Err("a name has 1 to 64 letters, digits, `_` and `-`".to_owned());
     }
@@ -191,17 +232,13 @@ fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, InputSchema), String
         check_text("title", title, MAX_TITLE_BYTES)?;
     }
     check_text("description", &raw.description, MAX_DESCRIPTION_BYTES)?;
-    let input_schema = parse_schema("input schema", &raw.input_schema)?;
-    let schema = InputSchema::compile(&input_schema)
-        .map_err(|error| format!("the input schema: {}", text::shown(&error, 300)))?;
-    let output_schema = raw
+    let (input_schema, input) =
+        parse_schema("input schema", &raw.input_schema, InputSchema::compile)?;
+    let (output_schema, output) = raw
         .output_schema
-        .map(|schema| parse_schema("output schema", &schema))
-        .transpose()?;
-    if let Some(schema) = &output_schema {
-        check_output(schema)
-            .map_err(|error| format!("the output schema: {}", text::shown(&error, 300)))?;
-    }
+        .map(|schema| parse_schema("output schema", &schema, OutputSchema::compile))
+        .transpose()?
+        .unzip();
     let definition = ToolDefinition {
         name: raw.name,
         title: raw.title,
@@ -210,7 +247,7 @@ fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, InputSchema), String
         output_schema,
         effect: raw.effect,
     };
-    Ok((definition, schema))
+    Ok((definition, Schemas { input, output }))
 }
 
 fn check_text(what: &str, content: &str, max_bytes: usize) -> Result<(), String> {
@@ -226,7 +263,12 @@ fn check_text(what: &str, content: &str, max_bytes: usize) -> Result<(), String>
     Ok(())
 }
 
-fn parse_schema(what: &str, json: &str) -> Result<Value, String> {
+/// The schema as a value, and made ready for use.
+fn parse_schema<T>(
+    what: &str,
+    json: &str,
+    compile: fn(&Value) -> Result<T, String>,
+) -> Result<(Value, T), String> {
     if json.len() > MAX_SCHEMA_BYTES {
         return Err(format!(
             "the {what} has {} bytes, more than {MAX_SCHEMA_BYTES}",
@@ -248,7 +290,9 @@ fn parse_schema(what: &str, json: &str) -> Result<Value, String> {
     if is_deceptive(&schema) {
         return Err(format!("the {what} has {DECEPTIVE}"));
     }
-    Ok(schema)
+    let compiled =
+        compile(&schema).map_err(|error| format!("the {what}: {}", text::shown(&error, 300)))?;
+    Ok((schema, compiled))
 }
 
 /// Whether a text in a schema, or the name of a field, has characters that deceive its reader.

@@ -94,7 +94,8 @@ pub(crate) fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limit
     untyped(error, limits)
 }
 
-/// Errors of the engine that have no type of their own. Their texts are held by tests.
+/// Errors of the engine and of its WASI that have no type of their own. Each text is held by a test that causes the error
+/// (`call/tests`), so that another version that says it differently does not go unnoticed.
 fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
     let cause = error.root_cause().to_string();
     // Without frames of the guest the error came after its function returned: while its result was read.
@@ -116,7 +117,7 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
         return failure(
             ToolErrorCode::ResourceLimit,
             format!(
-                "The tool did not start: it needs more instances, memories or tables than its limits allow ({} instances, {} memories, {} tables).",
+                "The tool did not start: it needs more than the {} instances, {} memories or {} tables that it may have (limits `instances`, `memories` and `tables`).",
                 limits.instances, limits.memories, limits.tables
             ),
         );
@@ -130,6 +131,17 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
             ),
         );
     }
+    if cause.starts_with("requested len ") && cause.contains(" exceeds limit ") {
+        return failure(
+            ToolErrorCode::ResourceLimit,
+            format!(
+                "The tool was stopped: it asked for more than {} random bytes at once (limit `random-bytes`).",
+                limits.random_bytes
+            ),
+        );
+    }
+    // Where the guest's own allocator answers for its arguments, nothing of the guest is on the stack either.
+    let in_guest = in_guest || cause.starts_with("realloc return: ");
     let detail = text::shown(&cause, MAX_DETAIL_BYTES);
     if in_guest {
         failure(
@@ -146,7 +158,7 @@ fn refused_failure(refused: Refused, limits: &Limits) -> ToolFailure {
         Refused::Memory => failure(
             ToolErrorCode::OutOfMemory,
             format!(
-                "The tool needed more memory than the {} bytes that one call may use. Try it with a smaller input.",
+                "The tool needed more memory than the {} bytes that one call may use (limit `memory-bytes`). Try it with a smaller input.",
                 limits.memory_bytes
             ),
         ),
@@ -165,7 +177,7 @@ pub(crate) fn timeout(limits: &Limits) -> ToolFailure {
     failure(
         ToolErrorCode::Timeout,
         format!(
-            "The tool did not end within {} ms and was stopped; what it did until then may have taken effect. Try it with a smaller input.",
+            "The tool did not end within {} ms (limit `deadline-ms`) and was stopped; what it did until then may have taken effect. Try it with a smaller input.",
             limits.deadline_ms
         ),
     )
@@ -173,11 +185,15 @@ pub(crate) fn timeout(limits: &Limits) -> ToolFailure {
 
 /// The result is larger than it may be.
 pub(crate) fn output_too_large(limits: &Limits) -> ToolFailure {
+    let (name, most) = if limits.output_bytes <= limits.max_transfer_bytes {
+        ("output-bytes", limits.output_bytes)
+    } else {
+        ("max-transfer-bytes", limits.max_transfer_bytes)
+    };
     failure(
         ToolErrorCode::OutputTooLarge,
         format!(
-            "The tool returned more than the {} bytes that a result may have. Ask it for less, such as for one part at a time.",
-            limits.output_bytes.min(limits.max_transfer_bytes)
+            "The tool returned more than the {most} bytes that a result may have (limit `{name}`). Ask it for less, such as for one part at a time."
         ),
     )
 }

@@ -16,6 +16,7 @@ use agent_host_core::{
     },
     tool::Effect,
 };
+pub(crate) use ledger::Denial;
 pub(crate) use quota::Growth;
 
 use ledger::Ledger;
@@ -40,8 +41,8 @@ pub(crate) struct Refused;
 pub(crate) struct Tally {
     /// Every distinct request with its verdict, in the order of first asking.
     pub(crate) audit: Vec<AuditEntry>,
-    /// The first refusal as a sentence for the model, in guest paths.
-    pub(crate) first_denial: Option<String>,
+    /// The first refusal.
+    pub(crate) first_denial: Option<Denial>,
     /// Bytes read from files and received from servers.
     pub(crate) bytes_in: u64,
     /// Bytes written to files and sent to servers.
@@ -214,7 +215,7 @@ impl Gate {
         let ledger = self.ledger();
         Tally {
             audit: ledger.audit(),
-            first_denial: ledger.first_denial().map(str::to_owned),
+            first_denial: ledger.first_denial().cloned(),
             bytes_in: self.bytes_in.load(Ordering::Relaxed),
             bytes_out: self.bytes_out.load(Ordering::Relaxed),
             hosts: ledger.hosts(),

@@ -51,7 +51,8 @@ impl Limiter {
         }
     }
 
-    /// What was refused last, if anything.
+    /// What was refused last, if anything. It stands although the guest may have gone on with less: a runtime that is out of
+    /// memory still allocates a little before it gives up, and then ends like any other crash.
     pub(crate) fn refused(&self) -> Option<Refused> {
         self.refused
     }

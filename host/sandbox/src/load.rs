@@ -20,6 +20,7 @@ use crate::{
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     id::Digest,
+    output::ToolResultOutput,
     tool::ToolDefinition,
 };
 use serde_json::{Map, Value};
@@ -144,8 +145,8 @@ impl ToolComponent {
     /// # Errors
     /// `unknown-tool`, or `invalid-input` with what does not fit.
     pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        match self.loaded.definitions.schema(tool) {
-            Some(schema) => schema.validate(input),
+        match self.loaded.definitions.schemas(tool) {
+            Some(schemas) => schemas.input.validate(input),
             None => Err(ToolFailure::new(
                 ToolErrorCode::UnknownTool,
                 format!(
@@ -159,6 +160,22 @@ impl ToolComponent {
     fn of(loaded: Arc<Loaded>) -> Self {
         let tenant = Arc::clone(&loaded.tenant);
         Self { loaded, tenant }
+    }
+
+    /// Checks a result against what the tool promises of its JSON results.
+    ///
+    /// # Errors
+    /// `invalid-output`, with what does not fit.
+    pub(crate) fn validate_output(
+        &self,
+        tool: &str,
+        output: &ToolResultOutput,
+    ) -> Result<(), ToolFailure> {
+        let schemas = self.loaded.definitions.schemas(tool);
+        match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
+            (Some(schema), ToolResultOutput::Json(value)) => schema.validate(value),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn room(&self) -> &Room {

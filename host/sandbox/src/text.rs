@@ -4,13 +4,16 @@
 #[cfg(test)]
 mod tests;
 
-/// Whether a character can make text look like something else than it is: controls (but not a line break or a tab), and the
-/// Unicode characters that set the direction of writing (Unicode Standard Annex 9, section 2).
+/// Whether a character can make text look like something else than it is: controls (but not a line break or a tab), the
+/// Unicode characters that set the direction of writing (Unicode Standard Annex 9, section 2), and those that are not seen at
+/// all: spaces without width, and the tags (Unicode Standard, section 23.9), which can spell a whole message to a model.
+/// Joiners are left alone, since some languages are written with them.
 pub(crate) fn is_deceptive(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(
             c,
             '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
+                | '\u{200B}' | '\u{2060}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}'
         )
 }
 

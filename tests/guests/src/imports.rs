@@ -14,7 +14,7 @@ pub struct Import {
 }
 
 /// Every import, for guests that name theirs in their text.
-pub(crate) const ALL: [Import; 20] = [
+pub(crate) const ALL: [Import; 22] = [
     PROGRESS,
     STATE_GET,
     STATE_MERGE,
@@ -35,6 +35,8 @@ pub(crate) const ALL: [Import; 20] = [
     FIELDS_SET,
     FIELDS_CLONE,
     DIRECTORIES,
+    MAKE_FOLDER,
+    NEW_OWN,
 ];
 
 /// `progress.report`.
@@ -256,11 +258,22 @@ pub const FIELDS_CLONE: Import = Import {
     signature: "(param i32) (result i32)",
 };
 
+const FILES: &str = r#"(import "wasi:filesystem/types@0.2.6" (instance $files
+        (export "descriptor" (type $d (sub resource)))
+        (type $code (enum "access" "would-block" "already" "bad-descriptor" "busy" "deadlock" "quota" "exist"
+            "file-too-large" "illegal-byte-sequence" "in-progress" "interrupted" "invalid" "io" "is-directory" "loop"
+            "too-many-links" "message-size" "name-too-long" "no-device" "no-entry" "no-lock" "insufficient-memory"
+            "insufficient-space" "not-directory" "not-empty" "not-recoverable" "unsupported" "no-tty" "no-such-device"
+            "overflow" "not-permitted" "pipe" "read-only" "invalid-seek" "text-file-busy" "cross-device"))
+        (export "error-code" (type $error-code (eq $code)))
+        (export "[method]descriptor.create-directory-at"
+            (func (param "self" (borrow $d)) (param "path" string) (result (result (error $error-code)))))))
+    (alias export $files "descriptor" (type $descriptor))"#;
+
 /// `wasi:filesystem/preopens.get-directories`.
 pub const DIRECTORIES: Import = Import {
     interfaces: &[
-        r#"(import "wasi:filesystem/types@0.2.6" (instance $files (export "descriptor" (type (sub resource)))))
-    (alias export $files "descriptor" (type $descriptor))"#,
+        FILES,
         r#"(import "wasi:filesystem/preopens@0.2.6" (instance $preopens
         (alias outer 1 $descriptor (type $d))
         (export "descriptor" (type $d2 (eq $d)))
@@ -269,4 +282,20 @@ pub const DIRECTORIES: Import = Import {
     function: r#"$preopens "get-directories""#,
     name: "directories",
     signature: "(param i32)",
+};
+
+/// `wasi:filesystem/types` `descriptor.create-directory-at`.
+pub const MAKE_FOLDER: Import = Import {
+    interfaces: &[FILES],
+    function: r#"$files "[method]descriptor.create-directory-at""#,
+    name: "make-folder",
+    signature: "(param i32 i32 i32 i32)",
+};
+
+/// Not of the host: makes a resource of a type that is the component's own, so that no host function ever sees it.
+pub const NEW_OWN: Import = Import {
+    interfaces: &["(type $own (resource (rep i32)))"],
+    function: "resource.new $own",
+    name: "new-own",
+    signature: "(param i32) (result i32)",
 };

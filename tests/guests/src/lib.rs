@@ -11,7 +11,8 @@ mod image;
 pub mod imports;
 
 pub use imports::{
-    ASK, BLOCK, CWD, EXIT, Import, PROGRESS, RANDOM, STATE_GET, STATE_MERGE, STDOUT, TIMER, WRITE,
+    ASK, BLOCK, CWD, DIRECTORIES, EXIT, FIELDS, Import, MAKE_FOLDER, NEW_OWN, POLL, PROGRESS,
+    RANDOM, STATE_GET, STATE_MERGE, STDOUT, TIMER, WRITE,
 };
 
 use contract::TYPES;
@@ -333,7 +334,7 @@ impl<'a> Guest<'a> {
 /// A host function as the guest's core module gets it.
 fn lowered(import: &Import) -> String {
     let Import { name, function, .. } = import;
-    if function.starts_with("resource.drop") {
+    if function.starts_with("resource.") {
         return format!("(core func ${name} (canon {function}))");
     }
     format!(

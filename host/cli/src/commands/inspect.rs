@@ -8,7 +8,7 @@ use crate::{
 };
 use agent_host_app::{Overrides, Registry};
 use agent_host_core::limits::Limits;
-use agent_host_sandbox::{Allocator, Compiled, ToolComponent};
+use agent_host_sandbox::{Allocator, Compiled, SandboxConfig, ToolComponent};
 use serde_json::{Value, json};
 
 pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -21,14 +21,31 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
         )));
     };
     if args.json {
-        terminal.println(&as_json(&args.component, &entry.component, &entry.limits).to_string());
+        let shown = as_json(
+            &args.component,
+            &entry.component,
+            &entry.limits,
+            &config.sandbox,
+        );
+        terminal.println(&shown.to_string());
     } else {
-        terminal.println(&as_text(&args.component, &entry.component, &entry.limits));
+        let shown = as_text(
+            &args.component,
+            &entry.component,
+            &entry.limits,
+            &config.sandbox,
+        );
+        terminal.println(&shown);
     }
     Ok(Exit::Done)
 }
 
-fn as_json(name: &str, component: &ToolComponent, limits: &Limits) -> Value {
+fn as_json(
+    name: &str,
+    component: &ToolComponent,
+    limits: &Limits,
+    sandbox: &SandboxConfig,
+) -> Value {
     json!({
         "component": name,
         "digest": component.digest(),
@@ -38,10 +55,26 @@ fn as_json(name: &str, component: &ToolComponent, limits: &Limits) -> Value {
         "permissions": permissions(component.imports()),
         "tools": component.definitions(),
         "limits": limits,
+        "sandbox": of_sandbox(sandbox),
     })
 }
 
-fn as_text(name: &str, component: &ToolComponent, limits: &Limits) -> String {
+/// What holds for all calls together, by the names of `agent.toml` where it can be set.
+fn of_sandbox(sandbox: &SandboxConfig) -> Value {
+    json!({
+        "concurrent-calls": sandbox.concurrent_calls,
+        "queued-calls": sandbox.queued_calls,
+        "guest-threads": sandbox.guest_threads,
+        "stack-bytes": sandbox.stack_bytes,
+    })
+}
+
+fn as_text(
+    name: &str,
+    component: &ToolComponent,
+    limits: &Limits,
+    sandbox: &SandboxConfig,
+) -> String {
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", harmless_line(name)),
         format!("  digest      {}", component.digest()),
@@ -56,13 +89,13 @@ fn as_text(name: &str, component: &ToolComponent, limits: &Limits) -> String {
             .into_iter()
             .map(|line| format!("  {line}")),
     );
-    lines.push(String::new());
-    lines.push(format!("{BOLD}Limits of a call{BOLD:#}"));
-    if let Value::Object(map) = json!(limits) {
-        lines.extend(
-            map.iter()
-                .map(|(key, value)| format!("  {key:<22} {}", limit(key, value))),
-        );
+    for (title, limits) in [
+        ("Limits of a call", json!(limits)),
+        ("Limits of all calls together", of_sandbox(sandbox)),
+    ] {
+        lines.push(String::new());
+        lines.push(format!("{BOLD}{title}{BOLD:#}"));
+        lines.extend(limits.as_object().into_iter().flatten().map(limit));
     }
     for tool in component.definitions() {
         lines.push(String::new());
@@ -86,12 +119,14 @@ fn as_text(name: &str, component: &ToolComponent, limits: &Limits) -> String {
     lines.join("\n")
 }
 
-fn limit(key: &str, value: &Value) -> String {
-    match value.as_u64() {
-        Some(count) if key.ends_with("-bytes") => bytes(count),
-        Some(count) if key.ends_with("-ms") => format!("{count} ms"),
+/// One limit with its unit, which its name ends with.
+fn limit((name, value): (&String, &Value)) -> String {
+    let value = match value.as_u64() {
+        Some(count) if name.ends_with("-bytes") => bytes(count),
+        Some(count) if name.ends_with("-ms") => format!("{count} ms"),
         Some(_) | None => value.to_string(),
-    }
+    };
+    format!("  {name:<22} {value}")
 }
 
 fn allocator(component: &ToolComponent) -> String {

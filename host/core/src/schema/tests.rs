@@ -207,7 +207,7 @@ fn schemas_that_do_not_unfold_to_something_small_are_refused() {
     for (schema, says) in cases {
         let errors = [
             InputSchema::compile(&schema).map(drop).unwrap_err(),
-            check_output(&schema).unwrap_err(),
+            OutputSchema::compile(&schema).map(drop).unwrap_err(),
         ];
         for error in errors {
             assert!(error.contains(says), "{says}: {error}");
@@ -248,4 +248,107 @@ fn schemas_with_references_are_taken() {
         assert_eq!(schema.validate(&input(&value)).is_ok(), fits, "{value}");
     }
     assert!(InputSchema::compile(&staircase(10, 2)).is_ok());
+}
+
+/// What only a particular input makes costly is refused with that input.
+#[test]
+fn checks_without_end_are_refused() {
+    let choices: Vec<u32> = (0..8_000).collect();
+    let long_choice = json!({
+        "type": "object",
+        "properties": {"x": {"items": {"enum": choices}}},
+    });
+    let pattern = json!({
+        "type": "object",
+        "properties": {"x": {"items": {"pattern": "a*b"}}},
+    });
+    let cases = [
+        (&long_choice, json!({"x": vec![9_000; 1_000]})),
+        (&pattern, json!({"x": vec!["a".repeat(100_000); 200]})),
+    ];
+    for (schema, value) in cases {
+        let schema = InputSchema::compile(schema).unwrap();
+        let failure = schema.validate(&input(&value)).unwrap_err();
+        assert_eq!(
+            failure,
+            ToolFailure::new(
+                ToolErrorCode::InvalidInput,
+                "The arguments do not fit the tool's schema; the tool did not run. the arguments: too large or too deep to be \
+                 checked against this schema; send less"
+            )
+        );
+    }
+}
+
+/// What real tools write is taken: patterns, long lists and long texts.
+#[test]
+fn honest_schemas_and_inputs_pass() {
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": "https://example.com/tree.json",
+        "type": "object",
+        "properties": {
+            "mail": {"pattern": "^[\\w.-]{1,64}@[\\w.-]{1,64}$"},
+            "rows": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true},
+            "text": {"type": "string", "minLength": 1},
+            // Fields may have the names of keywords.
+            "$ref": {"type": "string"},
+            "$id": {"type": "string"},
+            "pattern": {"type": "string"},
+        },
+    });
+    let schema = InputSchema::compile(&schema).unwrap();
+    let rows: Vec<u32> = (0..100_000).collect();
+    let good = json!({
+        "mail": "a.b@example.com", "rows": rows, "text": "x".repeat(4_000_000), "$ref": "http://x/", "$id": "i",
+    });
+    assert_eq!(schema.validate(&input(&good)), Ok(()));
+    for bad in [
+        json!({"mail": "@"}),
+        json!({"rows": [1, 2, 1]}),
+        json!({"$ref": 1}),
+    ] {
+        assert!(schema.validate(&input(&bad)).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn results_are_held_to_what_the_tool_promises() {
+    let schema = OutputSchema::compile(&json!({"type": "array", "items": {"type": "integer"}}));
+    let schema = schema.unwrap();
+    assert_eq!(schema.validate(&json!([1, 2])), Ok(()));
+    let said = |fault: &str| {
+        Err(ToolFailure::invalid_output(format!(
+            "The tool ran, but its result does not fit the schema that it promises. {fault}"
+        )))
+    };
+    assert_eq!(
+        schema.validate(&json!([1, "x"])),
+        said(r#"`/1`: "x" is not of type "integer""#)
+    );
+    assert_eq!(
+        schema.validate(&json!({})),
+        said(r#"the result: {} is not of type "array""#)
+    );
+}
+
+#[test]
+fn patterns_are_bounded_in_number_and_size() {
+    let patterns =
+        |count: usize| json!({"type": "object", "anyOf": vec![json!({"pattern": "a"}); count]});
+    let compiled = InputSchema::compile(&patterns(MAX_PATTERNS)).unwrap();
+    assert_eq!(compiled.patterns(), MAX_PATTERNS);
+    let named = json!({"type": "object", "patternProperties": {"a": {}, "b": {}}});
+    assert_eq!(OutputSchema::compile(&named).unwrap().patterns(), 2);
+    let cases = [
+        (patterns(MAX_PATTERNS + 1), "more than 32 patterns"),
+        (
+            json!({"type": "object", "pattern": "((a{1000}){1000}){1000}"}),
+            "((a{1000}){1000}){1000}",
+        ),
+    ];
+    for (schema, says) in cases {
+        let error = InputSchema::compile(&schema).unwrap_err();
+        assert!(error.contains(says), "{says}: {error}");
+    }
 }

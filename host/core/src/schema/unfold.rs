@@ -73,14 +73,9 @@ impl<'a> Unfolding<'a> {
 
     fn follow(&mut self, target: &'a str) -> Result<(), String> {
         let shown: String = target.chars().take(80).collect();
-        let found = target
-            .strip_prefix('#')
-            // A validator would decode it first.
-            .filter(|pointer| !pointer.contains('%'))
-            .and_then(|pointer| self.root.pointer(pointer))
-            .ok_or_else(|| {
-                format!("the reference `{shown}` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`")
-            })?;
+        let found = find(self.root, target).ok_or_else(|| {
+            format!("the reference `{shown}` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`")
+        })?;
         if self.trail.contains(&target) {
             return Err(format!(
                 "the reference `{shown}` leads back to itself; write the levels out that are needed"
@@ -96,4 +91,13 @@ impl<'a> Unfolding<'a> {
         self.trail.pop();
         visited
     }
+}
+
+/// Where a reference leads in a schema, if it leads to a part of it.
+pub(super) fn find<'s>(root: &'s Value, target: &str) -> Option<&'s Value> {
+    target
+        .strip_prefix('#')
+        // A validator would decode it first.
+        .filter(|pointer| !pointer.contains('%'))
+        .and_then(|pointer| root.pointer(pointer))
 }

@@ -188,7 +188,7 @@ impl Agent {
         };
         let report = tokio::select! {
             biased;
-            () = cancel.cancelled() => stopped(run.effect, began),
+            () = cancel.cancelled() => stopped(run.effect, began, self.unused(tool)),
             report = self.tools.run(invocation, &progress) => checked(report),
         };
         let wall_us = report.accounting.wall_us;
@@ -225,8 +225,16 @@ impl Agent {
         });
         CallReport {
             output,
-            accounting: Accounting::default(),
+            accounting: self.unused(&call.name),
             audit: Vec::new(),
+        }
+    }
+
+    /// The account of a call that used nothing: the limits that would have held, or did.
+    fn unused(&self, tool: &str) -> Accounting {
+        Accounting {
+            limits: self.tools.limits(tool).cloned(),
+            ..Accounting::default()
         }
     }
 
@@ -317,7 +325,7 @@ fn checked(report: CallReport) -> CallReport {
 }
 
 /// The report of a call that was stopped while it ran.
-fn stopped(effect: Effect, began: Instant) -> CallReport {
+fn stopped(effect: Effect, began: Instant, unused: Accounting) -> CallReport {
     let message = match effect {
         Effect::ReadOnly => "The call was stopped before it ended.",
         Effect::Idempotent | Effect::Effectful => {
@@ -328,7 +336,7 @@ fn stopped(effect: Effect, began: Instant) -> CallReport {
         output: ToolFailure::new(ToolErrorCode::Cancelled, message).into(),
         accounting: Accounting {
             wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
-            ..Accounting::default()
+            ..unused
         },
         audit: Vec::new(),
     }

@@ -1,8 +1,11 @@
 mod hostile;
+mod limits;
+mod stopping;
 
 use super::with_denial;
 use crate::{
     Call, Sandbox, SandboxConfig, ToolComponent,
+    gate::Denial,
     guests::{ASK, Body, CWD, Definition, Guest, PROGRESS, STATE_GET, STDOUT, WRITE},
 };
 use agent_host_core::{
@@ -154,18 +157,54 @@ async fn arguments_are_checked_before_anything_runs() {
     }
 }
 
+/// Only what is returned as JSON is held to the schema: an error has no form that was promised.
+#[tokio::test]
+async fn results_are_held_to_the_schema_that_the_tool_promises() {
+    let sandbox = sandbox();
+    let cases: [(u32, &[u8], Option<&str>); 4] = [
+        (1, br#"{"n":1}"#, None),
+        (1, br#"{"n":"1"}"#, Some("`/n`")),
+        (0, b"text", None),
+        (4, br#"{"n":"1"}"#, None),
+    ];
+    for (variant, text, fault) in cases {
+        let guest = Guest {
+            definitions: vec![Definition {
+                output_schema: Some(
+                    r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#.to_owned(),
+                ),
+                ..Definition::default()
+            }],
+            ..Guest::returning(Body::Text(variant, text))
+        };
+        let tool = sandbox.load(&guest.bytes()).await.unwrap();
+        let report = call(&tool, &Limits::default()).await;
+        match (fault, &report.output) {
+            (Some(says), _) => {
+                let (code, message) = code(&report);
+                assert_eq!(code, "invalid-output");
+                assert!(message.contains(says), "{message}");
+            }
+            (None, ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value)) => {
+                assert_eq!(value.to_string().as_bytes(), text);
+            }
+            (None, output) => assert_eq!(*output, ToolResultOutput::Text("text".to_owned())),
+        }
+    }
+}
+
 #[tokio::test]
 async fn stdout_is_kept_to_its_end_and_never_stops_a_guest() {
     let sandbox = sandbox();
-    // 2,000 writes of 4,096 bytes, all of them the digit at address 0.
+    // A gigabyte: 262,144 writes of 4,096 times the digit 7, which is what WASI takes at once.
     let code = format!(
         "(local $n i32) (local $out i32)
-        (memory.fill (i32.const 1024) (i32.const 55) (i32.const 2048))
+        (memory.fill (i32.const 8192) (i32.const 55) (i32.const 4096))
         (local.set $out (call $stdout))
         (loop $l
-            (call $write (local.get $out) (i32.const 1024) (i32.const 2048) (i32.const 0))
+            (call $write (local.get $out) (i32.const 8192) (i32.const 4096) (i32.const 0))
             (local.set $n (i32.add (local.get $n) (i32.const 1)))
-            (br_if $l (i32.lt_u (local.get $n) (i32.const 2000))))
+            (br_if $l (i32.lt_u (local.get $n) (i32.const 262144))))
         {}",
         crate::guests::ECHO
     );
@@ -176,11 +215,14 @@ async fn stdout_is_kept_to_its_end_and_never_stops_a_guest() {
     let tool = sandbox.load(&guest.bytes()).await.unwrap();
     let limits = Limits {
         stdio_bytes: 1_000,
+        // A gigabyte takes a second on a quiet machine.
+        deadline_ms: 300_000,
         ..Limits::default()
     };
     let report = call(&tool, &limits).await;
     assert_eq!(report.output, ToolResultOutput::Json(json!({})));
     assert_eq!(report.accounting.stdio, "7".repeat(1_000));
+    assert_eq!(report.accounting.peak_memory_bytes, 4 * 65_536);
 }
 
 #[tokio::test]
@@ -501,52 +543,75 @@ fn a_component_outlives_its_sandbox_and_both_drop_in_async_code() {
 }
 
 #[test]
-fn a_failure_after_a_denial_is_a_denial() {
-    let denial = || Some("`read /x` is not granted".to_owned());
+fn a_failure_after_a_refusal_tells_of_it() {
+    let refused = |is_limit| {
+        Some(Denial {
+            sentence: "`read /x` was refused".to_owned(),
+            is_limit,
+        })
+    };
     let text = |text: &str| text.to_owned();
-    let trap = ToolFailure::new(ToolErrorCode::Trap, "The tool crashed.");
-    let timeout = ToolFailure::new(ToolErrorCode::Timeout, "Too slow.");
+    let failure = |code, message: &str| ToolFailure::new(code, message);
+    let trap = failure(ToolErrorCode::Trap, "The tool crashed.");
     let denied = |said: &str| {
         ToolResultOutput::ExecutionDenied(Some(format!(
-            "`read /x` is not granted. The tool then said: {said}"
+            "`read /x` was refused. The tool then said: {said}"
         )))
     };
+    let limited = |said: &str| -> ToolResultOutput {
+        let message = format!("`read /x` was refused. The tool then said: {said}");
+        failure(ToolErrorCode::ResourceLimit, &message).into()
+    };
+    let error = || Ok(ToolResultOutput::ErrorText(text("no")));
     let cases = [
-        (
-            Ok(ToolResultOutput::ErrorText(text("no"))),
-            denial(),
-            denied("no"),
-        ),
+        (error(), refused(false), denied("no")),
+        (error(), refused(true), limited("no")),
         (
             Ok(ToolResultOutput::ErrorJson(json!({"e": 1}))),
-            denial(),
+            refused(false),
             denied(r#"{"e":1}"#),
         ),
-        (Err(trap.clone()), denial(), denied("The tool crashed.")),
-        (Err(timeout.clone()), denial(), timeout.clone().into()),
+        (
+            Err(trap.clone()),
+            refused(false),
+            denied("The tool crashed."),
+        ),
+        (
+            Err(trap.clone()),
+            refused(true),
+            limited("The tool crashed."),
+        ),
         (
             Ok(ToolResultOutput::Text(text("fine"))),
-            denial(),
+            refused(true),
             ToolResultOutput::Text(text("fine")),
         ),
         (
             Ok(ToolResultOutput::ExecutionDenied(None)),
-            denial(),
+            refused(false),
             ToolResultOutput::ExecutionDenied(None),
         ),
-        (
-            Ok(ToolResultOutput::ErrorText(text("no"))),
-            None,
-            ToolResultOutput::ErrorText(text("no")),
-        ),
+        (error(), None, ToolResultOutput::ErrorText(text("no"))),
         (Err(trap.clone()), None, trap.into()),
     ];
     for (result, denial, expected) in cases {
         assert_eq!(with_denial(result, denial), expected);
     }
+    for code in [
+        ToolErrorCode::Timeout,
+        ToolErrorCode::OutOfMemory,
+        ToolErrorCode::StackOverflow,
+        ToolErrorCode::ResourceLimit,
+        ToolErrorCode::OutputTooLarge,
+        ToolErrorCode::InvalidOutput,
+    ] {
+        let expected = failure(code, "Ended. Before that, `read /x` was refused.");
+        let told = with_denial(Err(failure(code, "Ended.")), refused(false));
+        assert_eq!(told, expected.into());
+    }
     let long = with_denial(
         Ok(ToolResultOutput::ErrorText("é".repeat(4_000))),
-        Some("x".to_owned()),
+        refused(false),
     );
     let ToolResultOutput::ExecutionDenied(Some(reason)) = long else {
         panic!("{long:?}");

@@ -9,7 +9,7 @@ mod fault;
 mod fields;
 mod target;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use client::HttpClient;
 

@@ -50,6 +50,30 @@ fn described(description: impl Into<String>) -> RawDefinition {
     }
 }
 
+/// A tool with this many patterns.
+fn patterns(name: &str, count: usize) -> RawDefinition {
+    let all: Vec<String> = (0..count)
+        .map(|n| format!(r#"{{"pattern":"{n}"}}"#))
+        .collect();
+    RawDefinition {
+        name: name.to_owned(),
+        ..schema(format!(
+            r#"{{"type":"object","anyOf":[{}]}}"#,
+            all.join(",")
+        ))
+    }
+}
+
+/// A tool with the largest schema that one may have.
+fn large(name: &str) -> RawDefinition {
+    let frame = r#"{"type":"object","description":""}"#.len();
+    let text = "a".repeat(MAX_SCHEMA_BYTES - frame);
+    RawDefinition {
+        name: name.to_owned(),
+        ..schema(format!(r#"{{"type":"object","description":"{text}"}}"#))
+    }
+}
+
 fn nested(levels: usize) -> String {
     format!(
         r#"{{"type":"object","default":{}{}}}"#,
@@ -75,7 +99,7 @@ fn a_definition_is_taken_over_whole() {
         effect: Effect::Effectful,
     };
     assert_eq!(definitions.all(), std::slice::from_ref(&expected));
-    assert!(definitions.schema("t").is_some() && definitions.schema("u").is_none());
+    assert!(definitions.schemas("t").is_some() && definitions.schemas("u").is_none());
 
     // What the cache keeps is checked again, and comes out the same.
     let kept = vec![RawDefinition::from_checked(&expected)];
@@ -89,16 +113,72 @@ fn definitions_that_cannot_be_used_say_why() {
         (vec![], "no tool"),
         (vec![raw(); MAX_TOOLS + 1], "129 tools"),
         (vec![raw(), raw()], "two tools `t`"),
+        (vec![named("Read"), named("read")], "two tools `read`"),
+        (vec![patterns("t", 33)], "32 patterns"),
+        (
+            (0..5).map(|n| patterns(&format!("t{n}"), 32)).collect(),
+            "128 patterns together",
+        ),
+        (
+            (0..9).map(|n| large(&format!("t{n}"))).collect(),
+            "bytes together",
+        ),
         (vec![named("")], "1 to 64 letters"),
         (vec![named("a b")], "1 to 64 letters"),
         (vec![named("раss")], "1 to 64 letters"),
         (vec![named(&"a".repeat(65))], "1 to 64 letters"),
-        (vec![titled("a\u{1b}[2J")], "the title has control"),
-        (vec![titled("a\u{202E}b")], "the title has control"),
+        (
+            vec![titled("a\u{1b}[2J")],
+            "the title has control characters",
+        ),
+        (
+            vec![titled("a\u{202E}b")],
+            "the title has control characters",
+        ),
         (vec![titled(&"a".repeat(129))], "129 bytes"),
-        (vec![described("a\0")], "the description has control"),
-        (vec![described("a\u{2067}b")], "the description has control"),
+        (
+            vec![described("a\0")],
+            "the description has control characters",
+        ),
+        (
+            vec![described("a\u{2067}b")],
+            "the description has control characters",
+        ),
         (vec![described("a".repeat(8_193))], "8193 bytes"),
+        (
+            vec![titled("a\u{E0041}b")],
+            "the title has control characters",
+        ),
+        (
+            vec![described("a\u{200B}b")],
+            "the description has control characters",
+        ),
+        (
+            vec![schema(r#"{"type":"object","title":"a\u202Eb"}"#)],
+            "the input schema has control characters",
+        ),
+        (
+            vec![schema(r#"{"type":"object","properties":{"a\u0007":{}}}"#)],
+            "the input schema has control characters",
+        ),
+        (
+            vec![schema(
+                r#"{"type":"object","properties":{"a":{"enum":["\u001b[2J"]}}}"#,
+            )],
+            "the input schema has control characters",
+        ),
+        (
+            vec![output(r#"{"description":"\u2066"}"#)],
+            "the output schema has control characters",
+        ),
+        (
+            vec![schema(r#"{"type":"object","maxProperties":1e999}"#)],
+            "not JSON",
+        ),
+        (
+            vec![schema(r#"{"type":"object","maxProperties":-1}"#)],
+            "the input schema",
+        ),
         (vec![schema("")], "not JSON"),
         (vec![schema("{")], "not JSON"),
         (vec![schema("[".repeat(60_000))], "not JSON"),
@@ -168,6 +248,8 @@ fn what_is_just_within_the_bounds_is_accepted() {
         titled(&"a".repeat(128)),
         described("a".repeat(8_192)),
         schema(nested(MAX_SCHEMA_DEPTH)),
+        large("t"),
+        patterns("t", 32),
         output("true"),
     ];
     for raw in cases {

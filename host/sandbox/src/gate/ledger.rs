@@ -15,8 +15,19 @@ pub(super) const MAX_REQUEST_BYTES: usize = 512;
 pub(super) const MAX_DENIAL_BYTES: usize = 1_024;
 /// The longest suggested grant, in bytes.
 pub(super) const MAX_GRANT_BYTES: usize = 1_024;
+/// How the rules begin that are fields of [`agent_host_core::limits::Limits`].
+const LIMITS: &str = "limits.";
 /// Stands for all requests beyond the bound.
 pub(super) const OTHERS: &str = "others";
+
+/// A refusal, for the result of the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Denial {
+    /// What was refused and why: a sentence without its full stop, in guest paths.
+    pub(crate) sentence: String,
+    /// It was a limit of the call that refused, and not what is granted.
+    pub(crate) is_limit: bool,
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -26,7 +37,7 @@ pub(super) struct Ledger {
     places: HashMap<(String, String), usize>,
     others_allowed: u64,
     others_denied: u64,
-    first_denial: Option<String>,
+    first_denial: Option<Denial>,
     hosts: BTreeSet<String>,
 }
 
@@ -42,7 +53,10 @@ impl Ledger {
         let request = one_line(request, MAX_REQUEST_BYTES);
         if self.first_denial.is_none() {
             let text = format!("{request} was refused: {reason} (rule {rule})");
-            self.first_denial = Some(one_line(&text, MAX_DENIAL_BYTES));
+            self.first_denial = Some(Denial {
+                sentence: one_line(&text, MAX_DENIAL_BYTES),
+                is_limit: rule.starts_with(LIMITS),
+            });
         }
         self.count(request, Verdict::Denied, rule, grant);
     }
@@ -102,8 +116,8 @@ impl Ledger {
     }
 
     /// The first refusal.
-    pub(super) fn first_denial(&self) -> Option<&str> {
-        self.first_denial.as_deref()
+    pub(super) fn first_denial(&self) -> Option<&Denial> {
+        self.first_denial.as_ref()
     }
 
     /// The hosts, sorted.

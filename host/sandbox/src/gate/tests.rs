@@ -1,6 +1,6 @@
 //! What the gate answers, writes down and bounds.
 
-use super::{Gate, Refused, Tally, ledger};
+use super::{Denial, Gate, Refused, Tally, ledger};
 use agent_host_core::{
     accounting::{AuditEntry, Verdict},
     limits::Limits,
@@ -94,10 +94,11 @@ fn a_call_is_written_down() {
                 entry("GET https://example.com/", Allowed, "grants.http[0]", 1),
                 entry("GET https://example.com/", Denied, "address.private", 1),
             ],
-            first_denial: Some(
-                "read /workspace/../etc/passwd was refused: it leaves the granted folder (rule default-deny)"
-                    .to_owned()
-            ),
+            first_denial: Some(Denial {
+                sentence: "read /workspace/../etc/passwd was refused: it leaves the granted folder (rule default-deny)"
+                    .to_owned(),
+                is_limit: false,
+            }),
             bytes_in: 7,
             bytes_out: 5,
             hosts: vec!["example.com".to_owned()],
@@ -114,10 +115,12 @@ fn requests_are_limited() {
     let answers = [0; 3].map(|_| gate.http(&EXAMPLE, "https://example.com/"));
     assert_eq!(answers, [Ok(()), Ok(()), Err(Refused)]);
     assert_eq!(
-        gate.tally().first_denial.as_deref(),
-        Some(
-            "GET https://example.com/ was refused: a call may send at most 2 requests (rule limits.http-requests)"
-        )
+        gate.tally().first_denial,
+        Some(Denial {
+            sentence: "GET https://example.com/ was refused: a call may send at most 2 requests (rule limits.http-requests)"
+                .to_owned(),
+            is_limit: true,
+        })
     );
 }
 
@@ -145,7 +148,7 @@ fn memory_is_bounded() {
         )
     );
     assert_eq!(
-        tally.first_denial.as_deref(),
+        tally.first_denial.map(|denial| denial.sentence).as_deref(),
         Some(
             "write /workspace/x was refused: /workspace is granted read-only (rule grants.dir[0].mode)"
         )
@@ -169,12 +172,12 @@ fn texts_are_bounded_and_plain() {
             "read /workspace/a\u{FFFD}read /b\u{FFFD}[2J\u{FFFD}c\u{FFFD}d".len()
         ]
     );
-    assert!(
-        tally
-            .first_denial
-            .is_some_and(|text| text.len() <= ledger::MAX_DENIAL_BYTES
-                && text.ends_with("it leaves the granted folder (rule default-deny)"))
-    );
+    assert!(tally.first_denial.is_some_and(|denial| {
+        denial.sentence.len() <= ledger::MAX_DENIAL_BYTES
+            && denial
+                .sentence
+                .ends_with("it leaves the granted folder (rule default-deny)")
+    }));
     assert_eq!(
         tally.audit.last(),
         Some(&entry(

@@ -1,12 +1,16 @@
 //! Guests that want more than they get, and the code with which each ends.
 
-use super::{call, code, sandbox};
+mod abi;
+mod floods;
+
+use super::{call_with, code, sandbox, workspace};
 use crate::{
     Allocator, Pooling, Sandbox, SandboxConfig,
-    guests::{BLOCK, Body, EXIT, Guest, RANDOM, STATE_GET, STATE_MERGE, STDOUT, TIMER, WRITE},
+    guests::{BLOCK, Body, EXIT, Guest, STATE_GET, STATE_MERGE, TIMER},
 };
 use agent_host_core::limits::Limits;
 use pretty_assertions::assert_eq;
+use serde_json::json;
 
 /// A guest that must not end well.
 struct Hostile<'a> {
@@ -30,11 +34,15 @@ fn hostile<'a>(name: &'a str, guest: Guest<'a>, code: &'a str, says: &'a str) ->
 
 const MIB: u64 = 1024 * 1024;
 
-fn compute_and_memory() -> Vec<Hostile<'static>> {
-    let short = Limits {
+/// Limits with a short deadline.
+fn short() -> Limits {
+    Limits {
         deadline_ms: 100,
         ..Limits::default()
-    };
+    }
+}
+
+fn compute_and_memory() -> Vec<Hostile<'static>> {
     let small = Limits {
         memory_bytes: 2 * MIB,
         ..Limits::default()
@@ -53,7 +61,7 @@ fn compute_and_memory() -> Vec<Hostile<'static>> {
             "out of bounds",
         ),
         Hostile {
-            limits: short.clone(),
+            limits: short(),
             ..hostile(
                 "infinite loop",
                 Guest::running("(loop $l (br $l)) unreachable"),
@@ -62,7 +70,7 @@ fn compute_and_memory() -> Vec<Hostile<'static>> {
             )
         },
         Hostile {
-            limits: short.clone(),
+            limits: short(),
             ..hostile(
                 "sleep in the host",
                 Guest {
@@ -76,7 +84,7 @@ fn compute_and_memory() -> Vec<Hostile<'static>> {
             )
         },
         Hostile {
-            limits: short,
+            limits: short(),
             ..hostile(
                 "flood of host calls",
                 Guest {
@@ -129,89 +137,6 @@ fn compute_and_memory() -> Vec<Hostile<'static>> {
                 },
                 "out-of-memory",
                 "2097152 bytes",
-            )
-        },
-    ]
-}
-
-fn tables_and_counts() -> Vec<Hostile<'static>> {
-    let four = "(core module $m (memory 1) (table 1 funcref)) (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))";
-    let crowd = || Guest {
-        component: four,
-        ..Guest::default()
-    };
-    vec![
-        Hostile {
-            limits: Limits {
-                table_elements: 100,
-                ..Limits::default()
-            },
-            ..hostile(
-                "table grows without end",
-                Guest {
-                    core: "(table $t 1 funcref)",
-                    ..Guest::running(
-                        "(loop $l (br_if $l (i32.ne (i32.const -1) (table.grow $t (ref.null func) (i32.const 1))))) unreachable",
-                    )
-                },
-                "resource-limit",
-                "100 elements",
-            )
-        },
-        Hostile {
-            limits: Limits {
-                instances: 3,
-                ..Limits::default()
-            },
-            ..hostile(
-                "too many instances",
-                crowd(),
-                "resource-limit",
-                "3 instances",
-            )
-        },
-        Hostile {
-            limits: Limits {
-                memories: 3,
-                ..Limits::default()
-            },
-            ..hostile("too many memories", crowd(), "resource-limit", "3 memories")
-        },
-        Hostile {
-            limits: Limits {
-                tables: 3,
-                ..Limits::default()
-            },
-            ..hostile("too many tables", crowd(), "resource-limit", "3 tables")
-        },
-        Hostile {
-            limits: Limits {
-                open_resources: 50,
-                ..Limits::default()
-            },
-            ..hostile(
-                "opens resources without end",
-                Guest {
-                    imports: &[WRITE, STDOUT],
-                    ..Guest::running("(loop $l (drop (call $stdout)) (br $l)) unreachable")
-                },
-                "resource-limit",
-                "50",
-            )
-        },
-        Hostile {
-            limits: Limits {
-                random_bytes: 1_000,
-                ..Limits::default()
-            },
-            ..hostile(
-                "asks for too much randomness",
-                Guest {
-                    imports: &[RANDOM],
-                    ..Guest::running("(call $random (i64.const 1001) (i32.const 0)) unreachable")
-                },
-                "trap",
-                "exceeds limit 1000",
             )
         },
     ]
@@ -326,9 +251,17 @@ fn results_and_transfers() -> Vec<Hostile<'static>> {
 }
 
 async fn check_hostile(sandbox: &Sandbox, cases: Vec<Hostile<'_>>) {
+    let folder = tempfile::tempdir().unwrap();
     for case in cases {
         let tool = sandbox.load(&case.guest.bytes()).await.unwrap();
-        let report = call(&tool, &case.limits).await;
+        let report = call_with(
+            &tool,
+            "echo",
+            json!({}),
+            workspace(folder.path()),
+            &case.limits,
+        )
+        .await;
         let (code, message) = code(&report);
         assert_eq!(code, case.code, "{}: {message}", case.name);
         assert!(message.contains(case.says), "{}: {message}", case.name);
@@ -343,7 +276,9 @@ async fn hostile_guests_end_with_their_code() {
     let sandbox = sandbox();
     assert_eq!(sandbox.allocator(), Allocator::Pooling);
     check_hostile(&sandbox, compute_and_memory()).await;
-    check_hostile(&sandbox, tables_and_counts()).await;
+    check_hostile(&sandbox, abi::allocators_and_pointers()).await;
+    check_hostile(&sandbox, abi::moments()).await;
+    check_hostile(&sandbox, floods::of_handles()).await;
     check_hostile(&sandbox, results_and_transfers()).await;
 }
 
@@ -361,6 +296,8 @@ async fn hostile_guests_end_alike_without_a_pool() {
         }
     );
     check_hostile(&sandbox, compute_and_memory()).await;
-    check_hostile(&sandbox, tables_and_counts()).await;
+    check_hostile(&sandbox, abi::allocators_and_pointers()).await;
+    check_hostile(&sandbox, abi::moments()).await;
+    check_hostile(&sandbox, floods::of_handles()).await;
     check_hostile(&sandbox, results_and_transfers()).await;
 }

@@ -5,5 +5,5 @@ mod call;
 mod denied;
 mod exchange;
 mod fuzz;
-mod server;
+pub(crate) mod server;
 mod wire;

@@ -422,7 +422,7 @@ async fn a_call_leaves_a_ledger() {
     );
     assert_eq!(
         (
-            tally.first_denial.as_deref(),
+            tally.first_denial.map(|denial| denial.sentence).as_deref(),
             tally.bytes_in,
             tally.bytes_out
         ),

@@ -100,7 +100,7 @@ async fn every_way_to_write_counts() {
         [refused("/workspace/w", "limits.file-write-bytes", 5)]
     );
     assert_eq!(
-        tally.first_denial.as_deref(),
+        tally.first_denial.map(|denial| denial.sentence).as_deref(),
         Some(
             "write /workspace/w was refused: a call may write at most 10 bytes (rule limits.file-write-bytes)"
         )

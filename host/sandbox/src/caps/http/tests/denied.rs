@@ -64,7 +64,7 @@ async fn what_is_not_granted_is_denied() {
         assert_eq!(call.get(&url).await, expected, "{url}");
         let denial = call.tally().first_denial;
         assert_eq!(denial.is_some(), expected == "HttpRequestDenied");
-        assert!(!denial.unwrap_or_default().contains("secret"));
+        assert!(!denial.is_some_and(|denial| denial.sentence.contains("secret")));
     }
     assert_eq!(server.seen().len(), 1);
 }

@@ -28,30 +28,30 @@ enum After {
 }
 
 /// A server on a free port of this machine. It stops when it is dropped.
-pub(super) struct Server {
-    pub(super) port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
     seen: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
 
 impl Server {
     /// Answers each connection's one request with these bytes and closes.
-    pub(super) async fn start(response: &str) -> Self {
+    pub(crate) async fn start(response: &str) -> Self {
         Self::run(response, Hears::Everything, After::Close).await
     }
 
     /// Says this much and then nothing more.
-    pub(super) async fn silent(response: &str) -> Self {
+    pub(crate) async fn silent(response: &str) -> Self {
         Self::run(response, Hears::Everything, After::Hang).await
     }
 
     /// Says this as soon as it has the head of a request, and then nothing more.
-    pub(super) async fn hasty(response: &str) -> Self {
+    pub(crate) async fn hasty(response: &str) -> Self {
         Self::run(response, Hears::Head, After::Hang).await
     }
 
     /// Says this much, and then something else without end: as fast as it can, or with a pause between two pieces.
-    pub(super) async fn endless(response: &str, again: &str, pause: Duration) -> Self {
+    pub(crate) async fn endless(response: &str, again: &str, pause: Duration) -> Self {
         let at_once = if pause.is_zero() { 1_000 } else { 1 };
         let after = After::Repeat(again.repeat(at_once), pause);
         Self::run(response, Hears::Everything, after).await
@@ -84,12 +84,12 @@ impl Server {
         Self { port, seen, task }
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
     /// The grant that opens it.
-    pub(super) fn grant(&self) -> HttpGrant {
+    pub(crate) fn grant(&self) -> HttpGrant {
         HttpGrant {
             scheme: Some("http".to_owned()),
             host: "127.0.0.1".to_owned(),
@@ -99,7 +99,7 @@ impl Server {
     }
 
     /// The requests that came, as they were on the wire.
-    pub(super) fn seen(&self) -> Vec<String> {
+    pub(crate) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
 }
