@@ -23,4 +23,5 @@ mod main_job;
 mod mcp_driver;
 mod model;
 mod people;
+mod secrets;
 mod support;

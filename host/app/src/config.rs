@@ -5,16 +5,18 @@
 //! loads a component or asks a model, and the process's environment is read in one place, [`Environment::from_process`].
 
 mod dir_grants;
+mod env_grants;
 mod environment;
 mod found;
 mod http_grants;
-mod key;
 mod model;
 mod parse;
 mod paths;
 mod raw;
 mod resolve;
 mod resolved;
+mod secrets;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -24,8 +26,8 @@ pub(crate) use http_grants::argument_of;
 pub use model::{EndpointConfig, ModelConfig};
 pub use parse::MAX_CONFIG_BYTES;
 pub use raw::{
-    RawConfig, RawDirGrant, RawGrants, RawHttpGrant, RawLimits, RawOpenAiCompat, RawPooling,
-    RawPrompts, RawSandbox, RawTool,
+    RawConfig, RawDirGrant, RawEnvGrant, RawGrants, RawHttpGrant, RawLimits, RawOpenAiCompat,
+    RawPooling, RawPrompts, RawSandbox, RawSecret, RawTool,
 };
 pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
 

@@ -16,7 +16,7 @@ use agent_host_core::{
     policy::Grants,
     tool::{CallReport, Effect, Invocation, ProgressSink, RegisteredTool, ToolRunner},
 };
-use agent_host_sandbox::{Allocator, Call, Sandbox, SandboxConfig, ToolComponent};
+use agent_host_sandbox::{Allocator, Call, Sandbox, SandboxConfig, Secrets, ToolComponent};
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value};
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
@@ -52,6 +52,8 @@ impl Entry {
 #[derive(Debug)]
 pub struct Registry {
     sandbox: Sandbox,
+    /// The secrets that any of the components may use; empty where nothing is run.
+    secrets: Arc<Secrets>,
     entries: Vec<Entry>,
     tools: Vec<RegisteredTool>,
     /// From a tool's name to its place in `tools` and its component's in `entries`.
@@ -62,10 +64,12 @@ impl Registry {
     /// Loads every configured component and checks it against `agent.lock`.
     ///
     /// # Errors
-    /// When a component cannot be read or loaded, is not what was accepted, or two have a tool of the same name.
+    /// When a component cannot be read or loaded, is not what was accepted, or two have a tool of the same name; or a secret
+    /// that one of them may use cannot be read.
     pub async fn open(config: &Config) -> Result<Self, OpenError> {
-        let registry = Self::open_unlocked(config).await?;
+        let mut registry = Self::open_unlocked(config).await?;
         registry.check_lock(config)?;
+        registry.read_secrets(config)?;
         Ok(registry)
     }
 
@@ -81,12 +85,14 @@ impl Registry {
     /// a file, which is accepted by being named.
     ///
     /// # Errors
-    /// When there is no such component, it cannot be read or loaded, or it is not what was accepted.
+    /// When there is no such component, it cannot be read or loaded, or it is not what was accepted; or a secret that it may
+    /// use cannot be read.
     pub async fn open_one(config: &Config, name: &str) -> Result<Self, OpenError> {
-        let registry = Self::open_one_unlocked(config, name).await?;
+        let mut registry = Self::open_one_unlocked(config, name).await?;
         if config.tools.iter().any(|tool| tool.name == name) {
             registry.check_lock(config)?;
         }
+        registry.read_secrets(config)?;
         Ok(registry)
     }
 
@@ -102,6 +108,18 @@ impl Registry {
                 .map_err(|error| OpenError::usage(error.to_string()))?,
         };
         Self::load(config, std::slice::from_ref(&tool)).await
+    }
+
+    /// Reads the secrets that the components may use, each once. Only for running them, after they are known to be the accepted
+    /// ones: it opens files and runs commands of the operator.
+    fn read_secrets(&mut self, config: &Config) -> Result<(), OpenError> {
+        let granted = self.entries.iter().flat_map(|entry| &entry.grants.secrets);
+        let names = granted.map(|grant| grant.name.as_str()).collect();
+        let secrets = config
+            .read_secrets(&names)
+            .map_err(|error| OpenError::usage(error.to_string()))?;
+        self.secrets = Arc::new(secrets);
+        Ok(())
     }
 
     /// Holds the components from files against what was accepted.
@@ -121,6 +139,7 @@ impl Registry {
         let entries = try_join_all(tools.iter().map(|tool| load_one(&sandbox, tool))).await?;
         let mut registry = Self {
             sandbox,
+            secrets: Arc::default(),
             entries: Vec::new(),
             tools: Vec::new(),
             index: HashMap::new(),
@@ -208,6 +227,7 @@ impl ToolRunner for Registry {
                 idempotency_key: &invocation.idempotency_key,
                 effect: tool.effect,
                 grants: Arc::clone(&entry.grants),
+                secrets: Arc::clone(&self.secrets),
                 limits: &entry.limits,
                 progress,
             };

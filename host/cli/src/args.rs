@@ -43,8 +43,8 @@ pub(crate) struct ConfigArgs {
     /// The configuration [default: ./agent.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Grant something to the tools: `dir:PATH`, `dir:PATH:rw`, or `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, such as
-    /// `http:GET,HEAD=https://api.example.com/v1/`. Repeatable.
+    /// Grant something to the tools: `dir:PATH`, `dir:PATH:rw`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, such as
+    /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, or `secret:NAME`. Repeatable.
     #[arg(long = "grant", value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
     /// Grant writing in the current folder, too.

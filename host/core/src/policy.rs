@@ -11,6 +11,7 @@ mod grants;
 mod http;
 mod http_grant;
 mod paths;
+mod secret;
 #[cfg(test)]
 mod tests;
 mod toml_text;
@@ -24,6 +25,7 @@ pub use grants::{
 };
 pub use http::{HttpRequest, decide_address, decide_http};
 pub use paths::PathRules;
+pub use secret::{SecretPlace, decide_secret};
 
 /// What the policy says to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -154,6 +154,7 @@ async fn sandboxed_call(tool: &ToolComponent, work: &Work) {
             idempotency_key: "key-1",
             effect: Effect::ReadOnly,
             grants: Arc::new(Grants::default()),
+            secrets: Arc::default(),
             limits: &work.limits,
             progress: &|_, _| {},
         })

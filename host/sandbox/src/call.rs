@@ -11,6 +11,7 @@ use crate::{
     guest_runtime::{self, Begun, Lost},
     limiter::as_count,
     load::ToolComponent,
+    secrets::Secrets,
     stdio::{self, Tail},
     store::CallSetup,
 };
@@ -52,17 +53,26 @@ pub struct Call<'a> {
     pub effect: Effect,
     /// What the operator granted.
     pub grants: Arc<Grants>,
+    /// The values of all secrets that any tool may use. Those that are granted are put into requests; none of them comes back.
+    pub secrets: Arc<Secrets>,
     /// Every limit of the call.
     pub limits: &'a Limits,
     /// Receives progress reports while the call runs, on the caller's task.
     pub progress: ProgressSink<'a>,
 }
 
+impl Call<'_> {
+    /// Shows a report to the person.
+    fn show(&self, report: &progress::Report) {
+        (self.progress)(&self.secrets.text(&report.message), report.fraction);
+    }
+}
+
 impl ToolComponent {
     /// Runs one call in an instance of its own. Every end, an abnormal one too, is in the report. Dropping the future stops the
     /// guest within a tick of its clock. The caller's runtime needs its timer enabled.
     pub async fn call(&self, call: Call<'_>) -> CallReport {
-        match self.start(&call).await {
+        let report = match self.start(&call).await {
             Ok(running) => running.settle(self, &call).await,
             Err(failure) => CallReport {
                 output: failure.into(),
@@ -72,7 +82,8 @@ impl ToolComponent {
                 },
                 audit: Vec::new(),
             },
-        }
+        };
+        call.secrets.report(report)
     }
 
     /// Checks and admits a call and begins it.
@@ -94,6 +105,7 @@ impl ToolComponent {
             initial_cwd: call.grants.dirs.first().map(|dir| dir.guest.clone()),
             protected: Arc::clone(&self.room().protected),
             client: Arc::clone(&self.room().client),
+            secrets: Arc::clone(&call.secrets),
             progress,
             stdout: stdout.clone(),
             stderr: stderr.clone(),
@@ -164,7 +176,7 @@ impl Running {
             Begun::GoesOn(running) => follow(running, self.deadline, &mut self.reports, call).await,
         };
         while let Ok(report) = self.reports.try_recv() {
-            (call.progress)(&report.message, report.fraction);
+            call.show(&report);
         }
         let result = ended.unwrap_or_else(|lost| Err(guest::lost(&lost, call.limits)));
         let result = result.and_then(|output| {
@@ -205,7 +217,7 @@ async fn follow(
         loop {
             tokio::select! {
                 biased;
-                Some(report) = reports.recv() => (call.progress)(&report.message, report.fraction),
+                Some(report) = reports.recv() => call.show(&report),
                 ended = running.ended() => return ended,
             }
         }

@@ -142,6 +142,8 @@ pub(crate) async fn ask(
         initial_cwd: None,
         protected: Arc::clone(&room.protected),
         client: Arc::clone(&room.client),
+        // Nothing is granted, so nothing comes back.
+        secrets: Arc::default(),
         progress,
         stdout: Tail::new(0),
         stderr: Tail::new(0),

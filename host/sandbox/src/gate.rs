@@ -11,8 +11,8 @@ use agent_host_core::{
     accounting::AuditEntry,
     limits::Limits,
     policy::{
-        DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, PathRules, Ruling, decide_address,
-        decide_file, decide_http,
+        DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, PathRules, Ruling, SecretPlace,
+        decide_address, decide_file, decide_http, decide_secret,
     },
     tool::Effect,
 };
@@ -166,6 +166,18 @@ impl Gate {
             return Err(self.refuse(&text, "limits.http-requests", &reason));
         }
         self.settle(&text, decide_http(&self.grants, self.effect, request))
+    }
+
+    /// Asks to put a secret into a request, which the gate has let through. `shown` is the URL for the ledger.
+    pub(crate) fn secret(
+        &self,
+        name: &str,
+        place: SecretPlace,
+        request: &HttpRequest<'_>,
+        shown: &str,
+    ) -> Result<(), Refused> {
+        let text = format!("secret://{name} in {} {shown}", request.method);
+        self.settle(&text, decide_secret(&self.grants, name, place, request))
     }
 
     /// Keeps those addresses that the request may connect to. Where none is left, that is a refusal; a name that leads to

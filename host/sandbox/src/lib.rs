@@ -24,6 +24,7 @@ mod load;
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
 mod sandbox;
+mod secrets;
 mod standing;
 mod stdio;
 mod store;
@@ -41,3 +42,4 @@ pub use engine::Allocator;
 pub use error::{LoadError, LoadFault, SandboxError};
 pub use load::{Compiled, ToolComponent};
 pub use sandbox::Sandbox;
+pub use secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};

@@ -12,6 +12,7 @@ use crate::{
     failure::Stop,
     gate::Gate,
     limiter::{Limiter, as_count},
+    secrets::Secrets,
     stdio::Tail,
 };
 use agent_host_core::limits::Limits;
@@ -49,6 +50,7 @@ pub(crate) struct CallSetup {
     pub(crate) initial_cwd: Option<String>,
     pub(crate) protected: Arc<[PathBuf]>,
     pub(crate) client: Arc<HttpClient>,
+    pub(crate) secrets: Arc<Secrets>,
     pub(crate) progress: Progress,
     pub(crate) stdout: Tail,
     pub(crate) stderr: Tail,
@@ -71,14 +73,18 @@ pub(crate) fn configure_store(
         initial_cwd,
         protected,
         client,
+        secrets,
         progress,
         stdout,
         stderr,
         peak,
     } = setup;
     let mut wasi = WasiCtx::builder();
-    // Arguments, environment, stdin and preopened folders stay empty: nothing of the host's is to be seen. Clocks and random
-    // numbers are the host's.
+    // Arguments, stdin and preopened folders stay empty, and the environment has what was granted and nothing else: nothing of
+    // the host's is to be seen. Clocks and random numbers are the host's.
+    for variable in &gate.grants().env {
+        wasi.env(&variable.name, &variable.value);
+    }
     wasi.stdout(stdout)
         .stderr(stderr)
         .max_random_size(limits.random_bytes)
@@ -97,7 +103,7 @@ pub(crate) fn configure_store(
     let state = CallState {
         wasi: wasi.build(),
         http,
-        hooks: GatedHttp::new(Arc::clone(&gate), client, &limits, deadline),
+        hooks: GatedHttp::new(Arc::clone(&gate), client, secrets, &limits, deadline),
         files: FilesState::open(gate, &protected)?,
         table,
         limiter: Limiter::new(&limits, peak),

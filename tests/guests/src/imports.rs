@@ -14,7 +14,7 @@ pub struct Import {
 }
 
 /// Every import, for guests that name theirs in their text.
-pub(crate) const ALL: [Import; 22] = [
+pub(crate) const ALL: [Import; 23] = [
     PROGRESS,
     STATE_GET,
     STATE_MERGE,
@@ -22,6 +22,7 @@ pub(crate) const ALL: [Import; 22] = [
     EXIT,
     RANDOM,
     CWD,
+    ENVIRONMENT,
     BLOCK,
     POLL,
     TIMER,
@@ -99,18 +100,27 @@ pub const RANDOM: Import = Import {
     signature: "(param i64 i32)",
 };
 
+const ENVIRONMENT_TYPES: &str = r#"(import "wasi:cli/environment@0.2.6" (instance $environment
+        (export "get-environment" (func (result (list (tuple string string)))))
+        (export "initial-cwd" (func (result (option string))))))"#;
+
 /// `wasi:cli/environment.initial-cwd`.
 pub const CWD: Import = Import {
-    interfaces: &[
-        r#"(import "wasi:cli/environment@0.2.6" (instance $environment
-        (export "initial-cwd" (func (result (option string))))))"#,
-    ],
+    interfaces: &[ENVIRONMENT_TYPES],
     function: r#"$environment "initial-cwd""#,
     name: "cwd",
     signature: "(param i32)",
 };
 
-const POLLABLE: &str = r#"(import "wasi:io/poll@0.2.6" (instance $poll
+/// `wasi:cli/environment.get-environment`.
+pub const ENVIRONMENT: Import = Import {
+    interfaces: &[ENVIRONMENT_TYPES],
+    function: r#"$environment "get-environment""#,
+    name: "environment",
+    signature: "(param i32)",
+};
+
+pub(crate) const POLLABLE: &str = r#"(import "wasi:io/poll@0.2.6" (instance $poll
         (export "pollable" (type $p (sub resource)))
         (export "[method]pollable.block" (func (param "self" (borrow $p))))
         (export "poll" (func (param "in" (list (borrow $p))) (result (list u32))))))
@@ -162,10 +172,10 @@ pub const DROP_POLLABLE: Import = Import {
     signature: "(param i32)",
 };
 
-const ERROR: &str = r#"(import "wasi:io/error@0.2.6" (instance $io-error (export "error" (type (sub resource)))))
+pub(crate) const ERROR: &str = r#"(import "wasi:io/error@0.2.6" (instance $io-error (export "error" (type (sub resource)))))
     (alias export $io-error "error" (type $error))"#;
 
-const STREAMS: &str = r#"(import "wasi:io/streams@0.2.6" (instance $streams
+pub(crate) const STREAMS: &str = r#"(import "wasi:io/streams@0.2.6" (instance $streams
         (alias outer 1 $error (type $e))
         (export "error" (type $e2 (eq $e)))
         (export "output-stream" (type $os (sub resource)))

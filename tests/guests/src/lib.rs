@@ -7,12 +7,13 @@
 )]
 
 mod contract;
+pub mod http;
 mod image;
 pub mod imports;
 
 pub use imports::{
-    ASK, BLOCK, CWD, DIRECTORIES, EXIT, FIELDS, Import, MAKE_FOLDER, NEW_OWN, POLL, PROGRESS,
-    RANDOM, STATE_GET, STATE_MERGE, STDOUT, TIMER, WRITE,
+    ASK, BLOCK, CWD, DIRECTORIES, ENVIRONMENT, EXIT, FIELDS, Import, MAKE_FOLDER, NEW_OWN, POLL,
+    PROGRESS, RANDOM, STATE_GET, STATE_MERGE, STDOUT, TIMER, WRITE,
 };
 
 use contract::TYPES;

@@ -1,8 +1,8 @@
 //! What an `agent.toml` may say that was found in the working folder and not named with `--config`.
 //!
 //! Such a file may have come with the folder: from a repository, an archive, somebody else. It may choose tools, a model and
-//! limits, and grant what lies in its own folder. It may not decide where a key is taken from or sent, what is granted
-//! outside its folder, or where sessions and compiled code are kept: compiled code is run, so whoever makes the cache folder
+//! limits, and grant what lies in its own folder. It may not decide where a key or a secret is taken from or sent, what is granted
+//! outside its folder or of the host's environment, or where sessions and compiled code are kept: compiled code is run, so whoever makes the cache folder
 //! could bring code along. Naming the file is how the operator says that it is theirs.
 
 use super::{
@@ -50,6 +50,27 @@ fn says_too_much(raw: &RawConfig, base: &Path, environment: &Environment) -> Opt
                 "sets `base-url` under [openai-compat], where the key in {KEY_VARIABLE} would be sent"
             ));
         }
+    }
+    if let Some(secret) = raw.secret.first() {
+        return Some(format!(
+            "says where the secret `{}` is and to whom it is sent",
+            secret.name.escape_debug()
+        ));
+    }
+    let general = raw.grants.iter().flat_map(|grants| &grants.env);
+    let own = raw
+        .tool
+        .iter()
+        .flatten()
+        .filter_map(|tool| tool.env.as_ref());
+    if let Some(variable) = general
+        .chain(own.flatten())
+        .find(|variable| variable.from_host)
+    {
+        return Some(format!(
+            "grants the host's variable `{}`",
+            variable.name.escape_debug()
+        ));
     }
     let general = raw.grants.iter().flat_map(|grants| &grants.dir);
     let own = raw

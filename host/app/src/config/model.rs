@@ -2,7 +2,10 @@
 //! [`EndpointConfig::open`].
 
 use super::{
-    ConfigError, Environment, RawOpenAiCompat, key::KeySource, parse::nearest, paths::place,
+    ConfigError, Environment, RawOpenAiCompat,
+    parse::nearest,
+    paths::place,
+    source::{Purpose, Source},
 };
 use agent_host_models::{Capabilities, Endpoint, Timeouts};
 use std::path::{Path, PathBuf};
@@ -37,7 +40,8 @@ pub enum ModelConfig {
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     base_url: Option<String>,
-    key: KeySource,
+    /// Absent where there is none; a server without keys needs none.
+    key: Option<Source>,
 }
 
 impl EndpointConfig {
@@ -54,8 +58,11 @@ impl EndpointConfig {
         })?;
         Ok(Endpoint {
             base_url,
-            key: self.key.read()?,
-            key_source: self.key.name(),
+            key: self.key.as_ref().map(Source::read).transpose()?,
+            key_source: self
+                .key
+                .as_ref()
+                .map_or_else(|| KEY_VARIABLE.to_owned(), Source::name),
             timeouts: Timeouts::default(),
         })
     }
@@ -66,12 +73,16 @@ impl EndpointConfig {
         base: &Path,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
+        let purpose = || Purpose {
+            what: "the model server's key".to_owned(),
+            setting: "api-key",
+            of: "under [openai-compat]".to_owned(),
+        };
         let key = match server.api_key.as_deref() {
-            Some(text) => KeySource::parse(text, base, environment)?,
-            None if environment.variable(KEY_VARIABLE).is_some() => {
-                KeySource::variable(KEY_VARIABLE, environment)
-            }
-            None => KeySource::None,
+            Some(text) => Some(Source::parse(text, purpose(), base, environment)?),
+            None => environment
+                .variable(KEY_VARIABLE)
+                .map(|_| Source::variable(KEY_VARIABLE, purpose(), environment)),
         };
         let base_url = server.base_url.clone();
         let base_url = base_url.or_else(|| environment.variable(URL_VARIABLE).map(str::to_owned));
@@ -80,10 +91,7 @@ impl EndpointConfig {
 
     /// The file with the key, which no guest may see.
     pub(super) fn key_file(&self) -> Option<&Path> {
-        match &self.key {
-            KeySource::File(path) => Some(path),
-            KeySource::None | KeySource::Variable { .. } | KeySource::Command(_) => None,
-        }
+        self.key.as_ref()?.file()
     }
 }
 

@@ -31,6 +31,8 @@ pub struct RawConfig {
     pub tool: Option<Vec<RawTool>>,
     /// What every component may reach, unless it has a list of its own; absent for the current folder, read-only.
     pub grants: Option<RawGrants>,
+    /// The secrets that tools may be granted.
+    pub secret: Vec<RawSecret>,
     /// The limits of a call.
     pub limits: Option<RawLimits>,
     /// The sandbox as a whole.
@@ -83,6 +85,10 @@ pub struct RawTool {
     pub dir: Option<Vec<Spanned<RawDirGrant>>>,
     /// Hosts instead of the general ones.
     pub http: Option<Vec<Spanned<RawHttpGrant>>>,
+    /// Environment variables instead of the general ones.
+    pub env: Option<Vec<RawEnvGrant>>,
+    /// Names of secrets instead of the general ones.
+    pub secrets: Option<Vec<String>>,
 }
 
 /// `[grants]`. Each grant knows its place in the text, so that a value that cannot be used is found.
@@ -93,6 +99,10 @@ pub struct RawGrants {
     pub dir: Vec<Spanned<RawDirGrant>>,
     /// Hosts.
     pub http: Vec<Spanned<RawHttpGrant>>,
+    /// Environment variables.
+    pub env: Vec<RawEnvGrant>,
+    /// Names of secrets.
+    pub secrets: Vec<String>,
 }
 
 /// `[[grants.dir]]` and `[[tool.dir]]`.
@@ -132,6 +142,34 @@ pub struct RawHttpGrant {
     pub methods: Option<Vec<String>>,
     /// The path, with everything below it; absent for every path.
     pub path: Option<String>,
+}
+
+/// `[[grants.env]]` and `[[tool.env]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RawEnvGrant {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: Option<String>,
+    /// Whether the value is that of the host's variable of this name.
+    #[serde(default)]
+    pub from_host: bool,
+}
+
+/// `[[secret]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RawSecret {
+    /// The name in `secret://NAME`.
+    pub name: String,
+    /// `env:NAME`, `file:PATH` or `cmd:COMMAND`.
+    pub from: String,
+    /// `SCHEME://HOST[:PORT]`, the only server that it is sent to.
+    pub audience: String,
+    /// Whether it may stand in a query, too.
+    #[serde(default)]
+    pub in_query: bool,
 }
 
 /// `[sandbox]`.

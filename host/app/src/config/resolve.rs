@@ -3,8 +3,9 @@
 use super::{
     ComponentSource, Config, ConfigError, EndpointConfig, Environment, ModelConfig, Overrides,
     RawConfig, RawGrants, RawLimits, RawPooling, RawPrompts, RawSandbox, RawTool, ToolConfig,
-    dir_grants, http_grants,
+    dir_grants, env_grants, http_grants,
     paths::{canonical, place},
+    secrets::{self, SecretConfig},
 };
 use agent_host_core::{
     limits::Limits,
@@ -62,7 +63,8 @@ impl Config {
             .map(|(text, base)| ModelConfig::resolve(text, base, &server, endpoint, environment))
             .transpose()?;
         let limits = limits(raw.limits, &Limits::default(), "[limits]")?;
-        let (grants, ungranted) = grants(raw.grants, &overrides, &base, environment)?;
+        let secrets = secrets::from_raw(raw.secret, &base, environment)?;
+        let (grants, ungranted) = grants(raw.grants, &overrides, &secrets, &base, environment)?;
         let mut config = Self {
             file,
             folder: canonical(cwd),
@@ -81,6 +83,7 @@ impl Config {
             limits,
             sandbox: sandbox(raw.sandbox.unwrap_or_default()),
             key_file,
+            secrets,
         };
         config.add_tools(raw.tool, &base, environment)?;
         for argument in overrides.tools {
@@ -148,6 +151,8 @@ impl Config {
             limits: own_limits,
             dir,
             http,
+            env,
+            secrets,
         } = raw;
         let source = match ComponentSource::builtin(&component) {
             Some(builtin) => builtin,
@@ -158,7 +163,8 @@ impl Config {
             &self.limits,
             &format!("[tool.limits] of `{name}`"),
         )?;
-        let grants = if dir.is_none() && http.is_none() {
+        let shared = dir.is_none() && http.is_none() && env.is_none() && secrets.is_none();
+        let grants = if shared {
             Arc::clone(&self.grants)
         } else {
             let own = |raw| each(raw, |raw| dir_grants::from_raw(raw, base, environment));
@@ -166,10 +172,17 @@ impl Config {
             dir_grants::check_apart(&dirs)?;
             let own = |raw| each(raw, http_grants::from_raw);
             let http = http.map_or_else(|| Ok(self.grants.http.clone()), own)?;
+            let own = |raw| env_grants::from_raw(raw, environment);
+            let env = env.map_or_else(|| Ok(self.grants.env.clone()), own)?;
+            let own = |names: Vec<_>| {
+                secrets::granted(&self.secrets, &names, &format!("`secrets` of `{name}`"))
+            };
+            let secrets = secrets.map_or_else(|| Ok(self.grants.secrets.clone()), own)?;
             Arc::new(Grants {
                 dirs,
                 http,
-                ..(*self.grants).clone()
+                env,
+                secrets,
             })
         };
         Ok(ToolConfig {
@@ -236,15 +249,22 @@ fn limits(raw: Option<RawLimits>, base: &Limits, place: &str) -> Result<Limits, 
 fn grants(
     raw: Option<RawGrants>,
     overrides: &Overrides,
+    secrets: &[SecretConfig],
     base: &Path,
     environment: &Environment,
 ) -> Result<(Grants, Option<ConfigError>), ConfigError> {
     let silent = raw.is_none();
-    let RawGrants { dir, http } = raw.unwrap_or_default();
+    let RawGrants {
+        dir,
+        http,
+        env,
+        secrets: names,
+    } = raw.unwrap_or_default();
     let mut grants = Grants {
         dirs: each(dir, |raw| dir_grants::from_raw(raw, base, environment))?,
         http: each(http, http_grants::from_raw)?,
-        ..Grants::default()
+        env: env_grants::from_raw(env, environment)?,
+        secrets: secrets::granted(secrets, &names, "[grants]")?,
     };
     let configured = grants.dirs.len();
     for argument in &overrides.grants {
@@ -254,10 +274,16 @@ fn grants(
                 grants.dirs.push(grant);
             }
             Some(("http", host)) => grants.http.push(http_grants::from_argument(host)?),
+            Some(("env", variable)) => {
+                env_grants::add_argument(&mut grants.env, variable, environment)?;
+            }
+            Some(("secret", name)) => {
+                secrets::add(&mut grants.secrets, secrets, name, "`--grant`")?;
+            }
             Some(_) | None => {
                 return Err(ConfigError::new(format!(
-                    "the grant `{}` is of no kind that there is; write `dir:PATH`, `dir:PATH:rw` or \
-                     `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`",
+                    "the grant `{}` is of no kind that there is; write `dir:PATH`, `dir:PATH:rw`, \
+                     `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]` or `secret:NAME`",
                     argument.escape_debug()
                 )));
             }

@@ -2,6 +2,7 @@
 
 use super::{
     ConfigError, Environment, ModelConfig, RawConfig, found, parse::Found, paths::canonical,
+    secrets::SecretConfig,
 };
 use agent_host_core::{limits::Limits, policy::Grants, tool::Approval, turn::Prompts};
 use agent_host_sandbox::SandboxConfig;
@@ -47,6 +48,8 @@ pub struct Config {
     pub sandbox: SandboxConfig,
     /// The file with the model server's key, where it is in a file.
     pub(super) key_file: Option<PathBuf>,
+    /// The secrets that tools may be granted. Their names differ.
+    pub(super) secrets: Vec<SecretConfig>,
 }
 
 /// A component and how it is used.
@@ -110,7 +113,8 @@ pub struct Overrides {
     pub model: Option<String>,
     /// Components besides the configured ones: files, or `builtin:NAME`.
     pub tools: Vec<String>,
-    /// Grants besides the configured ones: `dir:PATH[:rw]` and `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`. A folder here takes the place
+    /// Grants besides the configured ones: `dir:PATH[:rw]`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`,
+    /// `env:NAME[=VALUE]` and `secret:NAME`. A folder here takes the place
     /// of the current folder where that would be granted only because nobody said anything.
     pub grants: Vec<String>,
     /// Makes the grant of the current folder writable.
@@ -208,6 +212,8 @@ impl Config {
         }
         paths.extend(self.file.clone());
         paths.extend(self.key_file.clone());
+        let files = self.secrets.iter().filter_map(SecretConfig::file);
+        paths.extend(files.map(Path::to_owned));
         if let Some(ModelConfig::Script(path)) = &self.model {
             paths.push(path.clone());
         }

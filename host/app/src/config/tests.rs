@@ -6,6 +6,7 @@ mod fuzz;
 mod good;
 mod grants;
 mod keys;
+mod secrets;
 mod suggestions;
 
 use super::{Config, ConfigError, Environment, Overrides};

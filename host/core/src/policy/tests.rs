@@ -6,6 +6,7 @@ mod fuzz;
 mod http;
 mod http_grant;
 mod paths;
+mod secret;
 
 use super::{PathRules, Ruling};
 

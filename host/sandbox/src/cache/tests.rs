@@ -40,6 +40,7 @@ async fn echo(tool: &ToolComponent) -> ToolResultOutput {
         idempotency_key: "k",
         effect: Effect::ReadOnly,
         grants: Arc::default(),
+        secrets: Arc::default(),
         limits: &Limits::default(),
         progress: &|_, _| {},
     })

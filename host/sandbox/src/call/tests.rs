@@ -6,14 +6,14 @@ use super::with_denial;
 use crate::{
     Call, Sandbox, SandboxConfig, ToolComponent,
     gate::Denial,
-    guests::{ASK, Body, CWD, Definition, Guest, PROGRESS, STATE_GET, STDOUT, WRITE},
+    guests::{ASK, Body, CWD, Definition, ENVIRONMENT, Guest, PROGRESS, STATE_GET, STDOUT, WRITE},
 };
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     id::CallId,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
+    policy::{DirGrant, DirMode, DirQuota, EnvGrant, Grants, PathRules},
     tool::{CallReport, Effect},
 };
 use futures_util::future::join_all;
@@ -56,6 +56,7 @@ async fn call_with(
         idempotency_key: "key-1",
         effect: Effect::ReadOnly,
         grants: Arc::new(grants),
+        secrets: Arc::default(),
         limits,
         progress: &|_, _| {},
     })
@@ -249,6 +250,7 @@ async fn progress_reaches_the_caller() {
             idempotency_key: "k",
             effect: Effect::ReadOnly,
             grants: Arc::default(),
+            secrets: Arc::default(),
             limits: &Limits::default(),
             progress: &|message, fraction| {
                 seen.lock().unwrap().push((message.to_owned(), fraction));
@@ -626,4 +628,56 @@ fn a_call_can_be_spawned() {
         is_send(&tool.call(call));
     }
     let _: fn(&ToolComponent, Call<'_>) = check;
+}
+
+#[tokio::test]
+async fn a_guest_sees_the_variables_that_were_granted_and_no_others() {
+    assert!(std::env::var_os("PATH").is_some());
+    let sandbox = sandbox();
+    // Each variable as `NAME=VALUE` and a line end.
+    let guest = Guest {
+        imports: &[ENVIRONMENT],
+        ..Guest::running(
+            "(local $at i32) (local $end i32) (local $to i32)
+            (call $environment (i32.const 64))
+            (local.set $at (i32.load (i32.const 64)))
+            (local.set $end (i32.add (local.get $at) (i32.shl (i32.load (i32.const 68)) (i32.const 4))))
+            (local.set $to (i32.const 2048))
+            (block $done (loop $next
+                (br_if $done (i32.ge_u (local.get $at) (local.get $end)))
+                (memory.copy (local.get $to) (i32.load (local.get $at)) (i32.load offset=4 (local.get $at)))
+                (local.set $to (i32.add (local.get $to) (i32.load offset=4 (local.get $at))))
+                (i32.store8 (local.get $to) (i32.const 61))
+                (local.set $to (i32.add (local.get $to) (i32.const 1)))
+                (memory.copy (local.get $to) (i32.load offset=8 (local.get $at)) (i32.load offset=12 (local.get $at)))
+                (local.set $to (i32.add (local.get $to) (i32.load offset=12 (local.get $at))))
+                (i32.store8 (local.get $to) (i32.const 10))
+                (local.set $to (i32.add (local.get $to) (i32.const 1)))
+                (local.set $at (i32.add (local.get $at) (i32.const 16)))
+                (br $next)))
+            (i32.store (i32.const 16) (i32.const 0))
+            (i32.store (i32.const 20) (i32.const 2048))
+            (i32.store (i32.const 24) (i32.sub (local.get $to) (i32.const 2048)))
+            (i32.const 16)",
+        )
+    };
+    let tool = sandbox.load(&guest.bytes()).await.unwrap();
+    let variable = |name: &str, value: &str| EnvGrant {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    };
+    for (env, expected) in [
+        (vec![], ""),
+        (
+            vec![variable("LANG", "C.UTF-8"), variable("EMPTY", "")],
+            "LANG=C.UTF-8\nEMPTY=\n",
+        ),
+    ] {
+        let grants = Grants {
+            env,
+            ..Grants::default()
+        };
+        let report = call_with(&tool, "echo", json!({}), grants, &Limits::default()).await;
+        assert_eq!(report.output, ToolResultOutput::Text(expected.to_owned()));
+    }
 }

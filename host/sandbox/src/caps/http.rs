@@ -7,19 +7,22 @@ mod budget;
 mod client;
 mod fault;
 mod fields;
+mod placeholder;
+mod redact;
 mod target;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub(crate) use client::HttpClient;
 
-use crate::gate::Gate;
+use crate::{gate::Gate, secrets::Secrets};
 use agent_host_core::limits::Limits;
 use body::Exchange;
 use budget::{Budget, Slot};
 use fault::Fault;
 use http::{Method, Request, Response};
 use http_body::Body;
+use reqwest::Url;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -74,6 +77,7 @@ pub(crate) struct GatedHttp {
     client: Arc<HttpClient>,
     budget: Arc<Budget>,
     limits: Limits,
+    secrets: Arc<Secrets>,
     /// When the call ends, whatever the server does.
     deadline: Instant,
 }
@@ -86,6 +90,7 @@ impl GatedHttp {
     pub(crate) fn new(
         gate: Arc<Gate>,
         client: Arc<HttpClient>,
+        secrets: Arc<Secrets>,
         limits: &Limits,
         deadline: Instant,
     ) -> Self {
@@ -94,18 +99,24 @@ impl GatedHttp {
             client,
             budget: Arc::new(Budget::new(limits)),
             limits: limits.clone(),
+            secrets,
             deadline,
         }
     }
 
     /// Everything that can be judged before anything waits. What comes out may be sent to the addresses that
-    /// [`Target::addresses`] lets through.
-    fn admit(&self, request: &mut Request<WasiBody>) -> Result<Exchange, Error> {
+    /// [`Target::addresses`] lets through, and at the URL that is returned: the target's, but with the secrets in it that the
+    /// guest named. Those in header fields are then in the request.
+    fn admit(&self, request: &mut Request<WasiBody>) -> Result<(Exchange, Url), Error> {
         let target = Target::new(request, Arc::clone(&self.gate))?;
         if *request.method() == Method::CONNECT {
             return Err(Error::HttpRequestMethodInvalid);
         }
         target.ask()?;
+        let url = placeholder::fill(&target, request.headers_mut(), &self.secrets)?;
+        if self.holds_secrets() {
+            redact::ask_for_plain(request.headers_mut());
+        }
         let header = fields::bytes(request.headers());
         if header > self.limits.http_header_bytes {
             let size = u32::try_from(header).unwrap_or(u32::MAX);
@@ -119,12 +130,18 @@ impl GatedHttp {
             target.over_request_bytes(self.limits.http_request_bytes);
             return Err(Error::HttpRequestBodySize(Some(length)));
         }
-        Ok(Exchange {
+        let exchange = Exchange {
             _slot: self.slot(&target)?,
             clock: self.clock(),
             budget: Arc::clone(&self.budget),
             target: Arc::new(target),
-        })
+        };
+        Ok((exchange, url))
+    }
+
+    /// Whether this call's requests may carry secrets.
+    fn holds_secrets(&self) -> bool {
+        !self.gate.grants().secrets.is_empty()
     }
 
     fn slot(&self, target: &Target) -> Result<Slot, Error> {
@@ -166,11 +183,16 @@ impl WasiHttpHooks for GatedHttp {
         _settled: Settled,
     ) -> Box<dyn Future<Output = Answer> + Send> {
         let admitted = self.admit(&mut request);
+        let (secrets, plain_only) = (Arc::clone(&self.secrets), self.holds_secrets());
         let client = Arc::clone(&self.client);
         let header_limit = self.limits.http_header_bytes;
         Box::new(async move {
+            let (exchange, url) = admitted?;
             let outbound = Outbound {
-                exchange: admitted?,
+                exchange,
+                url,
+                secrets,
+                plain_only,
                 header_limit,
                 options: options.unwrap_or_default(),
             };
@@ -184,6 +206,11 @@ impl WasiHttpHooks for GatedHttp {
 /// One admitted request on its way.
 struct Outbound {
     exchange: Exchange,
+    /// What is sent: the target's URL, or one with a secret in its query, which is never shown.
+    url: Url,
+    secrets: Arc<Secrets>,
+    /// Whether an encoded answer is refused, because a secret in it would not be found.
+    plain_only: bool,
     header_limit: u64,
     options: RequestOptions,
 }
@@ -199,7 +226,7 @@ impl Outbound {
         let client = client.for_target(Arc::clone(target), connect.min(CONNECT_TIMEOUT))?;
         let (parts, body) = request.into_parts();
         let mut outgoing = client
-            .request(parts.method, target.url().clone())
+            .request(parts.method, self.url.clone())
             .headers(parts.headers);
         if body.size_hint().exact() != Some(0) {
             outgoing = outgoing.body(body::outgoing(body, self.exchange.clone()));
@@ -221,6 +248,13 @@ impl Outbound {
             target.over_header_bytes("response", self.header_limit);
             return Err(Error::HttpResponseHeaderSectionSize(Some(size)));
         }
+        if self.plain_only && redact::is_encoded(response.headers()) {
+            target.over(
+                "secrets.content-encoding",
+                "a tool that may use secrets is not given encoded answers, in which a secret would not be found",
+            );
+            return Err(Error::HttpResponseContentCoding(None));
+        }
         // Told at once, a guest gets a proper code; in the middle of a body there is none.
         if let Some(length) = response.content_length()
             && !budget.response.has(length)
@@ -230,10 +264,11 @@ impl Outbound {
         }
         let mut answer = Response::builder().status(response.status());
         if let Some(fields) = answer.headers_mut() {
-            *fields = response.headers().clone();
+            *fields = redact::fields(response.headers(), &self.secrets);
         }
         let pause = self.options.between_bytes_timeout;
         let body = body::incoming(response, self.exchange, pause);
+        let body = redact::body(body, self.secrets);
         answer.body(body).map_err(|_| Fault::Protocol.into_error())
     }
 }

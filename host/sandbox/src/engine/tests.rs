@@ -29,6 +29,7 @@ async fn calls_run_whatever_the_address_space() {
             idempotency_key: "k",
             effect: Effect::ReadOnly,
             grants: Arc::default(),
+            secrets: Arc::default(),
             limits: &Limits::default(),
             progress: &|_, _| {},
         })

@@ -348,6 +348,7 @@ async fn echo(tool: &ToolComponent) -> CallReport {
         idempotency_key: "k",
         effect: Effect::ReadOnly,
         grants: Arc::default(),
+        secrets: Arc::default(),
         limits: &Limits::default(),
         progress: &|_, _| {},
     })

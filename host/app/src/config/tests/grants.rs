@@ -260,8 +260,8 @@ fn folders_that_are_refused() {
         ),
         (
             "data",
-            "the grant `data` is of no kind that there is; write `dir:PATH`, `dir:PATH:rw` or \
-             `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`",
+            "the grant `data` is of no kind that there is; write `dir:PATH`, `dir:PATH:rw`, \
+             `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]` or `secret:NAME`",
         ),
     ] {
         assert_eq!(tree.refusal("", granted(&[grant])), expected, "{grant}");

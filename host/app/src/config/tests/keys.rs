@@ -149,8 +149,8 @@ fn a_key_in_the_file_is_refused_and_not_repeated() {
         let toml = format!("[openai-compat]\napi-key = \"{key}\"");
         assert_eq!(
             tree.refusal(&toml, Overrides::default()),
-            "`api-key` under [openai-compat] does not say where the key is; a key itself has no place in a file that is \
-             shared and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace a key that was there)"
+            "`api-key` under [openai-compat] does not say where the model server's key is; the text itself has no place in a \
+             file that is shared and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
         );
     }
 }

@@ -216,6 +216,7 @@ async fn call(tool: &ToolComponent, what: &Tool, grants: Grants, limits: &Limits
         idempotency_key: "key-1",
         effect: Effect::Effectful,
         grants: Arc::new(grants),
+        secrets: Arc::default(),
         limits,
         progress: &|_, _| {},
     })

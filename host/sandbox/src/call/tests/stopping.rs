@@ -44,6 +44,7 @@ async fn a_call_that_is_dropped_at_any_point_leaves_nothing_behind() {
             idempotency_key: "k",
             effect: Effect::ReadOnly,
             grants: Arc::clone(&grants),
+            secrets: Arc::default(),
             limits: &limits,
             progress: &|_, _| {},
         });

@@ -2,7 +2,7 @@
 //! made of it, which is also what the client sends.
 
 use crate::gate::Gate;
-use agent_host_core::policy::HttpRequest;
+use agent_host_core::policy::{HttpRequest, SecretPlace};
 use http::Request;
 use reqwest::Url;
 use std::{net::IpAddr, sync::Arc};
@@ -82,7 +82,14 @@ impl Target {
         Ok(allowed)
     }
 
-    /// Writes down that a limit ended the exchange.
+    /// Asks the gate whether this secret may be put into the request.
+    pub(super) fn secret(&self, name: &str, place: SecretPlace) -> Result<(), Error> {
+        self.gate
+            .secret(name, place, &self.request(), self.url.as_str())
+            .map_err(|_| Error::HttpRequestDenied)
+    }
+
+    /// Writes down that a limit, or another fixed rule, ended the exchange.
     pub(super) fn over(&self, rule: &str, reason: &str) {
         self.gate
             .refuse(&format!("{} {}", self.method, self.url), rule, reason);

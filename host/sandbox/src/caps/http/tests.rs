@@ -5,5 +5,7 @@ mod call;
 mod denied;
 mod exchange;
 mod fuzz;
+mod memory;
+mod secrets;
 pub(crate) mod server;
 mod wire;

@@ -82,6 +82,7 @@ async fn load_and_call(sandbox: &Sandbox, bytes: &[u8]) -> Result<(), TestCaseEr
             idempotency_key: "k",
             effect: definition.effect,
             grants: Arc::default(),
+            secrets: Arc::default(),
             limits: &limits,
             progress: &|_, _| {},
         })

@@ -1,15 +1,18 @@
 //! One call's HTTP, set up by the tests.
 
 use super::super::{GatedHttp, HttpClient, client::NameLookup};
-use crate::gate::{Gate, Tally};
+use crate::{
+    gate::{Gate, Tally},
+    secrets::Secrets,
+};
 use agent_host_core::{
     BoxFuture,
     limits::Limits,
-    policy::{Grants, HttpGrant},
+    policy::{Grants, HttpGrant, SecretGrant},
     tool::Effect,
 };
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use std::{
     io,
@@ -60,6 +63,8 @@ pub(super) fn grant(scheme: Option<&str>, host: &str, port: Option<u16>) -> Http
 /// One call's HTTP, with everything that a test sets.
 pub(super) struct Call {
     pub(super) grants: Vec<HttpGrant>,
+    pub(super) secret_grants: Vec<SecretGrant>,
+    pub(super) secrets: Arc<Secrets>,
     pub(super) effect: Effect,
     pub(super) limits: Limits,
     pub(super) names: Arc<Names>,
@@ -70,6 +75,8 @@ impl Call {
     pub(super) fn to(grants: Vec<HttpGrant>) -> Self {
         Self {
             grants,
+            secret_grants: Vec::new(),
+            secrets: Arc::default(),
             effect: Effect::Effectful,
             limits: Limits::default(),
             names: Arc::default(),
@@ -80,13 +87,20 @@ impl Call {
     pub(super) fn start(self) -> Running {
         let grants = Grants {
             http: self.grants,
+            secrets: self.secret_grants,
             ..Grants::default()
         };
         let gate = Gate::new(Arc::new(grants), self.effect, &self.limits);
         let client = Arc::new(HttpClient::with_names(self.names).unwrap());
         let deadline = Instant::now() + self.time;
         Running {
-            hooks: GatedHttp::new(Arc::clone(&gate), client, &self.limits, deadline),
+            hooks: GatedHttp::new(
+                Arc::clone(&gate),
+                client,
+                self.secrets,
+                &self.limits,
+                deadline,
+            ),
             gate,
         }
     }
@@ -160,6 +174,15 @@ impl Running {
         answer
             .map(|(response, _)| response)
             .map_err(|error| format!("{error:?}"))
+    }
+
+    /// Sends, and gives the answer's header fields and body as the guest has them.
+    pub(super) async fn exchange(&mut self, request: Request<WasiBody>) -> (HeaderMap, Bytes) {
+        let nothing = Box::new(async { Ok(()) });
+        let answer = Pin::from(self.hooks.send_request(request, None, nothing)).await;
+        let (response, _) = answer.ok().unwrap();
+        let (parts, body) = response.into_parts();
+        (parts.headers, body.collect().await.ok().unwrap().to_bytes())
     }
 
     pub(super) async fn get(&mut self, url: &str) -> String {

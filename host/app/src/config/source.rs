@@ -1,0 +1,201 @@
+//! Where a key or a secret is, and reading it. Its text never appears in a configuration file, a message or a log.
+
+use super::{ConfigError, Environment, paths::place};
+use secrecy::SecretString;
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// The longest text, in bytes. Tokens of identity providers reach some KiB.
+const MAX_BYTES: u64 = 16 * 1024;
+
+/// How long a command may take to print the text; a person may have to unlock something meanwhile.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a running command is looked at.
+const COMMAND_POLL: Duration = Duration::from_millis(20);
+
+/// What a source is for, in words for messages.
+#[derive(Clone, Debug)]
+pub(super) struct Purpose {
+    /// What is there, such as "the model server's key".
+    pub(super) what: String,
+    /// The setting that says where it is, such as `api-key`.
+    pub(super) setting: &'static str,
+    /// What the setting belongs to, such as "under [openai-compat]".
+    pub(super) of: String,
+}
+
+/// Where a key or a secret is.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    purpose: Purpose,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// In an environment variable.
+    Variable {
+        name: String,
+        /// Absent when it is not set.
+        value: Option<SecretString>,
+    },
+    /// In a file.
+    File(PathBuf),
+    /// On the standard output of a shell command.
+    Command(String),
+}
+
+impl Source {
+    /// Reads `env:NAME`, `file:PATH` or `cmd:COMMAND`. The text is not repeated in errors: it may be what is looked for.
+    pub(super) fn parse(
+        text: &str,
+        purpose: Purpose,
+        base: &Path,
+        environment: &Environment,
+    ) -> Result<Self, ConfigError> {
+        let kind = match text.split_once(':') {
+            Some(("env", name)) if !name.is_empty() => {
+                return Ok(Self::variable(name, purpose, environment));
+            }
+            Some(("file", path)) if !path.is_empty() => Kind::File(place(path, base, environment)?),
+            Some(("cmd", command)) if !command.trim().is_empty() => {
+                Kind::Command(command.to_owned())
+            }
+            Some(_) | None => {
+                let Purpose { what, setting, of } = purpose;
+                return Err(ConfigError::new(format!(
+                    "`{setting}` {of} does not say where {what} is; the text itself has no place in a file that is shared \
+                     and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
+                )));
+            }
+        };
+        Ok(Self { purpose, kind })
+    }
+
+    /// A variable of the environment.
+    pub(super) fn variable(name: &str, purpose: Purpose, environment: &Environment) -> Self {
+        Self {
+            purpose,
+            kind: Kind::Variable {
+                name: name.to_owned(),
+                value: environment.variable(name).map(SecretString::from),
+            },
+        }
+    }
+
+    /// Where a person sets it, for messages.
+    pub(super) fn name(&self) -> String {
+        match &self.kind {
+            Kind::Variable { name, .. } => name.clone(),
+            Kind::File(path) => path.display().to_string(),
+            Kind::Command(_) => format!("the command in `{}`", self.purpose.setting),
+        }
+    }
+
+    /// The file, where it is in one. No guest may see it.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::File(path) => Some(path),
+            Kind::Variable { .. } | Kind::Command(_) => None,
+        }
+    }
+
+    /// Reads it, which may open the file or run the command, and takes up to a minute.
+    ///
+    /// # Errors
+    /// It is not there, or not one line of text.
+    pub(super) fn read(&self) -> Result<SecretString, ConfigError> {
+        match &self.kind {
+            Kind::Variable {
+                value: Some(value), ..
+            } => Ok(value.clone()),
+            Kind::Variable { name, value: None } => {
+                let Purpose { what, setting, of } = &self.purpose;
+                Err(ConfigError::new(format!(
+                    "{what} should be in the variable {name}, which is not set; set it, or change `{setting}` {of}"
+                )))
+            }
+            Kind::File(path) => {
+                let mut bytes = Vec::new();
+                std::fs::File::open(path)
+                    .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+                    .map_err(|error| self.unusable(&error))?;
+                self.line(bytes)
+            }
+            Kind::Command(command) => self.run(command),
+        }
+    }
+
+    /// The error that what is there cannot be used.
+    pub(super) fn unusable(&self, why: &dyn std::fmt::Display) -> ConfigError {
+        let Purpose { what, setting, of } = &self.purpose;
+        let place = match &self.kind {
+            Kind::Variable { .. } => format!("the variable {}", self.name()),
+            Kind::File(_) => format!("the file {}", self.name()),
+            Kind::Command(_) => self.name(),
+        };
+        ConfigError::new(format!(
+            "cannot read {what} from {place}: {why}; correct `{setting}` {of}"
+        ))
+    }
+
+    /// One line of text, without the spaces and the line end around it.
+    fn line(&self, bytes: Vec<u8>) -> Result<SecretString, ConfigError> {
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(self.unusable(&format!("there are more than {MAX_BYTES} bytes")));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| self.unusable(&"it is not text"))?;
+        let line = text.trim();
+        if line.is_empty() {
+            return Err(self.unusable(&"it is empty"));
+        }
+        if line.contains(char::is_control) {
+            return Err(self.unusable(&"there is more than one line"));
+        }
+        Ok(SecretString::from(line))
+    }
+
+    /// Runs the command in the shell. What it says on stderr reaches the person; it reads nothing from stdin.
+    fn run(&self, command: &str) -> Result<SecretString, ConfigError> {
+        let mut child = Command::new("sh")
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| self.unusable(&error))?;
+        let began = Instant::now();
+        // One line fits the pipe, so the command can end before it is read; one that prints more runs out of time.
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if began.elapsed() < COMMAND_PATIENCE => std::thread::sleep(COMMAND_POLL),
+                Ok(None) => {
+                    // It may have ended by itself in this moment, which is as well.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(self.unusable(&format!(
+                        "it took longer than {} seconds",
+                        COMMAND_PATIENCE.as_secs()
+                    )));
+                }
+                Err(error) => return Err(self.unusable(&error)),
+            }
+        };
+        if !status.success() {
+            return Err(self.unusable(&format!("it failed ({status})")));
+        }
+        let mut bytes = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            stdout
+                .take(MAX_BYTES + 1)
+                .read_to_end(&mut bytes)
+                .map_err(|error| self.unusable(&error))?;
+        }
+        self.line(bytes)
+    }
+}

@@ -1,0 +1,163 @@
+//! `secret://NAME` in a request of a guest: replaced by the value, in the host's copy of the request, after the URL was judged.
+//!
+//! It is replaced wherever it stands in a header field's value, such as `Bearer secret://github`, and in a value of the query
+//! where the grant allows that. A name ends where its letters, digits, `-` and `_` end, so `secret://git` is never a part of
+//! `secret://github`. In the path and in names of the query it is refused. Field names cannot hold it, and the host field is
+//! not the guest's to set. A body passes as it is: a placeholder in it is only text, and is sent as such.
+//!
+//! `Basic` credentials are base64, which a guest cannot make of a value it does not have: make them the value.
+
+use super::target::Target;
+use crate::secrets::{Secrets, UNRESERVED};
+use agent_host_core::policy::SecretPlace;
+use http::{HeaderMap, HeaderValue};
+use percent_encoding::{percent_decode_str, percent_encode};
+use reqwest::Url;
+use secrecy::ExposeSecret as _;
+use wasmtime_wasi_http::Error;
+
+/// What a placeholder begins with.
+const SCHEME: &str = "secret://";
+
+/// How many placeholders one request may have. It bounds what a guest's short names become.
+const MAX_PLACEHOLDERS: u32 = 16;
+
+/// Puts values into the header fields, and returns the URL with values in its query. Where there are no placeholders, that is
+/// the target's own URL.
+///
+/// # Errors
+/// A placeholder is refused. Why is in the ledger, and the request is not to be sent.
+pub(super) fn fill(
+    target: &Target,
+    fields: &mut HeaderMap,
+    secrets: &Secrets,
+) -> Result<Url, Error> {
+    let mut filling = Filling {
+        target,
+        secrets,
+        left: MAX_PLACEHOLDERS,
+    };
+    filling.refuse_any(target.url().path().as_bytes())?;
+    for value in fields.values_mut() {
+        if let Some(filled) = filling.fill(value.as_bytes(), SecretPlace::Header)? {
+            let mut filled = HeaderValue::from_bytes(&filled)
+                .map_err(|_| filling.denied("secrets.value", "the value cannot be sent"))?;
+            // Whatever prints the request prints this field as `Sensitive`.
+            filled.set_sensitive(true);
+            *value = filled;
+        }
+    }
+    let mut url = target.url().clone();
+    if let Some(query) = filling.query(url.query().unwrap_or_default())? {
+        url.set_query(Some(&query));
+    }
+    Ok(url)
+}
+
+/// One request that is being filled.
+struct Filling<'a> {
+    target: &'a Target,
+    secrets: &'a Secrets,
+    /// How many more placeholders there may be.
+    left: u32,
+}
+
+impl Filling<'_> {
+    /// The text with values in it; absent where it has no placeholders.
+    fn fill(&mut self, text: &[u8], place: SecretPlace) -> Result<Option<Vec<u8>>, Error> {
+        let Some(mut found) = Placeholder::first(text) else {
+            return Ok(None);
+        };
+        let mut out = Vec::new();
+        loop {
+            out.extend_from_slice(found.before);
+            out.extend_from_slice(self.value(found.name, place)?.as_bytes());
+            match Placeholder::first(found.after) {
+                Some(next) => found = next,
+                None => break,
+            }
+        }
+        out.extend_from_slice(found.after);
+        Ok(Some(out))
+    }
+
+    /// Asks for a secret, and gives its value.
+    fn value(&mut self, name: &str, place: SecretPlace) -> Result<&str, Error> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| {
+            let reason = format!("a request may name at most {MAX_PLACEHOLDERS} secrets");
+            self.denied("secrets.placeholders", &reason)
+        })?;
+        self.target.secret(name, place)?;
+        let value = self.secrets.value(name).ok_or_else(|| {
+            self.denied(
+                "secrets.value",
+                "the secret is granted, and its value was not given to the sandbox",
+            )
+        })?;
+        Ok(value.expose_secret())
+    }
+
+    /// The query with values in it; absent where it has no placeholders. What has none stays as the guest wrote it.
+    fn query(&mut self, query: &str) -> Result<Option<String>, Error> {
+        let mut changed = false;
+        let mut pieces = Vec::new();
+        for piece in query.split('&') {
+            let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
+            self.refuse_any(&decoded(name))?;
+            pieces.push(match self.fill(&decoded(value), SecretPlace::Query)? {
+                Some(filled) => {
+                    changed = true;
+                    format!("{name}={}", percent_encode(&filled, UNRESERVED))
+                }
+                None => piece.to_owned(),
+            });
+        }
+        Ok(changed.then(|| pieces.join("&")))
+    }
+
+    /// Refuses placeholders where none may be.
+    fn refuse_any(&self, text: &[u8]) -> Result<(), Error> {
+        match Placeholder::first(text) {
+            None => Ok(()),
+            Some(found) => {
+                self.target.secret(found.name, SecretPlace::Elsewhere)?;
+                Err(Error::HttpRequestDenied)
+            }
+        }
+    }
+
+    fn denied(&self, rule: &str, reason: &str) -> Error {
+        self.target.over(rule, reason);
+        Error::HttpRequestDenied
+    }
+}
+
+/// A piece of a query, as servers read it.
+fn decoded(piece: &str) -> Vec<u8> {
+    percent_decode_str(&piece.replace('+', " ")).collect()
+}
+
+/// The first placeholder of a text, and what is around it.
+struct Placeholder<'a> {
+    before: &'a [u8],
+    name: &'a str,
+    after: &'a [u8],
+}
+
+impl<'a> Placeholder<'a> {
+    fn first(text: &'a [u8]) -> Option<Self> {
+        let at = text
+            .windows(SCHEME.len())
+            .position(|window| window == SCHEME.as_bytes())?;
+        let (before, found) = text.split_at_checked(at)?;
+        let (_, found) = found.split_at_checked(SCHEME.len())?;
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let end = found.iter().take_while(|byte| is_name(byte)).count();
+        let (name, after) = found.split_at_checked(end)?;
+        Some(Self {
+            before,
+            name: std::str::from_utf8(name).ok()?,
+            after,
+        })
+    }
+}

@@ -1,0 +1,347 @@
+//! Secrets through the whole program: where they come from, the one server that gets them, and that their values are nowhere
+//! else: not in an answer, a log, the journal or any file of the state folder.
+
+use crate::support::{Place, Ran, of_kind};
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+use std::{
+    fmt::Write as _,
+    io::{BufRead as _, BufReader, Write as _},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    sync::{Arc, Mutex},
+    thread,
+};
+
+/// Letters that each encoding writes in its own way.
+const VALUE: &str = "s3cret/Value+with=signs~0";
+
+/// A server that tells everybody what they sent, in every form that is promised not to come back. It ends with the process.
+struct Echo {
+    port: u16,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Echo {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen = Arc::<Mutex<Vec<String>>>::default();
+        let log = Arc::clone(&seen);
+        thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                let head = answer(stream);
+                log.lock().unwrap().push(head);
+            }
+        });
+        Self { port, seen }
+    }
+
+    fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The heads of the requests so far.
+    fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn answer(mut stream: TcpStream) -> String {
+    let mut head = String::new();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    while reader.read_line(&mut head).unwrap() > 2 {}
+    let said: Vec<&str> = head
+        .lines()
+        .filter_map(|line| line.strip_prefix("authorization: "))
+        .collect();
+    let said = said.join(" ");
+    let body = format!("you said: {said}\n{}\n", encoded(&said).join("\n"));
+    // In two pieces, with the value across the border.
+    let (first, second) = body.split_at(10 + said.len() / 2);
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nx-echo: {said}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{first}",
+        body.len(),
+    )
+    .unwrap();
+    stream.flush().unwrap();
+    stream.write_all(second.as_bytes()).unwrap();
+    head
+}
+
+/// The forms of a text, besides itself.
+fn encoded(text: &str) -> Vec<String> {
+    let hex = |upper: bool| {
+        text.bytes().fold(String::new(), |mut out, byte| {
+            if upper {
+                write!(out, "{byte:02X}").unwrap();
+            } else {
+                write!(out, "{byte:02x}").unwrap();
+            }
+            out
+        })
+    };
+    let url = text
+        .replace('/', "%2F")
+        .replace('+', "%2B")
+        .replace('=', "%3D")
+        .replace(' ', "%20");
+    vec![
+        STANDARD.encode(text),
+        STANDARD.encode(format!("u:{text}")),
+        URL_SAFE_NO_PAD.encode(format!("us:{text}")),
+        hex(false),
+        hex(true),
+        url.to_lowercase(),
+        url,
+    ]
+}
+
+/// What may be found nowhere: the value and its forms. Of base64 the middle, which no neighbour changes.
+fn forbidden() -> Vec<String> {
+    let mut forms = encoded(VALUE);
+    for form in &mut forms[..3] {
+        *form = form[6..form.len() - 6].to_owned();
+    }
+    forms.push(VALUE.to_owned());
+    forms
+}
+
+fn assert_clean(what: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes).to_lowercase();
+    for form in forbidden() {
+        assert!(
+            !text.contains(&form.to_lowercase()),
+            "{form} is in {what}:\n{text}"
+        );
+    }
+}
+
+/// Every file below a folder, read.
+fn assert_clean_folder(folder: &Path) -> usize {
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files += assert_clean_folder(&path);
+        } else {
+            assert_clean(&path.display().to_string(), &std::fs::read(&path).unwrap());
+            files += 1;
+        }
+    }
+    files
+}
+
+/// A configuration in which `fetch` may ask the server and use the secret with it.
+fn configure(place: &Place, echo: &Echo, from: &str) {
+    let (origin, port) = (echo.origin(), echo.port);
+    place.write(
+        "agent.toml",
+        format!(
+            "[[secret]]\nname = \"github\"\nfrom = \"{from}\"\naudience = \"{origin}\"\n\
+             [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\nsecrets = [\"github\"]\n\
+             [[tool.http]]\nhost = \"127.0.0.1\"\nport = {port}\n\
+             [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n\
+             [[tool.dir]]\nhost = \".\"\n"
+        ),
+    );
+}
+
+/// `call fetch` with this field, in a process that has the secret in a variable.
+fn fetch(place: &Place, url: &str, field: &str) -> Ran {
+    let input = json!({ "url": url, "headers": { "authorization": field } }).to_string();
+    let args = [
+        "call",
+        "fetch",
+        "fetch",
+        &input,
+        "--json",
+        "--config",
+        "agent.toml",
+    ];
+    let mut command = place.command(&args);
+    command.env("TOKEN", VALUE).output().unwrap().into()
+}
+
+#[test]
+fn a_run_with_a_secret_leaves_no_trace_of_its_value() {
+    let (place, echo) = (Place::new(), Echo::start());
+    configure(&place, &echo, "env:TOKEN");
+    let origin = echo.origin();
+    place.write(
+        "script.toml",
+        format!(
+            "[[turn]]\n[[turn.call]]\ntool = \"fetch\"\n[turn.call.input]\nurl = \"{origin}/me?a=secret\"\n\
+             headers = {{ authorization = \"Bearer secret://github\" }}\n[[turn]]\ntext = \"It said: {{{{ results }}}}\"\n"
+        ),
+    );
+    let state = place.outside().join("state");
+    let state_arg = state.to_str().unwrap();
+    let common = ["--config", "agent.toml", "--state-dir", state_arg];
+    let run = |args: &[&str]| -> Ran {
+        let mut command = place.command(&[args, &common[..]].concat());
+        command.env("TOKEN", VALUE).output().unwrap().into()
+    };
+    let ran = run(&[
+        "run",
+        "x",
+        "--model",
+        "script:script.toml",
+        "--log",
+        "trace",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let expected = format!("\r\nauthorization: Bearer {VALUE}\r\n");
+    assert!(echo.seen()[0].contains(&expected), "{:?}", echo.seen());
+    assert!(
+        ran.stdout.contains("you said: Bearer [secret:github]"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stderr.contains("TRACE"), "{}", ran.stderr);
+
+    let shown = run(&["sessions", "show", "latest", "--json"]);
+    let events = shown.json_lines();
+    let settled = of_kind(&events, "call-settled");
+    assert_eq!(
+        settled[0]["audit"],
+        json!([
+            {
+                "request": format!("GET {origin}/me?a=secret"),
+                "verdict": "allowed",
+                "rule": "grants.http[0]",
+                "count": 1,
+            },
+            {
+                "request": format!("secret://github in GET {origin}/me?a=secret"),
+                "verdict": "allowed",
+                "rule": "grants.secrets[0]",
+                "count": 1,
+            },
+        ])
+    );
+    let text = settled[0]["output"]["value"].as_str().unwrap();
+    assert_eq!(text.matches("[secret:github]").count(), 8, "{text}");
+
+    let people = run(&["sessions", "show", "latest"]);
+    let explained = run(&["explain", "latest"]);
+    for (what, ran) in [
+        ("run", &ran),
+        ("sessions show --json", &shown),
+        ("sessions show", &people),
+        ("explain", &explained),
+    ] {
+        assert_eq!(ran.code, Some(0), "{what}: {}", ran.stderr);
+        assert_clean(&format!("the stdout of {what}"), ran.stdout.as_bytes());
+        assert_clean(&format!("the stderr of {what}"), ran.stderr.as_bytes());
+    }
+    assert!(assert_clean_folder(&state) > 0);
+}
+
+#[test]
+fn every_source_reaches_the_server_and_only_it() {
+    let (place, echo, other) = (Place::new(), Echo::start(), Echo::start());
+    std::fs::write(place.outside().join("token"), format!("{VALUE}\n")).unwrap();
+    let file = format!("file:{}", place.outside().join("token").display());
+    let command = format!("cmd:printf '%s' '{VALUE}'");
+    let url = format!("{}/", echo.origin());
+    for (count, from) in ["env:TOKEN", file.as_str(), command.as_str()]
+        .into_iter()
+        .enumerate()
+    {
+        configure(&place, &echo, from);
+        let ran = fetch(&place, &url, "secret://github");
+        assert_eq!(ran.code, Some(0), "{from}: {}", ran.stderr);
+        assert!(ran.stdout.contains("you said: [secret:github]"), "{ran:?}");
+        let expected = format!("\r\nauthorization: {VALUE}\r\n");
+        assert!(echo.seen()[count].contains(&expected), "{from}");
+        assert_clean(from, format!("{}{}", ran.stdout, ran.stderr).as_bytes());
+    }
+    // Another server, which the tool may ask, and another name.
+    let more = format!(
+        "[[tool.http]]\nhost = \"127.0.0.1\"\nport = {}\n",
+        other.port
+    );
+    let config = std::fs::read_to_string(place.work().join("agent.toml")).unwrap();
+    let (head, tail) = config.split_once("[[tool]]\nname = \"files\"").unwrap();
+    place.write(
+        "agent.toml",
+        format!("{head}{more}[[tool]]\nname = \"files\"{tail}"),
+    );
+    let elsewhere = format!("{}/", other.origin());
+    for (url, field, rule) in [
+        (&elsewhere, "secret://github", "secret.github.audience"),
+        (&url, "secret://git", "default-deny"),
+    ] {
+        let ran = fetch(&place, url, field);
+        assert_eq!(ran.code, Some(5), "{ran:?}");
+        let reason = ran.json()["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains(rule), "{reason}");
+    }
+    assert_eq!((echo.seen().len(), other.seen().len()), (3, 0));
+}
+
+#[test]
+fn a_secrets_file_is_not_there_for_guests() {
+    let (place, echo) = (Place::new(), Echo::start());
+    place.write("token", VALUE);
+    configure(&place, &echo, "file:token");
+    let call = |tool: &str, input| {
+        let input = json!(input).to_string();
+        place.run(&[
+            "call",
+            "files",
+            tool,
+            &input,
+            "--json",
+            "--config",
+            "agent.toml",
+        ])
+    };
+    let read = call("read_file", json!({ "path": "token" }));
+    assert_eq!(read.json()["type"], "error-text", "{read:?}");
+    let listed = call("list_directory", json!({ "path": "." }));
+    assert!(!listed.stdout.contains("token"), "{listed:?}");
+}
+
+#[test]
+fn sources_are_read_only_to_run_a_tool_and_faults_name_no_value() {
+    let (place, echo) = (Place::new(), Echo::start());
+    configure(&place, &echo, "cmd:touch ran; echo short");
+    let ran = || place.work().join("ran").exists();
+    for args in [
+        ["inspect", "fetch"].as_slice(),
+        &["lock"],
+        &["sessions", "list"],
+        &["call", "files", "list_directory", "{}"],
+    ] {
+        let found = place.run(&[args, &["--config", "agent.toml"]].concat());
+        assert_eq!((found.code, ran()), (Some(0), false), "{args:?}: {found:?}");
+    }
+    let found = fetch(&place, &echo.origin(), "secret://github");
+    assert!(ran());
+    assert_eq!(
+        (found.code, found.stderr.trim_end()),
+        (
+            Some(2),
+            "error: cannot read the secret `github` from the command in `from`: it is shorter than 8 bytes and could \
+             not be told from other text in an answer; correct `from` of the secret `github`"
+        )
+    );
+    configure(&place, &echo, "env:NO_TOKEN");
+    let found = fetch(&place, &echo.origin(), "secret://github");
+    assert_eq!(
+        (found.code, found.stderr.trim_end()),
+        (
+            Some(2),
+            "error: the secret `github` should be in the variable NO_TOKEN, which is not set; set it, or change `from` \
+             of the secret `github`"
+        )
+    );
+    assert_eq!(echo.seen(), Vec::<String>::new());
+}
