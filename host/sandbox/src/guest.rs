@@ -44,7 +44,7 @@ pub(crate) async fn run(job: Job) -> Result<ToolResultOutput, ToolFailure> {
             }
             convert::output(output, &limits)
         }
-        Err(error) => Err(explain(&error, &store.data().limiter, &limits)),
+        Err(error) => Err(explain(&error, &store.data().limiter.limiter, &limits)),
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) async fn definitions(
     let mut store = open(&pre, setup)?;
     match call_definitions(&pre, &mut store).await {
         Ok(definitions) => Ok(definitions),
-        Err(error) => Err(explain(&error, &store.data().limiter, &limits)),
+        Err(error) => Err(explain(&error, &store.data().limiter.limiter, &limits)),
     }
 }
 

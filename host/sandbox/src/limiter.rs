@@ -1,15 +1,22 @@
 //! Counts the memory and the tables of one call against their limits, over all instances together. wasmtime's own limiter
 //! bounds each memory alone, so that a component with many memories passes it.
+//!
+//! [`Pausing`] is how it is in a store: a call that takes much memory ends its slice first.
 
 #[cfg(test)]
 mod tests;
 
+use crate::guest_runtime::end_slice;
 use agent_host_core::limits::Limits;
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
-use wasmtime::ResourceLimiter;
+use wasmtime::{ResourceLimiter, ResourceLimiterAsync};
+
+/// A call with more memory than this, in bytes, does not stay on its caller's thread: one instruction can fill all of a memory,
+/// and nothing interrupts it. 32 MiB take a few milliseconds.
+const QUICK_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
 
 /// What the limiter refused; it tells a call that ran out of memory apart from one that crashed for another reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +27,7 @@ pub(crate) enum Refused {
     TableElements,
 }
 
-/// The limiter of one store.
+/// The counts of one store.
 pub(crate) struct Limiter {
     memory_bytes: u64,
     table_elements: u64,
@@ -55,6 +62,63 @@ impl Limiter {
     /// memory still allocates a little before it gives up, and then ends like any other crash.
     pub(crate) fn refused(&self) -> Option<Refused> {
         self.refused
+    }
+}
+
+/// The limiter of one store, which lets a call with much memory pause before it gets it.
+pub(crate) struct Pausing {
+    pub(crate) limiter: Limiter,
+    paused: bool,
+}
+
+impl Pausing {
+    pub(crate) fn new(limiter: Limiter) -> Self {
+        Self {
+            limiter,
+            paused: false,
+        }
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl ResourceLimiterAsync for Pausing {
+    async fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let growth = desired.saturating_sub(current) as u64;
+        if !self.paused && self.limiter.used.saturating_add(growth) > QUICK_MEMORY_BYTES {
+            self.paused = true;
+            end_slice().await;
+        }
+        self.limiter.memory_growing(current, desired, maximum)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.limiter.memory_grow_failed(error)
+    }
+
+    async fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        self.limiter.table_growing(current, desired, maximum)
+    }
+
+    fn instances(&self) -> usize {
+        self.limiter.instances()
+    }
+
+    fn tables(&self) -> usize {
+        self.limiter.tables()
+    }
+
+    fn memories(&self) -> usize {
+        self.limiter.memories()
     }
 }
 

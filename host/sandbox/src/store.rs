@@ -11,7 +11,7 @@ use crate::{
     },
     failure::Stop,
     gate::Gate,
-    limiter::{Limiter, as_count},
+    limiter::{Limiter, Pausing, as_count},
     secrets::Secrets,
     stdio::Tail,
 };
@@ -36,7 +36,7 @@ pub(crate) struct CallState {
     hooks: GatedHttp,
     files: FilesState,
     table: ResourceTable,
-    pub(crate) limiter: Limiter,
+    pub(crate) limiter: Pausing,
     pub(crate) progress: Progress,
     pub(crate) deltas: Deltas,
 }
@@ -106,12 +106,12 @@ pub(crate) fn configure_store(
         hooks: GatedHttp::new(Arc::clone(&gate), client, secrets, &limits, deadline),
         files: FilesState::open(gate, &protected)?,
         table,
-        limiter: Limiter::new(&limits, peak),
+        limiter: Pausing::new(Limiter::new(&limits, peak)),
         progress,
         deltas: Deltas::default(),
     };
     let mut store = Store::new(engine, state);
-    store.limiter(|state| &mut state.limiter);
+    store.limiter_async(|state| &mut state.limiter);
     store.set_hostcall_fuel(as_count(limits.max_transfer_bytes));
     store.set_max_component_handles(as_count(limits.open_resources));
     store.set_epoch_deadline(TICKS);

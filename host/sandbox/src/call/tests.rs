@@ -512,6 +512,54 @@ async fn a_tool_that_behaved_and_then_loops_has_its_callers_thread_for_one_slice
     assert!(held.iter().all(|held| *held < bound), "{held:?}");
 }
 
+#[tokio::test]
+async fn what_cannot_be_interrupted_does_not_begin_on_the_callers_thread() {
+    let sandbox = sandbox();
+    // Each does it only if it gets arguments of more than two bytes.
+    let told = |code: &str| {
+        format!(
+            "(if (i32.gt_u (local.get $input-len) (i32.const 2)) (then {code})) {}",
+            crate::guests::ECHO
+        )
+    };
+    let cases = [
+        (
+            "32 MiB of memory",
+            told("(drop (memory.grow (i32.const 512)))"),
+        ),
+        (
+            "a result of 64 KiB",
+            told(
+                "(i32.store (i32.const 16) (i32.const 0)) (i32.store (i32.const 20) (i32.const 0))
+                (i32.store (i32.const 24) (i32.const 65536)) (return (i32.const 16))",
+            ),
+        ),
+    ];
+    let limits = Limits::default();
+    for (name, code) in cases {
+        let tool = sandbox.load(&Guest::running(&code).bytes()).await.unwrap();
+        for arguments in [json!({}), json!({"told": true})] {
+            let leaves = arguments != json!({});
+            while !tool.tenant().schedule.is_trusted() {
+                call(&tool, &limits).await;
+            }
+            let mut told = pin!(call_with(
+                &tool,
+                "echo",
+                arguments,
+                Grants::default(),
+                &limits
+            ));
+            let at_once = poll_once(told.as_mut());
+            assert_eq!(at_once.is_none(), leaves, "{name}");
+            if leaves {
+                let report = told.await;
+                assert!(report.output.is_success(), "{name}: {report:?}");
+            }
+        }
+    }
+}
+
 /// What this thread has computed.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -1,0 +1,66 @@
+//! The instructions of a call, for a machine that counts them: makes so many calls, through the sandbox or with nothing but
+//! wasmtime, without a pool and on one thread. The difference of two runs is what the calls cost:
+//!
+//! `valgrind --tool=callgrind BENCH ours 1000` and `... ours 3000`, the same with `bare`; `cargo bench --bench count --no-run` says
+//! what BENCH is. See the README for the figures.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to report"
+)]
+#![expect(
+    dead_code,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "the benchmarks share a module, of which each uses a part"
+)]
+
+mod support;
+
+use agent_host_sandbox::{Pooling, Sandbox, SandboxConfig};
+use std::hint::black_box;
+use support::{
+    Work,
+    bare::{bare, bare_call},
+    sandboxed_call,
+};
+
+/// So many calls without arguments, as in a run of all benchmarks.
+const CALLS: u32 = 100;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let calls = arguments
+        .iter()
+        .find_map(|argument| argument.parse().ok())
+        .unwrap_or(CALLS);
+    let ours = !arguments.iter().any(|argument| argument == "bare");
+    let work = if arguments.iter().any(|argument| argument == "files") {
+        Work::files().unwrap()
+    } else {
+        Work::echo()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        if ours {
+            let sandbox = Sandbox::new(SandboxConfig {
+                pooling: Pooling::Off,
+                ..SandboxConfig::default()
+            })
+            .unwrap();
+            let tool = sandbox.load(&work.bytes).await.unwrap();
+            for _ in 0..calls {
+                black_box(sandboxed_call(&tool, &work).await);
+            }
+        } else {
+            let pre = bare(&work.bytes, None);
+            for _ in 0..calls {
+                bare_call(&pre, &work).await;
+            }
+        }
+    });
+}

@@ -1,0 +1,173 @@
+//! What a neighbour that computes without end costs others: an honest tool's calls at 50 a second and one after the other, beside
+//! 0, 2, 64 and 1,000 looping calls of another tool; and how long two calls take that rightly compute for long.
+//!
+//! `cargo bench -p agent-host-sandbox --bench neighbour [SECONDS]`, with 3 seconds for each row unless said otherwise. The row
+//! without neighbours comes first and last: its two values tell how quiet the machine was.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to report"
+)]
+#![expect(
+    dead_code,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "the benchmarks share a module, of which each uses a part"
+)]
+#![expect(clippy::print_stdout, reason = "the table is the answer")]
+
+mod support;
+
+use agent_host_core::{
+    output::ToolResultOutput,
+    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
+};
+use agent_host_sandbox::{Sandbox, SandboxConfig, ToolComponent};
+use agent_host_test_guests::{ECHO, Guest};
+use futures_util::future::join_all;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use support::{Work, percentile, sandboxed_call};
+use tokio::task::JoinHandle;
+
+/// The interval of the honest tool's calls: 50 a second.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Two of these rightly keep two processors busy for about half a second.
+const COUNT: &str = "(local $i i32) (loop $l
+    (local.set $i (i32.add (local.get $i) (i32.const 1)))
+    (br_if $l (i32.lt_u (local.get $i) (i32.const 500000000))))";
+
+struct Bench {
+    echo: ToolComponent,
+    looping: ToolComponent,
+    counting: ToolComponent,
+    /// The honest tool without grants, and with a folder, with which a call never begins on its caller's thread.
+    honest: [Work; 2],
+    endless: Arc<Work>,
+    count: Work,
+    seconds: Duration,
+}
+
+impl Bench {
+    async fn new(seconds: Duration) -> Self {
+        let sandbox = Sandbox::new(SandboxConfig {
+            concurrent_calls: 1_024,
+            concurrent_calls_per_tool: Some(1_000),
+            ..SandboxConfig::default()
+        })
+        .unwrap();
+        let mut endless = Work::new(
+            "endless",
+            Guest::running("(loop $l (br $l)) unreachable").bytes(),
+            "echo",
+        );
+        endless.limits.deadline_ms = 3_600_000;
+        let code = format!("{COUNT} {ECHO}");
+        let mut count = Work::new("count", Guest::running(&code).bytes(), "echo");
+        count.limits.deadline_ms = 3_600_000;
+        let folder = DirGrant {
+            host: std::env::temp_dir(),
+            guest: "/workspace".to_owned(),
+            mode: DirMode::ReadOnly,
+            allow: PathRules::default(),
+            deny: PathRules::default(),
+            mask: PathRules::default(),
+            quota: DirQuota::default(),
+        };
+        let mut granted = Work::echo();
+        granted.name = "echo with a folder";
+        granted.grants = Arc::new(Grants {
+            dirs: vec![folder],
+            ..Grants::default()
+        });
+        let echo = Work::echo();
+        Self {
+            echo: sandbox.load(&echo.bytes).await.unwrap(),
+            looping: sandbox.load(&endless.bytes).await.unwrap(),
+            counting: sandbox.load(&count.bytes).await.unwrap(),
+            honest: [echo, granted],
+            endless: Arc::new(endless),
+            count,
+            seconds,
+        }
+    }
+
+    /// One row for each honest tool, beside so many neighbours.
+    async fn row(&self, neighbours: usize) {
+        let flood: Vec<JoinHandle<()>> = (0..neighbours)
+            .map(|_| {
+                let (tool, work) = (self.looping.clone(), Arc::clone(&self.endless));
+                tokio::spawn(async move {
+                    sandboxed_call(&tool, &work).await;
+                })
+            })
+            .collect();
+        for work in &self.honest {
+            let paced = self.calls(work, Some(INTERVAL)).await;
+            let at_once = self.calls(work, None).await;
+            println!(
+                "| {neighbours} | {} | {} | {} | {} |",
+                work.name,
+                shown(&paced),
+                shown(&at_once),
+                at_once.len() as u64 / self.seconds.as_secs()
+            );
+        }
+        let begun = Instant::now();
+        join_all([&self.counting; 2].map(|tool| sandboxed_call(tool, &self.count))).await;
+        println!(
+            "| {neighbours} | two that count | {:?} | | |",
+            begun.elapsed()
+        );
+        for looping in &flood {
+            looping.abort();
+        }
+        join_all(flood).await;
+    }
+
+    /// The sorted times of honest calls. They are made by a task, as the loop makes them.
+    async fn calls(&self, work: &Work, interval: Option<Duration>) -> Vec<Duration> {
+        let end = Instant::now() + self.seconds;
+        let mut pace = interval.map(tokio::time::interval);
+        let mut times = Vec::new();
+        while Instant::now() < end {
+            if let Some(pace) = &mut pace {
+                pace.tick().await;
+            }
+            let begun = Instant::now();
+            let report = sandboxed_call(&self.echo, work).await;
+            times.push(begun.elapsed());
+            assert!(matches!(report.output, ToolResultOutput::Json(_)));
+        }
+        times.sort();
+        times
+    }
+}
+
+fn shown(sorted: &[Duration]) -> String {
+    let [p50, p99, max] = [0.5, 0.99, 1.0].map(|part| percentile(sorted, part));
+    format!("{p50:?} / {p99:?} / {max:?}")
+}
+
+fn main() {
+    let seconds = std::env::args()
+        .find_map(|argument| argument.parse().ok())
+        .unwrap_or(3);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let bench = Bench::new(Duration::from_secs(seconds)).await;
+        println!("| neighbours | tool | 50/s: p50 / p99 / max | one after the other: p50 / p99 / max | calls/s |");
+        println!("|---|---|---|---|---|");
+        for neighbours in [0, 2, 64, 1_000, 0] {
+            bench.row(neighbours).await;
+        }
+    });
+}

@@ -1,0 +1,79 @@
+//! What the benchmarks share: what is called, a call through the sandbox, and the same call with nothing but wasmtime.
+
+pub(crate) mod bare;
+
+use agent_host_core::{
+    id::CallId,
+    limits::Limits,
+    policy::Grants,
+    tool::{CallReport, Effect},
+};
+use agent_host_sandbox::{Call, ToolComponent};
+use agent_host_test_guests::Guest;
+use serde_json::{Map, Value};
+use std::{sync::Arc, time::Duration};
+
+/// What is called.
+pub(crate) struct Work {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) tool: &'static str,
+    pub(crate) input: Map<String, Value>,
+    pub(crate) grants: Arc<Grants>,
+    pub(crate) limits: Limits,
+}
+
+impl Work {
+    /// A tool of a guest.
+    pub(crate) fn new(name: &'static str, bytes: Vec<u8>, tool: &'static str) -> Self {
+        Self {
+            name,
+            bytes,
+            tool,
+            input: Map::from_iter([("path".to_owned(), Value::from("."))]),
+            grants: Arc::default(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// A guest that does nothing but return its arguments.
+    pub(crate) fn echo() -> Self {
+        Self::new("echo", Guest::default().bytes(), "echo")
+    }
+
+    /// A real guest, in Rust, that finds no folder.
+    pub(crate) fn files() -> std::io::Result<Self> {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../guest-tools/dist/files.wasm"
+        );
+        Ok(Self::new(
+            "builtin files",
+            std::fs::read(path)?,
+            "list_directory",
+        ))
+    }
+}
+
+/// One call through the sandbox.
+pub(crate) async fn sandboxed_call(tool: &ToolComponent, work: &Work) -> CallReport {
+    tool.call(Call {
+        tool: work.tool,
+        call_id: &CallId("call-1".to_owned()),
+        input: &work.input,
+        idempotency_key: "key-1",
+        effect: Effect::ReadOnly,
+        grants: Arc::clone(&work.grants),
+        secrets: Arc::default(),
+        limits: &work.limits,
+        progress: &|_, _| {},
+    })
+    .await
+}
+
+/// The value below which this part of all values lies.
+pub(crate) fn percentile(sorted: &[Duration], part: f64) -> Duration {
+    let last = sorted.len().saturating_sub(1);
+    let index = (last as f64 * part).round() as usize;
+    sorted.get(index).copied().unwrap_or_default()
+}
