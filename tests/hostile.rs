@@ -3,11 +3,14 @@
 //! Every row runs the program itself, in a place of its own, with a scripted model that calls the guest's tool; [`harness`]
 //! holds each run against what must hold whatever a guest does.
 
+mod bombs;
 mod case;
 mod files;
 mod harness;
+mod lane;
 mod load;
 mod memory;
+mod meter;
 mod network;
 mod script;
 mod server;

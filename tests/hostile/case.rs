@@ -25,6 +25,10 @@ pub(crate) enum Component {
 pub(crate) enum Ends {
     /// The component is not loaded: exit code 2, the fault's name and this text on stderr, and no call.
     Refused(LoadFault, &'static str),
+    /// The configuration is not used: exit code 2 and this text on stderr, and no call.
+    Unusable(&'static str),
+    /// Loaded or not, called or not: only what must hold always is checked.
+    Anyhow,
     /// The host ends the call with this code.
     Failed(ToolErrorCode, &'static str),
     /// The gate denied something, and the model hears it.
@@ -43,8 +47,8 @@ impl Ends {
                 code,
                 ToolErrorCode::InvalidInput | ToolErrorCode::UnknownTool
             ),
-            Self::Refused(..) => false,
-            Self::Denied(_) | Self::Returned(_) | Self::Checked(_) => true,
+            Self::Refused(..) | Self::Unusable(_) => false,
+            Self::Anyhow | Self::Denied(_) | Self::Returned(_) | Self::Checked(_) => true,
         }
     }
 }

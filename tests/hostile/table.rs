@@ -9,8 +9,12 @@ use agent_host_sandbox::LoadFault;
 use pretty_assertions::assert_eq;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError, RwLock, RwLockWriteGuard,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -55,18 +59,37 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     ),
 ];
 
+/// Held shared by rows and alone by measurements, which no row is to disturb.
+static LANE: RwLock<()> = RwLock::new(());
+
+/// Waits until no row runs, and keeps others from beginning for as long as the guard lives. A test that failed meanwhile left
+/// nothing behind that matters here.
+pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
+    LANE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs the rows of a section, two at a time.
 pub(crate) fn run(cases: &[Case]) {
+    let _shared = LANE.read().unwrap_or_else(PoisonError::into_inner);
     let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    harness::check(case);
+                    if catch_unwind(AssertUnwindSafe(|| harness::check(case))).is_err() {
+                        failed.lock().unwrap().push(case.name.as_str());
+                    }
                 }
             });
         }
     });
+    // Each has said above what it found.
+    assert_eq!(
+        failed.into_inner().unwrap(),
+        Vec::<&str>::new(),
+        "rows that failed"
+    );
 }
 
 #[test]
@@ -112,7 +135,11 @@ fn every_code_and_every_fault_is_brought_about() {
         match end {
             Ends::Failed(code, _) => drop(codes.insert(*code)),
             Ends::Refused(fault, _) => drop(faults.insert(fault.as_str())),
-            Ends::Denied(_) | Ends::Returned(_) | Ends::Checked(_) => {}
+            Ends::Unusable(_)
+            | Ends::Anyhow
+            | Ends::Denied(_)
+            | Ends::Returned(_)
+            | Ends::Checked(_) => {}
         }
     }
     assert_eq!(codes, BTreeSet::from(ToolErrorCode::ALL));

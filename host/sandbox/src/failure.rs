@@ -143,7 +143,8 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
     // Where the guest's own allocator answers for its arguments, nothing of the guest is on the stack either.
     let in_guest = in_guest || cause.starts_with("realloc return: ");
     let detail = text::shown(&cause, MAX_DETAIL_BYTES);
-    if in_guest {
+    // The guest's allocator, which was asked for room for the arguments, has no frame any more when its answer is looked at.
+    if in_guest || cause.starts_with("realloc return") {
         failure(
             ToolErrorCode::Trap,
             format!("The tool was stopped: {detail}."),

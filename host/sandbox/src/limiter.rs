@@ -134,14 +134,16 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        if maximum.is_some_and(|maximum| desired > maximum) {
-            // The memory's own maximum: it is refused anyway, and not by our limit.
-            return Ok(false);
-        }
         let growth = desired.saturating_sub(current) as u64;
         let wanted = self.used.saturating_add(growth);
+        // First our limit: a memory without a maximum of its own has that of its addresses here, and who asks for more than
+        // those has run out of memory, too.
         if wanted > self.memory_bytes {
             self.refused = Some(Refused::Memory);
+            return Ok(false);
+        }
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            // The memory's own maximum: it is refused anyway, and not by our limit.
             return Ok(false);
         }
         self.used = wanted;

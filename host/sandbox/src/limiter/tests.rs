@@ -40,6 +40,9 @@ fn a_memory_beyond_its_own_maximum_is_not_our_refusal() {
     assert!(!limiter.memory_growing(0, 50, Some(40)).unwrap());
     assert!(!limiter.table_growing(0, 50, Some(40)).unwrap());
     assert_eq!(limiter.refused(), None);
+    // Beyond both, it is the limit.
+    assert!(!limiter.memory_growing(0, 101, Some(40)).unwrap());
+    assert_eq!(limiter.refused(), Some(Refused::Memory));
 }
 
 #[test]

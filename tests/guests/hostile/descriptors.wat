@@ -1,0 +1,7 @@
+;; Asks for the granted folders without end and gives no descriptor back.
+(import "host" "directories" (func $directories (param i32)))
+(func (export "call") (type $call)
+    (loop $again
+        (call $directories (i32.const 16))
+        (br $again))
+    unreachable)

@@ -1,0 +1,2 @@
+;; Needs exceptions.
+(component (core module (tag)))

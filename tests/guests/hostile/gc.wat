@@ -1,0 +1,2 @@
+;; Needs objects that the engine collects.
+(component (core module (type (struct))))

@@ -1,0 +1,2 @@
+;; Wants a bare function from the host.
+(component (import "log" (func (param "text" string))))

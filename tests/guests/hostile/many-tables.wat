@@ -1,0 +1,3 @@
+;; Begins with eight tables.
+(table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref)
+(table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref)

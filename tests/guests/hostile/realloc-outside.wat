@@ -1,0 +1,7 @@
+;; Gives the host an address far outside of its memory.
+(func (export "realloc") (param i32 i32 i32 i32) (result i32)
+    (i32.const -16))
+(func (export "call") (type $call)
+    (i32.store (i32.const 2048) (i32.const 0))
+    (i32.store (i32.const 2056) (i32.const 0))
+    (i32.const 2048))

@@ -1,0 +1,7 @@
+;; Crashes when the host asks for room.
+(func (export "realloc") (param i32 i32 i32 i32) (result i32)
+    unreachable)
+(func (export "call") (type $call)
+    (i32.store (i32.const 2048) (i32.const 0))
+    (i32.store (i32.const 2056) (i32.const 0))
+    (i32.const 2048))

@@ -1,0 +1,2 @@
+;; Needs memory that threads share.
+(component (core module (memory 1 1 shared)))

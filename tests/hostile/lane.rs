@@ -1,0 +1,199 @@
+//! What guests cost those beside them. These run alone: no row of the suite runs meanwhile, whatever the number of threads.
+
+use super::{
+    case::Case,
+    memory,
+    meter::{self, Order, Report, What},
+    table, time,
+};
+use agent_host_core::limits::Limits;
+use pretty_assertions::assert_eq;
+use std::collections::BTreeMap;
+
+const MIB: u64 = 1024 * 1024;
+
+/// The memory that a call may take beyond its limit, and what may stay of it.
+const PEAK_BYTES: u64 = 64 * MIB;
+const KEPT_BYTES: u64 = 16 * MIB;
+
+/// How long a call may go on after its deadline, in milliseconds.
+const GRACE_MS: u64 = 200;
+
+/// What a neighbour's slowest call may take more than twice the time it takes alone, in milliseconds.
+const NEIGHBOUR_MS: f64 = 50.0;
+
+/// How often a measurement is tried: other programs use the machine, too.
+const TRIES: usize = 3;
+
+/// The limits of a row; none where it says nothing.
+fn limits(case: &Case) -> Limits {
+    let config: toml::Table = toml::from_str(&case.config).unwrap();
+    match config.get("limits") {
+        Some(limits) => limits.clone().try_into().unwrap(),
+        None => Limits::default(),
+    }
+}
+
+/// Measures up to three times, until it finds nothing wrong.
+fn measured(test: &str, case: &Case, what: What, wrong: impl Fn(&Report, &Limits) -> Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let component = folder.path().join("hostile.wasm");
+    std::fs::write(&component, case.bytes()).unwrap();
+    let order = Order {
+        what,
+        component,
+        tool: case.tool.clone(),
+        limits: limits(case),
+    };
+    let mut found = Vec::new();
+    for _ in 0..TRIES {
+        let report = meter::ordered(test, &order, folder.path());
+        found = wrong(&report, &order.limits);
+        if found.is_empty() {
+            return;
+        }
+        found.push(format!("{report:?}"));
+    }
+    panic!("{}: {}", case.name, found.join("; "));
+}
+
+/// What is wrong with the memory and the descriptors of the process.
+fn leaks(report: &Report, most_bytes: u64) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if report.peak_bytes > most_bytes {
+        wrong.push(format!("{} bytes at the peak", report.peak_bytes));
+    }
+    if report.kept_bytes > KEPT_BYTES {
+        wrong.push(format!("{} bytes kept", report.kept_bytes));
+    }
+    if report.descriptors > 0 {
+        wrong.push(format!("{} descriptors kept", report.descriptors));
+    }
+    wrong
+}
+
+#[test]
+fn neighbours_memory_and_time() {
+    if meter::serve() {
+        return;
+    }
+    let _alone = table::alone();
+    let granted =
+        |case: &Case| case.config.contains("[[grants") || case.config.contains("[sandbox]");
+    let cases = [time::cases(), memory::cases()].into_iter().flatten();
+    for case in cases.filter(|case| case.ends.len() == 1 && !granted(case)) {
+        measured(
+            "hostile::lane::neighbours_memory_and_time",
+            &case,
+            What::Beside,
+            |report, limits| {
+                // Two callers have two calls at once.
+                let mut wrong = leaks(report, 2 * limits.memory_bytes + PEAK_BYTES);
+                if report.longest_ms > limits.deadline_ms + GRACE_MS {
+                    wrong.push(format!("the call took {} ms", report.longest_ms));
+                }
+                if report.beside_ms > 2.0 * report.quiet_ms + NEIGHBOUR_MS {
+                    wrong.push(format!("a neighbour took {} ms", report.beside_ms));
+                }
+                wrong
+            },
+        );
+    }
+}
+
+#[test]
+fn a_thousand_loops_at_once() {
+    if meter::serve() {
+        return;
+    }
+    let _alone = table::alone();
+    let case = row("loop.wat", time::cases());
+    measured(
+        "hostile::lane::a_thousand_loops_at_once",
+        &case,
+        What::Crowd(1_000),
+        |report, _| {
+            let mut wrong = leaks(report, 512 * MIB);
+            if report.timeouts() != 1_000 {
+                wrong.push(format!("ended with {:?}", report.codes));
+            }
+            if report.late_ms > NEIGHBOUR_MS {
+                wrong.push(format!("the caller was held up {} ms", report.late_ms));
+            }
+            wrong
+        },
+    );
+}
+
+#[test]
+fn handles_leaked_over_a_hundred_thousand_calls() {
+    if meter::serve() {
+        return;
+    }
+    let _alone = table::alone();
+    let case = row("leak.wat", memory::cases());
+    measured(
+        "hostile::lane::handles_leaked_over_a_hundred_thousand_calls",
+        &case,
+        What::Calls(100_000),
+        |report, _| {
+            let mut wrong = leaks(report, PEAK_BYTES);
+            if report.codes != BTreeMap::from([("text".to_owned(), 100_000)]) {
+                wrong.push(format!("ended with {:?}", report.codes));
+            }
+            wrong
+        },
+    );
+}
+
+#[test]
+fn calls_dropped_at_any_point() {
+    if meter::serve() {
+        return;
+    }
+    let _alone = table::alone();
+    for (file, cases) in [
+        ("loop.wat", time::cases()),
+        ("flood-of-host-calls.wat", time::cases()),
+        ("sleep.wat", time::cases()),
+        ("loop-in-post-return.wat", time::cases()),
+    ] {
+        let case = row(file, cases);
+        measured(
+            "hostile::lane::calls_dropped_at_any_point",
+            &case,
+            What::Dropped(24),
+            |report, _| {
+                let mut wrong = leaks(report, PEAK_BYTES);
+                if report.codes != BTreeMap::from([("dropped".to_owned(), 24)]) {
+                    wrong.push(format!("ended with {:?}", report.codes));
+                }
+                wrong
+            },
+        );
+    }
+}
+
+/// The row of this name.
+fn row(name: &str, cases: Vec<Case>) -> Case {
+    cases.into_iter().find(|case| case.name == name).unwrap()
+}
+
+#[test]
+fn the_measure_sees_a_leak() {
+    let kept = Report {
+        peak_bytes: PEAK_BYTES + 1,
+        kept_bytes: KEPT_BYTES + 1,
+        descriptors: 1,
+        ..Report::default()
+    };
+    assert_eq!(
+        leaks(&kept, PEAK_BYTES),
+        [
+            "67108865 bytes at the peak",
+            "16777217 bytes kept",
+            "1 descriptors kept"
+        ]
+    );
+    assert_eq!(leaks(&Report::default(), PEAK_BYTES), Vec::<String>::new());
+}

@@ -1,0 +1,346 @@
+//! What a guest costs the process that runs it, measured in a process of its own: this test binary, started once more with an
+//! order in its environment. The sandbox's crate is used as an embedder would use it.
+
+use agent_host_core::{
+    failure::ToolErrorCode,
+    id::CallId,
+    limits::Limits,
+    output::ToolResultOutput,
+    tool::{CallReport, Effect},
+};
+use agent_host_sandbox::{Call, Sandbox, SandboxConfig, ToolComponent};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// Names the file with the order, in the environment of the process that measures.
+const ORDER: &str = "AGENT_HOST_TEST_ORDER";
+
+/// How long a neighbour is watched, quiet and beside the guest.
+const WATCHED: Duration = Duration::from_millis(500);
+
+/// The time between two calls of the neighbour: 50 a second.
+const PACE: Duration = Duration::from_millis(20);
+
+/// What to measure.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) what: What,
+    /// The guest, its tool, and the limits of its calls.
+    pub(crate) component: PathBuf,
+    pub(crate) tool: String,
+    pub(crate) limits: Limits,
+}
+
+/// What to do with the guest.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum What {
+    /// One call alone, then two callers without pause beside a neighbour.
+    Beside,
+    /// So many calls at once.
+    Crowd(usize),
+    /// So many calls, eight at a time.
+    Calls(usize),
+    /// So many calls, each dropped at another point.
+    Dropped(u32),
+}
+
+/// What came out.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// The longest call, in milliseconds.
+    pub(crate) longest_ms: u64,
+    /// The longest call of the neighbour, alone and beside the guest, in milliseconds. Of so few calls it is the 99th percentile.
+    pub(crate) quiet_ms: f64,
+    pub(crate) beside_ms: f64,
+    /// How late the slowest of the caller's own timers was, in milliseconds.
+    pub(crate) late_ms: f64,
+    /// The growth of the process's memory at its peak and at the end, in bytes.
+    pub(crate) peak_bytes: u64,
+    pub(crate) kept_bytes: u64,
+    /// The open descriptors more than before.
+    pub(crate) descriptors: i64,
+    /// How many calls ended with each code; those that ended well have none.
+    pub(crate) codes: BTreeMap<String, usize>,
+}
+
+/// Serves an order, if this process was started for one.
+pub(crate) fn serve() -> bool {
+    let Some(path) = std::env::var_os(ORDER).map(PathBuf::from) else {
+        return false;
+    };
+    let order: Order = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let report = measure(&order);
+    std::fs::write(
+        path.with_extension("report"),
+        serde_json::to_vec(&report).unwrap(),
+    )
+    .unwrap();
+    true
+}
+
+/// Has an order served by a process of its own, which runs `test` and nothing else.
+pub(crate) fn ordered(test: &str, order: &Order, folder: &Path) -> Report {
+    let path = folder.join("order");
+    std::fs::write(&path, serde_json::to_vec(order).unwrap()).unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(ORDER, &path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}: {output:?}",
+        order.component.display()
+    );
+    serde_json::from_slice(&std::fs::read(path.with_extension("report")).unwrap()).unwrap()
+}
+
+/// The process's figures at one moment.
+struct Figures {
+    peak_bytes: u64,
+    bytes: u64,
+    descriptors: i64,
+}
+
+impl Figures {
+    fn now() -> Self {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let field = |name: &str| -> u64 {
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap();
+            line.trim_start_matches(':')
+                .trim_end_matches("kB")
+                .trim()
+                .parse::<u64>()
+                .unwrap()
+                * 1024
+        };
+        Self {
+            peak_bytes: field("VmHWM"),
+            bytes: field("VmRSS"),
+            descriptors: i64::try_from(std::fs::read_dir("/proc/self/fd").unwrap().count())
+                .unwrap(),
+        }
+    }
+}
+
+/// The guest under measure and its neighbour.
+struct Bench {
+    hostile: ToolComponent,
+    neighbour: ToolComponent,
+    tool: String,
+    limits: Limits,
+}
+
+fn measure(order: &Order) -> Report {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let config = match order.what {
+        What::Crowd(count) => SandboxConfig {
+            concurrent_calls: count,
+            concurrent_calls_per_tool: Some(count),
+            ..SandboxConfig::default()
+        },
+        What::Beside | What::Calls(_) | What::Dropped(_) => SandboxConfig::default(),
+    };
+    let bench = Arc::new(runtime.block_on(async {
+        let sandbox = Sandbox::new(config).unwrap();
+        let bytes = std::fs::read(&order.component).unwrap();
+        Bench {
+            hostile: sandbox.load(&bytes).await.unwrap(),
+            neighbour: sandbox.load(&super::bombs::good()).await.unwrap(),
+            tool: order.tool.clone(),
+            limits: order.limits.clone(),
+        }
+    }));
+    // The first calls of both touch code and memory that stays.
+    runtime.block_on(async {
+        bench.call_neighbour().await;
+        bench.call_hostile_once().await;
+    });
+    // The pool keeps some pages of each slot that was ever used, and calls that are dropped use many: a first pass is for them.
+    if let What::Dropped(count) = order.what {
+        dropped(&runtime, &bench, count);
+    }
+    let before = Figures::now();
+    let mut report = match order.what {
+        What::Beside => beside(&runtime, &bench),
+        What::Crowd(count) => calls(&runtime, &bench, count, count),
+        What::Calls(count) => calls(&runtime, &bench, count, 8),
+        What::Dropped(count) => dropped(&runtime, &bench, count),
+    };
+    let after = Figures::now();
+    report.peak_bytes = after.peak_bytes.saturating_sub(before.peak_bytes);
+    report.kept_bytes = after.bytes.saturating_sub(before.bytes);
+    report.descriptors = after.descriptors - before.descriptors;
+    report
+}
+
+impl Bench {
+    async fn call(&self, component: &ToolComponent, tool: &str, limits: &Limits) -> CallReport {
+        component
+            .call(Call {
+                tool,
+                call_id: &CallId("call-1".to_owned()),
+                input: &Map::new(),
+                idempotency_key: "key-1",
+                effect: Effect::ReadOnly,
+                grants: Arc::default(),
+                secrets: Arc::default(),
+                limits,
+                progress: &|_, _| {},
+            })
+            .await
+    }
+
+    /// Calls the guest, and gives the code with which it ended and the time that it took.
+    async fn call_hostile_once(&self) -> (String, Duration) {
+        let began = Instant::now();
+        let report = self.call(&self.hostile, &self.tool, &self.limits).await;
+        let code = match &report.output {
+            ToolResultOutput::ErrorJson(value) => {
+                value["code"].as_str().unwrap_or_default().to_owned()
+            }
+            other => other.tag().to_owned(),
+        };
+        (code, began.elapsed())
+    }
+
+    /// Calls the neighbour, which must answer, and gives the time that it took.
+    async fn call_neighbour(&self) -> Duration {
+        let began = Instant::now();
+        let report = self
+            .call(&self.neighbour, "hostile", &Limits::default())
+            .await;
+        assert_eq!(
+            report.output,
+            ToolResultOutput::Json(Value::Object(Map::new()))
+        );
+        began.elapsed()
+    }
+
+    /// Calls the neighbour at its pace, and gives its slowest call in milliseconds.
+    async fn watch_neighbour(&self) -> f64 {
+        let began = Instant::now();
+        let mut pace = tokio::time::interval(PACE);
+        let mut slowest = Duration::ZERO;
+        while began.elapsed() < WATCHED {
+            pace.tick().await;
+            slowest = slowest.max(self.call_neighbour().await);
+        }
+        slowest.as_secs_f64() * 1_000.0
+    }
+}
+
+fn beside(runtime: &Runtime, bench: &Arc<Bench>) -> Report {
+    let mut report = Report::default();
+    let (code, alone) = runtime.block_on(bench.call_hostile_once());
+    report.note(code, alone);
+    report.quiet_ms = runtime.block_on(bench.watch_neighbour());
+    let callers: Vec<_> = (0..2)
+        .map(|_| {
+            let bench = Arc::clone(bench);
+            runtime.spawn(async move {
+                loop {
+                    bench.call_hostile_once().await;
+                }
+            })
+        })
+        .collect();
+    report.beside_ms = runtime.block_on(bench.watch_neighbour());
+    runtime.block_on(async {
+        for caller in callers {
+            caller.abort();
+            assert!(caller.await.unwrap_err().is_cancelled());
+        }
+        // Whoever was dropped lets go before this call gets its turn on the guests' threads.
+        bench.call_hostile_once().await;
+    });
+    report
+}
+
+/// Calls the guest so many times, so many at once, while a timer of the caller's runtime shows that it is not held up.
+fn calls(runtime: &Runtime, bench: &Arc<Bench>, count: usize, at_once: usize) -> Report {
+    let mut report = Report::default();
+    let slowest = Arc::new(AtomicU64::new(0));
+    let noted = Arc::clone(&slowest);
+    let timer = runtime.spawn(async move {
+        let mut pace = tokio::time::interval(PACE);
+        loop {
+            let due = pace.tick().await;
+            let late = u64::try_from(due.elapsed().as_micros()).unwrap();
+            noted.fetch_max(late, Ordering::Relaxed);
+        }
+    });
+    let callers: Vec<_> = (0..at_once)
+        .map(|_| {
+            let bench = Arc::clone(bench);
+            runtime.spawn(async move {
+                let mut ends = Vec::new();
+                for _ in 0..count / at_once {
+                    ends.push(bench.call_hostile_once().await);
+                }
+                ends
+            })
+        })
+        .collect();
+    for caller in callers {
+        for (code, took) in runtime.block_on(caller).unwrap() {
+            report.note(code, took);
+        }
+    }
+    timer.abort();
+    report.late_ms = Duration::from_micros(slowest.load(Ordering::Relaxed)).as_secs_f64() * 1_000.0;
+    report
+}
+
+/// Drops calls at points that are spread over their whole time.
+fn dropped(runtime: &Runtime, bench: &Arc<Bench>, count: u32) -> Report {
+    let mut report = Report::default();
+    let deadline = Duration::from_millis(bench.limits.deadline_ms);
+    runtime.block_on(async {
+        for index in 0..count {
+            let point = deadline * index / count;
+            match tokio::time::timeout(point, bench.call_hostile_once()).await {
+                Ok((code, took)) => report.note(code, took),
+                Err(_) => report.note("dropped".to_owned(), Duration::ZERO),
+            }
+            bench.call_neighbour().await;
+        }
+    });
+    report
+}
+
+impl Report {
+    fn note(&mut self, code: String, took: Duration) {
+        *self.codes.entry(code).or_default() += 1;
+        self.longest_ms = self
+            .longest_ms
+            .max(u64::try_from(took.as_millis()).unwrap());
+    }
+
+    /// The calls that ended in a timeout.
+    pub(crate) fn timeouts(&self) -> usize {
+        self.codes
+            .get(ToolErrorCode::Timeout.as_str())
+            .copied()
+            .unwrap_or_default()
+    }
+}
