@@ -16,7 +16,10 @@ use agent_host_core::{
     policy::Grants,
     tool::{CallReport, Effect, Invocation, ProgressSink, RegisteredTool, ToolRunner},
 };
-use agent_host_sandbox::{Allocator, Call, Sandbox, SandboxConfig, Secrets, ToolComponent};
+use agent_host_sandbox::{
+    Allocator, Call, Confinement, LoadError, LoadFault, Sandbox, SandboxConfig, Secrets,
+    ToolComponent,
+};
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value};
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
@@ -186,6 +189,14 @@ impl Registry {
         self.sandbox.allocator()
     }
 
+    /// Tries the compiler, and says how far it is confined; absent where components are compiled in this process.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn check_compiler(&self) -> Result<Option<Confinement>, LoadError> {
+        self.sandbox.check_compiler().await
+    }
+
     fn find(&self, tool: &str) -> Option<(&RegisteredTool, &Entry)> {
         let (tool, entry) = self.index.get(tool).copied()?;
         Some((self.tools.get(tool)?, self.entries.get(entry)?))
@@ -256,10 +267,11 @@ fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
 async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenError> {
     let bytes = read(&tool.source)?;
     let component = sandbox.load(&bytes).await.map_err(|error| {
-        OpenError::usage(format!(
-            "cannot load the component {}: {error}",
-            tool.source
-        ))
+        let text = format!("cannot load the component {}: {error}", tool.source);
+        match error.fault {
+            LoadFault::HostFailed => OpenError::Failed(text),
+            _ => OpenError::usage(text),
+        }
     })?;
     let component = match tool.concurrent_calls {
         Some(calls) => component.with_concurrent_calls(calls),

@@ -10,6 +10,7 @@ mod sessions;
 
 use crate::{
     args::{Command, ConfigArgs},
+    compiler,
     exit::{Exit, Failure},
     terminal::Terminal,
 };
@@ -42,5 +43,8 @@ fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> 
         ..overrides
     };
     let environment = Environment::from_process().map_err(Failure::usage)?;
-    Config::load(config.as_deref(), overrides, &environment).map_err(Failure::usage)
+    let mut config =
+        Config::load(config.as_deref(), overrides, &environment).map_err(Failure::usage)?;
+    config.sandbox.compiler = Some(compiler::worker());
+    Ok(config)
 }

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod compiler;
 mod exit;
 mod memory;
 mod signals;
@@ -14,6 +15,10 @@ use std::process::ExitCode;
 use terminal::Terminal;
 
 fn main() -> ExitCode {
+    if let Some(args) = compiler::requested() {
+        // It limits itself before anything else happens.
+        return agent_host_sandbox::compile_worker(&args);
+    }
     let args = args::Args::parse();
     let terminal = Terminal::from_process();
     start_log(args.log.as_deref());

@@ -8,14 +8,10 @@ mod files;
 #[cfg(test)]
 mod tests;
 
-use crate::{code::TrustedCode, definitions::RawDefinition};
+use crate::{code::TrustedCode, definitions::RawDefinition, engine::fingerprint};
 use agent_host_core::{id::Digest, tool::ToolDefinition};
 use files::Folder;
-use std::{
-    hash::{Hash as _, Hasher},
-    io,
-    path::Path,
-};
+use std::{io, path::Path};
 use wasmtime::Engine;
 
 /// The file of the key, and its size in bytes.
@@ -55,12 +51,10 @@ impl Cache {
     pub(crate) fn open(folder: &Path, engine: &Engine) -> io::Result<Self> {
         let folder = Folder::open(folder)?;
         let key = read_or_make_key(&folder)?;
-        let mut hasher = EngineHasher(blake3::Hasher::new());
-        engine.precompile_compatibility_hash().hash(&mut hasher);
         Ok(Self {
             folder,
             key,
-            engine: *hasher.0.finalize().as_bytes(),
+            engine: fingerprint(engine),
         })
     }
 
@@ -177,19 +171,4 @@ fn read_or_make_key(folder: &Folder) -> io::Result<[u8; KEY_BYTES]> {
         .read(KEY_FILE, KEY_BYTES as u64)?
         .try_into()
         .map_err(wrong)
-}
-
-/// Feeds the engine's compatibility hash to BLAKE3: Rust's own hasher is not promised to stay the same.
-struct EngineHasher(blake3::Hasher);
-
-impl Hasher for EngineHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        let mut first = [0; 8];
-        self.0.finalize_xof().fill(&mut first);
-        u64::from_le_bytes(first)
-    }
 }

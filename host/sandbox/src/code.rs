@@ -7,7 +7,7 @@ use crate::{
     text,
 };
 use wasmparser::{Validator, WasmFeatures};
-use wasmtime::{Engine, component::Component};
+use wasmtime::{Engine, OutOfMemory, component::Component};
 
 /// The largest component, in bytes. Python with its standard library has 18 MiB.
 pub(crate) const MAX_COMPONENT_BYTES: usize = 64 * 1024 * 1024;
@@ -15,7 +15,9 @@ pub(crate) const MAX_COMPONENT_BYTES: usize = 64 * 1024 * 1024;
 /// What is shown of a compiler's error, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;
 
-/// Machine code that this process made, or that carries a valid keyed hash of a process of the same user.
+/// Machine code that this process or its compiling child made of a component, or that carries a valid keyed hash of a process
+/// of the same user. The child is this very program and answers only its parent; but a component that takes over its compiler
+/// (a fault in the compiler's code, not a slow or a large component) decides what it answers.
 pub(crate) struct TrustedCode<'a>(&'a [u8]);
 
 impl<'a> TrustedCode<'a> {
@@ -38,12 +40,22 @@ pub(crate) fn check_size(bytes: usize) -> Result<(), LoadError> {
     ))
 }
 
-/// Compiles a component. Takes seconds for a large one; call it where blocking is fine.
+/// Refuses a component by its structure. Reads it once, and takes no memory.
+pub(crate) fn check_structure(bytes: &[u8]) -> Result<(), LoadError> {
+    structure::check(bytes).map_err(|fault| structure_error(&fault))
+}
+
+/// Compiles a component whose structure was checked, in this process and without limits.
 pub(crate) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
-    structure::check(bytes).map_err(|fault| structure_error(&fault))?;
-    engine
-        .precompile_component(bytes)
-        .map_err(|error| refused(bytes, &error))
+    engine.precompile_component(bytes).map_err(|error| {
+        if error.is::<OutOfMemory>() {
+            return LoadError::new(
+                LoadFault::CompileLimit,
+                "the component cannot be compiled with the memory that there is. Build it with optimisation, or split it",
+            );
+        }
+        refused(bytes, &error)
+    })
 }
 
 /// Makes a component of machine code: on the main engine if it fits there, else on the one without a pool.
@@ -71,7 +83,7 @@ pub(crate) fn instantiate(
 )]
 fn deserialize(engine: &Engine, code: &TrustedCode<'_>) -> wasmtime::Result<Component> {
     // SAFETY: `deserialize` needs bytes that `precompile_component` made. `TrustedCode` is made of such bytes only: of those
-    // that `compile` just returned, and of those whose keyed hash the cache has checked over this very slice.
+    // that `compile` just returned, here or in the child, and of those whose keyed hash the cache has checked over this very slice.
     unsafe { Component::deserialize(engine, code.0) }
 }
 

@@ -1,6 +1,9 @@
 //! What an embedder sets once for the whole sandbox. The limits of one call are not here: they come with the call.
 
-use crate::error::SandboxError;
+use crate::{
+    compiler::{CompileLimits, CompileWorker},
+    error::SandboxError,
+};
 use std::{num::NonZeroUsize, path::PathBuf, thread};
 
 /// The most calls that may run at once. Each needs about 8 GiB of address space in the pool, so this stays well below the
@@ -15,6 +18,12 @@ const MAX_GUEST_THREADS: usize = 256;
 
 /// The bounds of a guest's stack, in bytes: less holds no language's runtime, more is never touched.
 const STACK_BYTES: std::ops::RangeInclusive<usize> = 64 * 1024..=8 * 1024 * 1024;
+
+/// The bounds of what compiling may take: with less the compiler does not start, and more is no limit.
+const COMPILE_MEMORY_BYTES: std::ops::RangeInclusive<usize> =
+    128 * 1024 * 1024..=64 * 1024 * 1024 * 1024;
+const COMPILE_CPU_SECONDS: std::ops::RangeInclusive<usize> = 1..=3_600;
+const COMPILE_DEADLINE_MS: std::ops::RangeInclusive<usize> = 10..=3_600_000;
 
 /// How a sandbox is set up. `SandboxConfig::default()` suits one person on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +46,11 @@ pub struct SandboxConfig {
     pub pooling: Pooling,
     /// The stack of one guest, in bytes.
     pub stack_bytes: usize,
+    /// The program that compiles components in a child process. With `None` they are compiled in this process, where no limits
+    /// hold and a component can keep the compiler busy for very long.
+    pub compiler: Option<CompileWorker>,
+    /// What compiling one component may take, with a [`Self::compiler`].
+    pub compile_limits: CompileLimits,
 }
 
 /// Whether instances come from a pool of reserved address space.
@@ -64,6 +78,8 @@ impl Default for SandboxConfig {
             pooling: Pooling::Probe,
             // Python's interpreter recurses deeper than wasmtime's default of 512 KiB allows.
             stack_bytes: 1024 * 1024,
+            compiler: None,
+            compile_limits: CompileLimits::default(),
         }
     }
 }
@@ -102,6 +118,21 @@ impl SandboxConfig {
                 0..=MAX_QUEUED_CALLS,
             ),
             ("stack_bytes", self.stack_bytes, STACK_BYTES),
+            (
+                "compile_memory_bytes",
+                self.compile_limits.memory_bytes,
+                COMPILE_MEMORY_BYTES,
+            ),
+            (
+                "compile_cpu_seconds",
+                self.compile_limits.cpu_seconds,
+                COMPILE_CPU_SECONDS,
+            ),
+            (
+                "compile_deadline_ms",
+                self.compile_limits.deadline_ms,
+                COMPILE_DEADLINE_MS,
+            ),
         ];
         for (name, value, range) in bounds {
             if !range.contains(&value) {

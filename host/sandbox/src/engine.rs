@@ -9,7 +9,10 @@ use crate::{
     error::SandboxError,
     text,
 };
-use std::num::NonZeroUsize;
+use std::{
+    hash::{Hash as _, Hasher},
+    num::NonZeroUsize,
+};
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures,
 };
@@ -63,6 +66,15 @@ pub enum Allocator {
     },
 }
 
+/// How compiled code finds the memory of its guest. Engines of one layout run the same machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// In reserved address space, whose guard pages catch what is out of bounds.
+    Reserved,
+    /// Wherever it is, with every access checked in code.
+    Compact,
+}
+
 /// The engines of one sandbox.
 pub(crate) struct Engines {
     /// The one that components run on if they can.
@@ -71,6 +83,8 @@ pub(crate) struct Engines {
     pub(crate) overflow: Option<Engine>,
     /// Where instances of `main` come from.
     pub(crate) allocator: Allocator,
+    /// What code is compiled for.
+    pub(crate) layout: Layout,
 }
 
 impl Engines {
@@ -87,27 +101,58 @@ impl Engines {
                 ),
             },
         };
-        let compact = Engine::new(&compact_config(config)).map_err(|error| refused(&error))?;
+        let layout = Layout::Compact;
+        let compact = Engine::new(&layout.config(config)).map_err(|error| refused(&error))?;
         Ok(Self {
             main: compact,
             overflow: None,
             allocator: Allocator::OnDemand { why },
+            layout,
         })
     }
 
     fn pooled(config: &SandboxConfig) -> wasmtime::Result<Self> {
-        let mut pooled = base_config(config);
+        let layout = Layout::Reserved;
+        let mut pooled = layout.config(config);
         pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(config)));
         Ok(Self {
             main: Engine::new(&pooled)?,
-            overflow: Some(Engine::new(&base_config(config))?),
+            overflow: Some(Engine::new(&layout.config(config))?),
             allocator: Allocator::Pooling,
+            layout,
         })
     }
 
     /// All engines, for the ticker.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Engine> {
         std::iter::once(&self.main).chain(&self.overflow)
+    }
+}
+
+/// An engine that only compiles. It reserves nothing.
+pub(crate) fn compiling(layout: Layout) -> wasmtime::Result<Engine> {
+    Engine::new(&layout.config(&SandboxConfig::default()))
+}
+
+/// Everything about an engine that machine code depends on: version, settings, target.
+pub(crate) fn fingerprint(engine: &Engine) -> [u8; blake3::OUT_LEN] {
+    let mut hasher = EngineHasher(blake3::Hasher::new());
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    *hasher.0.finalize().as_bytes()
+}
+
+/// Feeds the engine's compatibility hash to BLAKE3: Rust's own hasher is not promised to stay the same.
+struct EngineHasher(blake3::Hasher);
+
+impl Hasher for EngineHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        let mut first = [0; 8];
+        self.0.finalize_xof().fill(&mut first);
+        u64::from_le_bytes(first)
     }
 }
 
@@ -134,15 +179,20 @@ fn base_config(sandbox: &SandboxConfig) -> Config {
     config
 }
 
-/// No pool and no reservations: a memory takes what it needs, and every access is checked against its size in code.
-fn compact_config(sandbox: &SandboxConfig) -> Config {
-    let mut config = base_config(sandbox);
-    config
-        .memory_reservation(0)
-        .memory_guard_size(0)
-        .guard_before_linear_memory(false)
-        .memory_reservation_for_growth(COMPACT_GROWTH_BYTES);
-    config
+impl Layout {
+    fn config(self, sandbox: &SandboxConfig) -> Config {
+        let mut config = base_config(sandbox);
+        match self {
+            // wasmtime's default for memories of 32 bits: 4 GiB and guard pages.
+            Self::Reserved => &mut config,
+            Self::Compact => config
+                .memory_reservation(0)
+                .memory_guard_size(0)
+                .guard_before_linear_memory(false)
+                .memory_reservation_for_growth(COMPACT_GROWTH_BYTES),
+        };
+        config
+    }
 }
 
 /// The numbers of the pool. A component within the per-component numbers always finds its place while it holds one of the

@@ -43,21 +43,24 @@ pub enum LoadFault {
     MissingCapability,
     /// It has too many bytes.
     TooLarge,
-    /// Its structure would take too long or too much memory to compile.
+    /// It takes too long or too much memory to compile, or its structure says that it would.
     CompileLimit,
     /// It needs a WebAssembly feature that is switched off here.
     UnsupportedFeature,
+    /// The host failed, and nothing is said of the component: the compiler does not start, or the machine gives no more.
+    HostFailed,
 }
 
 impl LoadFault {
     /// Every fault, for tables and tests.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::NotAComponent,
         Self::ContractMismatch,
         Self::MissingCapability,
         Self::TooLarge,
         Self::CompileLimit,
         Self::UnsupportedFeature,
+        Self::HostFailed,
     ];
 
     /// The kebab-case name.
@@ -70,6 +73,7 @@ impl LoadFault {
             Self::TooLarge => "too-large",
             Self::CompileLimit => "compile-limit",
             Self::UnsupportedFeature => "unsupported-feature",
+            Self::HostFailed => "host-failed",
         }
     }
 }

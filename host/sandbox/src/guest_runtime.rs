@@ -151,6 +151,14 @@ impl GuestRuntime {
         }
     }
 
+    /// Runs work of the host that waits and hardly computes. Its thread lasts as long as this runtime.
+    pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.short.handle.spawn(work)
+    }
+
     /// Runs blocking work beside the guests' threads.
     pub(crate) fn spawn_blocking<T: Send + 'static>(
         &self,

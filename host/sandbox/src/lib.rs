@@ -8,6 +8,7 @@ mod cache;
 mod call;
 mod caps;
 mod code;
+mod compiler;
 mod config;
 mod convert;
 mod definitions;
@@ -37,6 +38,7 @@ mod turns;
 use agent_host_test_guests as guests;
 
 pub use call::Call;
+pub use compiler::{CompileLimits, CompileWorker, Confinement, compile_worker};
 pub use config::{Pooling, SandboxConfig};
 pub use engine::Allocator;
 pub use error::{LoadError, LoadFault, SandboxError};

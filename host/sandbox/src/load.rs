@@ -9,7 +9,7 @@ use crate::{
     bindings::HostPre,
     code::{self, TrustedCode},
     definitions::{self, Definitions},
-    engine::Allocator,
+    engine::{Allocator, fingerprint},
     error::{LoadError, LoadFault},
     guest_runtime::Schedule,
     linker::linker,
@@ -23,13 +23,16 @@ use agent_host_core::{
     output::ToolResultOutput,
     tool::ToolDefinition,
 };
+use bytes::Bytes;
 use serde_json::{Map, Value};
 use std::{
     collections::HashMap,
+    fmt::Display,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
 };
 use tokio::sync::Semaphore;
+use tokio_util::task::AbortOnDropHandle;
 use wasmtime::component::Component;
 
 /// The package that tools and this host speak, and the version of it.
@@ -48,6 +51,9 @@ const MAX_DETAIL_BYTES: usize = 300;
 
 /// The exports that are named when the expected one is missing.
 const MAX_NAMES: usize = 5;
+
+/// It is said once that there is no compiler beside this process.
+static IN_PROCESS: Once = Once::new();
 
 /// Whether this process compiled a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,9 +250,9 @@ impl Slot {
 /// Loads a component.
 pub(crate) async fn load(room: &Arc<Room>, bytes: &[u8]) -> Result<ToolComponent, LoadError> {
     code::check_size(bytes.len())?;
-    let bytes: Arc<[u8]> = bytes.into();
+    let bytes = Bytes::copy_from_slice(bytes);
     let digest = {
-        let bytes = Arc::clone(&bytes);
+        let bytes = bytes.clone();
         blocking(room, move |_| Digest::of(&bytes)).await?
     };
     let slot = room.loads.slot(digest);
@@ -259,16 +265,15 @@ pub(crate) async fn load(room: &Arc<Room>, bytes: &[u8]) -> Result<ToolComponent
     Ok(ToolComponent::of(loaded))
 }
 
-async fn load_new(room: &Arc<Room>, digest: Digest, bytes: Arc<[u8]>) -> Result<Loaded, LoadError> {
+async fn load_new(room: &Arc<Room>, digest: Digest, bytes: Bytes) -> Result<Loaded, LoadError> {
     let size_bytes = bytes.len() as u64;
     let cached = blocking(room, move |room| from_cache(room, digest)).await?;
     let (linked, definitions, compiled) = match cached {
         Some((linked, definitions)) => (linked, definitions, Compiled::FromCache),
         None => {
-            let (linked, machine_code) = {
-                let _permit = room.compiling.acquire().await;
-                blocking(room, move |room| from_source(room, &bytes)).await??
-            };
+            let machine_code = compile(room, bytes).await?;
+            let (linked, machine_code) =
+                blocking(room, move |room| from_source(room, machine_code)).await??;
             let raw = definitions::ask(room, &linked.pre).await?;
             let definitions = blocking(room, move |room| {
                 let definitions = Definitions::check(raw)?;
@@ -294,6 +299,27 @@ async fn load_new(room: &Arc<Room>, digest: Digest, bytes: Arc<[u8]>) -> Result<
     })
 }
 
+/// Compiles a component, in a child process if there is a program for it.
+async fn compile(room: &Arc<Room>, bytes: Bytes) -> Result<Vec<u8>, LoadError> {
+    let component = bytes.clone();
+    blocking(room, move |_| code::check_structure(&component)).await??;
+    let _permit = room.compiling.acquire().await;
+    let Some(compiler) = room.compiler.clone() else {
+        IN_PROCESS.call_once(|| {
+            tracing::warn!("components are compiled in this process, which one of them can keep busy for long. Set `SandboxConfig::compiler`");
+        });
+        return blocking(room, move |room| code::compile(&room.engines.main, &bytes)).await?;
+    };
+    let (layout, engine) = (room.engines.layout, fingerprint(&room.engines.main));
+    // On the guests' threads, which last as long as the sandbox: the child ends with the thread that started it.
+    let child = room
+        .guests
+        .spawn(async move { compiler.compile(layout, engine, bytes).await });
+    AbortOnDropHandle::new(child)
+        .await
+        .map_err(|error| host_failed(&error))?
+}
+
 /// Runs work that takes long beside the guests' threads.
 async fn blocking<T: Send + 'static>(
     room: &Arc<Room>,
@@ -303,13 +329,15 @@ async fn blocking<T: Send + 'static>(
     room.guests
         .spawn_blocking(move || work(&shared))
         .await
-        .map_err(|error| {
-            tracing::error!("the host failed while it loaded a component: {error}");
-            LoadError::new(
-                LoadFault::CompileLimit,
-                "the host failed while it loaded the component; nothing of it ran. The log says more",
-            )
-        })
+        .map_err(|error| host_failed(&error))
+}
+
+fn host_failed(why: &dyn Display) -> LoadError {
+    tracing::error!("the host failed while it loaded a component: {why}");
+    LoadError::new(
+        LoadFault::HostFailed,
+        "the host failed while it loaded the component; nothing of it ran. The log says more",
+    )
 }
 
 /// A component that was held against the contract and linked.
@@ -340,8 +368,7 @@ fn from_cache(room: &Room, digest: Digest) -> Option<(Linked, Definitions)> {
     }
 }
 
-fn from_source(room: &Room, bytes: &[u8]) -> Result<(Linked, Vec<u8>), LoadError> {
-    let machine_code = code::compile(&room.engines.main, bytes)?;
+fn from_source(room: &Room, machine_code: Vec<u8>) -> Result<(Linked, Vec<u8>), LoadError> {
     let (component, allocator) =
         code::instantiate(&room.engines, &TrustedCode::assert(&machine_code)).map_err(|error| {
             LoadError::new(

@@ -4,6 +4,7 @@ use crate::{
     admission::Admission,
     cache::Cache,
     caps::http::HttpClient,
+    compiler::{Compiler, Confinement},
     config::SandboxConfig,
     engine::{Allocator, EXTRA_INSTANCES, Engines},
     error::{LoadError, SandboxError},
@@ -27,6 +28,8 @@ pub(crate) struct Room {
     pub(crate) client: Arc<HttpClient>,
     pub(crate) protected: Arc<[PathBuf]>,
     pub(crate) cache: Option<Cache>,
+    /// The one that compiles in a child process; absent where that happens in this one.
+    pub(crate) compiler: Option<Arc<Compiler>>,
     pub(crate) loads: Loads,
     /// One component is compiled at a time: the compiler uses all cores for it.
     pub(crate) compiling: Semaphore,
@@ -56,6 +59,12 @@ impl Sandbox {
                 })
                 .ok()
         });
+        let compiler = config.compiler.as_ref().map(|worker| {
+            Arc::new(Compiler {
+                worker: worker.clone(),
+                limits: config.compile_limits,
+            })
+        });
         Ok(Self {
             room: Arc::new(Room {
                 engines,
@@ -64,6 +73,7 @@ impl Sandbox {
                 client: Arc::new(client),
                 protected: config.protected.into(),
                 cache,
+                compiler,
                 loads: Loads::default(),
                 compiling: Semaphore::new(1),
                 defining: Semaphore::new(EXTRA_INSTANCES),
@@ -78,6 +88,18 @@ impl Sandbox {
     /// One of the load faults, with a text that says what, why and what to do.
     pub async fn load(&self, bytes: &[u8]) -> Result<ToolComponent, LoadError> {
         load::load(&self.room, bytes).await
+    }
+
+    /// Tries the compiler of this sandbox, and says how far it is confined; absent where components are compiled in this
+    /// process, without any limits.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn check_compiler(&self) -> Result<Option<Confinement>, LoadError> {
+        match &self.room.compiler {
+            Some(compiler) => compiler.check().await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Where instances come from.

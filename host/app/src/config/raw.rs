@@ -188,6 +188,12 @@ pub struct RawSandbox {
     pub guest_threads: Option<usize>,
     /// Whether instances come from a pool.
     pub pooling: Option<RawPooling>,
+    /// The address space of the process that compiles a component.
+    pub compile_memory_bytes: Option<usize>,
+    /// Its processor time.
+    pub compile_cpu_seconds: Option<usize>,
+    /// Its time on the clock.
+    pub compile_deadline_ms: Option<usize>,
 }
 
 /// `pooling`.

@@ -13,7 +13,7 @@ use agent_host_core::{
     tool::{Approval, is_tool_name},
     turn::{Prompts, Settings},
 };
-use agent_host_sandbox::{Pooling, SandboxConfig};
+use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
@@ -343,6 +343,17 @@ fn sandbox(raw: RawSandbox) -> SandboxConfig {
             Some(RawPooling::Probe) => Pooling::Probe,
             Some(RawPooling::Off) => Pooling::Off,
             None => default.pooling,
+        },
+        compile_limits: CompileLimits {
+            memory_bytes: raw
+                .compile_memory_bytes
+                .unwrap_or(default.compile_limits.memory_bytes),
+            cpu_seconds: raw
+                .compile_cpu_seconds
+                .unwrap_or(default.compile_limits.cpu_seconds),
+            deadline_ms: raw
+                .compile_deadline_ms
+                .unwrap_or(default.compile_limits.deadline_ms),
         },
         ..default
     }

@@ -9,7 +9,7 @@ use crate::{
 };
 use agent_host_app::{Config, Overrides, Registry};
 use agent_host_core::tool::ToolRunner as _;
-use agent_host_sandbox::Allocator;
+use agent_host_sandbox::{Allocator, Confinement};
 use agent_host_store::Store;
 
 /// How a check came out.
@@ -100,8 +100,19 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         .iter()
         .map(|tool| tool.definition.name.as_str())
         .collect();
+    let compiler = match registry.check_compiler().await {
+        Ok(Some(Confinement::SystemCalls)) => Finding::Good(
+            "in a child process; its memory, time and system calls are limited".to_owned(),
+        ),
+        Ok(Some(Confinement::Limits)) => Finding::Mind(
+            "in a child process; its memory and time are limited, but this kernel filters no system calls".to_owned(),
+        ),
+        Ok(None) => Finding::Mind("in this process, without limits".to_owned()),
+        Err(error) => Finding::Bad(error.to_string()),
+    };
     vec![
         ("sandbox", sandbox),
+        ("compiler", compiler),
         ("tools", Finding::Good(names.join(", "))),
     ]
 }

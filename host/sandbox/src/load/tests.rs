@@ -273,7 +273,8 @@ fn every_fault_has_its_name() {
             "missing-capability",
             "too-large",
             "compile-limit",
-            "unsupported-feature"
+            "unsupported-feature",
+            "host-failed"
         ]
     );
 }

@@ -1,33 +1,125 @@
 use super::*;
 use pretty_assertions::assert_eq;
 
+/// A component with one module.
+fn module(fields: &str) -> Vec<u8> {
+    wat::parse_str(format!("(component (core module {fields}))")).unwrap()
+}
+
+/// A function whose body nests blocks.
+fn nested(kind: &str, depth: u64) -> Vec<u8> {
+    let depth = usize::try_from(depth).unwrap();
+    module(&format!(
+        "(func {} {})",
+        kind.repeat(depth),
+        "end ".repeat(depth)
+    ))
+}
+
+/// One item, many times.
+fn many(item: &str, count: u64) -> String {
+    item.repeat(usize::try_from(count).unwrap())
+}
+
+/// Many items, each with a number of its own.
+fn numbered(count: u64, item: impl Fn(u64) -> String) -> String {
+    (0..count).map(item).collect()
+}
+
+fn components(depth: u64) -> Vec<u8> {
+    wat::parse_str(format!(
+        "{}{}",
+        many("(component ", depth),
+        many(")", depth)
+    ))
+    .unwrap()
+}
+
+/// A cap, and what makes a component with so many.
+type Case = (&'static str, u64, fn(u64) -> Vec<u8>);
+
+const CASES: [Case; 11] = [
+    ("functions", MAX_FUNCTIONS, |count| {
+        module(&many("(func)", count))
+    }),
+    ("modules", MAX_PARTS, |count| {
+        let inner = many("(core module)", count - 1);
+        wat::parse_str(format!("(component {inner})")).unwrap()
+    }),
+    ("components inside each other", MAX_NESTING, components),
+    ("exports", MAX_EXPORTS, |count| {
+        let exports = numbered(count, |i| format!("(export \"{i}\" (func 0))"));
+        module(&format!("(func) {exports}"))
+    }),
+    ("imports", MAX_IMPORTS, |count| {
+        module(&many("(import \"\" \"\" (func))", count))
+    }),
+    ("entries in its sections", MAX_ENTRIES, |count| {
+        module(&many("(global i32 i32.const 0)", count))
+    }),
+    ("bytes in one function", MAX_FUNCTION_BYTES, |bytes| {
+        // The number of locals, the instructions, and the end.
+        module(&format!("(func {})", many("nop ", bytes - 2)))
+    }),
+    ("local variables in one function", MAX_LOCALS, |count| {
+        module(&format!("(func (local {}))", many("i32 ", count)))
+    }),
+    ("loops in one function", MAX_LOOPS, |count| {
+        module(&format!("(func {})", many("(loop)", count)))
+    }),
+    ("blocks in one function", MAX_BLOCKS, |count| {
+        module(&format!("(func (param i32) {})", many("(block)", count)))
+    }),
+    ("blocks inside each other", MAX_DEPTH, |depth| {
+        nested("block ", depth)
+    }),
+];
+
 #[test]
-fn parts_are_counted_wherever_they_are() {
-    let nested = |count: usize| {
-        wat::parse_str(format!(
-            "(component {} (core module (func)) {})",
-            "(component ".repeat(count),
-            ")".repeat(count)
-        ))
-        .unwrap()
-    };
+fn every_cap_is_met_and_passed_by_one() {
+    for (what, most, make) in CASES {
+        assert_eq!(check(&make(most)), Ok(()), "{most} {what}");
+        let fault = StructureFault::TooMuch { what, most };
+        assert_eq!(
+            check(&make(most + 1)),
+            Err(fault),
+            "more than {most} {what}"
+        );
+    }
+}
+
+#[test]
+fn the_largest_real_component_is_far_below() {
+    // The built-in ones; Python's figures stand beside the constants.
+    for name in ["fetch", "files", "image"] {
+        let path = format!(
+            "{}/../../guest-tools/dist/{name}.wasm",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        assert_eq!(check(&std::fs::read(path).unwrap()), Ok(()), "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_component_is_told_apart() {
+    let whole = module("(func)");
     let cases = [
-        (nested(0), Ok(())),
-        (nested(90), Ok(())),
         (
             wat::parse_str("(module)").unwrap(),
-            Err(StructureFault::CoreModule),
+            Some(StructureFault::CoreModule),
         ),
-        (
-            wat::parse_str(format!("(component {})", "(component)".repeat(256))).unwrap(),
-            Err(StructureFault::TooMuch {
-                what: "modules",
-                most: MAX_PARTS,
-            }),
-        ),
+        (wat::parse_str("(component)").unwrap(), None),
     ];
     for (bytes, expected) in cases {
-        assert_eq!(check(&bytes), expected);
+        assert_eq!(check(&bytes).err(), expected);
     }
-    assert!(matches!(check(b"\0asm"), Err(StructureFault::Malformed(_))));
+    let truncated = &whole[..whole.len() - 1];
+    for bytes in [b"\0asm".as_slice(), truncated] {
+        assert!(matches!(check(bytes), Err(StructureFault::Malformed(_))));
+    }
+    // A body that ends in the middle of an instruction.
+    let mut torn = whole.clone();
+    let end = torn.iter().rposition(|byte| *byte == 0x0b).unwrap();
+    torn[end] = 0x41;
+    assert!(matches!(check(&torn), Err(StructureFault::Malformed(_))));
 }

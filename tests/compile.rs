@@ -1,0 +1,286 @@
+//! The child process in which components are compiled: what it may take, what it may reach, and how often it is started. Children
+//! that misbehave are in the sandbox's own tests.
+
+use crate::support::{Place, Ran};
+use agent_host_sandbox::{CompileWorker, Pooling, Sandbox, SandboxConfig};
+use pretty_assertions::assert_eq;
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+    sync::Arc,
+};
+
+/// A component with one module.
+fn module(fields: &str) -> Vec<u8> {
+    wat::parse_str(format!("(component (core module {fields}))")).unwrap()
+}
+
+/// Within every cap of the structure, and more than ten seconds of the compiler's time.
+fn slow() -> Vec<u8> {
+    let function = format!("(func {})", "(loop)".repeat(1_000));
+    module(&function.repeat(400))
+}
+
+/// Within every cap, and more than 128 MiB of the compiler's memory.
+fn large() -> Vec<u8> {
+    module(&"(func)".repeat(190_000))
+}
+
+impl Place {
+    /// Compiles a component with these settings of the sandbox, and a cache of the place's own.
+    fn compile(&self, component: &[u8], settings: &str) -> Ran {
+        self.write("agent.toml", format!("[sandbox]\n{settings}\n"));
+        self.write("bomb.wasm", component);
+        self.command(&["inspect", "bomb.wasm"])
+            .env("XDG_CACHE_HOME", self.outside().join("cache"))
+            .output()
+            .unwrap()
+            .into()
+    }
+}
+
+#[test]
+fn a_component_that_exhausts_the_compiler_is_refused_with_the_limit_that_it_met() {
+    let cases = [
+        (
+            slow(),
+            "compile-cpu-seconds = 1",
+            "more than 1 s of processor time",
+        ),
+        (
+            slow(),
+            "compile-deadline-ms = 200",
+            "was not compiled after 200 ms",
+        ),
+        (
+            large(),
+            "compile-memory-bytes = 134217728",
+            "more than 134217728 bytes of memory",
+        ),
+    ];
+    for (component, settings, says) in cases {
+        let place = Place::new();
+        let ran = place.compile(&component, settings);
+        assert_eq!(ran.code, Some(2), "{settings}: {ran:?}");
+        assert!(ran.stderr.contains(says), "{settings}: {ran:?}");
+        assert!(
+            ran.stderr.contains("(compile-limit)"),
+            "{settings}: {ran:?}"
+        );
+        assert_eq!(ran.stdout, "", "{settings}");
+    }
+}
+
+#[test]
+fn what_the_child_finds_wrong_is_told_as_ever() {
+    let cases = [
+        (module("(memory i64 1)"), "(unsupported-feature)"),
+        (module("(func (result i32))"), "(not-a-component)"),
+        (module("(func)"), "(contract-mismatch)"),
+    ];
+    for (component, says) in cases {
+        let ran = Place::new().compile(&component, "pooling = \"off\"");
+        assert_eq!(ran.code, Some(2), "{says}: {ran:?}");
+        assert!(ran.stderr.contains(says), "{says}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_number_that_is_no_limit_is_refused() {
+    for (settings, says) in [
+        ("compile-memory-bytes = 1", "`compile_memory_bytes` is 1"),
+        ("compile-cpu-seconds = 0", "`compile_cpu_seconds` is 0"),
+        ("compile-deadline-ms = 9", "`compile_deadline_ms` is 9"),
+    ] {
+        let ran = Place::new().compile(&module(""), settings);
+        assert_ne!(ran.code, Some(0), "{settings}: {ran:?}");
+        assert!(ran.stderr.contains(says), "{settings}: {ran:?}");
+    }
+}
+
+fn field(status: &str, name: &str) -> String {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no {name} in {status}"))
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn the_child_confines_itself_before_it_reads() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_agent-host"))
+        .args(["compile-worker", "536870912", "7"])
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It says how far it is confined, and then waits for its input.
+    let mut said = [0];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut said)
+        .unwrap();
+    assert_eq!(&said, b"f");
+    let folder = Path::new("/proc").join(child.id().to_string());
+    let status = fs::read_to_string(folder.join("status")).unwrap();
+    let limits = fs::read_to_string(folder.join("limits")).unwrap();
+    assert_eq!(
+        [
+            field(&status, "Seccomp:"),
+            field(&status, "NoNewPrivs:"),
+            field(&status, "Threads:"),
+            field(&limits, "Max address space"),
+            field(&limits, "Max cpu time"),
+            field(&limits, "Max file size"),
+            field(&limits, "Max core file size"),
+            field(&limits, "Max open files"),
+        ],
+        [
+            "2",
+            "1",
+            "1",
+            "536870912 536870912 bytes",
+            "7 8 seconds",
+            "0 0 bytes",
+            "0 0 bytes",
+            "16 16 files",
+        ]
+    );
+    // An end of the input before its beginning is how its parent only asks.
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_child_that_is_told_nonsense_says_so() {
+    // Arguments, input, and a part of what it says.
+    let header = |bytes: &[u8]| [b"agent-host job 1\0".as_slice(), &[0; 32], bytes].concat();
+    let cases: [(&[&str], Vec<u8>, &str); 6] = [
+        (&[], Vec::new(), "is for agent-host itself"),
+        (&["536870912", "x"], Vec::new(), "is for agent-host itself"),
+        (&["536870912", "9"], b"agent".to_vec(), "ends in its header"),
+        (&["536870912", "9"], vec![b'x'; 100], "another version"),
+        (&["536870912", "9"], header(&[255; 8]), "too large"),
+        (
+            &["536870912", "9"],
+            header(&[9, 0, 0, 0, 0, 0, 0, 0]),
+            "fill whole buffer",
+        ),
+    ];
+    for (args, input, says) in cases {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_agent-host"))
+            .arg("compile-worker")
+            .args(args)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It may have ended before it read.
+        let _ = child.stdin.take().unwrap().write_all(&input);
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(1), "{says}: {ran:?}");
+        assert!(ran.stderr.contains(says), "{says}: {ran:?}");
+    }
+}
+
+/// The program's own worker behind a script that writes a line for each start.
+fn counted(log: &Path) -> CompileWorker {
+    let script = format!(
+        "echo start >> {}; exec {} compile-worker \"$@\"",
+        log.display(),
+        env!("CARGO_BIN_EXE_agent-host")
+    );
+    CompileWorker {
+        exe: "/bin/sh".into(),
+        args: vec!["-c".into(), script.into(), "worker".into()],
+    }
+}
+
+fn tool() -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-tools/dist/files.wasm"))
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn loads_at_once_compile_once() {
+    for pooling in [Pooling::Probe, Pooling::Off] {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let open = || {
+            Sandbox::new(SandboxConfig {
+                cache_dir: Some(folder.path().join("cache")),
+                concurrent_calls: 1,
+                pooling,
+                compiler: Some(counted(&log)),
+                ..SandboxConfig::default()
+            })
+            .unwrap()
+        };
+        let sandbox = Arc::new(open());
+        let bytes = tool();
+        let loads: Vec<_> = (0..8)
+            .map(|_| {
+                let (sandbox, bytes) = (Arc::clone(&sandbox), bytes.clone());
+                tokio::spawn(async move { sandbox.load(&bytes).await.map(|tool| tool.digest()) })
+            })
+            .collect();
+        let mut digests = Vec::new();
+        for load in loads {
+            digests.push(load.await.unwrap().unwrap());
+        }
+        assert_eq!(digests, vec![digests[0]; 8]);
+        // A host that starts anew finds it in the cache.
+        open().load(&bytes).await.unwrap();
+        assert_eq!(fs::read_to_string(&log).unwrap(), "start\n", "{pooling:?}");
+    }
+}
+
+#[test]
+fn two_hosts_at_once_fill_one_cache() {
+    let place = Place::new();
+    let cache = place.outside().join("cache");
+    let start = || {
+        place
+            .command(&["inspect", "builtin:image", "--json"])
+            // No program is looked for by its name.
+            .env_remove("PATH")
+            .env("XDG_CACHE_HOME", &cache)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let hosts: Vec<_> = (0..3).map(|_| start()).collect();
+    let mut shown = Vec::new();
+    for host in hosts {
+        let ran = Ran::from(host.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        shown.push(ran.json());
+    }
+    let later = Ran::from(start().wait_with_output().unwrap());
+    assert_eq!(later.stderr, "", "the entry is used without a word");
+    assert!(shown.iter().all(|one| *one == later.json()));
+    let folder = fs::read_dir(cache.join("agent-host")).unwrap();
+    let names: Vec<String> = folder
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(names.len(), 2, "the key and one entry: {names:?}");
+}
+
+#[test]
+fn doctor_tries_the_compiler() {
+    let ran = Place::new().run(&["doctor"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout
+            .contains("in a child process; its memory, time and system calls are limited"),
+        "{ran:?}"
+    );
+}
