@@ -13,6 +13,7 @@
 
 mod bad_input;
 mod builtins;
+mod cache;
 mod compile;
 mod deploy;
 mod dist;

@@ -266,7 +266,7 @@ fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
 
 async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenError> {
     let bytes = read(&tool.source)?;
-    let component = sandbox.load(&bytes).await.map_err(|error| {
+    let component = sandbox.load(bytes).await.map_err(|error| {
         let text = format!("cannot load the component {}: {error}", tool.source);
         match error.fault {
             LoadFault::HostFailed => OpenError::Failed(text),

@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Show what changed in the configured components since they were accepted in agent.lock, or accept them as they are.
     Lock(LockArgs),
+    /// List the compiled components on disk, or remove some.
+    Cache(CacheArgs),
     /// Check this machine and the configuration.
     Doctor(DoctorArgs),
 }
@@ -215,4 +217,38 @@ pub(crate) struct DoctorArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+}
+
+/// `cache`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CacheArgs {
+    /// What about them.
+    #[command(subcommand)]
+    pub(crate) command: CacheCommand,
+}
+
+/// `cache ...`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// List what is there, the one that was used last first.
+    List {
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Print JSON, one component a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove what this version cannot use.
+    Prune {
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Remove everything.
+        #[arg(long, conflicts_with = "max_bytes")]
+        all: bool,
+        /// Remove those that were not used for longest, too, until the rest has no more bytes.
+        #[arg(long, value_name = "N")]
+        max_bytes: Option<u64>,
+    },
 }

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod cache;
 mod call;
 mod doctor;
 mod explain;
@@ -24,6 +25,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Sessions(args) => sessions::sessions(args, terminal),
         Command::Explain(args) => explain::explain(args, terminal),
         Command::Lock(args) => lock::lock(args, terminal).await,
+        Command::Cache(args) => cache::cache(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal).await,
     }
 }

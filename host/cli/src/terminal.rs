@@ -11,7 +11,7 @@ pub(crate) use audit::audit_line;
 pub(crate) use live::LiveView;
 pub(crate) use prompt::{Verdict, ask};
 pub(crate) use result::{failure_text, summary, whole};
-pub(crate) use text::{bytes, harmless, harmless_line, micros, one_line};
+pub(crate) use text::{bytes, date, harmless, harmless_line, micros, one_line};
 
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal as _, Write as _};

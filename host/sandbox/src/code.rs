@@ -1,6 +1,7 @@
 //! Machine code: compiled here, or taken from the cache, and made into a component. The only `unsafe` of the crate is here.
 
 use crate::{
+    cache::Sealed,
     engine::{Allocator, Engines},
     error::{LoadError, LoadFault},
     structure::{self, StructureFault},
@@ -18,12 +19,23 @@ const MAX_DETAIL_BYTES: usize = 300;
 /// Machine code that this process or its compiling child made of a component, or that carries a valid keyed hash of a process
 /// of the same user. The child is this very program and answers only its parent; but a component that takes over its compiler
 /// (a fault in the compiler's code, not a slow or a large component) decides what it answers.
-pub(crate) struct TrustedCode<'a>(&'a [u8]);
+pub(crate) struct TrustedCode<'a>(Place<'a>);
+
+/// Where the code is.
+enum Place<'a> {
+    Memory(&'a [u8]),
+    File(&'a Sealed),
+}
 
 impl<'a> TrustedCode<'a> {
-    /// Takes the caller's word: `bytes` came from [`compile`], in this process or through the cache's keyed hash.
-    pub(crate) fn assert(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+    /// Takes the caller's word: `bytes` came from [`compile`], in this process or in its child.
+    pub(crate) fn made(bytes: &'a [u8]) -> Self {
+        Self(Place::Memory(bytes))
+    }
+
+    /// Takes the caller's word: the file has passed the cache's keyed hash.
+    pub(crate) fn sealed(file: &'a Sealed) -> Self {
+        Self(Place::File(file))
     }
 }
 
@@ -82,9 +94,18 @@ pub(crate) fn instantiate(
     reason = "wasmtime loads machine code only this way; the type of the argument says where it came from"
 )]
 fn deserialize(engine: &Engine, code: &TrustedCode<'_>) -> wasmtime::Result<Component> {
-    // SAFETY: `deserialize` needs bytes that `precompile_component` made. `TrustedCode` is made of such bytes only: of those
-    // that `compile` just returned, here or in the child, and of those whose keyed hash the cache has checked over this very slice.
-    unsafe { Component::deserialize(engine, code.0) }
+    // SAFETY: this needs bytes that `precompile_component` made. `TrustedCode` is made of such bytes only: of those
+    // that `compile` just returned, here or in the child, and of those
+    // whose keyed hash the cache has checked. A file in memory is sealed before, so what is mapped now and read later is that.
+    unsafe {
+        match code.0 {
+            Place::Memory(bytes) => Component::deserialize(engine, bytes),
+            Place::File(file) => match file.path() {
+                Some(path) => Component::deserialize_file(engine, path),
+                None => Component::deserialize(engine, file.bytes()?),
+            },
+        }
+    }
 }
 
 fn structure_error(fault: &StructureFault) -> LoadError {

@@ -109,6 +109,11 @@ impl RawDefinition {
         self.input_schema.len() + self.output_schema.as_ref().map_or(0, String::len)
     }
 
+    /// The tool's name.
+    pub(crate) fn into_name(self) -> String {
+        self.name
+    }
+
     /// The form in which a checked definition is kept in the cache: exactly the one that is checked again when it is read.
     pub(crate) fn from_checked(definition: &ToolDefinition) -> Self {
         Self {

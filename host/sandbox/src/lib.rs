@@ -9,6 +9,7 @@ mod call;
 mod caps;
 mod code;
 mod compiler;
+mod component_bytes;
 mod config;
 mod convert;
 mod definitions;
@@ -37,8 +38,10 @@ mod turns;
 #[cfg(test)]
 use agent_host_test_guests as guests;
 
+pub use cache::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub use call::Call;
 pub use compiler::{CompileLimits, CompileWorker, Confinement, compile_worker};
+pub use component_bytes::ComponentBytes;
 pub use config::{Pooling, SandboxConfig};
 pub use engine::Allocator;
 pub use error::{LoadError, LoadFault, SandboxError};

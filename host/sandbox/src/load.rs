@@ -209,7 +209,7 @@ impl std::fmt::Debug for ToolComponent {
 
 /// The components that are loaded or being loaded, so that each is compiled once.
 #[derive(Default)]
-pub(crate) struct Loads(Mutex<HashMap<Digest, Arc<Slot>>>);
+pub(crate) struct Loads(Mutex<HashMap<blake3::Hash, Arc<Slot>>>);
 
 struct Slot {
     /// Held by the one who loads; the others wait for it and then find the component.
@@ -218,11 +218,11 @@ struct Slot {
 }
 
 impl Loads {
-    fn slot(&self, digest: Digest) -> Arc<Slot> {
+    fn slot(&self, hash: blake3::Hash) -> Arc<Slot> {
         let mut slots = self.lock();
         // Components that nobody holds or waits for any more leave the list here.
         slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.lock().strong_count() > 0);
-        let slot = slots.entry(digest).or_insert_with(|| {
+        let slot = slots.entry(hash).or_insert_with(|| {
             Arc::new(Slot {
                 turn: Semaphore::new(1),
                 loaded: Mutex::default(),
@@ -236,7 +236,7 @@ impl Loads {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Digest, Arc<Slot>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<blake3::Hash, Arc<Slot>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -248,42 +248,43 @@ impl Slot {
 }
 
 /// Loads a component.
-pub(crate) async fn load(room: &Arc<Room>, bytes: &[u8]) -> Result<ToolComponent, LoadError> {
+pub(crate) async fn load(room: &Arc<Room>, bytes: Bytes) -> Result<ToolComponent, LoadError> {
     code::check_size(bytes.len())?;
-    let bytes = Bytes::copy_from_slice(bytes);
-    let digest = {
+    // The digest for people is a slower one. It is computed once, and then comes from the cache.
+    let hash = {
         let bytes = bytes.clone();
-        blocking(room, move |_| Digest::of(&bytes)).await?
+        blocking(room, move |_| blake3::hash(&bytes)).await?
     };
-    let slot = room.loads.slot(digest);
+    let slot = room.loads.slot(hash);
     let _turn = slot.turn.acquire().await;
     if let Some(loaded) = slot.lock().upgrade() {
         return Ok(ToolComponent::of(loaded));
     }
-    let loaded = Arc::new(load_new(room, digest, bytes).await?);
+    let loaded = Arc::new(load_new(room, hash, bytes).await?);
     *slot.lock() = Arc::downgrade(&loaded);
     Ok(ToolComponent::of(loaded))
 }
 
-async fn load_new(room: &Arc<Room>, digest: Digest, bytes: Bytes) -> Result<Loaded, LoadError> {
+async fn load_new(room: &Arc<Room>, hash: blake3::Hash, bytes: Bytes) -> Result<Loaded, LoadError> {
     let size_bytes = bytes.len() as u64;
-    let cached = blocking(room, move |room| from_cache(room, digest)).await?;
-    let (linked, definitions, compiled) = match cached {
-        Some((linked, definitions)) => (linked, definitions, Compiled::FromCache),
+    let cached = blocking(room, move |room| from_cache(room, hash)).await?;
+    let (linked, definitions, digest, compiled) = match cached {
+        Some((linked, definitions, digest)) => (linked, definitions, digest, Compiled::FromCache),
         None => {
-            let machine_code = compile(room, bytes).await?;
+            let machine_code = compile(room, bytes.clone()).await?;
             let (linked, machine_code) =
                 blocking(room, move |room| from_source(room, machine_code)).await??;
             let raw = definitions::ask(room, &linked.pre).await?;
-            let definitions = blocking(room, move |room| {
+            let (definitions, digest) = blocking(room, move |room| {
                 let definitions = Definitions::check(raw)?;
+                let digest = Digest::of(&bytes);
                 if let Some(cache) = &room.cache {
-                    cache.put(digest, definitions.all(), &machine_code);
+                    cache.put(hash, digest, definitions.all(), &machine_code);
                 }
-                Ok::<_, LoadError>(definitions)
+                Ok::<_, LoadError>((definitions, digest))
             })
             .await??;
-            (linked, definitions, Compiled::Now)
+            (linked, definitions, digest, Compiled::Now)
         }
     };
     Ok(Loaded {
@@ -349,8 +350,8 @@ struct Linked {
 
 /// Takes a component from the cache, where it was put after it had passed every check. What is there and does not load any
 /// more is made anew.
-fn from_cache(room: &Room, digest: Digest) -> Option<(Linked, Definitions)> {
-    let entry = room.cache.as_ref()?.get(digest)?;
+fn from_cache(room: &Room, hash: blake3::Hash) -> Option<(Linked, Definitions, Digest)> {
+    let entry = room.cache.as_ref()?.get(hash)?;
     let linked = code::instantiate(&room.engines, &entry.code())
         .map_err(|error| error.root_cause().to_string())
         .and_then(|(component, allocator)| {
@@ -359,7 +360,7 @@ fn from_cache(room: &Room, digest: Digest) -> Option<(Linked, Definitions)> {
     let definitions = entry
         .definitions()
         .and_then(|raw| Definitions::check(raw).map_err(|error| error.to_string()));
-    match linked.and_then(|linked| Ok((linked, definitions?))) {
+    match linked.and_then(|linked| Ok((linked, definitions?, entry.digest()))) {
         Ok(found) => Some(found),
         Err(why) => {
             tracing::warn!("a compiled tool in the cache does not load and is made anew: {why}");
@@ -370,7 +371,7 @@ fn from_cache(room: &Room, digest: Digest) -> Option<(Linked, Definitions)> {
 
 fn from_source(room: &Room, machine_code: Vec<u8>) -> Result<(Linked, Vec<u8>), LoadError> {
     let (component, allocator) =
-        code::instantiate(&room.engines, &TrustedCode::assert(&machine_code)).map_err(|error| {
+        code::instantiate(&room.engines, &TrustedCode::made(&machine_code)).map_err(|error| {
             LoadError::new(
                 LoadFault::CompileLimit,
                 format!(

@@ -5,6 +5,7 @@ use crate::{
     cache::Cache,
     caps::http::HttpClient,
     compiler::{Compiler, Confinement},
+    component_bytes::ComponentBytes,
     config::SandboxConfig,
     engine::{Allocator, EXTRA_INSTANCES, Engines},
     error::{LoadError, SandboxError},
@@ -86,8 +87,8 @@ impl Sandbox {
     ///
     /// # Errors
     /// One of the load faults, with a text that says what, why and what to do.
-    pub async fn load(&self, bytes: &[u8]) -> Result<ToolComponent, LoadError> {
-        load::load(&self.room, bytes).await
+    pub async fn load(&self, bytes: impl Into<ComponentBytes>) -> Result<ToolComponent, LoadError> {
+        load::load(&self.room, bytes.into().into_bytes()).await
     }
 
     /// Tries the compiler of this sandbox, and says how far it is confined; absent where components are compiled in this

@@ -9,7 +9,7 @@ use crate::{
 };
 use agent_host_app::{Config, Overrides, Registry};
 use agent_host_core::tool::ToolRunner as _;
-use agent_host_sandbox::{Allocator, Confinement};
+use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 use agent_host_store::Store;
 
 /// How a check came out.
@@ -64,14 +64,13 @@ fn state(config: &Config) -> Finding {
 }
 
 fn cache(config: &Config) -> Finding {
-    let folder = &config.cache_dir;
-    if folder.is_dir() {
-        Finding::Good(folder.display().to_string())
-    } else {
-        Finding::Mind(format!(
-            "{} does not exist yet; the first run makes it",
-            folder.display()
-        ))
+    let folder = config.cache_dir.display();
+    match CompileCache::open(&config.cache_dir) {
+        Ok(Some(_)) => Finding::Good(folder.to_string()),
+        Ok(None) => Finding::Mind(format!(
+            "{folder} does not exist yet; the first run makes it"
+        )),
+        Err(error) => Finding::Bad(format!("{folder} is not used: {error}")),
     }
 }
 

@@ -6,7 +6,7 @@ use super::configure;
 use crate::{
     args::{SessionsArgs, SessionsCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, one_line},
+    terminal::{BOLD, DIM, Terminal, date, one_line},
 };
 use agent_host_app::Overrides;
 use agent_host_core::id::Digest;
@@ -71,7 +71,7 @@ fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failu
         terminal.println(&format!(
             "{BOLD}{}{BOLD:#}  {}  {:<22} {:>4} events  {}  {DIM}{}{DIM:#}",
             row.id,
-            show::date(row.started_ms),
+            date(row.started_ms),
             row.outcome.as_deref().unwrap_or("unfinished"),
             row.events,
             one_line(row.title.as_deref().unwrap_or(""), 50),

@@ -49,6 +49,19 @@ fn is_unseen(character: char) -> bool {
     )
 }
 
+/// A time in UTC, such as `2026-11-21 04:12:35.120`.
+pub(crate) fn date(at_ms: u64) -> String {
+    let millis = i64::try_from(at_ms).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis).map_or_else(
+        |_| at_ms.to_string(),
+        |time| {
+            time.to_zoned(jiff::tz::TimeZone::UTC)
+                .strftime("%Y-%m-%d %H:%M:%S%.3f")
+                .to_string()
+        },
+    )
+}
+
 /// A number of bytes, such as `12.3 KiB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];

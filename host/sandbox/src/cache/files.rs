@@ -2,7 +2,7 @@
 //! owner and mode are read from the open descriptor, so that nothing can change between the check and the use.
 
 use rustix::{
-    fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat},
+    fs::{self, AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat},
     io::Errno,
     process::geteuid,
 };
@@ -11,6 +11,7 @@ use std::{
     io::{self, Read as _, Write as _},
     os::{fd::OwnedFd, unix::fs::DirBuilderExt as _},
     path::Path,
+    time::{Duration, SystemTime},
 };
 
 /// The modes of the folder and of every file in it: this user's alone.
@@ -20,24 +21,49 @@ const FILE_MODE: u32 = 0o600;
 /// The permission bits of others.
 const OTHERS: u32 = 0o077;
 
+/// How the names of files begin that are not complete.
+const TEMPORARY: &str = "new-";
+
 /// A folder that is this user's alone.
 pub(crate) struct Folder(OwnedFd);
 
 impl Folder {
     /// Opens the folder, and makes it and those above it if they are missing.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn make(path: &Path) -> io::Result<Self> {
         DirBuilder::new()
             .recursive(true)
             .mode(FOLDER_MODE)
             .create(path)?;
+        Self::open(path)
+    }
+
+    /// Opens the folder. Those above it may be anybody's: whoever can put another folder in its place cannot make one that
+    /// belongs to this user, and entries are believed only by a key that lies beside them.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-        let folder = fs::open(path, flags, Mode::empty())?;
-        check_private("the cache folder", &fs::fstat(&folder)?)?;
+        let folder = fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+            Errno::NOTDIR | Errno::LOOP => io::Error::other(format!(
+                "the cache folder {} is a link or no folder; name the folder itself",
+                path.display()
+            )),
+            error => error.into(),
+        })?;
+        let what = format!("the cache folder {}", path.display());
+        check_private(&what, &fs::fstat(&folder)?)?;
         Ok(Self(folder))
     }
 
     /// Reads a file of up to `max_bytes`.
     pub(crate) fn read(&self, name: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.open_file(name, max_bytes)?
+            .take(max_bytes)
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Opens a file of up to `max_bytes` for reading.
+    pub(crate) fn open_file(&self, name: &str, max_bytes: u64) -> io::Result<File> {
         // NONBLOCK, so that a pipe in the file's place is refused and not waited for.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = fs::openat(&self.0, name, flags, Mode::empty())?;
@@ -50,9 +76,40 @@ impl Folder {
         if size > max_bytes {
             return Err(io::Error::other("the file is too large"));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-        File::from(file).take(max_bytes).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        Ok(file.into())
+    }
+
+    /// The files in it. One that goes away meanwhile is left out.
+    pub(crate) fn files(&self) -> io::Result<Vec<FileInfo>> {
+        let mut files = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                    files.push(FileInfo {
+                        name: name.to_owned(),
+                        bytes: u64::try_from(stat.st_size).unwrap_or_default(),
+                        made: time(stat.st_mtime, stat.st_mtime_nsec),
+                        used: time(stat.st_atime, stat.st_atime_nsec),
+                    });
+                }
+                Ok(_) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(files)
+    }
+
+    /// Removes a file, and says whether it was there.
+    pub(crate) fn remove(&self, name: &str) -> io::Result<bool> {
+        match fs::unlinkat(&self.0, name, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Makes a file, unless it is there.
@@ -82,7 +139,7 @@ impl Folder {
     fn write_temporary(&self, parts: &[&[u8]]) -> io::Result<String> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-        let name = format!("new-{}", hex::encode(random));
+        let name = format!("{TEMPORARY}{}", hex::encode(random));
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = fs::openat(&self.0, &name, flags, Mode::from_raw_mode(FILE_MODE))?;
@@ -95,6 +152,31 @@ impl Folder {
         }
         Ok(name)
     }
+}
+
+/// A file of the folder.
+#[derive(Clone, Debug)]
+pub(crate) struct FileInfo {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    /// When it was written.
+    pub(crate) made: SystemTime,
+    /// When it was used last, as the cache notes it.
+    pub(crate) used: SystemTime,
+}
+
+impl FileInfo {
+    /// Whether it is a file that is not complete.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.name.starts_with(TEMPORARY)
+    }
+}
+
+/// A time as `stat` has it, whose number types differ between processors.
+fn time(seconds: impl TryInto<u64>, nanoseconds: impl TryInto<u32>) -> SystemTime {
+    let seconds = seconds.try_into().unwrap_or_default();
+    let nanoseconds = nanoseconds.try_into().unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds)
 }
 
 fn check_private(what: &str, stat: &Stat) -> io::Result<()> {

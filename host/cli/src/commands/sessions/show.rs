@@ -1,8 +1,8 @@
 //! One event of a session as text for people.
 
 use crate::terminal::{
-    BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, harmless, harmless_line, micros, one_line,
-    summary,
+    BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, date, harmless, harmless_line, micros,
+    one_line, summary,
 };
 use agent_host_core::{
     accounting::{Accounting, AuditEntry},
@@ -20,19 +20,6 @@ const SHOWN_CHARACTERS: usize = 2_000;
 pub(super) fn step(record: &EventRecord) -> String {
     let head = format!("{DIM}{:>4} {}{DIM:#}", record.seq, date(record.at_ms));
     format!("{head}  {}", event(&record.event))
-}
-
-/// A time in UTC, such as `2026-11-21 04:12:35.120`.
-pub(super) fn date(at_ms: u64) -> String {
-    let millis = i64::try_from(at_ms).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(millis).map_or_else(
-        |_| at_ms.to_string(),
-        |time| {
-            time.to_zoned(jiff::tz::TimeZone::UTC)
-                .strftime("%Y-%m-%d %H:%M:%S%.3f")
-                .to_string()
-        },
-    )
 }
 
 fn event(event: &Event) -> String {

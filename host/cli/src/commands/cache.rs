@@ -1,0 +1,111 @@
+//! `agent-host cache`: the compiled components on disk. Nothing of it is ever needed; what is removed is compiled again.
+
+use super::configure;
+use crate::{
+    args::{CacheArgs, CacheCommand, ConfigArgs},
+    exit::{Exit, Failure},
+    terminal::{BOLD, DIM, Terminal, YELLOW, bytes, date, harmless_line},
+};
+use agent_host_app::Overrides;
+use agent_host_sandbox::{CacheContent, CachedComponent, CompileCache};
+use serde_json::json;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub(super) fn cache(args: CacheArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    match args.command {
+        CacheCommand::List { config, json } => list(config, json, terminal),
+        CacheCommand::Prune {
+            config,
+            all,
+            max_bytes,
+        } => {
+            let pruned = match open(config)? {
+                Some(cache) => cache
+                    .prune(if all { Some(0) } else { max_bytes })
+                    .map_err(Failure::failed)?,
+                None => agent_host_sandbox::Pruned::default(),
+            };
+            terminal.note(&format!(
+                "{} files removed, {}",
+                pruned.files,
+                bytes(pruned.bytes)
+            ));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn open(config: ConfigArgs) -> Result<Option<CompileCache>, Failure> {
+    let config = configure(config, Overrides::default())?;
+    CompileCache::open(&config.cache_dir).map_err(|error| {
+        Failure::failed(format!(
+            "the compile cache {} cannot be used: {error}",
+            config.cache_dir.display()
+        ))
+    })
+}
+
+fn list(config: ConfigArgs, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
+    let components = match open(config)? {
+        Some(cache) => cache.list().map_err(Failure::failed)?,
+        None => Vec::new(),
+    };
+    if components.is_empty() && !as_json {
+        terminal.note("Nothing is in the compile cache. The first run fills it.");
+    }
+    for component in &components {
+        terminal.println(&if as_json {
+            json_line(component)
+        } else {
+            line(component)
+        });
+    }
+    Ok(Exit::Done)
+}
+
+/// Whether this program can use an entry, in one word.
+fn state(content: &CacheContent) -> &'static str {
+    match content {
+        CacheContent::Component { current: true, .. } => "usable",
+        CacheContent::Component { current: false, .. } => "outdated",
+        CacheContent::Damaged => "damaged",
+    }
+}
+
+fn line(component: &CachedComponent) -> String {
+    let (name, tools) = match &component.content {
+        CacheContent::Component { digest, tools, .. } => (digest.to_string(), tools.join(", ")),
+        CacheContent::Damaged => (component.file.clone(), String::new()),
+    };
+    format!(
+        "{BOLD}{}{BOLD:#}  {:>9}  {YELLOW}{:<8}{YELLOW:#}  {DIM}made {}, used {}{DIM:#}  {}",
+        harmless_line(&name),
+        bytes(component.bytes),
+        state(&component.content),
+        date(millis(component.made)),
+        date(millis(component.used)),
+        harmless_line(&tools),
+    )
+}
+
+fn json_line(component: &CachedComponent) -> String {
+    let (digest, tools) = match &component.content {
+        CacheContent::Component { digest, tools, .. } => (Some(digest), Some(tools)),
+        CacheContent::Damaged => (None, None),
+    };
+    json!({
+        "digest": digest,
+        "file": component.file,
+        "bytes": component.bytes,
+        "state": state(&component.content),
+        "tools": tools,
+        "made_ms": millis(component.made),
+        "used_ms": millis(component.used),
+    })
+    .to_string()
+}
+
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,76 @@
+//! What loading a component from the cache costs, once per process: from its bytes in memory, and from its file. The component is
+//! the one that `AGENT_HOST_BENCH_COMPONENT` names (Python with its standard library is the largest that people use), and a
+//! built-in one without it. The numbers are in the README.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to report"
+)]
+
+use agent_host_sandbox::{Compiled, Sandbox, SandboxConfig};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use std::{env, fs, path::PathBuf};
+use tokio::runtime::{Builder, Runtime};
+
+fn component() -> PathBuf {
+    env::var_os("AGENT_HOST_BENCH_COMPONENT").map_or_else(
+        || {
+            let path = concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/../../guest-tools/dist/files.wasm"
+            );
+            println!("AGENT_HOST_BENCH_COMPONENT names no component; {path} is loaded");
+            path.into()
+        },
+        PathBuf::from,
+    )
+}
+
+fn sandbox(cache: &tempfile::TempDir) -> Sandbox {
+    Sandbox::new(SandboxConfig {
+        cache_dir: Some(cache.path().join("cache")),
+        concurrent_calls: 1,
+        ..SandboxConfig::default()
+    })
+    .unwrap()
+}
+
+fn load(runtime: &Runtime, sandbox: &Sandbox, bytes: Vec<u8>, expected: Compiled) {
+    let tool = runtime.block_on(sandbox.load(bytes)).unwrap();
+    assert_eq!(tool.compiled(), expected);
+}
+
+fn cached(criterion: &mut Criterion) {
+    let path = component();
+    let cache = tempfile::tempdir().unwrap();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let sandbox = sandbox(&cache);
+    load(&runtime, &sandbox, fs::read(&path).unwrap(), Compiled::Now);
+    let mut group = criterion.benchmark_group("load from the cache");
+    group.sample_size(20);
+    group.bench_function("bytes", |bencher| {
+        bencher.iter_batched(
+            || fs::read(&path).unwrap(),
+            |bytes| load(&runtime, &sandbox, bytes, Compiled::FromCache),
+            BatchSize::PerIteration,
+        );
+    });
+    group.bench_function("file", |bencher| {
+        bencher.iter(|| {
+            load(
+                &runtime,
+                &sandbox,
+                fs::read(&path).unwrap(),
+                Compiled::FromCache,
+            )
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, cached);
+criterion_main!(benches);
