@@ -8,6 +8,7 @@ use crate::{
     failure::ToolFailure,
     id::{CallId, Digest, SessionId},
     journal::{Journal, JournalError, MemoryJournal},
+    limits::Limits,
     model::{
         DeltaSink, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest,
         Provenance, StopReason, Usage,
@@ -116,6 +117,7 @@ type Body = Box<dyn Fn(Invocation) -> BoxFuture<'static, ToolResultOutput> + Sen
 pub(super) struct Tool {
     registered: RegisteredTool,
     schema: InputSchema,
+    limits: Option<Limits>,
     body: Body,
 }
 
@@ -124,6 +126,7 @@ pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
     let input_schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     Tool {
         schema: InputSchema::compile(&input_schema).unwrap(),
+        limits: None,
         registered: RegisteredTool {
             definition: ToolDefinition {
                 name: name.into(),
@@ -144,6 +147,11 @@ pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
 }
 
 impl Tool {
+    pub(super) fn limited(mut self, limits: &Limits) -> Self {
+        self.limits = Some(limits.clone());
+        self
+    }
+
     pub(super) fn body<F, R>(mut self, body: F) -> Self
     where
         F: Fn(Invocation) -> R + Send + Sync + 'static,
@@ -204,6 +212,10 @@ impl Tools {
 impl ToolRunner for Tools {
     fn tools(&self) -> &[RegisteredTool] {
         &self.registered
+    }
+
+    fn limits(&self, tool: &str) -> Option<&Limits> {
+        self.tools.get(tool)?.limits.as_ref()
     }
 
     fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {

@@ -2,7 +2,9 @@
 
 use super::harness::*;
 use crate::{
+    event::Event,
     id::CallId,
+    limits::Limits,
     model::{ModelError, ModelErrorKind, ModelReply},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{Approval, Effect, ToolCall},
@@ -148,6 +150,49 @@ async fn cancelled_while_a_tool_runs() {
         bench.cancel = Default::default();
         assert_eq!(bench.results_shown().await, expected);
     }
+}
+
+/// A call that was stopped or never began says which limits held, like one that ran.
+#[tokio::test]
+async fn calls_without_a_report_of_their_own_show_their_limits() {
+    let limits = Limits {
+        deadline_ms: 7,
+        ..Limits::default()
+    };
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let token = cancel.clone();
+    let hang = tool("hang", Effect::Effectful, Approval::Never).body(move |_| {
+        token.cancel();
+        std::future::pending()
+    });
+    let look = tool("look", Effect::ReadOnly, Approval::ByEffect);
+    let replies = vec![calls(&[
+        ("a", "look", r#"{"n": "x"}"#),
+        ("b", "none", ""),
+        ("c", "hang", ""),
+        ("d", "look", ""),
+    ])];
+    let tools = vec![hang.limited(&limits), look.limited(&limits)];
+    let mut bench = Bench::with(replies, tools);
+    bench.cancel = cancel;
+    assert_eq!(kind(&bench.say("go").await), "cancelled");
+    let records = bench.observer.records.lock().unwrap();
+    let settled: Vec<(&str, Option<&Limits>)> = records
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::CallSettled {
+                call_id,
+                accounting,
+                ..
+            } => Some((call_id.0.as_str(), accounting.limits.as_ref())),
+            _ => None,
+        })
+        .collect();
+    let held = Some(&limits);
+    assert_eq!(
+        settled,
+        [("a", held), ("b", None), ("c", held), ("d", held)]
+    );
 }
 
 /// Of read-only neighbours, those that had no place yet do not begin.
