@@ -67,8 +67,8 @@ pub(crate) fn cases() -> Vec<Case> {
             ResourceLimit,
             "`open-resources`",
         ),
-        ("random-huge.wat", "", Trap, "exceeds limit"),
-        ("random-most.wat", "", Trap, "exceeds limit"),
+        ("random-huge.wat", "", ResourceLimit, "`random-bytes`"),
+        ("random-most.wat", "", ResourceLimit, "`random-bytes`"),
         (
             "descriptors.wat",
             "deadline-ms = 300",
