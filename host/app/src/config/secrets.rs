@@ -147,14 +147,13 @@ fn audience(name: &str, written: &str) -> Result<(String, String, u16), ConfigEr
         ))
     };
     // The same spelling as a grant's, but complete and of one server.
-    let written_host = written.strip_suffix('/').unwrap_or(written);
     let HttpGrant {
         scheme,
         host,
         port,
         methods,
         path_prefix,
-    } = http_grants::from_argument(written_host).map_err(|error| refuse(&error.to_string()))?;
+    } = http_grants::from_argument(written).map_err(|error| refuse(&error.to_string()))?;
     let Some(scheme) = scheme else {
         return Err(refuse("it does not begin with `https://`"));
     };
