@@ -64,9 +64,18 @@ impl Folder {
 
     /// Opens a file of up to `max_bytes` for reading.
     pub(crate) fn open_file(&self, name: &str, max_bytes: u64) -> io::Result<File> {
-        // NONBLOCK, so that a pipe in the file's place is refused and not waited for.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = fs::openat(&self.0, name, flags, Mode::empty())?;
+        // NONBLOCK, so that a pipe in the file's place is refused and not waited for; NOATIME, so that looking is not using.
+        let flags = OFlags::RDONLY
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::NOATIME
+            | OFlags::CLOEXEC;
+        let file =
+            fs::openat(&self.0, name, flags, Mode::empty()).map_err(|error| match error {
+                // Only its owner opens a file so.
+                Errno::PERM => io::Error::other("the file belongs to another user"),
+                error => error.into(),
+            })?;
         let stat = fs::fstat(&file)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(io::Error::other("it is not a regular file"));
