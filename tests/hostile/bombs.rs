@@ -19,6 +19,7 @@ mod id {
 }
 
 const NOP: u8 = 0x01;
+const BLOCK_EMPTY: [u8; 2] = [0x02, 0x40];
 const LOOP_EMPTY: [u8; 2] = [0x03, 0x40];
 const END: u8 = 0x0b;
 const I32: u8 = 0x7f;
@@ -74,12 +75,24 @@ pub(crate) fn empty_functions(count: usize) -> Vec<u8> {
     component(&functions(count, &body(&[])))
 }
 
-/// One function with empty loops behind each other.
-pub(crate) fn flat_loops(count: usize) -> Vec<u8> {
-    component(&functions(
-        1,
-        &body(&[LOOP_EMPTY[0], LOOP_EMPTY[1], END].repeat(count)),
-    ))
+/// Functions with empty loops behind each other.
+pub(crate) fn flat_loops(count: usize, loops: usize) -> Vec<u8> {
+    let code = [LOOP_EMPTY[0], LOOP_EMPTY[1], END].repeat(loops);
+    component(&functions(count, &body(&code)))
+}
+
+/// One function with loops inside each other.
+pub(crate) fn nested_loops(depth: usize) -> Vec<u8> {
+    component(&functions(1, &body(&nested(LOOP_EMPTY, depth))))
+}
+
+/// Functions with blocks inside each other.
+pub(crate) fn nested_blocks(count: usize, depth: usize) -> Vec<u8> {
+    component(&functions(count, &body(&nested(BLOCK_EMPTY, depth))))
+}
+
+fn nested(begin: [u8; 2], depth: usize) -> Vec<u8> {
+    [begin.repeat(depth), vec![END; depth]].concat()
 }
 
 /// One function of so many instructions.

@@ -130,12 +130,21 @@ fn cut_and_changed() -> Vec<Case> {
 /// What is small to send and costly to compile.
 fn bombs() -> Vec<Case> {
     let limit = |name: &str, bytes| refused(name, bytes, CompileLimit, "too long to compile");
+    let anyhow = |name: &str, bytes| Case::made('A', name, bytes, Ends::Anyhow);
     vec![
         limit(
             "a million empty functions",
             bombs::empty_functions(1_000_000),
         ),
-        limit("half a million flat loops", bombs::flat_loops(500_000)),
+        limit("half a million flat loops", bombs::flat_loops(1, 500_000)),
+        limit("300,000 flat loops", bombs::flat_loops(1, 300_000)),
+        limit("10,000 flat loops", bombs::flat_loops(1, 10_000)),
+        limit("11,000 loops in each other", bombs::nested_loops(11_000)),
+        limit(
+            "20,000 blocks in each other",
+            bombs::nested_blocks(1, 20_000),
+        ),
+        limit("50,000 locals", bombs::locals(1, 50_000)),
         limit("a function of 7.6 MB", bombs::long_function(7_600_000)),
         limit("a million exports", bombs::exports(1_000_000)),
         limit(
@@ -153,12 +162,21 @@ fn bombs() -> Vec<Case> {
             }
             .bytes(),
         ),
-        refused(
-            "a million locals",
-            bombs::locals(1, 1_000_000),
-            NotAComponent,
-            "locals",
+        // Within every cap: whether they are compiled in time or not, the host goes on.
+        anyhow(
+            "999 flat loops in each of 300 functions",
+            bombs::flat_loops(300, 999),
         ),
+        anyhow(
+            "9,000 blocks in each other in each of 50 functions",
+            bombs::nested_blocks(50, 9_000),
+        ),
+        anyhow(
+            "9,000 locals in each of 20,000 functions",
+            bombs::locals(20_000, 9_000),
+        ),
+        anyhow("199,999 empty functions", bombs::empty_functions(199_999)),
+        limit("a million locals", bombs::locals(1, 1_000_000)),
         Case::made(
             'A',
             "a name section of 30 MB that holds no names",

@@ -59,6 +59,13 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     ),
 ];
 
+/// The same for load faults: a compiler that cannot be started is no guest's doing.
+const FAULT_ELSEWHERE: (LoadFault, &str, &str) = (
+    LoadFault::HostFailed,
+    "host/sandbox/src/compiler/tests.rs",
+    "a_program_that_cannot_be_started_is_a_fault_of_the_host",
+);
+
 /// Held shared by rows and alone by measurements, which no row is to disturb.
 static LANE: RwLock<()> = RwLock::new(());
 
@@ -118,19 +125,28 @@ fn every_guest_has_a_row() {
     assert_eq!(files, rows);
 }
 
+/// There is a test of this name in this file.
+fn assert_test(file: &str, test: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(file);
+    let source = std::fs::read_to_string(path).unwrap();
+    assert!(
+        source.contains(&format!("fn {test}()")),
+        "no {test} in {file}"
+    );
+}
+
 #[test]
 fn every_code_and_every_fault_is_brought_about() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut codes = BTreeSet::new();
     for (code, file, test) in ELSEWHERE {
-        let source = std::fs::read_to_string(root.join(file)).unwrap();
-        assert!(
-            source.contains(&format!("fn {test}()")),
-            "no {test} in {file}"
-        );
+        assert_test(file, test);
         codes.insert(code);
     }
-    let mut faults = BTreeSet::new();
+    let (fault, file, test) = FAULT_ELSEWHERE;
+    assert_test(file, test);
+    let mut faults = BTreeSet::from([fault.as_str()]);
     for end in all().iter().flat_map(|case| &case.ends) {
         match end {
             Ends::Failed(code, _) => drop(codes.insert(*code)),
