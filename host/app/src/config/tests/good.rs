@@ -8,7 +8,7 @@ use agent_host_core::{
     tool::Approval,
     turn::Prompts,
 };
-use agent_host_sandbox::{Pooling, SandboxConfig};
+use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use pretty_assertions::assert_eq;
 use std::{
     num::NonZeroUsize,
@@ -136,6 +136,9 @@ fn every_key_is_read() {
         queued-calls-per-tool = 2
         guest-threads = 4
         pooling = "off"
+        compile-memory-bytes = 1073741824
+        compile-cpu-seconds = 5
+        compile-deadline-ms = 6000
     "#;
     let config = tree.load(toml, Overrides::default()).unwrap();
     assert_eq!(config.file, Some(tree.cwd().join("agent.toml")));
@@ -223,6 +226,11 @@ fn every_key_is_read() {
         queued_calls_per_tool: Some(2),
         guest_threads: 4,
         pooling: Pooling::Off,
+        compile_limits: CompileLimits {
+            memory_bytes: 1_073_741_824,
+            cpu_seconds: 5,
+            deadline_ms: 6_000,
+        },
         ..SandboxConfig::default()
     };
     assert_eq!(config.sandbox, expected);
