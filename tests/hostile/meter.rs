@@ -8,7 +8,7 @@ use agent_host_core::{
     output::ToolResultOutput,
     tool::{CallReport, Effect},
 };
-use agent_host_sandbox::{Call, Sandbox, SandboxConfig, ToolComponent};
+use agent_host_sandbox::{Call, Sandbox, SandboxConfig, Talk, ToolComponent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
@@ -205,9 +205,12 @@ impl Bench {
                 grants: Arc::default(),
                 secrets: Arc::default(),
                 limits,
+                talk: Talk::default(),
                 progress: &|_, _| {},
             })
             .await
+            .settled()
+            .unwrap()
     }
 
     /// Calls the guest, and gives the code with which it ended and the time that it took.

@@ -10,7 +10,7 @@ use agent_host_core::{
     model::Model,
     observer::Observer,
     session::{Session, SessionStart},
-    turn::{Agent, Prompts, Settings},
+    turn::{Agent, Budgets, ContinuationKey, Prompts, Settings},
 };
 use agent_host_models::{OpenAiChat, Scripted};
 use agent_host_store::Store;
@@ -22,6 +22,7 @@ pub struct Host {
     registry: Arc<Registry>,
     model: Arc<dyn Model>,
     store: Store,
+    key: ContinuationKey,
 }
 
 impl std::fmt::Debug for Host {
@@ -43,12 +44,14 @@ impl Host {
         }
         let model = model(&config)?;
         let store = Store::open(&config.state_dir)?;
+        let key = ContinuationKey::new(store.continuation_key()?);
         let registry = Arc::new(Registry::open(&config).await?);
         Ok(Self {
             config,
             registry,
             model,
             store,
+            key,
         })
     }
 
@@ -79,7 +82,10 @@ impl Host {
             (Prompts::Deny, _) | (_, Prompts::Deny) => Prompts::Deny,
         };
         let settings = Settings {
-            max_turns: self.config.max_turns,
+            budgets: Budgets {
+                turns: self.config.max_turns,
+                ..Budgets::default()
+            },
             prompts,
             ..Settings::default()
         };
@@ -87,6 +93,8 @@ impl Host {
             model: self.model.clone(),
             tools: self.registry.clone(),
             observer,
+            hooks: Vec::new(),
+            key: self.key.clone(),
             settings,
         }
     }

@@ -9,15 +9,17 @@ use crate::{
 };
 use agent_host_core::{
     BoxFuture,
-    accounting::Accounting,
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
     lock::LockedComponent,
     policy::Grants,
-    tool::{CallReport, Effect, Invocation, ProgressSink, RegisteredTool, ToolRunner},
+    tool::{
+        CallReport, DecisionKind, Effect, Invocation, ProgressSink, RegisteredTool, RunEnd,
+        ToolRunner, ToolRuntime,
+    },
 };
 use agent_host_sandbox::{
-    Allocator, Call, Confinement, LoadError, LoadFault, Sandbox, SandboxConfig, Secrets,
+    Allocator, Call, Confinement, LoadError, LoadFault, Sandbox, SandboxConfig, Secrets, Talk,
     ToolComponent,
 };
 use futures_util::future::try_join_all;
@@ -171,6 +173,9 @@ impl Registry {
                 definition: definition.clone(),
                 effect: enforced_effect(definition.effect, config),
                 approval: config.approval,
+                decisions: DecisionKind::ALL.into(),
+                runtime: ToolRuntime::Host,
+                component: Some(entry.component.digest()),
             });
         }
         self.entries.push(entry);
@@ -221,15 +226,10 @@ impl ToolRunner for Registry {
         &'a self,
         invocation: Invocation,
         progress: ProgressSink<'a>,
-    ) -> BoxFuture<'a, CallReport> {
+    ) -> BoxFuture<'a, RunEnd> {
         Box::pin(async move {
             let Some((tool, entry)) = self.find(&invocation.tool) else {
-                let output = unknown(&invocation.tool).into();
-                return CallReport {
-                    output,
-                    accounting: Accounting::default(),
-                    audit: Vec::new(),
-                };
+                return CallReport::of(unknown(&invocation.tool).into()).into();
             };
             let call = Call {
                 tool: &invocation.tool,
@@ -240,6 +240,11 @@ impl ToolRunner for Registry {
                 grants: Arc::clone(&entry.grants),
                 secrets: Arc::clone(&self.secrets),
                 limits: &entry.limits,
+                talk: Talk {
+                    shared: invocation.shared,
+                    answers: invocation.answers,
+                    can_ask: invocation.can_ask,
+                },
                 progress,
             };
             entry.component.call(call).await

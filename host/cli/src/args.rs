@@ -89,10 +89,32 @@ pub(crate) struct RunArgs {
     /// Go on with a session: its id, the beginning of its id, or `latest`.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
+    /// With `--resume`: decide about a call that waits: `CALL=approve`, `CALL=reject:REASON`, `CALL=edit:JSON` or
+    /// `CALL=respond:TEXT`; a question is answered with `respond`, `choice:NUMBER` or `reject`. Repeatable.
+    #[arg(long, value_name = "CALL=DECISION", requires = "resume", conflicts_with_all = ["prompt", "submit"])]
+    pub(crate) decide: Vec<String>,
+    /// With `--resume`: the results of calls that ran outside, as a JSON file.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "resume",
+        conflicts_with = "prompt"
+    )]
+    pub(crate) submit: Option<PathBuf>,
+    /// End the run with the first successful result of this tool. Repeatable.
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) until_tool: Vec<String>,
+    /// With `--until-tool`: the first call ends the run, whether it succeeded or not.
+    #[arg(long, requires = "until_tool")]
+    pub(crate) until_any_call: bool,
+    /// Have the answer be a JSON value that fits this JSON Schema.
+    #[arg(long, value_name = "FILE", conflicts_with = "until_tool")]
+    pub(crate) output_schema: Option<PathBuf>,
     /// The most model calls that one prompt may lead to.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u64>,
-    /// What happens to calls that a person should confirm: `ask` on a terminal, or `none`, which denies them.
+    /// What happens to calls that a person should confirm: `ask` on a terminal; `none` denies them; `later` ends the run with
+    /// exit code 3, and `--resume SESSION --decide` goes on.
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) permission_prompts: Option<PermissionPrompts>,
     /// Stop after this many seconds.
@@ -110,6 +132,8 @@ pub(crate) enum PermissionPrompts {
     Ask,
     /// Deny.
     None,
+    /// Wait: the run ends, and a later one decides.
+    Later,
 }
 
 /// `call`.

@@ -51,12 +51,19 @@ impl From<&Outcome> for Exit {
     fn from(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Done { .. } => Self::Done,
-            Outcome::NeedsMoreTurns { .. } | Outcome::AwaitingConfirmation { .. } => Self::Waiting,
+            Outcome::NeedsMoreTurns { .. }
+            | Outcome::AwaitingConfirmation { .. }
+            | Outcome::AwaitingAnswer { .. }
+            | Outcome::PendingToolCalls { .. } => Self::Waiting,
             Outcome::BudgetExceeded { .. } => Self::Budget,
             Outcome::Refusal { .. } => Self::Refused,
             Outcome::Cancelled { .. } => Self::Cancelled,
             Outcome::Error {
-                error: TurnError::Model { .. } | TurnError::Journal { .. },
+                error:
+                    TurnError::Model { .. }
+                    | TurnError::Journal { .. }
+                    | TurnError::UntilToolNotCalled { .. }
+                    | TurnError::InvalidAnswer { .. },
             } => Self::Failed,
             Outcome::Error {
                 error: TurnError::Input { .. },

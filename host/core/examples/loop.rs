@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use agent_host_core::{BoxFuture, observer::*, output::*, schema::*, session::*, tool::*, turn::*};
-use agent_host_core::{accounting::Accounting, failure::ToolFailure, id::*, journal::*, model::*};
+use agent_host_core::{failure::ToolFailure, id::*, journal::*, model::*};
 use serde_json::{Map, Value, from_value, json};
 use std::{future::ready, sync::Arc};
 
@@ -40,13 +40,11 @@ impl ToolRunner for CountWords {
         self.1.validate(input)
     }
 
-    fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, CallReport> {
+    fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         let text = call.input.get("text").and_then(Value::as_str).unwrap_or("");
-        Box::pin(ready(CallReport {
-            output: ToolResultOutput::Json(text.split_whitespace().count().into()),
-            accounting: Accounting::default(),
-            audit: Vec::new(),
-        }))
+        let words = text.split_whitespace().count();
+        let report = CallReport::of(ToolResultOutput::Json(words.into()));
+        Box::pin(ready(report.into()))
     }
 }
 
@@ -60,12 +58,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tool = RegisteredTool {
         effect: definition.effect,
         approval: Approval::default(),
+        decisions: DecisionKind::ALL.into(),
+        runtime: ToolRuntime::Host,
+        component: None,
         definition,
     };
     let agent = Agent {
         model: Arc::new(Script),
         tools: Arc::new(CountWords([tool], schema)),
         observer: Arc::new(Unobserved),
+        hooks: Vec::new(),
+        key: ContinuationKey::random()?,
         settings: Settings::default(),
     };
     let (journal, cancel) = (MemoryJournal::new(SessionId::new()), Default::default());

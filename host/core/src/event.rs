@@ -6,6 +6,8 @@ use crate::{
     message::Message,
     model::{ModelReply, Provenance},
     output::ToolResultOutput,
+    policy::{ApprovalRule, RememberScope},
+    question::{Answer, AnsweredBy, Question},
     tool::Effect,
     turn::{Decision, Outcome, PendingCall},
 };
@@ -14,7 +16,7 @@ use serde_json::{Map, Value};
 
 /// The version of the JSON form below. It goes up when a field or a kind is added, so that an older program refuses what it
 /// would lose.
-pub const EVENT_VERSION: u32 = 1;
+pub const EVENT_VERSION: u32 = 2;
 
 /// One event with its place in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +94,66 @@ pub enum Event {
         request: String,
         /// The turn.
         turn: u64,
+        /// The place of the first of the calls in its batch, from 0.
+        index: usize,
+        /// The calls, in the model's order.
+        calls: Vec<PendingCall>,
+        /// When it is too late to decide, in milliseconds since 1970.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at_ms: Option<u64>,
+    },
+    /// A call ended a run with a question. Its answer consumes the request.
+    QuestionAsked {
+        /// Names this request.
+        request: String,
+        /// The turn.
+        turn: u64,
+        /// The call.
+        call_id: CallId,
+        /// The tool.
+        tool: String,
+        /// What it asks.
+        question: Question,
+        /// How the answer reaches it.
+        answered_by: AnsweredBy,
+        /// What the run used.
+        accounting: Accounting,
+        /// What it asked of the gate.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        audit: Vec<AuditEntry>,
+    },
+    /// A person does not want to be asked again about calls like one that they approved.
+    ApprovalRemembered {
+        /// Which calls.
+        rule: ApprovalRule,
+        /// How long.
+        scope: RememberScope,
+    },
+    /// A remembered approval of this session holds no longer.
+    ApprovalRevoked {
+        /// Which.
+        rule: ApprovalRule,
+    },
+    /// A person answered a question. Journaled durably before the call goes on.
+    AnswerReceived {
+        /// The request that it answers.
+        request: String,
+        /// The call.
+        call_id: CallId,
+        /// What they answered.
+        answer: Answer,
+    },
+    /// The model's answer does not fit the schema that was asked for, and is sent back.
+    RepairRequested {
+        /// What the model reads.
+        message: String,
+    },
+    /// Calls were handed outside. Their results consume the request.
+    CallsDelegated {
+        /// Names this request.
+        request: String,
+        /// The turn.
+        turn: u64,
         /// The calls, in the model's order.
         calls: Vec<PendingCall>,
     },
@@ -120,8 +182,8 @@ pub enum Event {
     StateMerged {
         /// The call.
         call_id: CallId,
-        /// The change.
-        delta: Value,
+        /// The change: a JSON object that is merged deeply.
+        delta: Map<String, Value>,
     },
     /// A turn ended.
     TurnEnded {

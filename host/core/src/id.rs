@@ -62,6 +62,12 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Takes a hash that another function made, such as a keyed one.
+    #[must_use]
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The 64 hexadecimal digits without the algorithm's name.
     #[must_use]
     pub fn hex(&self) -> String {

@@ -4,6 +4,7 @@
 pub mod accounting;
 pub mod event;
 pub mod failure;
+pub mod hook;
 pub mod id;
 pub mod journal;
 pub mod json;
@@ -15,6 +16,7 @@ pub mod model;
 pub mod observer;
 pub mod output;
 pub mod policy;
+pub mod question;
 pub mod schema;
 pub mod session;
 pub mod tool;

@@ -11,6 +11,7 @@ mod grants;
 mod http;
 mod http_grant;
 mod paths;
+mod remember;
 mod secret;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use grants::{
 };
 pub use http::{HttpRequest, decide_address, decide_http};
 pub use paths::PathRules;
+pub use remember::{ApprovalRule, Remember, RememberScope, RememberWhat};
 pub use secret::{SecretPlace, decide_secret};
 
 /// What the policy says to a request.

@@ -1,10 +1,13 @@
 //! JSON Schema: tool inputs are checked here before a tool is asked for anything, and its JSON results before anybody reads
 //! them. A schema is a stranger's word: what it may be is bounded here, and so is what a check against it may cost.
 
+mod answer;
 mod meter;
 #[cfg(test)]
 mod tests;
 mod unfold;
+
+pub use answer::AnswerSchema;
 
 use crate::failure::{ToolErrorCode, ToolFailure};
 use meter::{Meter, TooMuch};

@@ -1,10 +1,13 @@
 //! A session: its journal, and the state that follows from the journal's records. Nothing is kept here that cannot be read
 //! back from them.
 
+mod spent;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub use spent::Spent;
+pub(crate) use spent::identity;
 pub use state::{BatchCall, SessionState};
 
 use crate::{
@@ -14,6 +17,7 @@ use crate::{
     message::Message,
     observer::Observer,
     output::{Blob, ContentPart, FileData, ToolResultOutput},
+    policy::ApprovalRule,
 };
 use std::{
     fmt,
@@ -114,6 +118,20 @@ impl Session {
         &self.state
     }
 
+    /// Takes back an approval that was remembered in this session.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn revoke_approval(
+        &mut self,
+        rule: &ApprovalRule,
+        observer: &dyn Observer,
+    ) -> Result<(), JournalError> {
+        let rule = rule.clone();
+        self.record(Event::ApprovalRevoked { rule }, Vec::new());
+        self.barrier(observer).await
+    }
+
     /// Adds an event, and the blobs that it refers to. It becomes durable at the next barrier.
     pub(crate) fn record(&mut self, event: Event, blobs: Vec<Blob>) {
         self.state.apply(&event);
@@ -143,11 +161,14 @@ impl Session {
         self.next_seq
     }
 
-    /// Whether a decision waits to become durable. Nothing that it allows may run before it is.
+    /// Whether the use of a continuation waits to become durable. Nothing that it allows may run before it is.
     pub(crate) fn decision_is_undurable(&self) -> bool {
-        self.undurable
-            .iter()
-            .any(|record| matches!(record.event, Event::DecisionRecorded { .. }))
+        self.undurable.iter().any(|record| {
+            matches!(
+                record.event,
+                Event::DecisionRecorded { .. } | Event::AnswerReceived { .. }
+            )
+        })
     }
 
     /// Whether a call's result waits to become durable. The model may not hear of it before it is.
@@ -205,7 +226,7 @@ fn check_record(record: &EventRecord, place: u64, session: SessionId) -> Result<
 }
 
 /// Milliseconds since 1970. A clock before 1970 reads as 1970: time is for people here, order comes from `seq`.
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

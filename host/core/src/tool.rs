@@ -6,12 +6,14 @@ mod tests;
 use crate::{
     BoxFuture,
     accounting::{Accounting, AuditEntry},
-    id::{CallId, SessionId},
+    id::{CallId, Digest, SessionId},
     limits::Limits,
     output::ToolResultOutput,
+    question::{Asked, Exchange},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// What a call may change. Enforced by the policy, whatever the tool says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -116,6 +118,47 @@ pub enum Approval {
     Never,
 }
 
+/// What a person may decide about a call that waits for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecisionKind {
+    /// Run it as it is.
+    Approve,
+    /// Run it with other arguments.
+    Edit,
+    /// Do not run it.
+    Reject,
+    /// Do not run it, and answer in its place.
+    Respond,
+}
+
+impl DecisionKind {
+    /// All of them, which is what a tool allows unless it is configured otherwise.
+    pub const ALL: [Self; 4] = [Self::Approve, Self::Edit, Self::Reject, Self::Respond];
+
+    /// The kebab-case name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Edit => "edit",
+            Self::Reject => "reject",
+            Self::Respond => "respond",
+        }
+    }
+}
+
+/// Where the calls of a tool run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolRuntime {
+    /// In this process, behind [`ToolRunner`].
+    #[default]
+    Host,
+    /// Outside: calls are handed to whoever runs the loop, who submits their results.
+    External,
+}
+
 /// A tool in the registry of a running host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegisteredTool {
@@ -126,6 +169,12 @@ pub struct RegisteredTool {
     pub effect: Effect,
     /// When a person is asked.
     pub approval: Approval,
+    /// What they may decide; not empty.
+    pub decisions: Vec<DecisionKind>,
+    /// Where its calls run.
+    pub runtime: ToolRuntime,
+    /// The digest of the component that it is in; absent for tools that are in none.
+    pub component: Option<Digest>,
 }
 
 /// One run of one call, with everything that the runner needs to know.
@@ -141,6 +190,38 @@ pub struct Invocation {
     pub input: Map<String, Value>,
     /// The same for every attempt at this call.
     pub idempotency_key: String,
+    /// The session's shared state as the call sees it. A call that runs again sees what its first run saw.
+    pub shared: Arc<Map<String, Value>>,
+    /// The questions of earlier runs of this call with their answers, in order.
+    pub answers: Vec<Exchange>,
+    /// Whether a person can be asked. Where not, a question is answered with `unavailable`.
+    pub can_ask: bool,
+}
+
+/// How a run of a call ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunEnd {
+    /// With a result.
+    Settled(CallReport),
+    /// With a question to a person.
+    Asked(Asked),
+}
+
+impl RunEnd {
+    /// The report of a call that has its result; nothing of one that asks.
+    #[must_use]
+    pub fn settled(self) -> Option<CallReport> {
+        match self {
+            Self::Settled(report) => Some(report),
+            Self::Asked(_) => None,
+        }
+    }
+}
+
+impl From<CallReport> for RunEnd {
+    fn from(report: CallReport) -> Self {
+        Self::Settled(report)
+    }
 }
 
 /// What a run came to.
@@ -152,6 +233,21 @@ pub struct CallReport {
     pub accounting: Accounting,
     /// What it asked of the gate, and what the gate said.
     pub audit: Vec<AuditEntry>,
+    /// What it merges into the session's shared state, in its order. Calls that ended abnormally merge nothing.
+    pub merges: Vec<Map<String, Value>>,
+}
+
+impl CallReport {
+    /// The report of a call of which nothing but the result is to be told.
+    #[must_use]
+    pub fn of(output: ToolResultOutput) -> Self {
+        Self {
+            output,
+            accounting: Accounting::default(),
+            audit: Vec::new(),
+            merges: Vec::new(),
+        }
+    }
 }
 
 /// Receives progress reports of a running call: message, and fraction where it is known.
@@ -182,5 +278,5 @@ pub trait ToolRunner: Send + Sync {
         &'a self,
         invocation: Invocation,
         progress: ProgressSink<'a>,
-    ) -> BoxFuture<'a, CallReport>;
+    ) -> BoxFuture<'a, RunEnd>;
 }

@@ -6,22 +6,36 @@
 
 mod approval;
 mod begin;
+mod budget;
+mod continuation;
 mod execute;
+mod hooks;
 mod model;
 mod outcome;
+mod resume;
 mod step;
 #[cfg(test)]
 mod tests;
+mod until;
 
-pub use outcome::{
-    AgentInput, Budget, CONTINUATION_VERSION, Continuation, ContinuationKind, Decision, Outcome,
-    PendingCall, ToolRuntime, TurnError, TurnSummary,
+pub use budget::{Budget, Budgets, Price, UsdBudget};
+pub use continuation::{
+    Awaiting, CONTINUATION_VERSION, Continuation, ContinuationKey, PendingCall,
 };
+pub use outcome::{AgentInput, Decision, Outcome, SubmittedResult, TurnError, TurnSummary};
 pub use step::{End, Step, StepOutput, StepResult, Transition};
+pub use until::{UntilEnd, UntilTool};
 
 use crate::{
-    event::Event, journal::JournalError, model::Model, observer::Observer, session::Session,
-    tool::ToolRunner,
+    event::Event,
+    hook::Hook,
+    journal::JournalError,
+    model::Model,
+    observer::Observer,
+    policy::ApprovalRule,
+    schema::AnswerSchema,
+    session::Session,
+    tool::{ToolRunner, ToolRuntime},
 };
 use std::{fmt, sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +49,10 @@ pub struct Agent {
     pub tools: Arc<dyn ToolRunner>,
     /// Who watches.
     pub observer: Arc<dyn Observer>,
+    /// Who may step in. None by default.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// What continuations are signed with.
+    pub key: ContinuationKey,
     /// The rules of the loop.
     pub settings: Settings,
 }
@@ -49,12 +67,22 @@ impl fmt::Debug for Agent {
 }
 
 /// The rules of the loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The model calls that one message of the person may lead to.
-    pub max_turns: u64,
+    /// What one message of the person may cost.
+    pub budgets: Budgets,
+    /// The tool through which a run has to end.
+    pub until_tool: Option<UntilTool>,
+    /// The schema of the answer. An answer that does not fit is sent back once.
+    pub output_schema: Option<Arc<AnswerSchema>>,
+    /// Approvals that a person does not want to give again, besides those of the session.
+    pub remembered: Vec<ApprovalRule>,
     /// What happens to calls that a person should confirm.
     pub prompts: Prompts,
+    /// When they are asked.
+    pub timing: Timing,
+    /// How long they may take, in milliseconds; absent for ever. What nobody decided in time is denied.
+    pub approval_expiry_ms: Option<u64>,
     /// How many read-only calls run side by side.
     pub parallel_calls: usize,
 }
@@ -62,11 +90,26 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            max_turns: 50,
+            budgets: Budgets::default(),
+            until_tool: None,
+            output_schema: None,
+            remembered: Vec::new(),
             prompts: Prompts::Deny,
+            timing: Timing::default(),
+            approval_expiry_ms: None,
             parallel_calls: 8,
         }
     }
+}
+
+/// When a person is asked about the calls of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timing {
+    /// About all of them before anything of the batch runs.
+    #[default]
+    Batch,
+    /// About each when its turn comes: the calls before it have run.
+    InOrder,
 }
 
 /// What happens to calls that a person should confirm.
@@ -91,7 +134,7 @@ impl Agent {
     ) -> Outcome {
         let began = Instant::now();
         let end = match self.begin(session, input) {
-            Ok(first) => self.pipeline(session, first, cancel).await,
+            Ok(first) => self.pipeline(session, first, cancel, began).await,
             Err(error) => return Outcome::Error { error },
         };
         let outcome = match end {
@@ -123,6 +166,7 @@ impl Agent {
         session: &mut Session,
         first: Transition,
         cancel: &CancellationToken,
+        began: Instant,
     ) -> Result<End, TurnError> {
         let mut transition = first;
         loop {
@@ -131,7 +175,7 @@ impl Agent {
                 Transition::End(end) => return Ok(end),
             };
             transition = match step {
-                Step::CheckBudgets => self.check_budgets(session),
+                Step::CheckBudgets => self.check_budgets(session, began),
                 Step::CallModel => self.call_model(session, cancel).await?,
                 Step::CheckApproval => self.check_approval(session),
                 Step::ExecuteTools => self.execute_tools(session, cancel).await?,
@@ -140,13 +184,12 @@ impl Agent {
         }
     }
 
-    /// The budget of turns allows that many useful model calls: a final answer on the last one is an answer.
-    fn check_budgets(&self, session: &Session) -> StepResult {
-        let limit = self.settings.max_turns;
-        if session.state().turns_since_input() >= limit {
-            return StepResult::end(End::BudgetExceeded(Budget::Turns { limit }));
+    fn check_budgets(&self, session: &Session, began: Instant) -> StepResult {
+        let budgets = &self.settings.budgets;
+        match budgets.exceeded(session.state(), began.elapsed()) {
+            Some(budget) => StepResult::end(End::BudgetExceeded(budget)),
+            None => StepResult::go(Step::CallModel),
         }
-        StepResult::go(Step::CallModel)
     }
 
     fn outcome(&self, session: &Session, end: End, began: Instant) -> Outcome {
@@ -166,19 +209,46 @@ impl Agent {
             stop_reason: facts.stop_reason,
             tool_calls: facts.tool_calls,
             duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            tool_runtime: ToolRuntime::Host,
+            tool_runtime: runtime_of(session),
         };
         match end {
             End::NeedsMoreTurns => Outcome::NeedsMoreTurns { summary },
-            End::Done(text) => Outcome::Done { summary, text },
+            End::Done {
+                text,
+                output,
+                result,
+            } => Outcome::Done {
+                summary,
+                text,
+                output,
+                result,
+            },
             End::BudgetExceeded(budget) => Outcome::BudgetExceeded { summary, budget },
             End::AwaitingConfirmation(continuation) => Outcome::AwaitingConfirmation {
+                summary,
+                continuation,
+            },
+            End::AwaitingAnswer(continuation) => Outcome::AwaitingAnswer {
+                summary,
+                continuation,
+            },
+            End::PendingToolCalls(continuation) => Outcome::PendingToolCalls {
                 summary,
                 continuation,
             },
             End::Refusal(text) => Outcome::Refusal { summary, text },
             End::Cancelled => Outcome::Cancelled { summary },
         }
+    }
+}
+
+/// Where the calls of the open batch run.
+fn runtime_of(session: &Session) -> ToolRuntime {
+    let mut batch = session.state().batch().iter();
+    if batch.any(|entry| entry.delegated) {
+        ToolRuntime::External
+    } else {
+        ToolRuntime::Host
     }
 }
 

@@ -15,7 +15,7 @@
 use agent_host_core::{
     id::CallId, limits::Limits, output::ToolResultOutput, policy::Grants, tool::Effect,
 };
-use agent_host_sandbox::{Call, Sandbox, SandboxConfig, ToolComponent};
+use agent_host_sandbox::{Call, Sandbox, SandboxConfig, Talk, ToolComponent};
 use agent_host_test_guests::{BLOCK, Guest, STATE_GET, STDOUT, TIMER, WRITE};
 use serde_json::{Map, Value};
 use std::{
@@ -147,10 +147,14 @@ async fn call(tool: &Tool, number: u64, limits: &Limits) -> bool {
             idempotency_key: tool.name,
             effect: Effect::ReadOnly,
             grants: Arc::new(Grants::default()),
+            secrets: Arc::default(),
             limits,
+            talk: Talk::default(),
             progress: &|_, _| {},
         })
-        .await;
+        .await
+        .settled()
+        .unwrap();
     report.output == ToolResultOutput::Json(Value::Object(input))
 }
 

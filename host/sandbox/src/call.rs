@@ -5,7 +5,7 @@ mod tests;
 
 use crate::{
     bindings::types as wit,
-    caps::progress,
+    caps::{human::Questions, progress, state::SharedState},
     gate::{Denial, Gate, Tally},
     guest::{self, Job},
     guest_runtime::{self, Begun, Lost},
@@ -22,7 +22,8 @@ use agent_host_core::{
     limits::Limits,
     output::ToolResultOutput,
     policy::Grants,
-    tool::{CallReport, Effect, ProgressSink},
+    question::{AnsweredBy, Asked, Exchange},
+    tool::{CallReport, Effect, ProgressSink, RunEnd},
 };
 use serde_json::{Map, Value};
 use std::{
@@ -57,6 +58,8 @@ pub struct Call<'a> {
     pub secrets: Arc<Secrets>,
     /// Every limit of the call.
     pub limits: &'a Limits,
+    /// What the session has for the call.
+    pub talk: Talk,
     /// Receives progress reports while the call runs, on the caller's task.
     pub progress: ProgressSink<'a>,
 }
@@ -68,22 +71,32 @@ impl Call<'_> {
     }
 }
 
+/// What a session has for one call: the state that its tools share, and the answers of a person.
+#[derive(Clone, Debug, Default)]
+pub struct Talk {
+    /// The shared state as the call sees it.
+    pub shared: Arc<Map<String, Value>>,
+    /// What earlier runs of this call asked, with the answers.
+    pub answers: Vec<Exchange>,
+    /// Whether a person can be asked now.
+    pub can_ask: bool,
+}
+
 impl ToolComponent {
     /// Runs one call in an instance of its own. Every end, an abnormal one too, is in the report. Dropping the future stops the
     /// guest within a tick of its clock. The caller's runtime needs its timer enabled.
-    pub async fn call(&self, call: Call<'_>) -> CallReport {
-        let report = match self.start(&call).await {
+    pub async fn call(&self, call: Call<'_>) -> RunEnd {
+        let end = match self.start(&call).await {
             Ok(running) => running.settle(self, &call).await,
-            Err(failure) => CallReport {
-                output: failure.into(),
+            Err(failure) => RunEnd::Settled(CallReport {
                 accounting: Accounting {
                     limits: Some(call.limits.clone()),
                     ..Accounting::default()
                 },
-                audit: Vec::new(),
-            },
+                ..CallReport::of(failure.into())
+            }),
         };
-        call.secrets.report(report)
+        call.secrets.end(end)
     }
 
     /// Checks and admits a call and begins it.
@@ -110,6 +123,12 @@ impl ToolComponent {
             stdout: stdout.clone(),
             stderr: stderr.clone(),
             peak: Arc::clone(&peak),
+            shared: SharedState::new(Arc::clone(&call.talk.shared)),
+            questions: Questions::new(
+                Arc::clone(&gate),
+                call.talk.can_ask,
+                call.talk.answers.clone(),
+            ),
             limits,
         };
         let work = guest::run(Job {
@@ -154,7 +173,7 @@ fn text_of(input: &Map<String, Value>) -> Result<String, ToolFailure> {
 }
 
 /// How the guest's side of a call ends.
-type Outcome = Result<ToolResultOutput, ToolFailure>;
+type Outcome = Result<guest::End, ToolFailure>;
 
 /// A call that has begun, with what its caller shares with it.
 struct Running {
@@ -170,7 +189,7 @@ struct Running {
 
 impl Running {
     /// Waits for the end, and reports it.
-    async fn settle(mut self, tool: &ToolComponent, call: &Call<'_>) -> CallReport {
+    async fn settle(mut self, tool: &ToolComponent, call: &Call<'_>) -> RunEnd {
         let ended = match self.work {
             Begun::Ended(ended) => ended,
             Begun::GoesOn(running) => follow(running, self.deadline, &mut self.reports, call).await,
@@ -179,9 +198,11 @@ impl Running {
             call.show(&report);
         }
         let result = ended.unwrap_or_else(|lost| Err(guest::lost(&lost, call.limits)));
-        let result = result.and_then(|output| {
-            tool.validate_output(call.tool, &output)?;
-            Ok(output)
+        let result = result.and_then(|end| {
+            if let guest::End::Result(output, _) = &end {
+                tool.validate_output(call.tool, output)?;
+            }
+            Ok(end)
         });
         let Tally {
             audit,
@@ -190,19 +211,33 @@ impl Running {
             bytes_out,
             hosts,
         } = self.gate.tally();
-        CallReport {
-            output: with_denial(result, first_denial),
-            accounting: Accounting {
-                wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
-                peak_memory_bytes: self.peak.load(Ordering::Relaxed),
-                bytes_in,
-                bytes_out,
-                hosts,
-                stdio: stdio::combined(&self.stdout, &self.stderr),
-                limits: Some(call.limits.clone()),
-            },
+        let accounting = Accounting {
+            wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            peak_memory_bytes: self.peak.load(Ordering::Relaxed),
+            bytes_in,
+            bytes_out,
+            hosts,
+            stdio: stdio::combined(&self.stdout, &self.stderr),
+            limits: Some(call.limits.clone()),
+        };
+        let (result, merges) = match result {
+            Ok(guest::End::Result(output, merges)) => (Ok(output), merges),
+            Ok(guest::End::Asked(question)) => {
+                return RunEnd::Asked(Asked {
+                    question,
+                    answered_by: AnsweredBy::Rerun,
+                    accounting,
+                    audit,
+                });
+            }
+            Err(failure) => (Err(failure), Vec::new()),
+        };
+        RunEnd::Settled(CallReport {
+            accounting,
             audit,
-        }
+            merges,
+            ..CallReport::of(with_denial(result, first_denial))
+        })
     }
 }
 

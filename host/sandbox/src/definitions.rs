@@ -6,7 +6,7 @@ mod tests;
 
 use crate::{
     bindings::{HostPre, types as wit},
-    caps::progress,
+    caps::{human::Questions, progress, state::SharedState},
     convert,
     error::{LoadError, LoadFault},
     gate::Gate,
@@ -141,8 +141,11 @@ pub(crate) async fn ask(
     };
     let (progress, _reports) = progress::channel();
     let patience = Duration::from_millis(DEADLINE_MS);
+    let gate = Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits);
     let setup = CallSetup {
-        gate: Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits),
+        shared: SharedState::new(Arc::default()),
+        questions: Questions::new(Arc::clone(&gate), false, Vec::new()),
+        gate,
         deadline: Instant::now() + patience,
         initial_cwd: None,
         protected: Arc::clone(&room.protected),

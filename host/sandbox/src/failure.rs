@@ -7,6 +7,7 @@ use crate::{
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
+    question::Question,
 };
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace, component::ResourceTableError};
 use wasmtime_wasi::I32Exit;
@@ -26,6 +27,12 @@ pub(crate) enum Stop {
         /// In bytes.
         limit: usize,
     },
+    /// The call asks a person. This is no failure.
+    #[error("the call asked a person")]
+    Asked(Question),
+    /// The call asked something else than in its first run.
+    #[error("the call asked something else than in its first run")]
+    QuestionChanged,
     /// What the call merged is not a JSON object.
     #[error("what the call merged into the session's state is not a JSON object: {0}")]
     StateNotAnObject(String),
@@ -41,6 +48,14 @@ pub(crate) fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limit
             Stop::StateTooLarge { .. } => failure(
                 ToolErrorCode::ResourceLimit,
                 format!("The tool was stopped: {stop}."),
+            ),
+            Stop::Asked(_) => failure(
+                ToolErrorCode::InvalidOutput,
+                "The tool asked a person a question where none can be asked.",
+            ),
+            Stop::QuestionChanged => failure(
+                ToolErrorCode::InvalidOutput,
+                "The tool was run again with the person's answer, and asked something else than before; a tool that asks must ask the same again.",
             ),
             Stop::StateNotAnObject(_) => failure(
                 ToolErrorCode::Trap,

@@ -27,7 +27,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -61,6 +61,8 @@ pub(crate) struct Gate {
     http_asked: AtomicU64,
     /// What it may still put into files.
     quotas: Quotas,
+    /// Whether something of the world was changed, or may have been.
+    dirty: AtomicBool,
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
     ledger: Mutex<Ledger>,
@@ -75,10 +77,21 @@ impl Gate {
             effect,
             http_requests: limits.http_requests,
             http_asked: AtomicU64::new(0),
+            dirty: AtomicBool::new(false),
             bytes_in: AtomicU64::new(0),
             bytes_out: AtomicU64::new(0),
             ledger: Mutex::default(),
         })
+    }
+
+    /// The effect that the policy goes by.
+    pub(crate) fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// Whether the call was allowed anything that changes the world.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.dirty.load(Ordering::Relaxed)
     }
 
     /// What is granted.
@@ -120,7 +133,11 @@ impl Gate {
         self.settle(
             &request,
             decide_file(&self.grants, self.effect, grant, op, path),
-        )
+        )?;
+        if matches!(op, FileOp::Write | FileOp::Move) {
+            self.dirty.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Does something that adds to a folder, if there is room for it in the call's quota and in the folder's; what fails is
@@ -165,7 +182,11 @@ impl Gate {
             let reason = format!("a call may send at most {} requests", self.http_requests);
             return Err(self.refuse(&text, "limits.http-requests", &reason));
         }
-        self.settle(&text, decide_http(&self.grants, self.effect, request))
+        self.settle(&text, decide_http(&self.grants, self.effect, request))?;
+        if !matches!(request.method, "GET" | "HEAD") {
+            self.dirty.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Asks to put a secret into a request, which the gate has let through. `shown` is the URL for the ledger.

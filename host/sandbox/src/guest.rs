@@ -4,7 +4,7 @@
 use crate::{
     bindings::{Host, HostPre, types as wit},
     convert,
-    failure::{self, explain},
+    failure::{self, Stop, explain},
     guest_runtime::{Lost, end_slice},
     store::{CallSetup, CallState, configure_store},
     turns::Place,
@@ -13,7 +13,9 @@ use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
     output::ToolResultOutput,
+    question::Question,
 };
+use serde_json::{Map, Value};
 use wasmtime::Store;
 
 /// One call, ready to run. It owns everything, so that the task that runs it depends on nobody.
@@ -25,8 +27,16 @@ pub(crate) struct Job {
     pub(crate) place: Place,
 }
 
+/// How a guest that did not fail ended.
+pub(crate) enum End {
+    /// With a result, and with what it merges into the shared state.
+    Result(ToolResultOutput, Vec<Map<String, Value>>),
+    /// With a question.
+    Asked(Question),
+}
+
 /// Runs a call to its end.
-pub(crate) async fn run(job: Job) -> Result<ToolResultOutput, ToolFailure> {
+pub(crate) async fn run(job: Job) -> Result<End, ToolFailure> {
     let Job {
         setup,
         pre,
@@ -42,9 +52,17 @@ pub(crate) async fn run(job: Job) -> Result<ToolResultOutput, ToolFailure> {
             if convert::takes_long(&output) {
                 end_slice().await;
             }
-            convert::output(output, &limits)
+            let merges = store.data_mut().shared.take_merges();
+            Ok(End::Result(convert::output(output, &limits)?, merges))
         }
-        Err(error) => Err(explain(&error, &store.data().limiter.limiter, &limits)),
+        Err(error) => {
+            let limiter = &store.data().limiter.limiter;
+            match error.downcast::<Stop>() {
+                Ok(Stop::Asked(question)) => Ok(End::Asked(question)),
+                Ok(stop) => Err(explain(&stop.into(), limiter, &limits)),
+                Err(error) => Err(explain(&error, limiter, &limits)),
+            }
+        }
     }
 }
 

@@ -39,7 +39,7 @@ mod turns;
 use agent_host_test_guests as guests;
 
 pub use cache::{CacheContent, CachedComponent, CompileCache, Pruned};
-pub use call::Call;
+pub use call::{Call, Talk};
 pub use compiler::{CompileLimits, CompileWorker, Confinement, compile_worker};
 pub use component_bytes::ComponentBytes;
 pub use config::{Pooling, SandboxConfig};

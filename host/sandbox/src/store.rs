@@ -6,8 +6,9 @@ use crate::{
     caps::{
         files::{FilesError, FilesState, GatedFs},
         http::{GatedHttp, HttpClient},
+        human::Questions,
         progress::Progress,
-        state::Deltas,
+        state::SharedState,
     },
     failure::Stop,
     gate::Gate,
@@ -38,7 +39,8 @@ pub(crate) struct CallState {
     table: ResourceTable,
     pub(crate) limiter: Pausing,
     pub(crate) progress: Progress,
-    pub(crate) deltas: Deltas,
+    pub(crate) shared: SharedState,
+    pub(crate) questions: Questions,
 }
 
 /// What is particular to one call. Its parts are shared with the caller, who reads them when the call has ended or was stopped.
@@ -56,6 +58,9 @@ pub(crate) struct CallSetup {
     pub(crate) stderr: Tail,
     /// The largest sum of the call's memories, in bytes.
     pub(crate) peak: Arc<AtomicU64>,
+    /// The state that it shares with other calls, as it sees it.
+    pub(crate) shared: SharedState,
+    pub(crate) questions: Questions,
 }
 
 /// Makes the store of one call, with every limit of `Limits` that is not the outer deadline, the result's size or the gate's.
@@ -78,6 +83,8 @@ pub(crate) fn configure_store(
         stdout,
         stderr,
         peak,
+        shared,
+        questions,
     } = setup;
     let mut wasi = WasiCtx::builder();
     // Arguments, stdin and preopened folders stay empty, and the environment has what was granted and nothing else: nothing of
@@ -108,7 +115,8 @@ pub(crate) fn configure_store(
         table,
         limiter: Pausing::new(Limiter::new(&limits, peak)),
         progress,
-        deltas: Deltas::default(),
+        shared,
+        questions,
     };
     let mut store = Store::new(engine, state);
     store.limiter_async(|state| &mut state.limiter);

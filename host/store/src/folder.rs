@@ -17,6 +17,8 @@ use std::{
 const DATABASE: &str = "agent-host.db";
 /// The name of the folder with the session locks in the state folder.
 const LOCKS: &str = "locks";
+/// The name of the file with the key of continuations in the state folder.
+const KEY: &str = "continuation.key";
 
 /// A state folder that has passed its checks.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub(crate) struct StateFolder {
     pub(crate) database: PathBuf,
     /// The folder with one lock file for each session.
     pub(crate) locks: PathBuf,
+    /// The file with the key of continuations. It may not exist yet.
+    pub(crate) key: PathBuf,
 }
 
 impl StateFolder {
@@ -34,7 +38,12 @@ impl StateFolder {
         let locks = private_folder(&root.join(LOCKS))?;
         let database = root.join(DATABASE);
         private_file(&database)?;
-        Ok(Self { database, locks })
+        let key = root.join(KEY);
+        Ok(Self {
+            database,
+            locks,
+            key,
+        })
     }
 }
 

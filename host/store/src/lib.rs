@@ -7,6 +7,7 @@ mod database;
 mod fault;
 mod folder;
 mod journal;
+mod key;
 mod lock;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]

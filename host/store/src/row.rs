@@ -71,6 +71,12 @@ impl Summary {
             | Event::CallIntended { .. }
             | Event::ApprovalRequested { .. }
             | Event::DecisionRecorded { .. }
+            | Event::QuestionAsked { .. }
+            | Event::AnswerReceived { .. }
+            | Event::CallsDelegated { .. }
+            | Event::RepairRequested { .. }
+            | Event::ApprovalRemembered { .. }
+            | Event::ApprovalRevoked { .. }
             | Event::CallSettled { .. }
             | Event::StateMerged { .. } => Self::default(),
         }
@@ -177,6 +183,12 @@ fn kind(event: &Event) -> &'static str {
         Event::CallIntended { .. } => "call-intended",
         Event::ApprovalRequested { .. } => "approval-requested",
         Event::DecisionRecorded { .. } => "decision-recorded",
+        Event::QuestionAsked { .. } => "question-asked",
+        Event::AnswerReceived { .. } => "answer-received",
+        Event::CallsDelegated { .. } => "calls-delegated",
+        Event::RepairRequested { .. } => "repair-requested",
+        Event::ApprovalRemembered { .. } => "approval-remembered",
+        Event::ApprovalRevoked { .. } => "approval-revoked",
         Event::CallSettled { .. } => "call-settled",
         Event::StateMerged { .. } => "state-merged",
         Event::TurnEnded { .. } => "turn-ended",
@@ -190,6 +202,8 @@ fn outcome_type(outcome: &Outcome) -> &'static str {
         Outcome::Done { .. } => "done",
         Outcome::BudgetExceeded { .. } => "budget-exceeded",
         Outcome::AwaitingConfirmation { .. } => "awaiting-confirmation",
+        Outcome::AwaitingAnswer { .. } => "awaiting-answer",
+        Outcome::PendingToolCalls { .. } => "pending-tool-calls",
         Outcome::Refusal { .. } => "refusal",
         Outcome::Cancelled { .. } => "cancelled",
         Outcome::Error { .. } => "error",

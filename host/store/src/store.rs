@@ -3,6 +3,7 @@
 use crate::{
     SqliteJournal, database,
     folder::StateFolder,
+    key,
     lock::SessionLock,
     read::{Reader, SessionRow},
     writer::{Batch, Writer},
@@ -94,6 +95,14 @@ impl Store {
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.shared.folder.database.clone()
+    }
+
+    /// The key with which this folder's continuations are signed; made at the first call.
+    ///
+    /// # Errors
+    /// [`JournalError::Storage`] when it cannot be read or made, [`JournalError::Corrupt`] when it is no key.
+    pub fn continuation_key(&self) -> Result<[u8; 32], JournalError> {
+        key::read_or_make(&self.shared.folder.key)
     }
 
     /// Begins the journal of a new session. It is in the list from its first durable event on.

@@ -15,10 +15,12 @@ use agent_host_core::{
     message::{Message, Role},
     model::{ModelError, ModelErrorKind, ModelReply, Provenance, StopReason, Usage},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
-    tool::{Effect, ToolCall},
+    policy::{ApprovalRule, Remember, RememberScope, RememberWhat},
+    question::{Answer, AnsweredBy, Question},
+    tool::{DecisionKind, Effect, ToolCall, ToolRuntime},
     turn::{
-        Budget, CONTINUATION_VERSION, Continuation, ContinuationKind, Decision, Outcome,
-        PendingCall, ToolRuntime, TurnError, TurnSummary,
+        Awaiting, Budget, CONTINUATION_VERSION, Continuation, Decision, Outcome, PendingCall,
+        TurnError, TurnSummary,
     },
 };
 use serde_json::json;
@@ -135,17 +137,47 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         Event::ApprovalRequested {
             request: "request_1".to_owned(),
             turn: 1,
+            index: 0,
+            calls: vec![pending(&call_id)],
+            expires_at_ms: Some(7),
+        },
+        Event::QuestionAsked {
+            request: "request_2".to_owned(),
+            turn: 1,
+            call_id: call_id.clone(),
+            tool: "ask".to_owned(),
+            question: question(),
+            answered_by: AnsweredBy::Rerun,
+            accounting: accounting(),
+            audit: Vec::new(),
+        },
+        Event::CallsDelegated {
+            request: "request_3".to_owned(),
+            turn: 1,
             calls: vec![pending(&call_id)],
         },
+        Event::RepairRequested {
+            message: "again".to_owned(),
+        },
+        Event::ApprovalRemembered {
+            rule: rule(),
+            scope: RememberScope::Session,
+        },
+        Event::ApprovalRevoked { rule: rule() },
         Event::DecisionRecorded {
             request: "request_1".to_owned(),
             decisions: decisions(&call_id),
         },
         Event::StateMerged {
             call_id: call_id.clone(),
-            delta: arguments.clone(),
+            delta: map.clone(),
         },
     ];
+    events.extend(answers().map(|answer| Event::AnswerReceived {
+        request: "request_2".to_owned(),
+        call_id: call_id.clone(),
+        answer,
+    }));
     events.extend(outputs(blob).into_iter().map(|output| Event::CallSettled {
         call_id: call_id.clone(),
         tool: "read_file".to_owned(),
@@ -166,6 +198,29 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             .map(|outcome| Event::TurnEnded { outcome }),
     );
     events
+}
+
+fn question() -> Question {
+    Question {
+        prompt: "Which?".to_owned(),
+        choices: vec!["a".to_owned(), "b".to_owned()],
+        free_text: true,
+    }
+}
+
+fn answers() -> impl Iterator<Item = Answer> {
+    let text = Answer::Text {
+        text: "c".to_owned(),
+    };
+    [text, Answer::Choice { index: 1 }, Answer::Cancelled].into_iter()
+}
+
+fn rule() -> ApprovalRule {
+    ApprovalRule {
+        tool: "write_file".to_owned(),
+        identity: Digest::of(b"the tool"),
+        input_digest: Some(Digest::of(b"{}")),
+    }
 }
 
 fn accounting() -> Accounting {
@@ -189,14 +244,20 @@ fn pending(call_id: &CallId) -> PendingCall {
         input: serde_json::Map::new(),
         input_digest: Digest::of(b"{}"),
         rule: "effect.effectful".to_owned(),
+        decisions: DecisionKind::ALL.into(),
     }
 }
 
 fn decisions(call_id: &CallId) -> Vec<Decision> {
     let call_id = call_id.clone();
     vec![
+        Decision::approve(call_id.clone()),
         Decision::Approve {
             call_id: call_id.clone(),
+            remember: Some(Remember {
+                what: RememberWhat::Arguments,
+                scope: RememberScope::Project,
+            }),
         },
         Decision::Edit {
             call_id: call_id.clone(),
@@ -252,14 +313,17 @@ fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec
         duration_ms: 5,
         tool_runtime: ToolRuntime::Host,
     };
-    let continuation = Continuation {
+    let continuation = |awaiting| Continuation {
         version: CONTINUATION_VERSION,
-        kind: ContinuationKind::Confirm,
         session,
         turn: 1,
         request: "request_1".to_owned(),
-        calls: vec![pending(call_id)],
+        awaiting,
+        completed: Vec::new(),
+        expires_at_ms: Some(7),
+        signature: Digest::of(b"signed"),
     };
+    let calls = || vec![pending(call_id)];
     let text = "said".to_owned();
     vec![
         Outcome::NeedsMoreTurns {
@@ -271,7 +335,22 @@ fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec
         },
         Outcome::AwaitingConfirmation {
             summary: summary.clone(),
-            continuation,
+            continuation: continuation(Awaiting::Confirm {
+                index: 0,
+                calls: calls(),
+            }),
+        },
+        Outcome::AwaitingAnswer {
+            summary: summary.clone(),
+            continuation: continuation(Awaiting::Answer {
+                call_id: call_id.clone(),
+                tool: "ask".to_owned(),
+                question: question(),
+            }),
+        },
+        Outcome::PendingToolCalls {
+            summary: summary.clone(),
+            continuation: continuation(Awaiting::External { calls: calls() }),
         },
         Outcome::Refusal {
             summary: summary.clone(),
@@ -285,6 +364,11 @@ fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec
                 error: ModelError::new(ModelErrorKind::Unreachable, "no connection"),
             },
         },
-        Outcome::Done { summary, text },
+        Outcome::Done {
+            summary,
+            text,
+            output: Some(json!([1])),
+            result: None,
+        },
     ]
 }

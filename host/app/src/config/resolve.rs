@@ -11,7 +11,7 @@ use agent_host_core::{
     limits::Limits,
     policy::{DirGrant, DirMode, Grants},
     tool::{Approval, is_tool_name},
-    turn::{Prompts, Settings},
+    turn::{Budgets, Prompts},
 };
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use std::{
@@ -223,7 +223,7 @@ fn max_turns(number: Option<u64>) -> Result<u64, ConfigError> {
             "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out",
         )),
         Some(number) => Ok(number),
-        None => Ok(Settings::default().max_turns),
+        None => Ok(Budgets::default().turns),
     }
 }
 

@@ -5,17 +5,18 @@ use super::{configure, explain::suggested};
 use crate::{
     args::CallArgs,
     exit::{Exit, Failure},
-    terminal::{Terminal, audit_line, failure_text, harmless, one_line, whole},
+    terminal::{Terminal, ask_question, audit_line, failure_text, harmless, one_line, whole},
 };
 use agent_host_app::{Overrides, Registry, suggestions};
 use agent_host_core::{
     accounting::{AuditEntry, Verdict},
     id::{CallId, SessionId},
     output::ToolResultOutput,
-    tool::{Invocation, ToolRunner as _},
+    question::{AnsweredBy, Exchange, MAX_QUESTIONS},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _},
 };
 use serde_json::Value;
-use std::io::Read as _;
+use std::{io::Read as _, sync::Arc};
 
 /// The longest input that is read from standard input, in bytes.
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
@@ -59,13 +60,16 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         tool,
         input,
         idempotency_key: session.to_string(),
+        shared: Arc::default(),
+        answers: Vec::new(),
+        can_ask: terminal.stdin && terminal.stderr,
     };
     let progress = |message: &str, _fraction: Option<f64>| {
         if terminal.stderr {
             terminal.note(&one_line(message, 200));
         }
     };
-    let report = registry.run(invocation, &progress).await;
+    let report = settle(&registry, invocation, &progress, terminal).await?;
     if !report.accounting.stdio.is_empty() {
         terminal.note(&harmless(&report.accounting.stdio));
     }
@@ -85,6 +89,33 @@ fn explain_denials(audit: &[AuditEntry], terminal: &Terminal) {
     }
     if let Some(text) = suggested(&suggestions(audit)) {
         terminal.note(&text);
+    }
+}
+
+/// Runs the call until it has its result. Where it asks the person something, it runs again with the answer.
+async fn settle(
+    registry: &Registry,
+    mut invocation: Invocation,
+    progress: ProgressSink<'_>,
+    terminal: &Terminal,
+) -> Result<CallReport, Failure> {
+    loop {
+        let asked = match registry.run(invocation.clone(), progress).await {
+            RunEnd::Settled(report) => return Ok(report),
+            RunEnd::Asked(asked) => asked,
+        };
+        let question = asked.question;
+        let given = ask_question(terminal, &invocation.tool, &question).ok_or_else(|| {
+            Failure::new(
+                Exit::Waiting,
+                "The tool asks a question, and a call without a session cannot wait for the answer. Call it again when you can answer.",
+            )
+        })?;
+        if asked.answered_by == AnsweredBy::Result || invocation.answers.len() >= MAX_QUESTIONS {
+            return Ok(CallReport::of(question.result(&given)));
+        }
+        let answer = given;
+        invocation.answers.push(Exchange { question, answer });
     }
 }
 

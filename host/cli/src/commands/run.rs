@@ -1,23 +1,33 @@
 //! `agent-host run`: turns, until the agent has its answer or cannot go on by itself.
 
 mod intro;
+mod reply;
 
 use super::configure;
 use crate::{
     args::{OutputFormat, PermissionPrompts, RunArgs},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{LiveView, Terminal, Verdict, ask, harmless},
+    terminal::{
+        LiveView, Terminal, Verdict, ask, ask_question, failure_text, harmless, harmless_line,
+        whole,
+    },
 };
 use agent_host_app::{Host, Overrides};
 use agent_host_core::{
     model::StopReason,
+    question::Answer,
+    schema::AnswerSchema,
     session::Session,
-    turn::{Agent, AgentInput, Continuation, Decision, Outcome, Prompts, TurnError},
+    turn::{
+        Agent, AgentInput, Awaiting, Budget, Continuation, Decision, Outcome, Prompts, TurnError,
+        UntilEnd, UntilTool,
+    },
 };
 use serde_json::json;
 use std::{
     io::{BufRead as _, Read as _},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -32,6 +42,8 @@ struct Run<'a> {
     stop: Stop,
     terminal: &'a Terminal,
     format: OutputFormat,
+    /// Whether there is somebody at the terminal now.
+    asks_now: bool,
 }
 
 /// What the person wants of this run.
@@ -43,19 +55,25 @@ enum Task {
 }
 
 pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let task = task(&args, terminal)?;
+    // A waiting session is told something that only it can check.
+    let task = if reply::is_given(&args) {
+        None
+    } else {
+        Some(task(&args, terminal)?)
+    };
     let prompts = match args.permission_prompts {
         Some(PermissionPrompts::None) => Prompts::Deny,
+        Some(PermissionPrompts::Later) => Prompts::Ask,
         Some(PermissionPrompts::Ask) | None if terminal.stdin && terminal.stderr => Prompts::Ask,
         Some(PermissionPrompts::Ask) | None => Prompts::Deny,
     };
     let overrides = Overrides {
-        model: args.model,
-        tools: args.tools,
+        model: args.model.clone(),
+        tools: args.tools.clone(),
         max_turns: args.max_turns,
         ..Overrides::default()
     };
-    let config = configure(args.config, overrides)?;
+    let config = configure(args.config.clone(), overrides)?;
     let host = Host::open(config).await?;
     let mut session = match &args.resume {
         Some(name) => host.resume_session(name).await?,
@@ -66,18 +84,53 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     }
     let view = Arc::new(LiveView::new(*terminal, args.output_format, args.quiet));
     let stop = Stop::listen(args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
-    let agent = host.agent(view.clone(), prompts);
+    let mut agent = host.agent(view.clone(), prompts);
+    agent.settings.until_tool = until_tool(&args);
+    agent.settings.output_schema = args
+        .output_schema
+        .as_deref()
+        .map(output_schema)
+        .transpose()?;
+    let task = match task {
+        Some(task) => task,
+        None => Task::Once(reply::input(&args, agent.continuation(&session))?),
+    };
     let run = Run {
         agent,
         view,
         stop,
         terminal,
         format: args.output_format,
+        asks_now: terminal.stdin && terminal.stderr,
     };
     match task {
         Task::Once(input) => run.once(&mut session, input).await,
         Task::Conversation => run.conversation(&mut session).await,
     }
+}
+
+fn until_tool(args: &RunArgs) -> Option<UntilTool> {
+    (!args.until_tool.is_empty()).then(|| UntilTool {
+        tools: args.until_tool.clone(),
+        end: if args.until_any_call {
+            UntilEnd::AnyCall
+        } else {
+            UntilEnd::FirstSuccess
+        },
+    })
+}
+
+fn output_schema(file: &Path) -> Result<Arc<AnswerSchema>, Failure> {
+    let fault = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!(
+            "cannot use the output schema {}: {why}; it is a file with one JSON Schema",
+            file.display()
+        ))
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| fault(&error))?;
+    let schema: serde_json::Value = serde_json::from_str(&text).map_err(|error| fault(&error))?;
+    let schema = AnswerSchema::compile(&schema).map_err(|error| fault(&error))?;
+    Ok(Arc::new(schema))
 }
 
 fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
@@ -159,7 +212,17 @@ impl Run<'_> {
                         None => return outcome,
                     }
                 }
+                Outcome::AwaitingAnswer { continuation, .. } => {
+                    match self.answer_question(continuation).await {
+                        Some(answer) => AgentInput::Answer {
+                            continuation: continuation.clone(),
+                            answer,
+                        },
+                        None => return outcome,
+                    }
+                }
                 Outcome::Done { .. }
+                | Outcome::PendingToolCalls { .. }
                 | Outcome::BudgetExceeded { .. }
                 | Outcome::Refusal { .. }
                 | Outcome::Cancelled { .. }
@@ -170,11 +233,11 @@ impl Run<'_> {
 
     /// Asks about every call that waits; nothing when the person wants to decide later or cannot be asked.
     async fn decide(&self, continuation: &Continuation) -> Option<Vec<Decision>> {
-        if self.agent.settings.prompts == Prompts::Deny {
+        if !self.asks_now || self.agent.settings.prompts == Prompts::Deny {
             return None;
         }
-        let mut decisions = Vec::with_capacity(continuation.calls.len());
-        for call in &continuation.calls {
+        let mut decisions = Vec::with_capacity(continuation.calls().len());
+        for call in continuation.calls() {
             let (terminal, call) = (*self.terminal, call.clone());
             let asked = tokio::task::spawn_blocking(move || ask(&terminal, &call));
             let verdict = tokio::select! {
@@ -189,6 +252,22 @@ impl Run<'_> {
         Some(decisions)
     }
 
+    /// Asks a call's question; nothing when the person wants to answer later or cannot be asked.
+    async fn answer_question(&self, continuation: &Continuation) -> Option<Answer> {
+        let Awaiting::Answer { tool, question, .. } = &continuation.awaiting else {
+            return None;
+        };
+        if !self.asks_now || self.agent.settings.prompts == Prompts::Deny {
+            return None;
+        }
+        let (terminal, tool, question) = (*self.terminal, tool.clone(), question.clone());
+        let asked = tokio::task::spawn_blocking(move || ask_question(&terminal, &tool, &question));
+        tokio::select! {
+            () = self.stop.token.cancelled() => None,
+            answer = asked => answer.ok()?,
+        }
+    }
+
     /// Prints what a run came to.
     fn finish(&self, session: &Session, outcome: &Outcome) -> Result<Exit, Failure> {
         if self.format == OutputFormat::Json {
@@ -197,30 +276,49 @@ impl Run<'_> {
         }
         let id = session.id();
         match outcome {
-            Outcome::Done { text, summary } => {
-                self.answer(text);
+            Outcome::Done {
+                text,
+                summary,
+                result,
+                ..
+            } => {
+                match result {
+                    Some(result) => self.answer(
+                        &whole(&result.output).unwrap_or_else(|| failure_text(&result.output)),
+                    ),
+                    None if self.view.streams_text() => {}
+                    None => self.answer(text),
+                }
                 if summary.stop_reason == Some(StopReason::MaxTokens) {
                     self.terminal.note("The answer is cut off: the model reached its limit of tokens for one answer.");
                 }
             }
             Outcome::Refusal { text, .. } => {
-                self.answer(text);
+                if !self.view.streams_text() {
+                    self.answer(text);
+                }
                 self.terminal.note("The model declined to answer.");
             }
             Outcome::BudgetExceeded { budget, .. } => {
                 self.terminal.note(&format!(
                     "{}\nTo go on: agent-host run --resume {id} --max-turns N",
-                    budget_text(*budget)
+                    budget_text(budget)
                 ));
             }
             Outcome::AwaitingConfirmation { continuation, .. } => self.terminal.note(&format!(
                 "{} waiting for a decision. To decide: agent-host run --resume {id}",
-                if continuation.calls.len() == 1 {
+                if continuation.calls().len() == 1 {
                     "1 call is"
                 } else {
                     "Calls are"
                 }
             )),
+            Outcome::AwaitingAnswer { .. } => self.terminal.note(&format!(
+                "A tool asks a question. To answer: agent-host run --resume {id}"
+            )),
+            Outcome::PendingToolCalls { .. } => self
+                .terminal
+                .note("Calls wait for results from outside; --output-format json prints them."),
             Outcome::NeedsMoreTurns { .. } => self
                 .terminal
                 .note(&format!("To go on: agent-host run --resume {id}")),
@@ -232,7 +330,10 @@ impl Run<'_> {
             }
             Outcome::Error { error } => {
                 let kept = match error {
-                    TurnError::Model { .. } | TurnError::Input { .. } => {
+                    TurnError::Model { .. }
+                    | TurnError::Input { .. }
+                    | TurnError::UntilToolNotCalled { .. }
+                    | TurnError::InvalidAnswer { .. } => {
                         format!("\nThe session is kept: agent-host run --resume {id}")
                     }
                     TurnError::Journal { .. } => String::new(),
@@ -244,7 +345,7 @@ impl Run<'_> {
     }
 
     fn answer(&self, text: &str) {
-        if self.format != OutputFormat::Text || self.view.streams_text() {
+        if self.format != OutputFormat::Text {
             return;
         }
         // A program reads exactly what the model said; a terminal must not obey it.
@@ -256,12 +357,32 @@ impl Run<'_> {
     }
 }
 
-fn budget_text(budget: agent_host_core::turn::Budget) -> String {
+fn budget_text(budget: &Budget) -> String {
+    let dollars = |micros: u64| format!("{}.{:06} USD", micros / 1_000_000, micros % 1_000_000);
     match budget {
-        agent_host_core::turn::Budget::Turns { limit } => {
-            format!(
-                "Stopped: {limit} model calls were made for this prompt, and that is the limit (max-turns)."
-            )
+        Budget::Turns { limit } => format!(
+            "Stopped: {limit} model calls were made for this prompt, and that is the limit (max-turns)."
+        ),
+        Budget::Tokens { limit, used } => {
+            format!("Stopped: {used} tokens were used for this prompt, and the limit is {limit}.")
         }
+        Budget::Usd {
+            limit_micros,
+            used_micros,
+        } => format!(
+            "Stopped: {} were spent for this prompt, and the limit is {}.",
+            dollars(*used_micros),
+            dollars(*limit_micros)
+        ),
+        Budget::WallClock { limit_ms, used_ms } => {
+            format!("Stopped: this prompt took {used_ms} ms, and the limit is {limit_ms} ms.")
+        }
+        Budget::ToolCalls { limit } => {
+            format!("Stopped: {limit} tool calls ran for this prompt, and that is the limit.")
+        }
+        Budget::Repeats { tool, limit } => format!(
+            "Stopped: the model called `{}` with the same arguments again; {limit} times is the limit.",
+            harmless_line(tool)
+        ),
     }
 }

@@ -2,7 +2,10 @@
 //! nothing shortened and nothing hidden.
 
 use super::{BOLD, DIM, Terminal, YELLOW, harmless, harmless_line};
-use agent_host_core::turn::{Decision, PendingCall};
+use agent_host_core::{
+    question::{Answer, Question},
+    turn::{Decision, PendingCall},
+};
 use std::io::BufRead as _;
 
 /// What the person said.
@@ -34,6 +37,61 @@ pub(crate) fn ask(terminal: &Terminal, call: &PendingCall) -> Verdict {
     }
 }
 
+/// Shows a call's question and reads the answer: the number of a choice, or words where they are allowed. The end of the
+/// input means: not now.
+pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question) -> Option<Answer> {
+    terminal.note(&format!(
+        "\n{YELLOW}{} asks:{YELLOW:#} {}",
+        harmless_line(tool),
+        harmless(&question.prompt)
+    ));
+    for (index, choice) in question.choices.iter().enumerate() {
+        terminal.note(&format!("  [{}] {}", index + 1, harmless_line(choice)));
+    }
+    let stdin = std::io::stdin();
+    loop {
+        terminal.note(&format!(
+            "{BOLD}Your answer?{BOLD:#} {}  [c] cancel  [l] answer later",
+            match (question.choices.is_empty(), question.free_text) {
+                (true, _) => "in your own words",
+                (false, true) => "the number of a choice, or your own words",
+                (false, false) => "the number of a choice",
+            }
+        ));
+        let mut line = String::new();
+        match stdin.lock().read_line(&mut line) {
+            Ok(0) | Err(_) => return None,
+            Ok(_) => {}
+        }
+        match line.trim() {
+            "" => {}
+            "l" => return None,
+            "c" => return Some(Answer::Cancelled),
+            line => {
+                let answer = answer(line, question);
+                match question.check(&answer) {
+                    Ok(()) => return Some(answer),
+                    Err(why) => terminal.note(&why),
+                }
+            }
+        }
+    }
+}
+
+/// A number that names a choice is that choice; everything else is words.
+fn answer(line: &str, question: &Question) -> Answer {
+    let number = line
+        .parse::<u32>()
+        .ok()
+        .and_then(|number| number.checked_sub(1));
+    match number.filter(|index| (*index as usize) < question.choices.len()) {
+        Some(index) => Answer::Choice { index },
+        None => Answer::Text {
+            text: line.to_owned(),
+        },
+    }
+}
+
 fn show(terminal: &Terminal, call: &PendingCall) {
     let input = serde_json::to_string_pretty(&call.input).unwrap_or_default();
     let title = call
@@ -57,7 +115,7 @@ fn parse(line: &str, call: &PendingCall) -> Option<Verdict> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word, rest.trim()) {
-        ("y" | "yes", "") => Some(Verdict::Decided(Decision::Approve { call_id })),
+        ("y" | "yes", "") => Some(Verdict::Decided(Decision::approve(call_id))),
         ("n" | "no", "") => Some(Verdict::Decided(Decision::Reject {
             call_id,
             reason: None,
@@ -76,7 +134,7 @@ mod tests {
     use super::{Verdict, parse};
     use agent_host_core::{
         id::{CallId, Digest},
-        tool::Effect,
+        tool::{DecisionKind, Effect},
         turn::{Decision, PendingCall},
     };
     use pretty_assertions::assert_eq;
@@ -92,10 +150,9 @@ mod tests {
             input: serde_json::Map::new(),
             input_digest: Digest::of(b""),
             rule: "effect.effectful".to_owned(),
+            decisions: DecisionKind::ALL.into(),
         };
-        let approve = Some(Verdict::Decided(Decision::Approve {
-            call_id: call_id.clone(),
-        }));
+        let approve = Some(Verdict::Decided(Decision::approve(call_id.clone())));
         let reject = |reason: Option<&str>| {
             let reason = reason.map(str::to_owned);
             Some(Verdict::Decided(Decision::Reject {

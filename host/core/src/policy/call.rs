@@ -1,11 +1,35 @@
 //! Whether a call may start.
 
-use super::Ruling;
-use crate::tool::{Approval, Effect};
+use super::{ApprovalRule, Ruling};
+use crate::{
+    id::Digest,
+    tool::{Approval, Effect, RegisteredTool},
+};
 
-/// Decides whether a call may run by itself. Grants and limits hold during the call in any case.
+/// Decides whether a call of this tool with these arguments may run by itself. Grants and limits hold during the call in any
+/// case. `remembered` are the rules by which a person does not want to be asked again.
 #[must_use]
-pub fn decide_call(effect: Effect, approval: Approval) -> Ruling {
+pub fn decide_call<'a>(
+    tool: &RegisteredTool,
+    input_digest: Digest,
+    remembered: impl IntoIterator<Item = &'a ApprovalRule>,
+) -> Ruling {
+    let ruling = by_configuration(tool.effect, tool.approval);
+    let Ruling::Ask { .. } = &ruling else {
+        return ruling;
+    };
+    let covered = remembered
+        .into_iter()
+        .any(|rule| rule.covers(tool, input_digest));
+    if covered {
+        return Ruling::Allow {
+            rule: "approval.remembered".to_owned(),
+        };
+    }
+    ruling
+}
+
+fn by_configuration(effect: Effect, approval: Approval) -> Ruling {
     let rule = |text: &str| text.to_owned();
     match (approval, effect) {
         (Approval::Always, _) => Ruling::Ask {

@@ -4,15 +4,20 @@
 #[cfg(test)]
 mod tests;
 
+use super::Spent;
 use crate::{
     event::Event,
     id::CallId,
-    message::{Message, ToolResult},
+    message::{Message, Role, ToolResult},
     model::{ModelReply, Provenance, StopReason, Usage},
+    output::ContentPart,
+    policy::{ApprovalRule, RememberScope},
+    question::{AnsweredBy, Exchange},
     tool::{Effect, ToolCall},
-    turn::{CONTINUATION_VERSION, Continuation, ContinuationKind, Decision, Outcome, PendingCall},
+    turn::{Awaiting, Decision, Outcome},
 };
-use std::collections::HashSet;
+use serde_json::{Map, Value};
+use std::{collections::HashSet, sync::Arc};
 
 /// What follows from the events so far.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,14 +25,16 @@ pub struct SessionState {
     system: Option<String>,
     messages: Vec<Message>,
     turns: u64,
-    turns_since_input: u64,
+    spent: Spent,
     model_paused: bool,
     facts: TurnFacts,
     usage: Usage,
     batch: Vec<BatchCall>,
-    open_request: Option<OpenRequest>,
+    open: Option<Open>,
     call_ids: HashSet<CallId>,
     last_outcome: Option<Outcome>,
+    remembered: Vec<ApprovalRule>,
+    shared: Arc<Map<String, Value>>,
 }
 
 /// A call of the model's last message, while not all of that message's calls are answered.
@@ -41,6 +48,14 @@ pub struct BatchCall {
     pub intended: Option<Effect>,
     /// Its result.
     pub result: Option<ToolResult>,
+    /// What it asked in earlier runs, with the answers.
+    pub answers: Vec<Exchange>,
+    /// The shared state when it first ran.
+    pub(crate) shared: Option<Arc<Map<String, Value>>>,
+    /// How the answer to its open question reaches it.
+    pub(crate) asked: Option<AnsweredBy>,
+    /// Whether it was handed outside.
+    pub delegated: bool,
 }
 
 /// What the model's reply of the current turn told. It lasts while the turn is paused, so that a turn that resumes after a
@@ -59,11 +74,13 @@ pub(crate) struct TurnFacts {
     pub(crate) tool_calls: u64,
 }
 
+/// What the session waits for.
 #[derive(Clone, Debug, PartialEq)]
-struct OpenRequest {
-    request: String,
-    turn: u64,
-    calls: Vec<PendingCall>,
+pub(crate) struct Open {
+    pub(crate) request: String,
+    pub(crate) turn: u64,
+    pub(crate) awaiting: Awaiting,
+    pub(crate) expires_at_ms: Option<u64>,
 }
 
 impl SessionState {
@@ -85,10 +102,22 @@ impl SessionState {
         self.turns
     }
 
-    /// The model's replies since the person last said something. A model call that failed is not among them.
+    /// The approvals that the person does not want to give again in this session.
     #[must_use]
-    pub fn turns_since_input(&self) -> u64 {
-        self.turns_since_input
+    pub fn remembered(&self) -> &[ApprovalRule] {
+        &self.remembered
+    }
+
+    /// What was spent since the person last said something.
+    #[must_use]
+    pub fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
+    /// What the calls of the session merged into its shared state so far: a JSON object.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<Map<String, Value>> {
+        &self.shared
     }
 
     /// Whether the provider paused the model's last reply: asking again continues it.
@@ -106,6 +135,22 @@ impl SessionState {
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// The text of the model's last message, possibly empty.
+    #[must_use]
+    pub fn last_words(&self) -> &str {
+        let last = self
+            .messages
+            .iter()
+            .rfind(|message| message.role == Role::Assistant);
+        let text = last.and_then(|message| {
+            message.content.iter().find_map(|part| match part {
+                ContentPart::Text { text } => Some(text.as_str()),
+                ContentPart::File(_) => None,
+            })
+        });
+        text.unwrap_or_default()
     }
 
     /// The calls of the model's last message, in its order; empty when all are answered.
@@ -126,17 +171,9 @@ impl SessionState {
         self.call_ids.contains(id)
     }
 
-    /// The handle of the approval request that is open, if one is.
-    #[must_use]
-    pub fn continuation(&self, session: crate::id::SessionId) -> Option<Continuation> {
-        self.open_request.as_ref().map(|open| Continuation {
-            version: CONTINUATION_VERSION,
-            kind: ContinuationKind::Confirm,
-            session,
-            turn: open.turn,
-            request: open.request.clone(),
-            calls: open.calls.clone(),
-        })
+    /// What the session waits for, if it does.
+    pub(crate) fn open(&self) -> Option<&Open> {
+        self.open.as_ref()
     }
 
     /// Follows one event.
@@ -145,7 +182,7 @@ impl SessionState {
             Event::SessionStarted { system, .. } => self.system.clone_from(system),
             Event::InputReceived { message } => {
                 self.messages.push(message.clone());
-                self.turns_since_input = 0;
+                self.spent = Spent::default();
                 self.model_paused = false;
                 self.facts = TurnFacts::default();
             }
@@ -157,7 +194,8 @@ impl SessionState {
                 };
             }
             Event::ModelReplied { reply, .. } => {
-                self.turns_since_input += 1;
+                self.spent.turns += 1;
+                self.spent.usage += reply.usage;
                 self.model_paused = reply.stop_reason == Some(StopReason::PauseTurn);
                 self.facts.learn(reply);
                 self.usage += reply.usage;
@@ -167,26 +205,84 @@ impl SessionState {
                 self.batch = reply.tool_calls.iter().map(BatchCall::new).collect();
             }
             Event::CallIntended {
-                call_id, effect, ..
+                call_id,
+                tool,
+                input_digest,
+                effect,
+                ..
             } => {
+                let shared = Arc::clone(&self.shared);
                 if let Some(entry) = self.entry(call_id) {
                     entry.intended = Some(*effect);
+                    if entry.shared.is_none() {
+                        entry.shared = Some(shared);
+                        self.spent.call(tool, *input_digest);
+                    }
                 }
             }
             Event::ApprovalRequested {
                 request,
                 turn,
+                index,
+                calls,
+                expires_at_ms,
+            } => {
+                let calls = calls.clone();
+                let awaiting = Awaiting::Confirm {
+                    index: *index,
+                    calls,
+                };
+                self.wait(request, *turn, awaiting, *expires_at_ms);
+            }
+            Event::QuestionAsked {
+                request,
+                turn,
+                call_id,
+                tool,
+                question,
+                answered_by,
+                ..
+            } => {
+                if let Some(entry) = self.entry(call_id) {
+                    entry.asked = Some(*answered_by);
+                    // The run ended without an effect, so it is no interrupted one.
+                    entry.intended = None;
+                }
+                let awaiting = Awaiting::Answer {
+                    call_id: call_id.clone(),
+                    tool: tool.clone(),
+                    question: question.clone(),
+                };
+                self.wait(request, *turn, awaiting, None);
+            }
+            Event::AnswerReceived {
+                call_id, answer, ..
+            } => {
+                let open = self.open.take();
+                if let Some(Awaiting::Answer { question, .. }) = open.map(|open| open.awaiting)
+                    && let Some(entry) = self.entry(call_id)
+                {
+                    entry.answers.push(Exchange {
+                        question,
+                        answer: answer.clone(),
+                    });
+                }
+            }
+            Event::CallsDelegated {
+                request,
+                turn,
                 calls,
             } => {
-                let open = OpenRequest {
-                    request: request.clone(),
-                    turn: *turn,
-                    calls: calls.clone(),
-                };
-                self.open_request = Some(open);
+                for call in calls {
+                    if let Some(entry) = self.entry(&call.call_id) {
+                        entry.delegated = true;
+                    }
+                }
+                let calls = calls.clone();
+                self.wait(request, *turn, Awaiting::External { calls }, None);
             }
             Event::DecisionRecorded { decisions, .. } => {
-                self.open_request = None;
+                self.open = None;
                 for decision in decisions {
                     if let Some(entry) = self.entry(decision.call_id()) {
                         entry.decision = Some(decision.clone());
@@ -209,14 +305,36 @@ impl SessionState {
                     self.close_batch();
                 }
             }
-            Event::StateMerged { .. } => {}
+            Event::RepairRequested { message } => {
+                self.messages.push(Message::text(Role::User, message));
+                self.spent.repairs += 1;
+            }
+            Event::ApprovalRemembered { rule, scope } => match scope {
+                RememberScope::Session if !self.remembered.contains(rule) => {
+                    self.remembered.push(rule.clone());
+                }
+                RememberScope::Session | RememberScope::Project => {}
+            },
+            Event::ApprovalRevoked { rule } => self.remembered.retain(|kept| kept != rule),
+            Event::StateMerged { delta, .. } => merge(Arc::make_mut(&mut self.shared), delta),
             Event::TurnEnded { outcome } => {
                 self.last_outcome = Some(outcome.clone());
+                let took = outcome.summary().map_or(0, |summary| summary.duration_ms);
+                self.spent.wall_ms = self.spent.wall_ms.saturating_add(took);
                 if self.batch.is_empty() {
                     self.facts = TurnFacts::default();
                 }
             }
         }
+    }
+
+    fn wait(&mut self, request: &str, turn: u64, awaiting: Awaiting, expires_at_ms: Option<u64>) {
+        self.open = Some(Open {
+            request: request.to_owned(),
+            turn,
+            awaiting,
+            expires_at_ms,
+        });
     }
 
     fn entry(&mut self, id: &CallId) -> Option<&mut BatchCall> {
@@ -232,7 +350,20 @@ impl SessionState {
                 .filter_map(|entry| entry.result)
                 .collect();
             self.messages.push(Message::results(results));
-            self.open_request = None;
+            self.open = None;
+        }
+    }
+}
+
+/// Merges a change into the shared state: objects deeply, everything else by the new value in the old one's place.
+fn merge(state: &mut Map<String, Value>, delta: &Map<String, Value>) {
+    for (key, new) in delta {
+        match (state.get_mut(key), new) {
+            (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
+            (Some(old), new) => old.clone_from(new),
+            (None, new) => {
+                state.insert(key.clone(), new.clone());
+            }
         }
     }
 }
@@ -247,12 +378,28 @@ impl TurnFacts {
 }
 
 impl BatchCall {
+    /// The arguments that it runs with: the model's, or those that a person put in their place.
+    #[must_use]
+    pub fn effective_input(&self) -> Option<&Map<String, Value>> {
+        match &self.decision {
+            Some(Decision::Edit { input, .. }) => Some(input),
+            None
+            | Some(Decision::Approve { .. } | Decision::Reject { .. } | Decision::Respond { .. }) => {
+                self.call.input.as_ref()
+            }
+        }
+    }
+
     fn new(call: &ToolCall) -> Self {
         Self {
             call: call.clone(),
             decision: None,
             intended: None,
             result: None,
+            answers: Vec::new(),
+            shared: None,
+            asked: None,
+            delegated: false,
         }
     }
 }

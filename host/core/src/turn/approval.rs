@@ -1,59 +1,92 @@
-//! The approval step: which calls a person has to confirm before anything of the batch runs.
+//! The approval step: which calls a person has to confirm before they run.
 
-use super::{Agent, End, PendingCall, Prompts, Step, StepResult};
+use super::{Agent, PendingCall, Prompts, Step, StepResult, Timing};
 use crate::{
     event::Event,
     id::json_digest,
     policy::{Ruling, decide_call},
-    session::{BatchCall, Session},
-    tool::Effect,
+    session::{BatchCall, Session, identity, now_ms},
+    tool::{Effect, RegisteredTool},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 impl Agent {
     pub(super) fn check_approval(&self, session: &mut Session) -> StepResult {
-        let calls: Vec<PendingCall> = match self.settings.prompts {
-            Prompts::Ask => session
-                .state()
-                .batch()
-                .iter()
-                .filter_map(|entry| self.pending(entry))
-                .collect(),
-            Prompts::Deny => Vec::new(),
+        let batch = session.state().batch();
+        // The first call whose turn it is; with the other timing, all calls have their turn now.
+        let next = batch.iter().position(|entry| entry.result.is_none());
+        let asked_about = |index: usize| match self.settings.timing {
+            Timing::Batch => true,
+            Timing::InOrder => Some(index) == next,
         };
-        if calls.is_empty() {
+        let waiting: Vec<(usize, PendingCall)> = batch
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| asked_about(*index))
+            .filter_map(|(index, entry)| Some((index, self.pending(session, entry)?)))
+            .collect();
+        let Some(index) = waiting.first().map(|(index, _)| *index) else {
             return StepResult::go(Step::ExecuteTools);
-        }
-        let turn = session.state().turns();
-        // The place of the request in the journal names it: unique, also when one turn asks twice.
-        let request = format!("{}/{}", session.id(), session.next_seq());
-        session.record(
-            Event::ApprovalRequested {
-                request,
-                turn,
-                calls,
-            },
-            Vec::new(),
-        );
-        match session.state().continuation(session.id()) {
-            Some(continuation) => StepResult::end(End::AwaitingConfirmation(continuation)),
+        };
+        let expiry = self.settings.approval_expiry_ms;
+        let event = Event::ApprovalRequested {
+            request: request_name(session),
+            turn: session.state().turns(),
+            index,
+            calls: waiting.into_iter().map(|(_, call)| call).collect(),
+            expires_at_ms: expiry.map(|expiry| now_ms().saturating_add(expiry)),
+        };
+        session.record(event, Vec::new());
+        match self.pause(session) {
+            Some(end) => StepResult::end(end),
             None => StepResult::go(Step::ExecuteTools),
         }
     }
 
-    /// What a person has to be shown of a call; nothing when they need not be asked. Calls that cannot run anyway (unknown
-    /// tool, invalid arguments) are answered without asking anybody.
-    fn pending(&self, entry: &BatchCall) -> Option<PendingCall> {
+    /// What a person has to be shown of a call; nothing when they need not or cannot be asked. Calls that cannot run anyway
+    /// (unknown tool, invalid arguments) are answered without asking anybody.
+    pub(super) fn pending(&self, session: &Session, entry: &BatchCall) -> Option<PendingCall> {
         let interrupted = entry.intended == Some(Effect::Effectful);
-        if entry.decision.is_some() || interrupted || entry.result.is_some() {
+        // A call that runs again with an answer was confirmed before its first run.
+        let asked_before = entry.decision.is_some() || !entry.answers.is_empty();
+        if self.settings.prompts == Prompts::Deny
+            || asked_before
+            || interrupted
+            || entry.result.is_some()
+        {
             return None;
         }
+        match self.ruling(session, entry)? {
+            Ruling::Ask { rule } => self.describe(entry, rule),
+            Ruling::Allow { .. } | Ruling::Deny { .. } => None,
+        }
+    }
+
+    /// What the policy says to a call that could run.
+    fn ruling(&self, session: &Session, entry: &BatchCall) -> Option<Ruling> {
         let tool = self.tool(&entry.call.name)?;
-        let input = entry.call.input.clone()?;
-        self.tools.validate(&entry.call.name, &input).ok()?;
-        let Ruling::Ask { rule } = decide_call(tool.effect, tool.approval) else {
-            return None;
-        };
+        let input = entry.call.input.as_ref()?;
+        self.tools.validate(&entry.call.name, input).ok()?;
+        Some(self.decide_call(session, tool, input))
+    }
+
+    /// What the policy says to a call with these arguments, with what people want to be remembered.
+    pub(super) fn decide_call(
+        &self,
+        session: &Session,
+        tool: &RegisteredTool,
+        input: &Map<String, Value>,
+    ) -> Ruling {
+        let remembered = session.state().remembered().iter();
+        let (_, input_digest) = identity(&tool.definition.name, input);
+        let remembered = remembered.chain(&self.settings.remembered);
+        decide_call(tool, input_digest, remembered)
+    }
+
+    /// A call as somebody outside of the loop sees it.
+    pub(super) fn describe(&self, entry: &BatchCall, rule: String) -> Option<PendingCall> {
+        let tool = self.tool(&entry.call.name)?;
+        let input = entry.effective_input()?.clone();
         Some(PendingCall {
             call_id: entry.call.id.clone(),
             tool: entry.call.name.clone(),
@@ -62,13 +95,19 @@ impl Agent {
             input_digest: json_digest(&Value::Object(input.clone())),
             input,
             rule,
+            decisions: tool.decisions.clone(),
         })
     }
 
-    pub(super) fn tool(&self, name: &str) -> Option<&crate::tool::RegisteredTool> {
+    pub(super) fn tool(&self, name: &str) -> Option<&RegisteredTool> {
         self.tools
             .tools()
             .iter()
             .find(|tool| tool.definition.name == name)
     }
+}
+
+/// The place of a request in the journal names it: unique, also when one turn asks twice.
+pub(super) fn request_name(session: &Session) -> String {
+    format!("{}/{}", session.id(), session.next_seq())
 }

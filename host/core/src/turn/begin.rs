@@ -1,19 +1,14 @@
 //! How a turn begins: the input is checked against the state of the session, and calls that an earlier turn left open are
 //! dealt with. Nothing is recorded before every check has passed.
 
-use super::{
-    Agent, AgentInput, CONTINUATION_VERSION, Continuation, Decision, End, Step, Transition,
-    TurnError, execute,
-};
+use super::{Agent, AgentInput, Step, Transition, TurnError, execute, resume};
 use crate::{
     event::Event,
-    id::json_digest,
     json,
     message::{Message, Role},
     output::{ToolResultOutput, settle_message},
     session::Session,
 };
-use serde_json::Value;
 
 /// What the model reads of a call that still waited when the person said something else.
 const SUPERSEDED: &str = "This call did not run: the person sent a new message first.";
@@ -24,6 +19,7 @@ impl Agent {
         session: &mut Session,
         input: AgentInput,
     ) -> Result<Transition, TurnError> {
+        self.check_until_tool()?;
         match input {
             AgentInput::Text(text) => Ok(self.receive(session, Message::text(Role::User, text))),
             AgentInput::Message(message) => {
@@ -41,18 +37,16 @@ impl Agent {
             AgentInput::Resume {
                 continuation,
                 decisions,
-            } => {
-                self.check_resume(session, &continuation, &decisions)?;
-                session.record(
-                    Event::DecisionRecorded {
-                        request: continuation.request,
-                        decisions,
-                    },
-                    Vec::new(),
-                );
-                Ok(Transition::Continue(Step::CheckApproval))
-            }
-            AgentInput::Continue => go_on(session),
+            } => self.decide(session, &continuation, decisions),
+            AgentInput::Answer {
+                continuation,
+                answer,
+            } => self.answer_question(session, &continuation, answer),
+            AgentInput::SubmitToolResults {
+                continuation,
+                results,
+            } => self.submit(session, &continuation, results),
+            AgentInput::Continue => self.go_on(session),
         }
     }
 
@@ -66,6 +60,7 @@ impl Agent {
             let decided = entry.decision.as_ref().and_then(execute::answer_of);
             let output = match (decided, entry.intended) {
                 (Some(output), _) => output,
+                (None, Some(_)) if entry.delegated => resume::unanswered(),
                 (None, Some(_)) => execute::interrupted(&entry.call.name).into(),
                 (None, None) => ToolResultOutput::ExecutionDenied(Some(SUPERSEDED.to_owned())),
             };
@@ -76,114 +71,26 @@ impl Agent {
         Transition::Continue(Step::CheckBudgets)
     }
 
-    /// Checks that the decisions are about exactly what was asked. Whatever is wrong, the open request stays usable.
-    fn check_resume(
-        &self,
-        session: &Session,
-        continuation: &Continuation,
-        decisions: &[Decision],
-    ) -> Result<(), TurnError> {
-        if continuation.version != CONTINUATION_VERSION {
-            return Err(refuse(format!(
-                "this continuation has version {}; this program reads version {CONTINUATION_VERSION}",
-                continuation.version
-            )));
+    /// Goes on where the last turn ended.
+    fn go_on(&self, session: &mut Session) -> Result<Transition, TurnError> {
+        self.expire(session);
+        if let Some(end) = self.pause(session) {
+            return Ok(Transition::End(end));
         }
-        if continuation.session != session.id() {
-            return Err(refuse(format!(
-                "this continuation belongs to session {}",
-                continuation.session
-            )));
+        let state = session.state();
+        if !state.batch().is_empty() {
+            return Ok(Transition::Continue(Step::CheckApproval));
         }
-        let open = session.state().continuation(session.id()).ok_or_else(|| {
-            refuse("no approval is open in this session; the continuation was used already, or its calls were answered")
-        })?;
-        if open != *continuation {
-            return Err(refuse(format!(
-                "this continuation is not the open one ({}), or its calls were altered",
-                open.request
-            )));
+        if state.model_paused() {
+            return Ok(Transition::Continue(Step::CheckBudgets));
         }
-        for (pending, entry) in open.calls.iter().filter_map(|pending| {
-            let entry = session
-                .state()
-                .batch()
-                .iter()
-                .find(|entry| entry.call.id == pending.call_id)?;
-            Some((pending, entry))
-        }) {
-            let input = Value::Object(entry.call.input.clone().unwrap_or_default());
-            if json_digest(&input) != pending.input_digest {
-                return Err(refuse(format!(
-                    "the arguments of call {} changed after the request",
-                    pending.call_id
-                )));
-            }
+        match state.messages().last().map(|message| message.role) {
+            Some(Role::User | Role::ToolResult) => Ok(Transition::Continue(Step::CheckBudgets)),
+            Some(Role::Assistant | Role::System) => Err(refuse(
+                "the model has given its answer; there is nothing to continue, send a message",
+            )),
+            None => Err(refuse("the session is empty; send a message")),
         }
-        self.check_decisions(&open, decisions)
-    }
-
-    fn check_decisions(
-        &self,
-        open: &Continuation,
-        decisions: &[Decision],
-    ) -> Result<(), TurnError> {
-        if decisions.len() != open.calls.len() {
-            return Err(refuse(format!(
-                "{} calls wait and {} decisions were given; give one for each, in order",
-                open.calls.len(),
-                decisions.len()
-            )));
-        }
-        for (pending, decision) in open.calls.iter().zip(decisions) {
-            if decision.call_id() != &pending.call_id {
-                return Err(refuse(format!(
-                    "a decision about call {} stands where one about call {} is expected",
-                    decision.call_id(),
-                    pending.call_id
-                )));
-            }
-            if let Decision::Edit { input, .. } = decision {
-                if json::is_object_too_deep(input) {
-                    return Err(refuse(format!(
-                        "the edited arguments of call {} nest more than {} levels deep",
-                        pending.call_id,
-                        json::MAX_DEPTH
-                    )));
-                }
-                self.tools
-                    .validate(&pending.tool, input)
-                    .map_err(|failure| {
-                        refuse(format!(
-                            "the edited arguments of call {} are not valid: {}",
-                            pending.call_id,
-                            failure.message()
-                        ))
-                    })?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Goes on where the last turn ended.
-fn go_on(session: &Session) -> Result<Transition, TurnError> {
-    let state = session.state();
-    if let Some(continuation) = state.continuation(session.id()) {
-        return Ok(Transition::End(End::AwaitingConfirmation(continuation)));
-    }
-    if !state.batch().is_empty() {
-        return Ok(Transition::Continue(Step::CheckApproval));
-    }
-    if state.model_paused() {
-        return Ok(Transition::Continue(Step::CheckBudgets));
-    }
-    match state.messages().last().map(|message| message.role) {
-        Some(Role::User | Role::ToolResult) => Ok(Transition::Continue(Step::CheckBudgets)),
-        Some(Role::Assistant | Role::System) => Err(refuse(
-            "the model has given its answer; there is nothing to continue, send a message",
-        )),
-        None => Err(refuse("the session is empty; send a message")),
     }
 }
 
@@ -203,7 +110,7 @@ fn check_message(message: &Message) -> Result<(), TurnError> {
     Ok(())
 }
 
-fn refuse(message: impl Into<String>) -> TurnError {
+pub(super) fn refuse(message: impl Into<String>) -> TurnError {
     TurnError::Input {
         message: message.into(),
     }

@@ -3,21 +3,25 @@
 //! What must not happen is decided first (unknown tools, bad arguments, refusals, interrupted runs). What remains runs:
 //! neighbours that are read-only side by side, everything else alone and only after its intention is durable.
 
-use super::{Agent, Decision, End, Prompts, StepOutput, StepResult, Transition, TurnError};
+use super::{
+    Agent, Budget, Budgets, Decision, End, PendingCall, Prompts, Step, StepOutput, StepResult,
+    Timing, Transition, TurnError, approval::request_name,
+};
 use crate::{
     accounting::Accounting,
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
-    id::json_digest,
+    id::{CallId, Digest, SessionId, json_digest},
     observer::Live,
     output::{ToolResultOutput, settle},
-    policy::{Ruling, decide_call},
-    session::{BatchCall, Session},
-    tool::{CallReport, Effect, Invocation, ToolCall},
+    policy::Ruling,
+    question::{Asked, MAX_QUESTIONS},
+    session::{BatchCall, Session, Spent, identity},
+    tool::{CallReport, Effect, Invocation, RunEnd, ToolCall, ToolRuntime},
 };
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Map, Value, json};
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// What is to be done with one call.
@@ -30,9 +34,48 @@ enum Plan {
 
 /// A call that runs.
 struct Run {
-    call: ToolCall,
+    entry: BatchCall,
     input: Map<String, Value>,
     effect: Effect,
+    /// For a call that is handed outside: the rule that allows it.
+    outside: Option<String>,
+}
+
+/// What the budgets still allow in this batch. Calls are counted in the session when they begin, and a group of them is
+/// planned before its first begins.
+struct Allowance {
+    spent: Spent,
+    admitted: Vec<(String, Digest)>,
+    /// The first budget that kept a call from running.
+    used_up: Option<Budget>,
+}
+
+impl Allowance {
+    fn new(session: &Session) -> Self {
+        Self {
+            spent: session.state().spent().clone(),
+            admitted: Vec::new(),
+            used_up: None,
+        }
+    }
+
+    /// Turns a call that a budget does not allow into an answer. A run that is repeated after a crash was allowed before.
+    fn admit(&mut self, budgets: &Budgets, entry: &BatchCall, plan: Plan) -> Plan {
+        let Plan::Run(run) = plan else {
+            return plan;
+        };
+        if entry.intended.is_some() {
+            return Plan::Run(run);
+        }
+        let call = identity(&run.entry.call.name, &run.input);
+        if let Some(budget) = budgets.refuses(&self.spent, &call, &self.admitted) {
+            let refusal = ToolResultOutput::ExecutionDenied(Some(budget.refusal()));
+            self.used_up.get_or_insert(budget);
+            return Plan::Answer(refusal);
+        }
+        self.admitted.push(call);
+        Plan::Run(run)
+    }
 }
 
 impl Agent {
@@ -43,41 +86,118 @@ impl Agent {
     ) -> Result<StepResult, TurnError> {
         let batch: Vec<BatchCall> = session.state().batch().to_vec();
         let mut group: Vec<Run> = Vec::new();
+        let mut outside: Vec<Run> = Vec::new();
+        let mut allowance = Allowance::new(session);
         for entry in batch.iter().filter(|entry| entry.result.is_none()) {
-            match self.plan(entry) {
-                Plan::Run(run) if run.effect == Effect::ReadOnly => group.push(run),
-                Plan::Run(run) => {
-                    self.run_group(session, std::mem::take(&mut group), cancel)
-                        .await?;
-                    self.run_group(session, vec![run], cancel).await?;
+            if self.settings.timing == Timing::InOrder && self.pending(session, entry).is_some() {
+                // Its turn has come when those before it have run.
+                let asked = self.run_group(session, group, cancel).await?;
+                return Ok(asked.unwrap_or_else(|| StepResult::go(Step::CheckApproval)));
+            }
+            let plan = allowance.admit(&self.settings.budgets, entry, self.plan(session, entry));
+            let next = match plan {
+                Plan::Run(run) if run.outside.is_some() => {
+                    outside.push(run);
+                    continue;
                 }
-                Plan::Answer(output) => {
-                    self.run_group(session, std::mem::take(&mut group), cancel)
-                        .await?;
-                    self.settle_unrun(session, &entry.call, output);
+                Plan::Run(run) if run.effect == Effect::ReadOnly => {
+                    group.push(run);
+                    continue;
+                }
+                other => other,
+            };
+            if let Some(asked) = self
+                .run_group(session, std::mem::take(&mut group), cancel)
+                .await?
+            {
+                return Ok(asked);
+            }
+            match next {
+                Plan::Answer(output) => self.settle_unrun(session, &entry.call, output),
+                Plan::Run(run) => {
+                    if let Some(asked) = self.run_group(session, vec![run], cancel).await? {
+                        return Ok(asked);
+                    }
                 }
             }
         }
-        self.run_group(session, group, cancel).await?;
+        if let Some(asked) = self.run_group(session, group, cancel).await? {
+            return Ok(asked);
+        }
+        if let Some(pending) = self.delegate(session, outside, cancel) {
+            return Ok(StepResult::end(pending));
+        }
+        Ok(self.after_batch(session, allowance.used_up, cancel))
+    }
+
+    /// Every call has its result: what that means for the turn.
+    fn after_batch(
+        &self,
+        session: &Session,
+        used_up: Option<Budget>,
+        cancel: &CancellationToken,
+    ) -> StepResult {
         let results = session
             .state()
             .messages()
             .last()
             .map(|message| message.tool_results.clone())
             .unwrap_or_default();
+        let until = self.settings.until_tool.as_ref();
+        let ended_by = until.and_then(|until| until.ended_by(&results));
         let end = if cancel.is_cancelled() {
             End::Cancelled
+        } else if let Some(result) = ended_by {
+            End::Done {
+                text: session.state().last_words().to_owned(),
+                output: None,
+                result: Some(result.clone()),
+            }
+        } else if let Some(budget) = used_up {
+            End::BudgetExceeded(budget)
         } else {
             End::NeedsMoreTurns
         };
-        Ok(StepResult {
+        StepResult {
             output: StepOutput::Tool(results),
             transition: Transition::End(end),
-        })
+        }
+    }
+
+    /// Hands calls outside: they are intended like any other, and whoever runs the loop answers for them.
+    fn delegate(
+        &self,
+        session: &mut Session,
+        outside: Vec<Run>,
+        cancel: &CancellationToken,
+    ) -> Option<End> {
+        if cancel.is_cancelled() {
+            for run in &outside {
+                self.settle_unrun(session, &run.entry.call, not_started().into());
+            }
+            return None;
+        }
+        let calls: Vec<PendingCall> = outside
+            .iter()
+            .filter_map(|run| self.describe(&run.entry, run.outside.clone()?))
+            .collect();
+        if calls.is_empty() {
+            return None;
+        }
+        for run in &outside {
+            session.record(intention(session, run), Vec::new());
+        }
+        let event = Event::CallsDelegated {
+            request: request_name(session),
+            turn: session.state().turns(),
+            calls,
+        };
+        session.record(event, Vec::new());
+        self.pause(session)
     }
 
     /// Decides what is done with a call. The policy is asked here again, whatever it said before the turn paused.
-    fn plan(&self, entry: &BatchCall) -> Plan {
+    fn plan(&self, session: &Session, entry: &BatchCall) -> Plan {
         let call = &entry.call;
         if let Some(output) = entry.decision.as_ref().and_then(answer_of) {
             return Plan::Answer(output);
@@ -88,49 +208,44 @@ impl Agent {
         let Some(tool) = self.tool(&call.name) else {
             return Plan::Answer(self.unknown(&call.name).into());
         };
-        let Some(input) = call.input.clone() else {
+        let Some(input) = entry.effective_input().cloned() else {
             return Plan::Answer(not_an_object().into());
-        };
-        let input = match &entry.decision {
-            Some(Decision::Edit { input, .. }) => input.clone(),
-            None
-            | Some(Decision::Approve { .. } | Decision::Reject { .. } | Decision::Respond { .. }) => {
-                input
-            }
         };
         if let Err(failure) = self.tools.validate(&call.name, &input) {
             return Plan::Answer(failure.into());
         }
         // An interrupted run that is repeated needs no less than a first one.
-        let confirmed = entry.decision.is_some();
-        match decide_call(tool.effect, tool.approval) {
+        let confirmed = entry.decision.is_some() || !entry.answers.is_empty();
+        match self.decide_call(session, tool, &input) {
             Ruling::Deny { rule, reason, .. } => Plan::Answer(ToolResultOutput::ExecutionDenied(
                 Some(format!("{reason} (rule {rule})")),
             )),
             Ruling::Ask { rule } if !confirmed => Plan::Answer(self.nobody_to_ask(&rule)),
-            Ruling::Ask { .. } | Ruling::Allow { .. } => Plan::Run(Run {
-                call: call.clone(),
+            Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Run {
+                entry: entry.clone(),
                 input,
                 effect: tool.effect,
+                outside: (tool.runtime == ToolRuntime::External).then_some(rule),
             }),
         }
     }
 
-    /// Runs calls side by side and records their results in the order of the calls.
+    /// Runs calls side by side and records how they ended, in the order of the calls. Where one asked a person something, the
+    /// turn waits; of several, the first is heard, and the others ask again when they run again.
     async fn run_group(
         &self,
         session: &mut Session,
         group: Vec<Run>,
         cancel: &CancellationToken,
-    ) -> Result<(), TurnError> {
+    ) -> Result<Option<StepResult>, TurnError> {
         if cancel.is_cancelled() {
             for run in &group {
-                self.settle_unrun(session, &run.call, not_started().into());
+                self.settle_unrun(session, &run.entry.call, not_started().into());
             }
-            return Ok(());
+            return Ok(None);
         }
         if group.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         for run in &group {
             session.record(intention(session, run), Vec::new());
@@ -140,31 +255,43 @@ impl Agent {
             session.barrier(self.observer.as_ref()).await?;
         }
         let id = session.id();
-        let mut reports = stream::iter(group.into_iter().map(|run| async move {
-            let report = self.run_call(id, &run, cancel).await;
-            (run, report)
+        let shared = session.state().shared();
+        let mut ends = stream::iter(group.into_iter().map(|run| async move {
+            let end = self.run_call(id, &run, shared, cancel).await;
+            (run, end)
         }))
         .buffered(self.settings.parallel_calls.max(1));
-        let mut settled = Vec::new();
-        while let Some(pair) = reports.next().await {
-            settled.push(pair);
+        let mut ended = Vec::new();
+        while let Some(pair) = ends.next().await {
+            ended.push(pair);
         }
-        drop(reports);
-        for (run, report) in settled {
-            record_settled(session, &run.call, report);
+        drop(ends);
+        let mut first_question = None;
+        for (run, end) in ended {
+            match end {
+                RunEnd::Settled(report) => record_settled(session, &run.entry.call, report),
+                RunEnd::Asked(asked) => {
+                    first_question.get_or_insert((run, asked));
+                }
+            }
         }
-        Ok(())
+        Ok(first_question.and_then(|(run, asked)| {
+            session.record(question(session, &run, asked), Vec::new());
+            self.pause(session).map(StepResult::end)
+        }))
     }
 
     async fn run_call(
         &self,
-        session: crate::id::SessionId,
+        session: SessionId,
         run: &Run,
+        shared: &Arc<Map<String, Value>>,
         cancel: &CancellationToken,
-    ) -> CallReport {
-        let (call_id, tool) = (&run.call.id, run.call.name.as_str());
+    ) -> RunEnd {
+        let call = &run.entry.call;
+        let (call_id, tool) = (&call.id, call.name.as_str());
         if cancel.is_cancelled() {
-            return self.unrun(&run.call, not_started().into());
+            return self.unrun(call, not_started().into()).into();
         }
         let began = Instant::now();
         self.observer.live(Live::CallStarted {
@@ -175,9 +302,12 @@ impl Agent {
         let invocation = Invocation {
             session,
             call_id: call_id.clone(),
-            tool: run.call.name.clone(),
+            tool: call.name.clone(),
             input: run.input.clone(),
             idempotency_key: idempotency_key(session, call_id),
+            shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(shared)),
+            answers: run.entry.answers.clone(),
+            can_ask: self.settings.prompts == Prompts::Ask,
         };
         let progress = |message: &str, fraction: Option<f64>| {
             self.observer.live(Live::CallProgress {
@@ -186,10 +316,14 @@ impl Agent {
                 fraction,
             });
         };
-        let report = tokio::select! {
+        let end = tokio::select! {
             biased;
-            () = cancel.cancelled() => stopped(run.effect, began, self.unused(tool)),
-            report = self.tools.run(invocation, &progress) => checked(report),
+            () = cancel.cancelled() => stopped(run.effect, began, self.unused(tool)).into(),
+            end = self.run_tool(invocation, run.effect, &progress) => end,
+        };
+        let report = match self.heard(&run.entry, end) {
+            RunEnd::Settled(report) => checked(report),
+            asked @ RunEnd::Asked(_) => return asked,
         };
         let wall_us = report.accounting.wall_us;
         let input = Some(&run.input);
@@ -200,7 +334,34 @@ impl Agent {
             output: &report.output,
             wall_us,
         });
-        report
+        report.into()
+    }
+
+    /// A question that nobody can or should answer settles the call.
+    fn heard(&self, entry: &BatchCall, end: RunEnd) -> RunEnd {
+        let RunEnd::Asked(asked) = end else {
+            return end;
+        };
+        let output = if self.settings.prompts == Prompts::Deny {
+            ToolResultOutput::ExecutionDenied(Some(
+                "The tool asked a person a question, and nobody can be asked in this run."
+                    .to_owned(),
+            ))
+        } else if entry.answers.len() >= MAX_QUESTIONS {
+            ToolFailure::invalid_output(format!(
+                "The tool asked more than {MAX_QUESTIONS} questions in one call."
+            ))
+            .into()
+        } else if let Err(failure) = asked.question.validate() {
+            failure.into()
+        } else {
+            return RunEnd::Asked(asked);
+        };
+        RunEnd::Settled(CallReport {
+            accounting: asked.accounting,
+            audit: asked.audit,
+            ..CallReport::of(output)
+        })
     }
 
     /// Answers a call that does not run.
@@ -224,9 +385,8 @@ impl Agent {
             wall_us: 0,
         });
         CallReport {
-            output,
             accounting: self.unused(&call.name),
-            audit: Vec::new(),
+            ..CallReport::of(output)
         }
     }
 
@@ -270,18 +430,31 @@ impl Agent {
 
 fn intention(session: &Session, run: &Run) -> Event {
     Event::CallIntended {
-        call_id: run.call.id.clone(),
-        tool: run.call.name.clone(),
+        call_id: run.entry.call.id.clone(),
+        tool: run.entry.call.name.clone(),
         input: run.input.clone(),
         input_digest: json_digest(&Value::Object(run.input.clone())),
         effect: run.effect,
-        idempotency_key: idempotency_key(session.id(), &run.call.id),
+        idempotency_key: idempotency_key(session.id(), &run.entry.call.id),
     }
 }
 
 /// The same for every attempt at a call, and different for every call of every session.
-fn idempotency_key(session: crate::id::SessionId, call: &crate::id::CallId) -> String {
+fn idempotency_key(session: SessionId, call: &CallId) -> String {
     json_digest(&json!([session, call])).hex()
+}
+
+fn question(session: &Session, run: &Run, asked: Asked) -> Event {
+    Event::QuestionAsked {
+        request: request_name(session),
+        turn: session.state().turns(),
+        call_id: run.entry.call.id.clone(),
+        tool: run.entry.call.name.clone(),
+        question: asked.question,
+        answered_by: asked.answered_by,
+        accounting: asked.accounting,
+        audit: asked.audit,
+    }
 }
 
 fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
@@ -289,6 +462,7 @@ fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
         output,
         accounting,
         audit,
+        merges,
     } = report;
     let settled = settle(output);
     let (call_id, tool) = (call.id.clone(), call.name.clone());
@@ -302,6 +476,10 @@ fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
         },
         settled.blobs,
     );
+    for delta in merges {
+        let call_id = call.id.clone();
+        session.record(Event::StateMerged { call_id, delta }, Vec::new());
+    }
 }
 
 /// The result that a decision itself gives; nothing where the call is to run.
@@ -319,6 +497,7 @@ fn checked(report: CallReport) -> CallReport {
         Ok(()) => report,
         Err(failure) => CallReport {
             output: failure.into(),
+            merges: Vec::new(),
             ..report
         },
     }
@@ -333,12 +512,11 @@ fn stopped(effect: Effect, began: Instant, unused: Accounting) -> CallReport {
         }
     };
     CallReport {
-        output: ToolFailure::new(ToolErrorCode::Cancelled, message).into(),
         accounting: Accounting {
             wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
             ..unused
         },
-        audit: Vec::new(),
+        ..CallReport::of(ToolFailure::new(ToolErrorCode::Cancelled, message).into())
     }
 }
 

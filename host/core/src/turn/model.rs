@@ -25,7 +25,7 @@ impl Agent {
             session.barrier(self.observer.as_ref()).await?;
         }
         let request = ModelRequest {
-            system: session.state().system().map(str::to_owned),
+            system: self.system(session),
             messages: session.hydrated_messages().await?,
             tools: self
                 .tools
@@ -48,7 +48,7 @@ impl Agent {
         let reply = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(StepResult::end(End::Cancelled)),
-            reply = self.model.respond(&request, &deltas) => reply.map_err(|error| TurnError::Model { error })?,
+            reply = self.ask_model(&request, &deltas) => reply?,
         };
         let reply = fit(reply, session.state())?;
         let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -60,7 +60,7 @@ impl Agent {
             },
             Vec::new(),
         );
-        let transition = transition(&reply);
+        let transition = self.after_reply(session, &reply)?;
         Ok(StepResult {
             output: StepOutput::Llm(reply),
             transition,
@@ -124,20 +124,75 @@ fn fit(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnEr
     Ok(reply)
 }
 
-fn transition(reply: &ModelReply) -> Transition {
-    if !reply.tool_calls.is_empty() {
-        return Transition::Continue(Step::CheckApproval);
+impl Agent {
+    fn after_reply(
+        &self,
+        session: &mut Session,
+        reply: &ModelReply,
+    ) -> Result<Transition, TurnError> {
+        if !reply.tool_calls.is_empty() {
+            return Ok(Transition::Continue(Step::CheckApproval));
+        }
+        Ok(Transition::End(match reply.stop_reason {
+            Some(StopReason::Refusal) => End::Refusal(reply.text.clone()),
+            Some(StopReason::PauseTurn) => End::NeedsMoreTurns,
+            None
+            | Some(
+                StopReason::EndTurn
+                | StopReason::ToolUse
+                | StopReason::MaxTokens
+                | StopReason::StopSequence
+                | StopReason::ContextWindow,
+            ) => self.answer(session, reply)?,
+        }))
     }
-    Transition::End(match reply.stop_reason {
-        Some(StopReason::Refusal) => End::Refusal(reply.text.clone()),
-        Some(StopReason::PauseTurn) => End::NeedsMoreTurns,
-        None
-        | Some(
-            StopReason::EndTurn
-            | StopReason::ToolUse
-            | StopReason::MaxTokens
-            | StopReason::StopSequence
-            | StopReason::ContextWindow,
-        ) => End::Done(reply.text.clone()),
-    })
+
+    /// The model has said its last word, which is the answer unless the run had to end through a tool.
+    fn answer(&self, session: &mut Session, reply: &ModelReply) -> Result<End, TurnError> {
+        match &self.settings.until_tool {
+            Some(until) => Err(TurnError::UntilToolNotCalled {
+                tools: until.tools.clone(),
+            }),
+            None => self.fitting_answer(session, reply),
+        }
+    }
+
+    /// An answer that does not fit the schema is sent back to the model once, with the reason.
+    fn fitting_answer(&self, session: &mut Session, reply: &ModelReply) -> Result<End, TurnError> {
+        let output = match &self.settings.output_schema {
+            None => None,
+            Some(schema) => match schema.parse(&reply.text) {
+                Ok(value) => Some(value),
+                Err(message) if session.state().spent().repairs == 0 => {
+                    let message = format!(
+                        "Your answer does not fit the JSON Schema that was asked for: {message}. Answer again with the JSON value alone."
+                    );
+                    session.record(Event::RepairRequested { message }, Vec::new());
+                    return Ok(End::NeedsMoreTurns);
+                }
+                Err(message) => return Err(TurnError::InvalidAnswer { message }),
+            },
+        };
+        Ok(End::Done {
+            text: reply.text.clone(),
+            output,
+            result: None,
+        })
+    }
+
+    /// The standing instructions, with the form of the answer where one is asked for.
+    fn system(&self, session: &Session) -> Option<String> {
+        let system = session.state().system();
+        let Some(schema) = &self.settings.output_schema else {
+            return system.map(str::to_owned);
+        };
+        let form = format!(
+            "Your final answer must be one JSON value that fits this JSON Schema, and nothing else:\n{}",
+            schema.schema()
+        );
+        Some(match system {
+            Some(system) => format!("{system}\n\n{form}"),
+            None => form,
+        })
+    }
 }

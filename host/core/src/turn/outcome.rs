@@ -1,10 +1,14 @@
 //! What goes into a turn and what comes out.
 
+use super::{Budget, Continuation};
 use crate::{
-    id::{CallId, Digest, SessionId},
-    message::Message,
+    id::{CallId, SessionId},
+    message::{Message, ToolResult},
     model::{ModelError, Provenance, StopReason, Usage},
-    tool::Effect,
+    output::ToolResultOutput,
+    policy::Remember,
+    question::Answer,
+    tool::{DecisionKind, ToolRuntime},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -23,8 +27,60 @@ pub enum AgentInput {
         /// One decision for each call of the continuation, in order.
         decisions: Vec<Decision>,
     },
+    /// The answer to a call's question.
+    Answer {
+        /// What the earlier turn returned.
+        continuation: Continuation,
+        /// The answer.
+        answer: Answer,
+    },
+    /// The results of calls that ran outside.
+    SubmitToolResults {
+        /// What the earlier turn returned.
+        continuation: Continuation,
+        /// One result for each call of the continuation, in any order.
+        results: Vec<SubmittedResult>,
+    },
     /// Go on where the last turn ended.
     Continue,
+}
+
+/// The result of a call that ran outside. In JSON it has the union as `output`, or any other value as `value`, which becomes
+/// text or JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Submitted")]
+pub struct SubmittedResult {
+    /// The call.
+    pub call_id: CallId,
+    /// What it came to.
+    pub output: ToolResultOutput,
+}
+
+/// The JSON form of [`SubmittedResult`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Submitted {
+    call_id: CallId,
+    output: Option<ToolResultOutput>,
+    value: Option<Value>,
+}
+
+impl TryFrom<Submitted> for SubmittedResult {
+    type Error = String;
+
+    fn try_from(form: Submitted) -> Result<Self, String> {
+        let call_id = form.call_id;
+        let output = match (form.output, form.value) {
+            (Some(output), None) => output,
+            (None, Some(value)) => ToolResultOutput::from_value(value),
+            (Some(_), Some(_)) | (None, None) => {
+                return Err(format!(
+                    "the result of call {call_id} has not exactly one of `output` and `value`"
+                ));
+            }
+        };
+        Ok(Self { call_id, output })
+    }
 }
 
 /// How a turn ended.
@@ -42,6 +98,12 @@ pub enum Outcome {
         summary: TurnSummary,
         /// The answer.
         text: String,
+        /// The answer as the value that was asked for, where one was ([`super::Settings::output_schema`]).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Value>,
+        /// The result with which the run ended, where it had to end through a tool ([`super::UntilTool`]).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<ToolResult>,
     },
     /// A budget is used up. With a larger one the session can go on.
     BudgetExceeded {
@@ -55,6 +117,20 @@ pub enum Outcome {
         /// Facts of the turn.
         summary: TurnSummary,
         /// What to resume with.
+        continuation: Continuation,
+    },
+    /// A call asks the person a question.
+    AwaitingAnswer {
+        /// Facts of the turn.
+        summary: TurnSummary,
+        /// What to answer with.
+        continuation: Continuation,
+    },
+    /// Calls are to run outside of this process.
+    PendingToolCalls {
+        /// Facts of the turn.
+        summary: TurnSummary,
+        /// What to submit their results with.
         continuation: Continuation,
     },
     /// The model declined to answer.
@@ -85,6 +161,8 @@ impl Outcome {
             | Self::Done { summary, .. }
             | Self::BudgetExceeded { summary, .. }
             | Self::AwaitingConfirmation { summary, .. }
+            | Self::AwaitingAnswer { summary, .. }
+            | Self::PendingToolCalls { summary, .. }
             | Self::Refusal { summary, .. }
             | Self::Cancelled { summary } => Some(summary),
             Self::Error { .. } => None,
@@ -118,27 +196,8 @@ pub struct TurnSummary {
     pub tool_calls: u64,
     /// From input to outcome, in milliseconds.
     pub duration_ms: u64,
-    /// Where the tools run.
+    /// Where the calls of this turn run: outside, if any of them does.
     pub tool_runtime: ToolRuntime,
-}
-
-/// Where the tools of an agent run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToolRuntime {
-    /// In this process, behind [`crate::tool::ToolRunner`].
-    Host,
-}
-
-/// Which budget ended a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case")]
-pub enum Budget {
-    /// The model's replies since the last message of the person.
-    Turns {
-        /// How many are allowed.
-        limit: u64,
-    },
 }
 
 /// Why a turn failed.
@@ -157,63 +216,29 @@ pub enum TurnError {
         /// Why.
         message: String,
     },
+    /// The model stopped without calling the tool through which the run was to end.
+    #[error(
+        "until-tool-not-called: the model stopped without {}; send another message, or run without `until-tool`",
+        list(tools)
+    )]
+    UntilToolNotCalled {
+        /// The tools of which one was to be called.
+        tools: Vec<String>,
+    },
+    /// The model's answer does not fit the schema that was asked for, also not after it was told why.
+    #[error(
+        "the model's answer does not fit the output schema: {message}; try another model, or a simpler schema"
+    )]
+    InvalidAnswer {
+        /// Why.
+        message: String,
+    },
     /// The input does not fit the state of the session. Nothing ran, and the session is as it was.
     #[error("{message}")]
     Input {
         /// Why.
         message: String,
     },
-}
-
-/// The version of [`Continuation`]'s form.
-pub const CONTINUATION_VERSION: u32 = 1;
-
-/// What kind of decision a continuation waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ContinuationKind {
-    /// A person confirms calls.
-    Confirm,
-}
-
-/// The handle of a paused turn. It carries what a person needs to see in order to decide, and what binds the decision to
-/// exactly those calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Continuation {
-    /// The version of the form.
-    pub version: u32,
-    /// What it waits for.
-    pub kind: ContinuationKind,
-    /// The session that it belongs to.
-    pub session: SessionId,
-    /// The turn that it pauses.
-    pub turn: u64,
-    /// The request in the journal. Each is consumed once.
-    pub request: String,
-    /// The calls that wait, in the model's order.
-    pub calls: Vec<PendingCall>,
-}
-
-/// A call that waits for a decision.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PendingCall {
-    /// The call.
-    pub call_id: CallId,
-    /// The tool.
-    pub tool: String,
-    /// The tool's name for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// The tool's effect, as the policy sees it.
-    pub effect: Effect,
-    /// Exactly what will run.
-    pub input: Map<String, Value>,
-    /// The digest of `input`: what is approved is what runs.
-    pub input_digest: Digest,
-    /// The rule that asks.
-    pub rule: String,
 }
 
 /// What a person decided about one call.
@@ -224,6 +249,9 @@ pub enum Decision {
     Approve {
         /// The call.
         call_id: CallId,
+        /// What is to be remembered of it, so that nobody is asked about calls like it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remember: Option<Remember>,
     },
     /// Run it with other arguments.
     Edit {
@@ -250,14 +278,40 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// Run it as it is, and remember nothing.
+    #[must_use]
+    pub fn approve(call_id: CallId) -> Self {
+        Self::Approve {
+            call_id,
+            remember: None,
+        }
+    }
+
+    /// What kind of decision it is.
+    #[must_use]
+    pub fn kind(&self) -> DecisionKind {
+        match self {
+            Self::Approve { .. } => DecisionKind::Approve,
+            Self::Edit { .. } => DecisionKind::Edit,
+            Self::Reject { .. } => DecisionKind::Reject,
+            Self::Respond { .. } => DecisionKind::Respond,
+        }
+    }
+
     /// The call that it is about.
     #[must_use]
     pub fn call_id(&self) -> &CallId {
         match self {
-            Self::Approve { call_id }
+            Self::Approve { call_id, .. }
             | Self::Edit { call_id, .. }
             | Self::Reject { call_id, .. }
             | Self::Respond { call_id, .. } => call_id,
         }
     }
+}
+
+/// Names for a sentence.
+fn list(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(" or ")
 }

@@ -2,6 +2,7 @@
 
 use super::{Budget, Continuation};
 use crate::{message::ToolResult, model::ModelReply};
+use serde_json::Value;
 
 /// A step of the standard pipeline, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +51,23 @@ pub enum Transition {
 pub enum End {
     /// Another turn is needed.
     NeedsMoreTurns,
-    /// The model answered.
-    Done(String),
+    /// The run has its answer.
+    Done {
+        /// The model's words.
+        text: String,
+        /// The value that was asked for.
+        output: Option<Value>,
+        /// The result, where the run had to end through a tool.
+        result: Option<ToolResult>,
+    },
     /// A budget is used up.
     BudgetExceeded(Budget),
     /// A person has to decide.
     AwaitingConfirmation(Continuation),
+    /// A person has to answer.
+    AwaitingAnswer(Continuation),
+    /// Calls are to run outside.
+    PendingToolCalls(Continuation),
     /// The model declined.
     Refusal(String),
     /// Stopped from outside.

@@ -1,5 +1,5 @@
 use super::{CacheContent, CachedComponent, CompileCache, Pruned, files, manage, sealed};
-use crate::{Call, Compiled, Pooling, Sandbox, SandboxConfig, ToolComponent, guests::Guest};
+use crate::{Call, Compiled, Pooling, Sandbox, SandboxConfig, Talk, ToolComponent, guests::Guest};
 use agent_host_core::{
     id::{CallId, Digest},
     limits::Limits,
@@ -50,9 +50,12 @@ async fn echo(tool: &ToolComponent) -> ToolResultOutput {
         grants: Arc::default(),
         secrets: Arc::default(),
         limits: &Limits::default(),
+        talk: Talk::default(),
         progress: &|_, _| {},
     })
     .await
+    .settled()
+    .unwrap()
     .output
 }
 

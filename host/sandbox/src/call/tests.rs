@@ -1,10 +1,11 @@
 mod hostile;
 mod limits;
 mod stopping;
+mod talk;
 
 use super::with_denial;
 use crate::{
-    Call, Sandbox, SandboxConfig, ToolComponent,
+    Call, Sandbox, SandboxConfig, Talk, ToolComponent,
     gate::Denial,
     guests::{ASK, Body, CWD, Definition, ENVIRONMENT, Guest, PROGRESS, STATE_GET, STDOUT, WRITE},
 };
@@ -58,9 +59,12 @@ async fn call_with(
         grants: Arc::new(grants),
         secrets: Arc::default(),
         limits,
+        talk: Talk::default(),
         progress: &|_, _| {},
     })
     .await
+    .settled()
+    .unwrap()
 }
 
 async fn call(tool: &ToolComponent, limits: &Limits) -> CallReport {
@@ -252,11 +256,14 @@ async fn progress_reaches_the_caller() {
             grants: Arc::default(),
             secrets: Arc::default(),
             limits: &Limits::default(),
+            talk: Talk::default(),
             progress: &|message, fraction| {
                 seen.lock().unwrap().push((message.to_owned(), fraction));
             },
         })
-        .await;
+        .await
+        .settled()
+        .unwrap();
     assert_eq!(report.output, ToolResultOutput::Json(json!({})));
     let seen = seen.into_inner().unwrap();
     // The second one may or may not come so fast.

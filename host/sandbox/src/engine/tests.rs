@@ -1,4 +1,4 @@
-use crate::{Allocator, Call, Compiled, Pooling, Sandbox, SandboxConfig, guests::Guest};
+use crate::{Allocator, Call, Compiled, Pooling, Sandbox, SandboxConfig, Talk, guests::Guest};
 use agent_host_core::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use pretty_assertions::assert_eq;
 use rustix::process::{Resource, getrlimit};
@@ -31,9 +31,12 @@ async fn calls_run_whatever_the_address_space() {
             grants: Arc::default(),
             secrets: Arc::default(),
             limits: &Limits::default(),
+            talk: Talk::default(),
             progress: &|_, _| {},
         })
-        .await;
+        .await
+        .settled()
+        .unwrap();
     assert_eq!(report.output, ToolResultOutput::Json(json!({})));
 }
 

@@ -2,7 +2,7 @@ mod fuzz;
 
 use super::*;
 use crate::{
-    Call, LoadFault, Sandbox, SandboxConfig,
+    Call, LoadFault, Sandbox, SandboxConfig, Talk,
     guests::{Definition, Guest},
 };
 use agent_host_core::{
@@ -351,9 +351,12 @@ async fn echo(tool: &ToolComponent) -> CallReport {
         grants: Arc::default(),
         secrets: Arc::default(),
         limits: &Limits::default(),
+        talk: Talk::default(),
         progress: &|_, _| {},
     })
     .await
+    .settled()
+    .unwrap()
 }
 
 #[tokio::test]

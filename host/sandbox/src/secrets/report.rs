@@ -4,28 +4,45 @@
 use super::Secrets;
 use agent_host_core::{
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    tool::CallReport,
+    tool::RunEnd,
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 impl Secrets {
-    /// The report without any form of a value: the result, the captured output and the audit.
-    pub(crate) fn report(&self, mut report: CallReport) -> CallReport {
+    /// The end of a call without any form of a value: the result or the question, what it merges, the captured output and
+    /// the audit.
+    pub(crate) fn end(&self, mut end: RunEnd) -> RunEnd {
         if self.is_empty() {
-            return report;
+            return end;
         }
-        self.output(&mut report.output);
-        self.string(&mut report.accounting.stdio);
-        for host in &mut report.accounting.hosts {
-            self.string(host);
-        }
-        for entry in &mut report.audit {
+        let (accounting, audit) = match &mut end {
+            RunEnd::Settled(report) => {
+                self.output(&mut report.output);
+                report
+                    .merges
+                    .iter_mut()
+                    .for_each(|delta| self.object(delta));
+                (&mut report.accounting, &mut report.audit)
+            }
+            RunEnd::Asked(asked) => {
+                self.string(&mut asked.question.prompt);
+                let choices = &mut asked.question.choices;
+                choices.iter_mut().for_each(|choice| self.string(choice));
+                (&mut asked.accounting, &mut asked.audit)
+            }
+        };
+        self.string(&mut accounting.stdio);
+        accounting
+            .hosts
+            .iter_mut()
+            .for_each(|host| self.string(host));
+        for entry in audit {
             self.string(&mut entry.request);
             self.string(&mut entry.rule);
             entry.grant.iter_mut().for_each(|grant| self.string(grant));
         }
-        report
+        end
     }
 
     fn output(&self, output: &mut ToolResultOutput) {
@@ -67,17 +84,19 @@ impl Secrets {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => self.string(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
-            Value::Object(fields) => {
-                let shown: Map<String, Value> = std::mem::take(fields)
-                    .into_iter()
-                    .map(|(name, mut field)| {
-                        self.json(&mut field);
-                        (self.text(&name).into_owned(), field)
-                    })
-                    .collect();
-                *fields = shown;
-            }
+            Value::Object(fields) => self.object(fields),
         }
+    }
+
+    fn object(&self, fields: &mut Map<String, Value>) {
+        let shown: Map<String, Value> = std::mem::take(fields)
+            .into_iter()
+            .map(|(name, mut field)| {
+                self.json(&mut field);
+                (self.text(&name).into_owned(), field)
+            })
+            .collect();
+        *fields = shown;
     }
 
     fn string(&self, text: &mut String) {

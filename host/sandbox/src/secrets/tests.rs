@@ -4,7 +4,8 @@ use super::{Redaction, SecretError, Secrets};
 use agent_host_core::{
     accounting::{Accounting, AuditEntry, Verdict},
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    tool::CallReport,
+    question::{AnsweredBy, Asked, Question},
+    tool::{CallReport, RunEnd},
 };
 use base64::{
     Engine as _,
@@ -13,7 +14,7 @@ use base64::{
 use bytes::Bytes;
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
-use serde_json::json;
+use serde_json::{Map, json};
 use std::sync::Arc;
 
 /// A value with characters that each encoding treats in its own way.
@@ -216,27 +217,47 @@ fn a_report_is_redacted_everywhere() {
             ]),
         ]
     };
-    let report = |output, value: &str| CallReport {
-        output,
-        accounting: Accounting {
-            hosts: vec![text(value)],
-            stdio: text(value),
-            ..Accounting::default()
-        },
-        audit: vec![AuditEntry {
+    let accounting = |value: &str| Accounting {
+        hosts: vec![text(value)],
+        stdio: text(value),
+        ..Accounting::default()
+    };
+    let audit = |value: &str| {
+        vec![AuditEntry {
             request: text(value),
             verdict: Verdict::Denied,
             rule: text(value),
             count: 1,
             grant: Some(text(value)),
-        }],
+        }]
     };
+    let report = |output, value: &str| {
+        RunEnd::Settled(CallReport {
+            output,
+            accounting: accounting(value),
+            audit: audit(value),
+            merges: vec![Map::from_iter([(text(value), json!([text(value)]))])],
+        })
+    };
+    let asked = |value: &str| {
+        RunEnd::Asked(Asked {
+            question: Question {
+                prompt: text(value),
+                choices: vec![text(value)],
+                free_text: false,
+            },
+            answered_by: AnsweredBy::Rerun,
+            accounting: accounting(value),
+            audit: audit(value),
+        })
+    };
+    assert_eq!(secrets.end(asked("abcdefgh")), asked("[secret:s]"));
     for (output, expected) in outputs("abcdefgh").into_iter().zip(outputs("[secret:s]")) {
         assert_eq!(
-            secrets.report(report(output.clone(), "abcdefgh")),
+            secrets.end(report(output.clone(), "abcdefgh")),
             report(expected, "[secret:s]")
         );
         let untouched = report(output, "abcdefgh");
-        assert_eq!(Secrets::default().report(untouched.clone()), untouched);
+        assert_eq!(Secrets::default().end(untouched.clone()), untouched);
     }
 }

@@ -281,3 +281,25 @@ fn many_open_a_new_folder_at_once() {
         }
     });
 }
+
+/// The key of continuations is made once, for this user alone, and is the same for every process; what is no key is refused.
+#[test]
+fn the_key_of_continuations() {
+    let (dir, store) = fresh();
+    let path = dir.path().join("state/continuation.key");
+    let key = store.continuation_key().unwrap();
+    assert_ne!(key, [0; 32]);
+    assert_eq!(std::fs::read(&path).unwrap(), key);
+    assert_eq!(mode(&path), 0o600);
+    let other = Store::open(&dir.path().join("state")).unwrap();
+    assert_eq!(other.continuation_key().unwrap(), key);
+    std::fs::write(&path, b"short").unwrap();
+    let path = path.canonicalize().unwrap();
+    assert_eq!(
+        text(other.continuation_key()),
+        format!(
+            "{} does not hold a key of 32 bytes; delete it, and calls that wait for a decision are asked about anew",
+            path.display()
+        )
+    );
+}

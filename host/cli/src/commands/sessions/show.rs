@@ -10,7 +10,8 @@ use agent_host_core::{
     message::Message,
     model::ModelReply,
     output::{ContentPart, ToolResultOutput},
-    turn::{Decision, Outcome},
+    question::Answer,
+    turn::{Decision, Outcome, PendingCall},
 };
 use serde_json::json;
 
@@ -61,12 +62,36 @@ fn event(event: &Event) -> String {
             effect.as_str()
         ),
         Event::ApprovalRequested { calls, .. } => {
-            let names: Vec<String> = calls.iter().map(|call| harmless_line(&call.tool)).collect();
-            format!(
-                "{YELLOW}waits{YELLOW:#} for approval of {}",
-                names.join(", ")
-            )
+            format!("{YELLOW}waits{YELLOW:#} for approval of {}", tools(calls))
         }
+        Event::QuestionAsked { tool, question, .. } => format!(
+            "{YELLOW}asks{YELLOW:#} {}: {}",
+            harmless_line(tool),
+            indent(&question.prompt)
+        ),
+        Event::AnswerReceived { answer, .. } => {
+            let answer = match answer {
+                Answer::Text { text } => indent(text),
+                Answer::Choice { index } => format!("choice {index}"),
+                Answer::Cancelled => "none".to_owned(),
+            };
+            format!("{BOLD}answered{BOLD:#} {answer}")
+        }
+        Event::CallsDelegated { calls, .. } => format!(
+            "{YELLOW}waits{YELLOW:#} for results from outside of {}",
+            tools(calls)
+        ),
+        Event::RepairRequested { message } => {
+            format!("{BOLD}sent back{BOLD:#} {}", indent(message))
+        }
+        Event::ApprovalRemembered { rule, .. } => format!(
+            "{BOLD}remembered{BOLD:#} approval of {}",
+            harmless_line(&rule.to_string())
+        ),
+        Event::ApprovalRevoked { rule } => format!(
+            "{BOLD}revoked{BOLD:#} approval of {}",
+            harmless_line(&rule.to_string())
+        ),
         Event::DecisionRecorded { decisions, .. } => {
             format!(
                 "{BOLD}decided{BOLD:#} {}",
@@ -87,11 +112,16 @@ fn event(event: &Event) -> String {
         Event::StateMerged { delta, .. } => {
             format!(
                 "{BOLD}state{BOLD:#} {}",
-                one_line(&delta.to_string(), SHOWN_CHARACTERS)
+                one_line(&json!(delta).to_string(), SHOWN_CHARACTERS)
             )
         }
         Event::TurnEnded { outcome } => ended(outcome),
     }
+}
+
+fn tools(calls: &[PendingCall]) -> String {
+    let names: Vec<String> = calls.iter().map(|call| harmless_line(&call.tool)).collect();
+    names.join(", ")
 }
 
 fn content(message: &Message) -> String {
@@ -197,6 +227,8 @@ fn ended(outcome: &Outcome) -> String {
         Outcome::Done { .. } => "done",
         Outcome::BudgetExceeded { .. } => "stopped: a budget is used up",
         Outcome::AwaitingConfirmation { .. } => "waits for a person",
+        Outcome::AwaitingAnswer { .. } => "waits for an answer",
+        Outcome::PendingToolCalls { .. } => "waits for results from outside",
         Outcome::Refusal { .. } => "refused by the model",
         Outcome::Cancelled { .. } => "cancelled",
         Outcome::Error { error } => {

@@ -2,10 +2,8 @@
 
 use super::{rules, short};
 use crate::{
-    policy::{
-        DirGrant, DirMode, DirQuota, FileOp, Grants, PathRules, Ruling, decide_call, decide_file,
-    },
-    tool::{Approval, Effect},
+    policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, PathRules, Ruling, decide_file},
+    tool::Effect,
 };
 use pretty_assertions::assert_eq;
 
@@ -147,31 +145,5 @@ fn the_smallest_change_of_a_folder_grant() {
             expected.map(lines),
             "{effect:?} {op:?} {path} in {grant}"
         );
-    }
-}
-
-#[test]
-fn call_rulings() {
-    let table = [
-        (
-            Effect::ReadOnly,
-            Approval::ByEffect,
-            "allow effect.read-only",
-        ),
-        (
-            Effect::Idempotent,
-            Approval::ByEffect,
-            "ask effect.idempotent",
-        ),
-        (
-            Effect::Effectful,
-            Approval::ByEffect,
-            "ask effect.effectful",
-        ),
-        (Effect::ReadOnly, Approval::Always, "ask approval.always"),
-        (Effect::Effectful, Approval::Never, "allow approval.never"),
-    ];
-    for (effect, approval, expected) in table {
-        assert_eq!(short(decide_call(effect, approval)), expected);
     }
 }

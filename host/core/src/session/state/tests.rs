@@ -1,10 +1,5 @@
 use super::*;
-use crate::{
-    accounting::Accounting,
-    id::{Digest, SessionId},
-    message::Role,
-    output::ToolResultOutput,
-};
+use crate::{accounting::Accounting, id::Digest, message::Role, output::ToolResultOutput};
 use pretty_assertions::assert_eq;
 use serde_json::Map;
 
@@ -114,10 +109,10 @@ fn turns_and_tokens_are_counted() {
     };
     // The first request fails; it is a turn, and not a reply.
     let mut state = fold(&[message(), requested(), requested(), replied(&[], None)]);
-    assert_eq!((state.turns(), state.turns_since_input()), (2, 1));
+    assert_eq!((state.turns(), state.spent().turns), (2, 1));
     state.apply(&requested());
     state.apply(&replied(&[], None));
-    assert_eq!((state.turns(), state.turns_since_input()), (3, 2));
+    assert_eq!((state.turns(), state.spent().turns), (3, 2));
     let usage = Usage {
         input_tokens: u64::MAX,
         output_tokens: 2,
@@ -125,7 +120,7 @@ fn turns_and_tokens_are_counted() {
     };
     assert_eq!(state.usage(), usage);
     state.apply(&message());
-    assert_eq!((state.turns(), state.turns_since_input()), (3, 0));
+    assert_eq!((state.turns(), state.spent().turns), (3, 0));
 }
 
 #[test]
@@ -153,31 +148,31 @@ fn a_request_is_open_until_it_is_decided_or_its_calls_are_answered() {
     let asked = || Event::ApprovalRequested {
         request: "s/2".into(),
         turn: 1,
+        index: 0,
         calls: Vec::new(),
+        expires_at_ms: None,
     };
-    let decision = Decision::Approve {
-        call_id: CallId("a".into()),
-    };
+    let decision = Decision::approve(CallId("a".into()));
     let decided = || Event::DecisionRecorded {
         request: "s/2".into(),
         decisions: vec![decision.clone()],
     };
-    let session = SessionId::new();
     let start = || vec![requested(), replied(&["a"], None), asked()];
     let state = fold(&start());
-    let expected = Continuation {
-        version: CONTINUATION_VERSION,
-        kind: ContinuationKind::Confirm,
-        session,
-        turn: 1,
+    let expected = Open {
         request: "s/2".into(),
-        calls: Vec::new(),
+        turn: 1,
+        awaiting: Awaiting::Confirm {
+            index: 0,
+            calls: Vec::new(),
+        },
+        expires_at_ms: None,
     };
-    assert_eq!(state.continuation(session), Some(expected));
+    assert_eq!(state.open(), Some(&expected));
     let state = fold(&[start(), vec![decided()]].concat());
-    assert_eq!(state.continuation(session), None);
+    assert_eq!(state.open(), None);
     assert_eq!(state.batch()[0].decision, Some(decision.clone()));
     let state = fold(&[start(), vec![settled("a", "1")]].concat());
-    assert_eq!(state.continuation(session), None);
+    assert_eq!(state.open(), None);
     assert!(state.knows_call(&CallId("a".into())));
 }

@@ -4,10 +4,10 @@ use super::harness::*;
 use crate::{
     id::{CallId, SessionId, json_digest},
     output::ToolResultOutput,
-    tool::{Approval, Effect},
+    tool::{Approval, DecisionKind, Effect},
     turn::{
-        AgentInput, CONTINUATION_VERSION, Continuation, ContinuationKind, Decision, Outcome,
-        PendingCall, Prompts,
+        AgentInput, Awaiting, CONTINUATION_VERSION, Continuation, Decision, Outcome, PendingCall,
+        Prompts,
     },
 };
 use pretty_assertions::assert_eq;
@@ -18,7 +18,7 @@ fn id(id: &str) -> CallId {
 }
 
 fn approve(call: &str) -> Decision {
-    Decision::Approve { call_id: id(call) }
+    Decision::approve(id(call))
 }
 
 fn reject(call: &str, reason: Option<&str>) -> Decision {
@@ -58,21 +58,29 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
     let outcome = bench.say("go").await;
     let summary = outcome.summary().cloned().unwrap();
     let input = object(json!({"n": 1}));
+    let pending = PendingCall {
+        call_id: id("b"),
+        tool: "send".into(),
+        title: Some("The tool send".into()),
+        effect: Effect::Effectful,
+        input_digest: json_digest(&Value::Object(input.clone())),
+        input,
+        rule: "effect.effectful".into(),
+        decisions: DecisionKind::ALL.into(),
+    };
+    let open = bench.agent.continuation(&bench.session).unwrap();
     let continuation = Continuation {
         version: CONTINUATION_VERSION,
-        kind: ContinuationKind::Confirm,
         session: bench.session.id(),
         turn: 1,
         request: format!("{}/4", bench.session.id()),
-        calls: vec![PendingCall {
-            call_id: id("b"),
-            tool: "send".into(),
-            title: Some("The tool send".into()),
-            effect: Effect::Effectful,
-            input_digest: json_digest(&Value::Object(input.clone())),
-            input,
-            rule: "effect.effectful".into(),
-        }],
+        awaiting: Awaiting::Confirm {
+            index: 1,
+            calls: vec![pending],
+        },
+        completed: Vec::new(),
+        expires_at_ms: None,
+        signature: open.signature,
     };
     assert_eq!(summary.tool_calls, 3);
     let expected = Outcome::AwaitingConfirmation {
@@ -82,7 +90,7 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
     assert_eq!(outcome, expected);
     assert_eq!(bench.ran(), Vec::<String>::new());
     assert_eq!(
-        bench.session.state().continuation(bench.session.id()),
+        bench.agent.continuation(&bench.session),
         Some(continuation.clone())
     );
     let kinds = [
@@ -100,7 +108,7 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
     let resumed = Outcome::NeedsMoreTurns { summary };
     assert_eq!(outcome, timeless(resumed));
     assert_eq!(bench.requests().len(), 1);
-    assert_eq!(bench.session.state().continuation(bench.session.id()), None);
+    assert_eq!(bench.agent.continuation(&bench.session), None);
 }
 
 /// M2, M6 and T5: whatever is decided about the call, its siblings run once and each call has one result.
@@ -151,14 +159,25 @@ async fn every_decision_does_what_it_says() {
     }
 }
 
+fn calls_of(continuation: &mut Continuation) -> &mut Vec<PendingCall> {
+    match &mut continuation.awaiting {
+        Awaiting::Confirm { calls, .. } => calls,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn first(continuation: &mut Continuation) -> &mut PendingCall {
+    &mut calls_of(continuation)[0]
+}
+
 /// T1, T2, T3, M3, U14 and more: whatever is wrong is refused before anything is recorded, and the right one still works.
 #[tokio::test]
 async fn wrong_decisions_are_refused_and_the_right_one_still_works() {
     type Spoil = fn(&mut Continuation, &mut Vec<Decision>);
-    let cases: [(Spoil, &str); 12] = [
+    let cases: [(Spoil, &str); 16] = [
         (
-            |continuation, _| continuation.version = 2,
-            "this continuation has version 2; this program reads version 1",
+            |continuation, _| continuation.version = 1,
+            "this continuation has version 1; this program reads version 2",
         ),
         (
             |continuation, _| continuation.session = SessionId::default(),
@@ -166,27 +185,45 @@ async fn wrong_decisions_are_refused_and_the_right_one_still_works() {
         ),
         (
             |continuation, _| continuation.turn = 7,
-            "this continuation is not the open one",
+            "was altered, or was signed by another host",
         ),
         (
             |continuation, _| continuation.request.push('x'),
             "this continuation is not the open one",
         ),
         (
-            |continuation, _| continuation.calls[0].input = object(json!({"n": 9})),
-            "or its calls were altered",
+            |continuation, _| first(continuation).input = object(json!({"n": 9})),
+            "was altered, or was signed by another host",
         ),
         (
-            |continuation, _| continuation.calls[0].input_digest = json_digest(&json!({})),
-            "or its calls were altered",
+            |continuation, _| first(continuation).input_digest = json_digest(&json!({})),
+            "was altered, or was signed by another host",
         ),
         (
-            |continuation, _| continuation.calls[0].tool = "act".into(),
-            "or its calls were altered",
+            |continuation, _| first(continuation).tool = "act".into(),
+            "was altered, or was signed by another host",
         ),
         (
-            |continuation, _| continuation.calls.clear(),
-            "or its calls were altered",
+            |continuation, _| calls_of(continuation).clear(),
+            "was altered, or was signed by another host",
+        ),
+        (
+            |continuation, _| continuation.signature = json_digest(&json!({})),
+            "was altered, or was signed by another host",
+        ),
+        (
+            |continuation, _| continuation.expires_at_ms = Some(u64::MAX),
+            "was altered, or was signed by another host",
+        ),
+        (
+            |continuation, _| {
+                continuation.awaiting = Awaiting::External { calls: Vec::new() };
+            },
+            "the session waits for confirm, and this continuation is of kind `external`",
+        ),
+        (
+            |continuation, _| first(continuation).decisions = vec![DecisionKind::Approve],
+            "was altered, or was signed by another host",
         ),
         (
             |_, decisions| decisions.clear(),
@@ -231,7 +268,7 @@ async fn a_continuation_is_consumed_once() {
     let mut bench = gated();
     let continuation = bench.ask().await;
     bench.decide(&continuation, vec![approve("b")]).await;
-    let used = "no approval is open in this session; the continuation was used already, or its calls were answered";
+    let used = "nothing waits in this session; the continuation was used already, or its calls were answered";
     assert_eq!(
         refusal(bench.decide(&continuation, vec![approve("b")]).await),
         used
@@ -308,7 +345,10 @@ async fn a_message_supersedes_an_open_request() {
         crate::message::Message::text(crate::message::Role::User, "never mind")
     );
     let message = refusal(bench.decide(&continuation, vec![approve("b")]).await);
-    assert!(message.contains("no approval is open"), "{message}");
+    assert!(
+        message.starts_with("nothing waits in this session"),
+        "{message}"
+    );
 }
 
 /// T7: what a person approved runs only if the host, as it is now, still has it.
@@ -354,7 +394,7 @@ async fn a_stricter_rule_asks_again() {
     else {
         panic!("the look asks now: {outcome:?}");
     };
-    let waiting: Vec<&CallId> = second.calls.iter().map(|call| &call.call_id).collect();
+    let waiting: Vec<&CallId> = second.calls().iter().map(|call| &call.call_id).collect();
     assert_eq!(waiting, [&id("a")]);
     assert_ne!(second.request, first.request);
     assert_eq!(again.ran(), Vec::<String>::new());

@@ -3,7 +3,6 @@
 
 use crate::{
     BoxFuture,
-    accounting::Accounting,
     event::{Event, EventRecord},
     failure::ToolFailure,
     id::{CallId, Digest, SessionId},
@@ -17,8 +16,8 @@ use crate::{
     output::{Blob, ToolResultOutput},
     schema::InputSchema,
     tool::{
-        Approval, CallReport, Effect, Invocation, ProgressSink, RegisteredTool, ToolCall,
-        ToolDefinition, ToolRunner,
+        Approval, CallReport, DecisionKind, Effect, Invocation, ProgressSink, RegisteredTool,
+        RunEnd, ToolCall, ToolDefinition, ToolRunner, ToolRuntime,
     },
 };
 use serde_json::{Map, Value, json};
@@ -111,7 +110,7 @@ pub(super) fn calls(calls: &[(&str, &str, &str)]) -> ModelReply {
     }
 }
 
-type Body = Box<dyn Fn(Invocation) -> BoxFuture<'static, ToolResultOutput> + Send + Sync>;
+type Body = Box<dyn Fn(Invocation) -> BoxFuture<'static, RunEnd> + Send + Sync>;
 
 /// A tool that is a closure.
 pub(super) struct Tool {
@@ -138,10 +137,15 @@ pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
             },
             effect,
             approval,
+            decisions: DecisionKind::ALL.into(),
+            runtime: ToolRuntime::Host,
+            component: None,
         },
         body: Box::new(|invocation| {
             let text = format!("{} {}", invocation.tool, Value::Object(invocation.input));
-            Box::pin(std::future::ready(ToolResultOutput::Text(text)))
+            Box::pin(std::future::ready(
+                CallReport::of(ToolResultOutput::Text(text)).into(),
+            ))
         }),
     }
 }
@@ -157,7 +161,29 @@ impl Tool {
         F: Fn(Invocation) -> R + Send + Sync + 'static,
         R: Future<Output = ToolResultOutput> + Send + 'static,
     {
-        self.body = Box::new(move |invocation| Box::pin(body(invocation)));
+        self.body = Box::new(move |invocation| {
+            let output = body(invocation);
+            Box::pin(async move { CallReport::of(output.await).into() })
+        });
+        self
+    }
+
+    /// A body that may ask, and merge into the shared state.
+    pub(super) fn ends(
+        mut self,
+        body: impl Fn(Invocation) -> RunEnd + Send + Sync + 'static,
+    ) -> Self {
+        self.body = Box::new(move |invocation| Box::pin(std::future::ready(body(invocation))));
+        self
+    }
+
+    pub(super) fn allowing(mut self, decisions: &[DecisionKind]) -> Self {
+        self.registered.decisions = decisions.to_vec();
+        self
+    }
+
+    pub(super) fn outside(mut self) -> Self {
+        self.registered.runtime = ToolRuntime::External;
         self
     }
 }
@@ -226,7 +252,7 @@ impl ToolRunner for Tools {
         &'a self,
         invocation: Invocation,
         progress: ProgressSink<'a>,
-    ) -> BoxFuture<'a, CallReport> {
+    ) -> BoxFuture<'a, RunEnd> {
         let ran = &self.ran;
         let tool = &self.tools[&invocation.tool];
         let id = invocation.call_id.clone();
@@ -241,17 +267,13 @@ impl ToolRunner for Tools {
             progress("half", Some(0.5));
             // Others get their chance to begin meanwhile, if they may.
             tokio::task::yield_now().await;
-            let output = (tool.body)(invocation).await;
+            let mut end = (tool.body)(invocation).await;
             ran.running.fetch_sub(1, Ordering::SeqCst);
             ran.log.lock().unwrap().push(format!("-{id}"));
-            CallReport {
-                output,
-                accounting: Accounting {
-                    wall_us: 7,
-                    ..Accounting::default()
-                },
-                audit: Vec::new(),
+            if let RunEnd::Settled(report) = &mut end {
+                report.accounting.wall_us = 7;
             }
+            end
         })
     }
 }

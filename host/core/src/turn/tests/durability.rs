@@ -47,7 +47,7 @@ async fn barriers_are_few() {
 async fn a_decision_is_durable_before_what_it_allows() {
     let call_id = || CallId("a".into());
     let cases = [
-        (Decision::Approve { call_id: call_id() }, 2),
+        (Decision::approve(call_id()), 2),
         (
             Decision::Reject {
                 call_id: call_id(),
@@ -71,10 +71,7 @@ async fn a_decision_is_durable_before_what_it_allows() {
     let continuation = bench.ask().await;
     bench.journal.fails_from.store(2, Ordering::SeqCst);
     let outcome = bench
-        .decide(
-            &continuation,
-            vec![Decision::Approve { call_id: call_id() }],
-        )
+        .decide(&continuation, vec![Decision::approve(call_id())])
         .await;
     assert_eq!(outcome, disk_full());
     assert_eq!(bench.ran(), Vec::<String>::new());
@@ -161,16 +158,17 @@ async fn drive_from(bench: &mut Bench, mut outcome: Outcome) -> Outcome {
         outcome = match outcome {
             Outcome::NeedsMoreTurns { .. } => bench.turn(AgentInput::Continue).await,
             Outcome::AwaitingConfirmation { continuation, .. } => {
-                let approve = |call: &crate::turn::PendingCall| Decision::Approve {
-                    call_id: call.call_id.clone(),
-                };
-                let decisions = continuation.calls.iter().map(approve).collect();
+                let approve =
+                    |call: &crate::turn::PendingCall| Decision::approve(call.call_id.clone());
+                let decisions = continuation.calls().iter().map(approve).collect();
                 bench.decide(&continuation, decisions).await
             }
             Outcome::Done { .. }
             | Outcome::BudgetExceeded { .. }
             | Outcome::Refusal { .. }
             | Outcome::Cancelled { .. }
+            | Outcome::AwaitingAnswer { .. }
+            | Outcome::PendingToolCalls { .. }
             | Outcome::Error { .. } => return outcome,
         };
     }
@@ -223,12 +221,7 @@ async fn the_state_follows_from_the_records() {
     let again = Bench::resume(&bench.journal, Vec::new(), standard()).await;
     assert_eq!(again.session.state(), bench.session.state());
     bench
-        .decide(
-            &continuation,
-            vec![Decision::Approve {
-                call_id: CallId("b".into()),
-            }],
-        )
+        .decide(&continuation, vec![Decision::approve(CallId("b".into()))])
         .await;
     bench.turn(AgentInput::Continue).await;
     let again = Bench::resume(&bench.journal, Vec::new(), standard()).await;

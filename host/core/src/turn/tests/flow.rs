@@ -39,6 +39,8 @@ async fn text_alone_is_the_answer() {
     let expected = Outcome::Done {
         summary: summary(&bench),
         text: "hello".into(),
+        output: None,
+        result: None,
     };
     assert_eq!(outcome, expected);
     let tools = bench.agent.tools.tools().iter();
@@ -87,6 +89,8 @@ async fn calls_lead_to_another_turn() {
     let expected = Outcome::Done {
         summary: second,
         text: "done".into(),
+        output: None,
+        result: None,
     };
     assert_eq!(outcome, expected);
     let result = |id: &str, name: &str, output: &str| ToolResult {
@@ -219,7 +223,7 @@ async fn call_ids_are_made_unique_in_the_session() {
 #[tokio::test]
 async fn a_model_that_fails_can_be_asked_again() {
     let mut bench = Bench::new(Vec::new());
-    bench.agent.settings.max_turns = 1;
+    bench.agent.settings.budgets.turns = 1;
     bench.fails(failing("overloaded"));
     let outcome = bench.say("hi").await;
     let error = TurnError::Model {

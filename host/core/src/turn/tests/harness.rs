@@ -10,7 +10,10 @@ use crate::{
     output::ToolResultOutput,
     session::{Session, SessionStart},
     tool::Invocation,
-    turn::{Agent, AgentInput, Continuation, Decision, Outcome, Prompts, Settings, TurnError},
+    turn::{
+        Agent, AgentInput, Continuation, ContinuationKey, Decision, Outcome, Prompts, Settings,
+        TurnError,
+    },
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -69,6 +72,8 @@ impl Bench {
             model: model.clone(),
             tools,
             observer: observer.clone(),
+            hooks: Vec::new(),
+            key: ContinuationKey::new([7; 32]),
             settings: Settings {
                 prompts: Prompts::Ask,
                 ..Settings::default()
@@ -208,6 +213,8 @@ pub(super) fn timeless(mut outcome: Outcome) -> Outcome {
         | Outcome::Done { summary, .. }
         | Outcome::BudgetExceeded { summary, .. }
         | Outcome::AwaitingConfirmation { summary, .. }
+        | Outcome::AwaitingAnswer { summary, .. }
+        | Outcome::PendingToolCalls { summary, .. }
         | Outcome::Refusal { summary, .. }
         | Outcome::Cancelled { summary } => summary.duration_ms = 0,
         Outcome::Error { .. } => {}

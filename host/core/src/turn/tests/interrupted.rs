@@ -149,7 +149,7 @@ async fn decisions_hold_after_a_crash() {
     ])]);
     let continuation = bench.ask().await;
     let decisions = vec![
-        Decision::Approve { call_id: id("a") },
+        Decision::approve(id("a")),
         Decision::Reject {
             call_id: id("b"),
             reason: Some("no".into()),
@@ -158,7 +158,7 @@ async fn decisions_hold_after_a_crash() {
             call_id: id("c"),
             text: "mine".into(),
         },
-        Decision::Approve { call_id: id("d") },
+        Decision::approve(id("d")),
     ];
     // The barrier of the first call's intention is the last that succeeds.
     bench

@@ -19,7 +19,7 @@ const INVALID: &str = "The arguments are not a JSON object, or nest too deep; th
 #[tokio::test]
 async fn a_budget_of_turns_allows_that_many_replies() {
     let mut bench = Bench::new(vec![calls(&[("a", "look", "")]), says("in time")]);
-    bench.agent.settings.max_turns = 2;
+    bench.agent.settings.budgets.turns = 2;
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
 }
@@ -31,7 +31,7 @@ async fn a_used_up_budget_ends_the_turn_and_a_larger_one_goes_on() {
         says("at last"),
         says("anew"),
     ]);
-    bench.agent.settings.max_turns = 1;
+    bench.agent.settings.budgets.turns = 1;
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
     for _ in 0..2 {
         let outcome = bench.turn(AgentInput::Continue).await;
@@ -50,17 +50,17 @@ async fn a_used_up_budget_ends_the_turn_and_a_larger_one_goes_on() {
         );
     }
     assert_eq!(bench.requests().len(), 1);
-    bench.agent.settings.max_turns = 2;
+    bench.agent.settings.budgets.turns = 2;
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
     // A new message of the person has the whole budget again.
-    bench.agent.settings.max_turns = 1;
+    bench.agent.settings.budgets.turns = 1;
     assert_eq!(kind(&bench.say("and now").await), "done");
 }
 
 #[tokio::test]
 async fn a_budget_of_nothing_asks_nobody() {
     let mut bench = Bench::new(vec![says("never")]);
-    bench.agent.settings.max_turns = 0;
+    bench.agent.settings.budgets.turns = 0;
     assert_eq!(kind(&bench.say("go").await), "budget-exceeded");
     assert_eq!(bench.requests(), Vec::new());
 }
@@ -257,7 +257,7 @@ async fn what_nests_too_deep_stays_out_of_the_journal() {
     let continuation = bench.ask().await;
     let read = serde_json::from_str(&serde_json::to_string(&continuation).unwrap()).unwrap();
     assert_eq!(continuation, read);
-    let mut input = continuation.calls[0].input.clone();
+    let mut input = continuation.calls()[0].input.clone();
     input.insert("y".into(), nested(100));
     let call_id = CallId("d".into());
     let edit = super::super::Decision::Edit {
@@ -272,7 +272,7 @@ async fn what_nests_too_deep_stays_out_of_the_journal() {
     bench
         .decide(
             &continuation,
-            vec![super::super::Decision::Approve { call_id }],
+            vec![super::super::Decision::approve(call_id)],
         )
         .await;
     let expected = pairs([

@@ -2,7 +2,7 @@
 
 use super::code;
 use crate::{
-    Call, Sandbox, SandboxConfig, ToolComponent,
+    Call, Sandbox, SandboxConfig, Talk, ToolComponent,
     caps::http::tests::server::Server,
     guests::{Body, Guest, RANDOM, STDOUT, WRITE},
 };
@@ -218,9 +218,12 @@ async fn call(tool: &ToolComponent, what: &Tool, grants: Grants, limits: &Limits
         grants: Arc::new(grants),
         secrets: Arc::default(),
         limits,
+        talk: Talk::default(),
         progress: &|_, _| {},
     })
     .await
+    .settled()
+    .unwrap()
 }
 
 /// The defaults, but for one field.

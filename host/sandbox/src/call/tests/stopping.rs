@@ -2,7 +2,7 @@
 
 use super::{FOREVER, call, call_with, code, input, workspace};
 use crate::{
-    Call, Sandbox, SandboxConfig,
+    Call, Sandbox, SandboxConfig, Talk,
     guests::{BLOCK, DIRECTORIES, FIELDS, Guest, MAKE_FOLDER, STDOUT, TIMER, WRITE},
 };
 use agent_host_core::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
@@ -46,10 +46,12 @@ async fn a_call_that_is_dropped_at_any_point_leaves_nothing_behind() {
             grants: Arc::clone(&grants),
             secrets: Arc::default(),
             limits: &limits,
+            talk: Talk::default(),
             progress: &|_, _| {},
         });
         let patience = Duration::from_micros(step * step);
-        if let Ok(report) = tokio::time::timeout(patience, running).await {
+        if let Ok(end) = tokio::time::timeout(patience, running).await {
+            let report = end.settled().unwrap();
             // The one before is still being stopped; or the machine was so slow that the guest came to its limit first.
             let ends = ["busy", "resource-limit"];
             assert!(ends.contains(&code(&report).0), "{report:?}");

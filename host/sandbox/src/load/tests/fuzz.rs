@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    Talk,
     guests::{ECHO, PROGRESS, RANDOM, STATE_GET, STDOUT, WRITE},
     mutations::mutated,
     structure,
@@ -84,9 +85,12 @@ async fn load_and_call(sandbox: &Sandbox, bytes: &[u8]) -> Result<(), TestCaseEr
             grants: Arc::default(),
             secrets: Arc::default(),
             limits: &limits,
+            talk: Talk::default(),
             progress: &|_, _| {},
         })
-        .await;
+        .await
+        .settled()
+        .unwrap();
     prop_assert_eq!(report.accounting.limits, Some(limits));
     Ok(())
 }

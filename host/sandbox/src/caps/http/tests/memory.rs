@@ -2,7 +2,7 @@
 
 use super::server::Server;
 use crate::{
-    Call, Sandbox, SandboxConfig, Secrets,
+    Call, Sandbox, SandboxConfig, Secrets, Talk,
     guests::{Guest, http::CLIENT},
     secrets::tests::{VALUE, forms, secrets},
 };
@@ -121,9 +121,12 @@ async fn memory_after(server: &Server, secrets: Arc<Secrets>) -> Vec<u8> {
                 output_bytes: 8 * 1024 * 1024,
                 ..Limits::default()
             },
+            talk: Talk::default(),
             progress: &|_, _| {},
         })
-        .await;
+        .await
+        .settled()
+        .unwrap();
     let ToolResultOutput::Content(parts) = report.output else {
         panic!("{report:?}");
     };

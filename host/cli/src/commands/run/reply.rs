@@ -1,0 +1,244 @@
+//! `--decide` and `--submit`: what a waiting session is told from the command line, in another process than the one that began
+//! to wait.
+
+use crate::{
+    args::RunArgs,
+    exit::Failure,
+    terminal::{harmless_line, one_line},
+};
+use agent_host_core::{
+    id::CallId,
+    question::{Answer, Question},
+    turn::{AgentInput, Awaiting, Continuation, Decision, PendingCall, SubmittedResult},
+};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// The longest file of `--submit`, in bytes.
+const MAX_SUBMITTED_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What is said about one call.
+#[derive(Clone, Debug, PartialEq)]
+enum Word {
+    Approve,
+    Reject(Option<String>),
+    Edit(Map<String, Value>),
+    Respond(String),
+    Choice(u32),
+}
+
+/// Whether the arguments say something to a session that waits.
+pub(super) fn is_given(args: &RunArgs) -> bool {
+    !args.decide.is_empty() || args.submit.is_some()
+}
+
+/// What the arguments say, held against what the session waits for.
+pub(super) fn input(args: &RunArgs, open: Option<Continuation>) -> Result<AgentInput, Failure> {
+    let Some(continuation) = open else {
+        return Err(Failure::usage(
+            "nothing waits in this session; go on with it by `agent-host run --resume SESSION \"...\"`",
+        ));
+    };
+    if let Some(file) = &args.submit {
+        let results = read_results(file)?;
+        return Ok(AgentInput::SubmitToolResults {
+            continuation,
+            results,
+        });
+    }
+    let words = args
+        .decide
+        .iter()
+        .map(|text| parse(text))
+        .collect::<Result<Vec<_>, _>>()?;
+    match &continuation.awaiting {
+        Awaiting::Confirm { calls, .. } => {
+            let decisions = decisions(calls, words)?;
+            Ok(AgentInput::Resume {
+                continuation,
+                decisions,
+            })
+        }
+        Awaiting::Answer {
+            call_id, question, ..
+        } => {
+            let answer = answer(call_id, question, words)?;
+            Ok(AgentInput::Answer {
+                continuation,
+                answer,
+            })
+        }
+        Awaiting::External { .. } => Err(Failure::usage(
+            "this session waits for results from outside, not for a decision; give them with `--submit FILE`",
+        )),
+    }
+}
+
+/// `CALL=approve`, `CALL=reject[:REASON]`, `CALL=edit:JSON`, `CALL=respond:TEXT`, `CALL=choice:NUMBER`.
+fn parse(text: &str) -> Result<(CallId, Word), Failure> {
+    let refuse = |why: &str| {
+        Failure::usage(format!(
+            "`--decide {}` {why}; write CALL=approve, CALL=reject:REASON, CALL=edit:JSON, CALL=respond:TEXT or CALL=choice:NUMBER",
+            one_line(text, 200)
+        ))
+    };
+    let (call, said) = text
+        .split_once('=')
+        .ok_or_else(|| refuse("names no call"))?;
+    let (kind, rest) = match said.split_once(':') {
+        Some((kind, rest)) => (kind, Some(rest)),
+        None => (said, None),
+    };
+    let word = match (kind, rest) {
+        ("approve", None) => Word::Approve,
+        ("reject", reason) => Word::Reject(reason.map(str::to_owned)),
+        ("edit", Some(arguments)) => {
+            Word::Edit(serde_json::from_str(arguments).map_err(|error| {
+                refuse(&format!("has arguments that are no JSON object ({error})"))
+            })?)
+        }
+        ("respond", Some(text)) => Word::Respond(text.to_owned()),
+        ("choice", Some(number)) => {
+            let number: Option<u32> = number.parse().ok();
+            let index = number.and_then(|number| number.checked_sub(1));
+            Word::Choice(index.ok_or_else(|| refuse("has no number from 1 on"))?)
+        }
+        _ => return Err(refuse("is no decision")),
+    };
+    Ok((CallId(call.to_owned()), word))
+}
+
+/// One decision for each call that waits, in the order of the calls.
+fn decisions(
+    calls: &[PendingCall],
+    mut words: Vec<(CallId, Word)>,
+) -> Result<Vec<Decision>, Failure> {
+    let mut decisions = Vec::with_capacity(calls.len());
+    for call in calls {
+        let Some(place) = words.iter().position(|(id, _)| *id == call.call_id) else {
+            return Err(Failure::usage(format!(
+                "nothing was decided about call {}; every call that waits needs a decision:\n{}",
+                harmless_line(&call.call_id.0),
+                list(calls)
+            )));
+        };
+        let (call_id, word) = words.remove(place);
+        decisions.push(match word {
+            Word::Approve => Decision::approve(call_id),
+            Word::Reject(reason) => Decision::Reject { call_id, reason },
+            Word::Edit(input) => Decision::Edit { call_id, input },
+            Word::Respond(text) => Decision::Respond { call_id, text },
+            Word::Choice(_) => {
+                return Err(Failure::usage(format!(
+                    "call {} waits for a decision, and a choice is the answer to a question",
+                    harmless_line(&call_id.0)
+                )));
+            }
+        });
+    }
+    match words.first() {
+        Some((other, _)) => Err(Failure::usage(format!(
+            "call {} does not wait, or was decided twice. These wait:\n{}",
+            harmless_line(&other.0),
+            list(calls)
+        ))),
+        None => Ok(decisions),
+    }
+}
+
+fn list(calls: &[PendingCall]) -> String {
+    let line = |call: &PendingCall| {
+        format!(
+            "  {}  {} {}",
+            harmless_line(&call.call_id.0),
+            harmless_line(&call.tool),
+            one_line(&json!(call.input).to_string(), 200)
+        )
+    };
+    calls.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn answer(
+    call_id: &CallId,
+    question: &Question,
+    words: Vec<(CallId, Word)>,
+) -> Result<Answer, Failure> {
+    let refuse = |why: &str| {
+        Failure::usage(format!(
+            "{why} Call {} asks: {}",
+            harmless_line(&call_id.0),
+            one_line(&question.prompt, 500)
+        ))
+    };
+    let mut words = words.into_iter();
+    let (Some((id, word)), None) = (words.next(), words.next()) else {
+        return Err(refuse("One question waits, so it takes one `--decide`."));
+    };
+    if id != *call_id {
+        return Err(refuse("This call asks nothing."));
+    }
+    match word {
+        Word::Respond(text) => Ok(Answer::Text { text }),
+        Word::Choice(index) => Ok(Answer::Choice { index }),
+        Word::Reject(None) => Ok(Answer::Cancelled),
+        Word::Reject(Some(_)) | Word::Approve | Word::Edit(_) => Err(refuse(
+            "A question is answered with `respond:TEXT`, `choice:NUMBER` or `reject`.",
+        )),
+    }
+}
+
+fn read_results(file: &Path) -> Result<Vec<SubmittedResult>, Failure> {
+    let shown = file.display();
+    let fault = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!(
+            "cannot take the results in {shown}: {why}. It holds a JSON list of {{\"call_id\": ID, \"output\": RESULT}} or {{\"call_id\": ID, \"value\": ANYTHING}}"
+        ))
+    };
+    let size = std::fs::metadata(file)
+        .map_err(|error| fault(&error))?
+        .len();
+    if size > MAX_SUBMITTED_BYTES {
+        return Err(fault(&format!(
+            "it has more than {MAX_SUBMITTED_BYTES} bytes"
+        )));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| fault(&error))?;
+    serde_json::from_str(&text).map_err(|error| fault(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Word, parse};
+    use agent_host_core::id::CallId;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    #[test]
+    fn decisions_of_the_command_line() {
+        let edit = json!({"a": "b=c:d"})
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        let cases = [
+            ("c1=approve", Some(Word::Approve)),
+            ("c1=reject", Some(Word::Reject(None))),
+            (
+                "c1=reject:too: late",
+                Some(Word::Reject(Some("too: late".to_owned()))),
+            ),
+            (r#"c1=edit:{"a":"b=c:d"}"#, Some(Word::Edit(edit))),
+            ("c1=respond:x=1", Some(Word::Respond("x=1".to_owned()))),
+            ("c1=choice:2", Some(Word::Choice(1))),
+            ("c1=choice:0", None),
+            ("c1=edit:[1]", None),
+            ("c1=edit", None),
+            ("c1=approve:yes", None),
+            ("c1=Approve", None),
+            ("c1", None),
+        ];
+        for (text, word) in cases {
+            let expected = word.map(|word| (CallId("c1".to_owned()), word));
+            assert_eq!(parse(text).ok(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What a call shares with its session: state, questions and answers.
+
+use super::sandbox;
+use crate::{
+    Call, Talk,
+    guests::{ASK, Guest, STATE_GET, STATE_MERGE},
+};
+use agent_host_core::{
+    id::CallId,
+    limits::Limits,
+    output::ToolResultOutput,
+    question::{Answer, AnsweredBy, Exchange, Question},
+    tool::{Effect, RunEnd},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+async fn run(guest: &Guest<'_>, talk: Talk) -> RunEnd {
+    let tool = sandbox().load(&guest.bytes()).await.unwrap();
+    tool.call(Call {
+        tool: "echo",
+        call_id: &CallId("c".to_owned()),
+        input: &Map::new(),
+        idempotency_key: "k",
+        effect: Effect::Effectful,
+        grants: Arc::default(),
+        secrets: Arc::default(),
+        limits: &Limits::default(),
+        talk,
+        progress: &|_, _| {},
+    })
+    .await
+}
+
+fn which() -> Question {
+    Question {
+        prompt: "Which?".to_owned(),
+        choices: Vec::new(),
+        free_text: true,
+    }
+}
+
+/// Asks `Which?`, and returns the text of the answer: nothing, where the answer has none.
+const ASKS: &str = "(i64.store (i32.const 512) (i64.const 0x3f6863696857))
+    (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))
+    (i32.store (i32.const 16) (i32.const 0))
+    (i32.store (i32.const 20) (i32.load (i32.const 36)))
+    (i32.store (i32.const 24) (i32.load (i32.const 40)))
+    (i32.const 16)";
+
+/// A question ends the guest; with the answer it runs to its end; another question than before is an error of the tool; and
+/// where nobody can be asked it goes on without an answer.
+#[tokio::test]
+async fn a_guest_asks() {
+    let guest = Guest {
+        imports: &[ASK],
+        ..Guest::running(ASKS)
+    };
+    let talk = |can_ask, answers: &[(&str, &str)]| Talk {
+        can_ask,
+        answers: answers
+            .iter()
+            .map(|(prompt, text)| Exchange {
+                question: Question {
+                    prompt: (*prompt).to_owned(),
+                    ..which()
+                },
+                answer: Answer::Text {
+                    text: (*text).to_owned(),
+                },
+            })
+            .collect(),
+        ..Talk::default()
+    };
+    let RunEnd::Asked(asked) = run(&guest, talk(true, &[])).await else {
+        panic!("it asks");
+    };
+    assert_eq!(
+        (asked.question, asked.answered_by),
+        (which(), AnsweredBy::Rerun)
+    );
+    let changed = "The tool was run again with the person's answer, and asked something else than before; a tool that asks must ask the same again.";
+    let table = [
+        (talk(true, &[("Which?", "red")]), text("red")),
+        // An answer is given back also where nobody can be asked any more.
+        (talk(false, &[("Which?", "red")]), text("red")),
+        (
+            talk(true, &[("What?", "red")]),
+            ToolResultOutput::ErrorJson(json!({"code": "invalid-output", "message": changed})),
+        ),
+        (talk(false, &[]), text("")),
+    ];
+    for (talk, expected) in table {
+        let report = run(&guest, talk).await.settled().unwrap();
+        assert_eq!(report.output, expected);
+    }
+}
+
+fn text(text: &str) -> ToolResultOutput {
+    ToolResultOutput::Text(text.to_owned())
+}
+
+/// Merges `{"n":1}` and returns the state.
+const MERGES: &str = "(i64.store (i32.const 512) (i64.const 0x7d313a226e227b))
+    (call $merge (i32.const 512) (i32.const 7))
+    (i32.store (i32.const 16) (i32.const 0)) (call $get (i32.const 20)) (i32.const 16)";
+
+/// A call sees the state as it was when it began, and reports what it merges. One that ends abnormally merges nothing.
+#[tokio::test]
+async fn a_guest_shares_state() {
+    let object = |value: Value| value.as_object().cloned().unwrap();
+    let trapping = format!("{MERGES} drop unreachable");
+    for (code, output, merges) in [
+        (MERGES, "text", vec![object(json!({"n": 1}))]),
+        (trapping.as_str(), "error-json", Vec::new()),
+    ] {
+        let guest = Guest {
+            imports: &[STATE_GET, STATE_MERGE],
+            ..Guest::running(code)
+        };
+        let talk = Talk {
+            shared: Arc::new(object(json!({"k": true}))),
+            ..Talk::default()
+        };
+        let report = run(&guest, talk).await.settled().unwrap();
+        assert_eq!((report.output.tag(), report.merges), (output, merges));
+        if let ToolResultOutput::Text(seen) = report.output {
+            assert_eq!(seen, r#"{"k":true}"#);
+        }
+    }
+}
