@@ -349,12 +349,10 @@ fn a_cache_that_others_can_reach_is_not_used() {
     command.env("XDG_CACHE_HOME", place.outside().join("cache"));
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains(
-            "compiled tools are not kept: the cache folder can be reached by other users (mode 777)"
-        ),
-        "{}",
-        ran.stderr
+    let said = format!(
+        "compiled tools are not kept: the cache folder {} can be reached by other users (mode 777); delete it, or take their permissions away",
+        cache.display()
     );
+    assert!(ran.stderr.contains(&said), "{}", ran.stderr);
     assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 0);
 }

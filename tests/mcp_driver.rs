@@ -38,6 +38,7 @@ fn tests() -> PathBuf {
 }
 
 /// Whether there is a Python to run the driver with. Where there is none, the tests say so and show nothing.
+#[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
 fn python() -> bool {
     let found = Command::new("python3").arg("--version").output().is_ok();
     if !found {

@@ -483,7 +483,7 @@ fn ways_to_own_files() -> Case {
         )
         .refused(
             "access",
-            ["deep/cache/x", "c/x", "d/cache/x", "config"].map(|path| create(path)),
+            ["deep/cache/x", "c/x", "d/cache/x", "config"].map(create),
         )
         .refused("access", [at("mkdir", "c/x"), at("rmdir", "deep")])
         // The folder above is not moved away, so that another could take its place.
@@ -510,10 +510,7 @@ fn ways_to_own_files() -> Case {
 /// What would be an `agent.toml` for somebody who starts the host in a folder below.
 fn own_files_elsewhere() -> Case {
     Script::default()
-        .refused(
-            "access",
-            ["own/agent.toml", "own/agent.lock"].map(|path| create(path)),
-        )
+        .refused("access", ["own/agent.toml", "own/agent.lock"].map(create))
         .refused(
             "access",
             [
@@ -568,7 +565,7 @@ fn devices() -> Case {
             "access",
             ["zero", "null", "urandom", "tty"].map(|path| at("read", path)),
         )
-        .refused("access", ["null", "full"].map(|path| create(path)))
+        .refused("access", ["null", "full"].map(create))
         .refused(
             "not-permitted",
             ["fd/0", "stdin"].map(|path| at("read", path)),

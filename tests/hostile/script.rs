@@ -28,7 +28,9 @@ impl Script {
     /// An attempt that must succeed with exactly this.
     pub(crate) fn gives(mut self, value: Value, attempt: Value) -> Self {
         self.attempts.push(attempt);
-        self.outcomes.push(json!({ "ok": value }));
+        self.outcomes.push(Value::Object(
+            [("ok".to_owned(), value)].into_iter().collect(),
+        ));
         self
     }
 

@@ -172,7 +172,7 @@ impl Agent {
         loop {
             let step = match transition {
                 Transition::Continue(step) => step,
-                Transition::End(end) => return Ok(end),
+                Transition::End(end) => return Ok(*end),
             };
             transition = match step {
                 Step::CheckBudgets => self.check_budgets(session, began),

@@ -6,6 +6,7 @@
     clippy::unwrap_used,
     reason = "a benchmark that cannot run has nothing to report"
 )]
+#![expect(clippy::print_stdout, reason = "it says what it measures")]
 
 use agent_host_sandbox::{Compiled, Sandbox, SandboxConfig};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};

@@ -109,9 +109,14 @@ impl StoredEvent {
         }
         if self.v != i64::from(EVENT_VERSION) {
             let v = self.v;
+            let which = if v < i64::from(EVENT_VERSION) {
+                "an older one"
+            } else {
+                "probably a newer one"
+            };
             return Err(JournalError::Corrupt(format!(
                 "cannot read session {session}: its event {expected} has version {v} and this program knows version \
-                 {EVENT_VERSION}; use the agent-host that wrote it, probably a newer one"
+                 {EVENT_VERSION}; use the agent-host that wrote it, {which}"
             )));
         }
         let at_ms = u64::try_from(self.at_ms)

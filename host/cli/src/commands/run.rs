@@ -49,7 +49,7 @@ struct Run<'a> {
 /// What the person wants of this run.
 enum Task {
     /// One input, one answer.
-    Once(AgentInput),
+    Once(Box<AgentInput>),
     /// A conversation on the terminal.
     Conversation,
 }
@@ -93,7 +93,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         .transpose()?;
     let task = match task {
         Some(task) => task,
-        None => Task::Once(reply::input(&args, agent.continuation(&session))?),
+        None => Task::Once(Box::new(reply::input(&args, agent.continuation(&session))?)),
     };
     let run = Run {
         agent,
@@ -104,7 +104,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         asks_now: terminal.stdin && terminal.stderr,
     };
     match task {
-        Task::Once(input) => run.once(&mut session, input).await,
+        Task::Once(input) => run.once(&mut session, *input).await,
         Task::Conversation => run.conversation(&mut session).await,
     }
 }
@@ -135,7 +135,7 @@ fn output_schema(file: &Path) -> Result<Arc<AnswerSchema>, Failure> {
 
 fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
     if let Some(prompt) = &args.prompt {
-        return Ok(Task::Once(AgentInput::Text(prompt.clone())));
+        return Ok(Task::Once(Box::new(AgentInput::Text(prompt.clone()))));
     }
     if terminal.stdin {
         return Ok(Task::Conversation);
@@ -148,8 +148,8 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
         ))
     })?;
     match (prompt.trim().is_empty(), &args.resume) {
-        (false, _) => Ok(Task::Once(AgentInput::Text(prompt))),
-        (true, Some(_)) => Ok(Task::Once(AgentInput::Continue)),
+        (false, _) => Ok(Task::Once(Box::new(AgentInput::Text(prompt)))),
+        (true, Some(_)) => Ok(Task::Once(Box::new(AgentInput::Continue))),
         (true, None) => Err(Failure::usage(
             "there is no prompt: give one as an argument, like agent-host run \"What is in this folder?\", or on standard input",
         )),

@@ -41,11 +41,11 @@ impl Agent {
             AgentInput::Answer {
                 continuation,
                 answer,
-            } => self.answer_question(session, &continuation, answer),
+            } => self.answer_question(session, &continuation, &answer),
             AgentInput::SubmitToolResults {
                 continuation,
                 results,
-            } => self.submit(session, &continuation, results),
+            } => self.submit(session, &continuation, &results),
             AgentInput::Continue => self.go_on(session),
         }
     }
@@ -75,7 +75,7 @@ impl Agent {
     fn go_on(&self, session: &mut Session) -> Result<Transition, TurnError> {
         self.expire(session);
         if let Some(end) = self.pause(session) {
-            return Ok(Transition::End(end));
+            return Ok(Transition::End(Box::new(end)));
         }
         let state = session.state();
         if !state.batch().is_empty() {

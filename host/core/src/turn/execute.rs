@@ -29,7 +29,7 @@ enum Plan {
     /// It is answered without running.
     Answer(ToolResultOutput),
     /// It runs.
-    Run(Run),
+    Run(Box<Run>),
 }
 
 /// A call that runs.
@@ -97,11 +97,11 @@ impl Agent {
             let plan = allowance.admit(&self.settings.budgets, entry, self.plan(session, entry));
             let next = match plan {
                 Plan::Run(run) if run.outside.is_some() => {
-                    outside.push(run);
+                    outside.push(*run);
                     continue;
                 }
                 Plan::Run(run) if run.effect == Effect::ReadOnly => {
-                    group.push(run);
+                    group.push(*run);
                     continue;
                 }
                 other => other,
@@ -115,7 +115,7 @@ impl Agent {
             match next {
                 Plan::Answer(output) => self.settle_unrun(session, &entry.call, output),
                 Plan::Run(run) => {
-                    if let Some(asked) = self.run_group(session, vec![run], cancel).await? {
+                    if let Some(asked) = self.run_group(session, vec![*run], cancel).await? {
                         return Ok(asked);
                     }
                 }
@@ -124,7 +124,7 @@ impl Agent {
         if let Some(asked) = self.run_group(session, group, cancel).await? {
             return Ok(asked);
         }
-        if let Some(pending) = self.delegate(session, outside, cancel) {
+        if let Some(pending) = self.delegate(session, &outside, cancel) {
             return Ok(StepResult::end(pending));
         }
         Ok(self.after_batch(session, allowance.used_up, cancel))
@@ -160,7 +160,7 @@ impl Agent {
         };
         StepResult {
             output: StepOutput::Tool(results),
-            transition: Transition::End(end),
+            transition: Transition::End(Box::new(end)),
         }
     }
 
@@ -168,11 +168,11 @@ impl Agent {
     fn delegate(
         &self,
         session: &mut Session,
-        outside: Vec<Run>,
+        outside: &[Run],
         cancel: &CancellationToken,
     ) -> Option<End> {
         if cancel.is_cancelled() {
-            for run in &outside {
+            for run in outside {
                 self.settle_unrun(session, &run.entry.call, not_started().into());
             }
             return None;
@@ -184,7 +184,7 @@ impl Agent {
         if calls.is_empty() {
             return None;
         }
-        for run in &outside {
+        for run in outside {
             session.record(intention(session, run), Vec::new());
         }
         let event = Event::CallsDelegated {
@@ -221,12 +221,12 @@ impl Agent {
                 Some(format!("{reason} (rule {rule})")),
             )),
             Ruling::Ask { rule } if !confirmed => Plan::Answer(self.nobody_to_ask(&rule)),
-            Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Run {
+            Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Box::new(Run {
                 entry: entry.clone(),
                 input,
                 effect: tool.effect,
                 outside: (tool.runtime == ToolRuntime::External).then_some(rule),
-            }),
+            })),
         }
     }
 

@@ -133,7 +133,7 @@ impl Agent {
         if !reply.tool_calls.is_empty() {
             return Ok(Transition::Continue(Step::CheckApproval));
         }
-        Ok(Transition::End(match reply.stop_reason {
+        Ok(Transition::End(Box::new(match reply.stop_reason {
             Some(StopReason::Refusal) => End::Refusal(reply.text.clone()),
             Some(StopReason::PauseTurn) => End::NeedsMoreTurns,
             None
@@ -144,7 +144,7 @@ impl Agent {
                 | StopReason::StopSequence
                 | StopReason::ContextWindow,
             ) => self.answer(session, reply)?,
-        }))
+        })))
     }
 
     /// The model has said its last word, which is the answer unless the run had to end through a tool.

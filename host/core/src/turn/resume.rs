@@ -80,7 +80,7 @@ impl Agent {
         &self,
         session: &mut Session,
         continuation: &Continuation,
-        answer: Answer,
+        answer: &Answer,
     ) -> Result<Transition, TurnError> {
         self.check_open(session, continuation)?;
         let Awaiting::Answer {
@@ -90,7 +90,7 @@ impl Agent {
             return Err(other_kind(continuation, "an answer"));
         };
         question
-            .check(&answer)
+            .check(answer)
             .map_err(|why| refuse(format!("this answer cannot be given: {why}")))?;
         let entry = session
             .state()
@@ -105,7 +105,7 @@ impl Agent {
         };
         session.record(event, Vec::new());
         if let Some((call, AnsweredBy::Result)) = asked {
-            self.settle_unrun(session, &call, question.result(&answer));
+            self.settle_unrun(session, &call, question.result(answer));
         }
         Ok(Transition::Continue(Step::CheckApproval))
     }
@@ -115,14 +115,14 @@ impl Agent {
         &self,
         session: &mut Session,
         continuation: &Continuation,
-        results: Vec<SubmittedResult>,
+        results: &[SubmittedResult],
     ) -> Result<Transition, TurnError> {
         self.check_open(session, continuation)?;
         let Awaiting::External { calls } = &continuation.awaiting else {
             return Err(other_kind(continuation, "tool results"));
         };
-        check_ids(calls, &results)?;
-        for result in &results {
+        check_ids(calls, results)?;
+        for result in results {
             result.output.validate().map_err(|failure| {
                 refuse(format!(
                     "the result of call {} cannot be taken: {}",

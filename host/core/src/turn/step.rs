@@ -43,7 +43,7 @@ pub enum Transition {
     /// On to another step.
     Continue(Step),
     /// The turn is over.
-    End(End),
+    End(Box<End>),
 }
 
 /// How a turn is over; the summary is added outside the steps.
@@ -87,7 +87,7 @@ impl StepResult {
     pub(crate) fn end(end: End) -> Self {
         Self {
             output: StepOutput::Pass,
-            transition: Transition::End(end),
+            transition: Transition::End(Box::new(end)),
         }
     }
 }

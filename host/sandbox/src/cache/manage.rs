@@ -5,7 +5,10 @@ use super::{
     files::{FileInfo, Folder},
     read_key,
 };
-use crate::engine::{Layout, compiling, fingerprint};
+use crate::{
+    definitions::RawDefinition,
+    engine::{Layout, compiling, fingerprint},
+};
 use agent_host_core::id::Digest;
 use std::{
     fmt, io,
@@ -148,7 +151,7 @@ impl CompileCache {
         let tools = head.definitions().ok()?;
         Some(CacheContent::Component {
             digest: head.digest,
-            tools: tools.into_iter().map(|tool| tool.into_name()).collect(),
+            tools: tools.into_iter().map(RawDefinition::into_name).collect(),
             current: self.engines.contains(&head.engine),
         })
     }

@@ -20,7 +20,8 @@ fn until_trusted(standing: &Standing) -> u32 {
 
 #[test]
 fn trust_is_earned_by_quick_calls_in_a_row() {
-    let cases: [(&str, fn(&Standing)); 3] = [
+    type Break = fn(&Standing);
+    let cases: [(&str, Break); 3] = [
         ("slow", |standing| standing.ended(QUICK, 0)),
         ("paused", |standing| standing.ended(QUICKLY, 1)),
         ("long", Standing::overran),

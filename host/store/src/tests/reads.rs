@@ -127,8 +127,12 @@ async fn damaged_events_are_not_half_read() {
             "event 0 has an impossible time",
         ),
         (
-            "UPDATE events SET v = 2 WHERE seq = 2",
-            "its event 2 has version 2 and this program knows version 1",
+            "UPDATE events SET v = 3 WHERE seq = 2",
+            "its event 2 has version 3 and this program knows version 2; use the agent-host that wrote it, probably a newer one",
+        ),
+        (
+            "UPDATE events SET v = 1 WHERE seq = 2",
+            "its event 2 has version 1 and this program knows version 2; use the agent-host that wrote it, an older one",
         ),
     ] {
         let (_dir, store) = fresh();

@@ -78,11 +78,11 @@ proptest! {
         let mut schema = schema;
         schema.insert("type".to_owned(), "object".into());
         let begin = Instant::now();
-        if let Ok(compiled) = InputSchema::compile(&Value::Object(schema)) {
-            if let Err(failure) = compiled.validate(&input) {
-                prop_assert_eq!(failure.code, ToolErrorCode::InvalidInput);
-                prop_assert!(failure.message().len() <= crate::failure::MAX_MESSAGE_BYTES);
-            }
+        if let Ok(compiled) = InputSchema::compile(&Value::Object(schema))
+            && let Err(failure) = compiled.validate(&input)
+        {
+            prop_assert_eq!(failure.code, ToolErrorCode::InvalidInput);
+            prop_assert!(failure.message().len() <= crate::failure::MAX_MESSAGE_BYTES);
         }
         prop_assert!(begin.elapsed() < BOUND, "{:?}", begin.elapsed());
     }

@@ -360,7 +360,8 @@ async fn questions_are_bounded() {
 
 #[tokio::test]
 async fn questions_that_cannot_be_shown() {
-    let spoil: [(fn(&mut Question), &str); 4] = [
+    type Spoil = fn(&mut Question);
+    let spoil: [(Spoil, &str); 4] = [
         (|question| question.prompt = " ".into(), "it has no prompt"),
         (
             |question| question.prompt = "x".repeat(4097),
