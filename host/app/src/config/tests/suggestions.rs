@@ -52,7 +52,8 @@ proptest! {
         let granted = grants(&tree, &toml, Overrides::default());
         prop_assert!(allows(&granted, &request), "{}", toml);
         let other_scheme = if scheme == "http" { "https" } else { "http" };
-        let (longer, nested) = (format!("{path}x"), format!("/x{path}"));
+        // No path here begins with `/0`, so that one is not below the granted one.
+        let (longer, nested) = (format!("{path}x"), format!("/0{path}"));
         let mut neighbours = vec![
             HttpRequest { method: "DELETE", ..request },
             HttpRequest { scheme: other_scheme, ..request },
