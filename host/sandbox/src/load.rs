@@ -102,7 +102,7 @@ struct Loaded {
 
 impl ToolComponent {
     /// The same component with a number of its own of calls that run at once, instead of the sandbox's
-    /// [`concurrent_calls_per_tool`](crate::SandboxConfig::concurrent_calls_per_tool). Its calls are counted apart from those
+    /// `concurrent_calls_per_tool` of [`crate::SandboxConfig`]. Its calls are counted apart from those
     /// of other handles.
     #[must_use]
     pub fn with_concurrent_calls(mut self, calls: NonZeroUsize) -> Self {
