@@ -37,7 +37,7 @@ fn the_manifests_are_true() {
         "guest-tools",
         &["fetch", "files", "image"],
     );
-    check("tests/guests/dist", "tests/guests", &["probe"]);
+    check("tests/guests/dist", "guest-tools", &["probe"]);
 }
 
 /// Checks the manifest of the folder `dist`, whose components' own sources are in folders of `sources`.

@@ -1,5 +1,5 @@
 //! Rows of the probe: a script of attempts, and what each of them must come to. The probe's words are in
-//! `tests/guests/probe/src/script.rs`.
+//! `guest-tools/probe/src/script.rs`.
 
 use super::case::{Case, Ends};
 use serde_json::{Value, json};
