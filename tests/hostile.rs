@@ -12,6 +12,7 @@ mod load;
 mod memory;
 mod meter;
 mod network;
+mod own_files;
 mod script;
 mod server;
 mod services;

@@ -2,7 +2,7 @@
 
 use super::{
     case::{Case, Component, Ends, guests},
-    files, harness, load, memory, network, services, social, time, values,
+    files, harness, load, memory, network, own_files, services, social, time, values,
 };
 use agent_host_core::failure::ToolErrorCode;
 use agent_host_sandbox::LoadFault;
@@ -28,6 +28,7 @@ fn all() -> Vec<Case> {
         services::cases(),
         network::cases(),
         files::cases(),
+        own_files::cases(),
         social::cases(),
     ]
     .into_iter()

@@ -1,6 +1,6 @@
 //! Calls that are stopped from outside, and what was refused before they were.
 
-use super::{FOREVER, call, call_with, code, input, workspace};
+use super::{call, call_with, code, input, sharing::FOREVER, workspace};
 use crate::{
     Call, Sandbox, SandboxConfig, Talk,
     guests::{BLOCK, DIRECTORIES, FIELDS, Guest, MAKE_FOLDER, STDOUT, TIMER, WRITE},
