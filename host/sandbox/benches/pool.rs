@@ -77,20 +77,19 @@ fn points() -> Vec<(String, Point)> {
             Point { table, ..CHOSEN },
         ));
     }
-    for batch in [8, 64] {
+    for batch in [2, 4, 8, 64] {
         points.push((format!("batch {batch}"), Point { batch, ..CHOSEN }));
     }
     for warm in [0, 8] {
         points.push((format!("warm slots {warm}"), Point { warm, ..CHOSEN }));
     }
-    for memory in [0, 64, 1024] {
-        let memory = memory * KIB;
-        let scan = Enabled::No;
+    for (memory, table) in [(0, 16), (64, 16), (1024, 16), (16 * 1024, 256)] {
         points.push((
-            format!("no scan, memory {} KiB", memory / KIB),
+            format!("no scan, memory {memory} KiB, table {table} KiB"),
             Point {
-                memory,
-                scan,
+                memory: memory * KIB,
+                table: table * KIB,
+                scan: Enabled::No,
                 ..CHOSEN
             },
         ));
