@@ -1,4 +1,4 @@
-//! Media types, read from the bytes and not from anybody's word.
+//! Media types, read from the bytes and not from anybody's word; of a URL, whose bytes are not here, from its extension.
 
 #[cfg(test)]
 mod tests;
@@ -12,6 +12,55 @@ pub const OCTET_STREAM: &str = "application/octet-stream";
 #[must_use]
 pub fn sniff(bytes: &[u8]) -> Option<&'static str> {
     infer::get(bytes).map(|kind| kind.mime_type())
+}
+
+/// The extensions that mean one thing to everybody, with the types that IANA registered for them.
+const EXTENSIONS: [(&str, &str); 24] = [
+    ("bmp", "image/bmp"),
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("md", "text/markdown"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("svg", "image/svg+xml"),
+    ("tiff", "image/tiff"),
+    ("txt", "text/plain"),
+    ("wav", "audio/wav"),
+    ("webm", "video/webm"),
+    ("webp", "image/webp"),
+    ("xml", "application/xml"),
+    ("zip", "application/zip"),
+];
+
+/// The media type that a URL shows: the one that a `data:` URL names, else what its path's extension means, else
+/// [`OCTET_STREAM`].
+#[must_use]
+pub fn of_url(url: &str) -> String {
+    if let Some(rest) = url.strip_prefix("data:") {
+        let named = rest.split([';', ',']).next();
+        let named = named.filter(|named| is_well_formed(named));
+        return named.unwrap_or(OCTET_STREAM).to_owned();
+    }
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let path = path.split_once("://").map_or(path, |(_, rest)| rest);
+    let file = path.rsplit_once('/').map_or("", |(_, file)| file);
+    let extension = file.rsplit_once('.').map(|(_, extension)| extension);
+    let known = extension.and_then(|extension| {
+        EXTENSIONS
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(extension))
+    });
+    known.map_or(OCTET_STREAM, |(_, media)| media).to_owned()
 }
 
 /// Checks that a part's media type is well-formed and agrees with its bytes. Only images and PDF are held to their bytes:

@@ -1,6 +1,11 @@
 //! What is told to those who watch a session: durable events, and signs of life that are not kept.
 
-use crate::{event::EventRecord, id::CallId, output::ToolResultOutput};
+use crate::{
+    event::EventRecord,
+    id::CallId,
+    output::ToolResultOutput,
+    turn::{Step, StepResult},
+};
 use serde_json::{Map, Value};
 
 /// A sign of life. It is shown and forgotten: the events tell the same story for keeps.
@@ -47,14 +52,17 @@ pub enum Live<'a> {
     },
 }
 
-/// Watches a session. Implemented by the terminal, by `stream-json`, and by tests. Both methods are called from the loop and
-/// must return at once.
+/// Watches a session. Implemented by the terminal, by `stream-json`, and by tests. Its methods are called from the loop and must
+/// return at once.
 pub trait Observer: Send + Sync {
     /// A record has become durable. Records come in order and each comes once.
     fn recorded(&self, record: &EventRecord);
 
     /// A sign of life.
     fn live(&self, live: Live<'_>);
+
+    /// A step of a turn is over. What it found may not be durable yet.
+    fn step(&self, _step: Step, _result: &StepResult) {}
 }
 
 /// Watches nothing.

@@ -2,6 +2,7 @@
 //!
 //! No code anywhere looks inside a string or a JSON value to find out what a result is: the variant alone decides.
 
+pub mod old;
 mod spill;
 #[cfg(test)]
 mod tests;
@@ -51,9 +52,9 @@ pub enum ContentPart {
     File(FilePart),
 }
 
-/// A file with its media type.
+/// A file with its media type. In JSON a URL may do without one: then its path's extension says what it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "FileForm")]
 pub struct FilePart {
     /// The media type, such as `image/png`; it agrees with the bytes.
     pub media_type: String,
@@ -62,6 +63,34 @@ pub struct FilePart {
     /// A name to show and to save under; never used as a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
+}
+
+/// The JSON form of [`FilePart`], read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileForm {
+    media_type: Option<String>,
+    data: FileData,
+    filename: Option<String>,
+}
+
+impl TryFrom<FileForm> for FilePart {
+    type Error = &'static str;
+
+    fn try_from(form: FileForm) -> Result<Self, Self::Error> {
+        let media_type = match (form.media_type, &form.data) {
+            (Some(media_type), _) => media_type,
+            (None, FileData::Url(url)) => media::of_url(url),
+            (None, FileData::Bytes(_) | FileData::Text(_) | FileData::Blob(_)) => {
+                return Err("missing field `media_type`: only a URL may do without one");
+            }
+        };
+        Ok(Self {
+            media_type,
+            data: form.data,
+            filename: form.filename,
+        })
+    }
 }
 
 /// The content of a file. JSON form: `{"type": TAG, "value": ...}`; bytes are standard base64.
@@ -163,6 +192,17 @@ impl ToolResultOutput {
         match value {
             Value::String(text) => Self::Text(text),
             other => Self::Json(other),
+        }
+    }
+
+    /// The result of a host-side tool that may fail: a value as in [`Self::from_value`]; an error is told as text, and so is
+    /// that there is neither.
+    #[must_use]
+    pub fn from_run(run: Result<Option<Value>, String>) -> Self {
+        match run {
+            Ok(Some(value)) => Self::from_value(value),
+            Ok(None) => Self::ErrorText("The tool returned no result.".to_owned()),
+            Err(message) => Self::ErrorText(message),
         }
     }
 

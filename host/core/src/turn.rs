@@ -171,23 +171,24 @@ impl Agent {
         let mut transition = first;
         loop {
             let step = match transition {
-                Transition::Continue(step) => step,
-                Transition::End(end) => return Ok(*end),
+                Transition::Continue { next_step } => next_step,
+                Transition::End { end } => return Ok(*end),
             };
-            transition = match step {
+            let result = match step {
                 Step::CheckBudgets => self.check_budgets(session, began),
                 Step::CallModel => self.call_model(session, cancel).await?,
                 Step::CheckApproval => self.check_approval(session),
                 Step::ExecuteTools => self.execute_tools(session, cancel).await?,
-            }
-            .transition;
+            };
+            self.observer.step(step, &result);
+            transition = result.transition;
         }
     }
 
     fn check_budgets(&self, session: &Session, began: Instant) -> StepResult {
         let budgets = &self.settings.budgets;
         match budgets.exceeded(session.state(), began.elapsed()) {
-            Some(budget) => StepResult::end(End::BudgetExceeded(budget)),
+            Some(budget) => StepResult::end(End::BudgetExceeded { budget }),
             None => StepResult::go(Step::CallModel),
         }
     }
@@ -223,20 +224,20 @@ impl Agent {
                 output,
                 result,
             },
-            End::BudgetExceeded(budget) => Outcome::BudgetExceeded { summary, budget },
-            End::AwaitingConfirmation(continuation) => Outcome::AwaitingConfirmation {
+            End::BudgetExceeded { budget } => Outcome::BudgetExceeded { summary, budget },
+            End::AwaitingConfirmation { continuation } => Outcome::AwaitingConfirmation {
                 summary,
                 continuation,
             },
-            End::AwaitingAnswer(continuation) => Outcome::AwaitingAnswer {
+            End::AwaitingAnswer { continuation } => Outcome::AwaitingAnswer {
                 summary,
                 continuation,
             },
-            End::PendingToolCalls(continuation) => Outcome::PendingToolCalls {
+            End::PendingToolCalls { continuation } => Outcome::PendingToolCalls {
                 summary,
                 continuation,
             },
-            End::Refusal(text) => Outcome::Refusal { summary, text },
+            End::Refusal { text } => Outcome::Refusal { summary, text },
             End::Cancelled => Outcome::Cancelled { summary },
         }
     }

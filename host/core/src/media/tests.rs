@@ -105,3 +105,27 @@ fn malformed_types_are_refused() {
         );
     }
 }
+
+/// U12: the extension of a URL's path, whatever follows or surrounds it.
+#[test]
+fn a_url_shows_its_media_type() {
+    let table = [
+        ("https://example.com/a/b.png", "image/png"),
+        (
+            "https://example.com/b.PDF?size=1.zip#x.gif",
+            "application/pdf",
+        ),
+        ("file:///b.tar.gz", "application/gzip"),
+        ("https://example.com/a.b/c", OCTET_STREAM),
+        ("https://example.com/a.unknown", OCTET_STREAM),
+        ("https://example.zip", OCTET_STREAM),
+        ("https://example.com/png", OCTET_STREAM),
+        ("", OCTET_STREAM),
+        ("data:image/webp;base64,AAAA", "image/webp"),
+        ("data:text/plain,a.png", "text/plain"),
+        ("data:;base64,AA/a.png", OCTET_STREAM),
+    ];
+    for (url, expected) in table {
+        assert_eq!(of_url(url), expected, "{url}");
+    }
+}

@@ -85,6 +85,26 @@ fn json_forms() {
     }
 }
 
+/// What a tool that may fail came to: a value, an error, or neither.
+#[test]
+fn what_a_run_gave() {
+    let table = [
+        (Ok(Some(json!("x"))), ToolResultOutput::Text("x".into())),
+        (Ok(Some(Value::Null)), ToolResultOutput::Json(Value::Null)),
+        (
+            Ok(None),
+            ToolResultOutput::ErrorText("The tool returned no result.".into()),
+        ),
+        (
+            Err("no such file".to_owned()),
+            ToolResultOutput::ErrorText("no such file".into()),
+        ),
+    ];
+    for (run, expected) in table {
+        assert_eq!(ToolResultOutput::from_run(run), expected);
+    }
+}
+
 /// A denial is neither: the loop goes on, and it does not end a run that waits for a success.
 #[test]
 fn success_error_and_denial_are_three_states() {
@@ -153,6 +173,10 @@ fn other_forms_are_refused() {
         (
             data(json!({"type": "text", "value": "", "more": 1})),
             "more",
+        ),
+        (
+            part(json!({"type": "file", "data": {"type": "bytes", "value": "AA=="}})),
+            "missing field `media_type`: only a URL may do without one",
         ),
         (data(json!({"type": "bytes", "value": "-_8="})), "Invalid"),
         (data(json!({"type": "bytes", "value": "AA"})), "Invalid"),

@@ -68,24 +68,24 @@ impl Agent {
         }
         let (message, blobs) = settle_message(message);
         session.record(Event::InputReceived { message }, blobs);
-        Transition::Continue(Step::CheckBudgets)
+        Transition::to(Step::CheckBudgets)
     }
 
     /// Goes on where the last turn ended.
     fn go_on(&self, session: &mut Session) -> Result<Transition, TurnError> {
         self.expire(session);
         if let Some(end) = self.pause(session) {
-            return Ok(Transition::End(Box::new(end)));
+            return Ok(Transition::end(end));
         }
         let state = session.state();
         if !state.batch().is_empty() {
-            return Ok(Transition::Continue(Step::CheckApproval));
+            return Ok(Transition::to(Step::CheckApproval));
         }
         if state.model_paused() {
-            return Ok(Transition::Continue(Step::CheckBudgets));
+            return Ok(Transition::to(Step::CheckBudgets));
         }
         match state.messages().last().map(|message| message.role) {
-            Some(Role::User | Role::ToolResult) => Ok(Transition::Continue(Step::CheckBudgets)),
+            Some(Role::User | Role::ToolResult) => Ok(Transition::to(Step::CheckBudgets)),
             Some(Role::Assistant | Role::System) => Err(refuse(
                 "the model has given its answer; there is nothing to continue, send a message",
             )),

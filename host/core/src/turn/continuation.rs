@@ -137,9 +137,9 @@ impl Agent {
     pub(super) fn pause(&self, session: &Session) -> Option<End> {
         let continuation = self.continuation(session)?;
         Some(match continuation.awaiting {
-            Awaiting::Confirm { .. } => End::AwaitingConfirmation(continuation),
-            Awaiting::Answer { .. } => End::AwaitingAnswer(continuation),
-            Awaiting::External { .. } => End::PendingToolCalls(continuation),
+            Awaiting::Confirm { .. } => End::AwaitingConfirmation { continuation },
+            Awaiting::Answer { .. } => End::AwaitingAnswer { continuation },
+            Awaiting::External { .. } => End::PendingToolCalls { continuation },
         })
     }
 }

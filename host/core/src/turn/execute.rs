@@ -154,13 +154,13 @@ impl Agent {
                 result: Some(result.clone()),
             }
         } else if let Some(budget) = used_up {
-            End::BudgetExceeded(budget)
+            End::BudgetExceeded { budget }
         } else {
             End::NeedsMoreTurns
         };
         StepResult {
-            output: StepOutput::Tool(results),
-            transition: Transition::End(Box::new(end)),
+            output: StepOutput::Tool { results },
+            transition: Transition::end(end),
         }
     }
 
@@ -276,8 +276,14 @@ impl Agent {
             }
         }
         Ok(first_question.and_then(|(run, asked)| {
+            let output = StepOutput::Human {
+                call_id: run.entry.call.id.clone(),
+                tool: run.entry.call.name.clone(),
+                question: asked.question.clone(),
+            };
             session.record(question(session, &run, asked), Vec::new());
-            self.pause(session).map(StepResult::end)
+            let transition = Transition::end(self.pause(session)?);
+            Some(StepResult { output, transition })
         }))
     }
 

@@ -131,10 +131,12 @@ impl Agent {
         reply: &ModelReply,
     ) -> Result<Transition, TurnError> {
         if !reply.tool_calls.is_empty() {
-            return Ok(Transition::Continue(Step::CheckApproval));
+            return Ok(Transition::to(Step::CheckApproval));
         }
-        Ok(Transition::End(Box::new(match reply.stop_reason {
-            Some(StopReason::Refusal) => End::Refusal(reply.text.clone()),
+        Ok(Transition::end(match reply.stop_reason {
+            Some(StopReason::Refusal) => End::Refusal {
+                text: reply.text.clone(),
+            },
             Some(StopReason::PauseTurn) => End::NeedsMoreTurns,
             None
             | Some(
@@ -144,7 +146,7 @@ impl Agent {
                 | StopReason::StopSequence
                 | StopReason::ContextWindow,
             ) => self.answer(session, reply)?,
-        })))
+        }))
     }
 
     /// The model has said its last word, which is the answer unless the run had to end through a tool.

@@ -48,7 +48,7 @@ impl Agent {
         for (rule, scope) in rules {
             session.record(Event::ApprovalRemembered { rule, scope }, Vec::new());
         }
-        Ok(Transition::Continue(Step::CheckApproval))
+        Ok(Transition::to(Step::CheckApproval))
     }
 
     /// The rules that follow from these decisions.
@@ -107,7 +107,7 @@ impl Agent {
         if let Some((call, AnsweredBy::Result)) = asked {
             self.settle_unrun(session, &call, question.result(answer));
         }
-        Ok(Transition::Continue(Step::CheckApproval))
+        Ok(Transition::to(Step::CheckApproval))
     }
 
     /// Results of calls that ran outside.
@@ -143,7 +143,7 @@ impl Agent {
                 self.settle_unrun(session, &call, result.output.clone());
             }
         }
-        Ok(Transition::Continue(Step::ExecuteTools))
+        Ok(Transition::to(Step::ExecuteTools))
     }
 
     /// Denies the calls about which nobody decided in time, if it is too late for them.

@@ -1,11 +1,14 @@
-//! The steps of a turn as values: what a step found, and where the turn goes from there.
+//! The steps of a turn as values: what a step found, and where the turn goes from there. They are made once, are changed by
+//! nobody, and can be written down.
 
 use super::{Budget, Continuation};
-use crate::{message::ToolResult, model::ModelReply};
+use crate::{id::CallId, message::ToolResult, model::ModelReply, question::Question};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A step of the standard pipeline, in its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Is there budget for another model call?
     CheckBudgets,
@@ -18,7 +21,8 @@ pub enum Step {
 }
 
 /// What a step came to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StepResult {
     /// What it found.
     pub output: StepOutput,
@@ -27,27 +31,48 @@ pub struct StepResult {
 }
 
 /// What a step found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StepOutput {
     /// Nothing that anybody has to know.
     Pass,
     /// The model's reply.
     Llm(ModelReply),
     /// The results of the batch, in the order of the calls.
-    Tool(Vec<ToolResult>),
+    Tool {
+        /// One for each call.
+        results: Vec<ToolResult>,
+    },
+    /// A call asks a person.
+    Human {
+        /// The call. It is the host's word: a tool has none in it.
+        call_id: CallId,
+        /// The tool.
+        tool: String,
+        /// What it asks.
+        question: Question,
+    },
 }
 
 /// Where the turn goes after a step.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Transition {
     /// On to another step.
-    Continue(Step),
+    Continue {
+        /// Which one.
+        next_step: Step,
+    },
     /// The turn is over.
-    End(Box<End>),
+    End {
+        /// How.
+        end: Box<End>,
+    },
 }
 
-/// How a turn is over; the summary is added outside the steps.
-#[derive(Clone, Debug, PartialEq)]
+/// How a turn is over; the summary is added outside the steps, and makes it an [`super::Outcome`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub enum End {
     /// Another turn is needed.
     NeedsMoreTurns,
@@ -56,22 +81,51 @@ pub enum End {
         /// The model's words.
         text: String,
         /// The value that was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Value>,
         /// The result, where the run had to end through a tool.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<ToolResult>,
     },
     /// A budget is used up.
-    BudgetExceeded(Budget),
+    BudgetExceeded {
+        /// Which one.
+        budget: Budget,
+    },
     /// A person has to decide.
-    AwaitingConfirmation(Continuation),
+    AwaitingConfirmation {
+        /// What to resume with.
+        continuation: Continuation,
+    },
     /// A person has to answer.
-    AwaitingAnswer(Continuation),
+    AwaitingAnswer {
+        /// What to answer with.
+        continuation: Continuation,
+    },
     /// Calls are to run outside.
-    PendingToolCalls(Continuation),
+    PendingToolCalls {
+        /// What to submit their results with.
+        continuation: Continuation,
+    },
     /// The model declined.
-    Refusal(String),
+    Refusal {
+        /// What it said.
+        text: String,
+    },
     /// Stopped from outside.
     Cancelled,
+}
+
+impl Transition {
+    /// On to this step.
+    pub(crate) fn to(next_step: Step) -> Self {
+        Self::Continue { next_step }
+    }
+
+    /// Over, in this way.
+    pub(crate) fn end(end: End) -> Self {
+        Self::End { end: Box::new(end) }
+    }
 }
 
 impl StepResult {
@@ -79,7 +133,7 @@ impl StepResult {
     pub(crate) fn go(next: Step) -> Self {
         Self {
             output: StepOutput::Pass,
-            transition: Transition::Continue(next),
+            transition: Transition::to(next),
         }
     }
 
@@ -87,7 +141,7 @@ impl StepResult {
     pub(crate) fn end(end: End) -> Self {
         Self {
             output: StepOutput::Pass,
-            transition: Transition::End(Box::new(end)),
+            transition: Transition::end(end),
         }
     }
 }
