@@ -2,7 +2,7 @@
 
 use super::{
     ConfigError, Environment, RawDirGrant,
-    paths::{place, too_wide},
+    paths::{KERNEL_FOLDERS, kernel_folder, place, too_wide},
 };
 use agent_host_core::policy::{DirGrant, DirMode, DirQuota, PathRules};
 use std::path::{Path, PathBuf};
@@ -131,13 +131,16 @@ pub(super) fn check_apart(grants: &[DirGrant]) -> Result<(), ConfigError> {
 }
 
 fn grant(host: PathBuf, guest: String, mode: Option<DirMode>) -> Result<DirGrant, ConfigError> {
+    // Only `/` holds them. Whoever grants it means its files.
+    let kernel = KERNEL_FOLDERS.iter().filter(|_| host.parent().is_none());
+    let mask = masks(DEFAULT_MASK.iter().chain(kernel).copied())?;
     Ok(DirGrant {
         host,
         guest,
         mode: mode.unwrap_or(DirMode::ReadOnly),
         allow: PathRules::default(),
         deny: PathRules::default(),
-        mask: masks(DEFAULT_MASK)?,
+        mask,
         quota: DirQuota::default(),
     })
 }
@@ -155,7 +158,7 @@ fn rules<S: AsRef<str>>(patterns: &[S]) -> Result<PathRules, ConfigError> {
     })
 }
 
-/// The folder with its links resolved.
+/// The folder with its links resolved, unless no tool may ever have it.
 fn existing(path: &Path) -> Result<PathBuf, ConfigError> {
     let refuse = |why: &dyn std::fmt::Display| {
         ConfigError::new(format!(
@@ -164,6 +167,13 @@ fn existing(path: &Path) -> Result<PathBuf, ConfigError> {
         ))
     };
     let found = path.canonicalize().map_err(|error| refuse(&error))?;
+    if let Some(kernel) = kernel_folder(&found) {
+        return Err(ConfigError::new(format!(
+            "the folder {} is never granted: what is in {kernel} are no files but the kernel's view of processes, with their \
+             environment, and of devices; grant a folder that holds files",
+            found.display()
+        )));
+    }
     if found.is_dir() {
         Ok(found)
     } else {

@@ -53,6 +53,17 @@ pub(super) fn canonical(path: &Path) -> PathBuf {
     }
 }
 
+/// Where Linux shows processes, devices and itself as files. They have nothing that a tool needs, and the environment of each
+/// process, keys included. Written as patterns of a mask, too: `/` begins at the granted folder there.
+pub(super) const KERNEL_FOLDERS: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// The kernel's folder that a folder without links is, or lies in.
+pub(super) fn kernel_folder(folder: &Path) -> Option<&'static str> {
+    KERNEL_FOLDERS
+        .into_iter()
+        .find(|kernel| folder.starts_with(kernel))
+}
+
 /// Why a folder is too much to grant without a word on the command line: what it is, for messages.
 pub(super) fn too_wide(folder: &Path, environment: &Environment) -> Option<&'static str> {
     if folder.parent().is_none() {

@@ -163,6 +163,86 @@ fn the_home_folder_and_larger_ones_are_not_granted_by_themselves() {
 }
 
 #[test]
+fn what_the_kernel_shows_as_files_is_never_granted() {
+    let mut tree = Tree::new();
+    for (name, target) in [
+        ("processes", "/proc"),
+        ("null", "/dev/null"),
+        ("work", "/proc/self/cwd"),
+    ] {
+        std::os::unix::fs::symlink(target, tree.cwd().join(name)).unwrap();
+    }
+    let refused = |folder: &str, kernel: &str| {
+        format!(
+            "the folder {folder} is never granted: what is in {kernel} are no files but the kernel's view of processes, with \
+             their environment, and of devices; grant a folder that holds files"
+        )
+    };
+    for (host, folder, kernel) in [
+        ("/proc", "/proc", "/proc"),
+        ("/proc/", "/proc", "/proc"),
+        ("/usr/../sys", "/sys", "/sys"),
+        ("/sys/kernel", "/sys/kernel", "/sys"),
+        ("/dev", "/dev", "/dev"),
+        ("/dev/null", "/dev/null", "/dev"),
+        ("processes", "/proc", "/proc"),
+        ("null", "/dev/null", "/dev"),
+    ] {
+        let expected = refused(folder, kernel);
+        // Neither the file nor the command line may, not even for one tool.
+        let lists = [
+            (1, format!("[[grants.dir]]\nhost = \"{host}\"")),
+            (
+                4,
+                format!(
+                    "[[tool]]\nname = \"t\"\ncomponent = \"builtin:files\"\n[[tool.dir]]\nhost = \"{host}\""
+                ),
+            ),
+        ];
+        for (line, toml) in lists {
+            assert_eq!(
+                tree.refusal(&toml, Overrides::default()),
+                placed(line, &expected),
+                "{toml}"
+            );
+        }
+        let argument = format!("dir:{host}:ro");
+        assert_eq!(tree.refusal("", granted(&[&argument])), expected, "{host}");
+    }
+    // A link there leads to where it leads.
+    let cwd = std::env::current_dir().unwrap();
+    let config = tree.load("", granted(&["dir:work"])).unwrap();
+    assert_eq!(config.grants.dirs[0].host, cwd.canonicalize().unwrap());
+
+    tree.environment.cwd = "/sys/kernel".into();
+    let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
+    assert_eq!(config.grants.dirs.len(), 0);
+    assert_eq!(
+        config.ungranted.unwrap().to_string(),
+        refused("/sys/kernel", "/sys")
+    );
+}
+
+#[test]
+fn a_grant_of_everything_hides_what_the_kernel_shows() {
+    let tree = Tree::new();
+    for (argument, hidden) in [("dir:/", true), ("dir:.", false)] {
+        let config = tree.load("", granted(&[argument])).unwrap();
+        let mask = &config.grants.dirs[0].mask;
+        for path in ["proc", "proc/self/environ", "sys/kernel", "dev"] {
+            assert_eq!(
+                mask.first_match(path).is_some(),
+                hidden,
+                "{argument} {path}"
+            );
+        }
+        for path in ["srv/proc", "home/dev/x", "process"] {
+            assert_eq!(mask.first_match(path), None, "{argument} {path}");
+        }
+    }
+}
+
+#[test]
 fn folders_that_are_refused() {
     let tree = Tree::new();
     let here = |line: usize, text: String| placed(line, &text);
