@@ -86,17 +86,16 @@ impl ToolComponent {
     /// Runs one call in an instance of its own. Every end, an abnormal one too, is in the report. Dropping the future stops the
     /// guest within a tick of its clock. The caller's runtime needs its timer enabled.
     pub async fn call(&self, call: Call<'_>) -> RunEnd {
-        let end = match self.start(&call).await {
+        match self.start(&call).await {
             Ok(running) => running.settle(self, &call).await,
             Err(failure) => RunEnd::Settled(CallReport {
                 accounting: Accounting {
                     limits: Some(call.limits.clone()),
                     ..Accounting::default()
                 },
-                ..CallReport::of(failure.into())
+                ..CallReport::of(call.secrets.failure(failure).into())
             }),
-        };
-        call.secrets.end(end)
+        }
     }
 
     /// Checks and admits a call and begins it.
@@ -204,20 +203,24 @@ impl Running {
             }
             Ok(end)
         });
+        let result = result.map_err(|failure| call.secrets.failure(failure));
         let Tally {
             audit,
             first_denial,
             bytes_in,
             bytes_out,
             hosts,
-        } = self.gate.tally();
+        } = call.secrets.tally(self.gate.tally());
         let accounting = Accounting {
             wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
             peak_memory_bytes: self.peak.load(Ordering::Relaxed),
             bytes_in,
             bytes_out,
             hosts,
-            stdio: stdio::combined(&self.stdout, &self.stderr),
+            stdio: call
+                .secrets
+                .text(&stdio::combined(&self.stdout, &self.stderr))
+                .into_owned(),
             limits: Some(call.limits.clone()),
         };
         let (result, merges) = match result {

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{bindings::types as wit, failure, text};
+use crate::{bindings::types as wit, failure, secrets::Secrets, text};
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
@@ -25,18 +25,20 @@ pub(crate) fn takes_long(output: &wit::ToolResultOutput) -> bool {
     size_bytes(output) > QUICK_BYTES
 }
 
-/// Takes over a guest's result: bounded, parsed, and checked.
+/// Takes over a guest's result: bounded, parsed, without any form of a secret, and checked. In this order, so that no message
+/// about it can hold a piece of a value.
 ///
 /// # Errors
 /// `output-too-large` and `invalid-output`.
 pub(crate) fn output(
     output: wit::ToolResultOutput,
+    secrets: &Secrets,
     limits: &Limits,
 ) -> Result<ToolResultOutput, ToolFailure> {
     if size_bytes(&output) > limits.output_bytes {
         return Err(failure::output_too_large(limits));
     }
-    let output = match output {
+    let mut output = match output {
         wit::ToolResultOutput::Text(text) => ToolResultOutput::Text(text),
         wit::ToolResultOutput::Json(json) => ToolResultOutput::Json(parse(&json)?),
         wit::ToolResultOutput::Content(parts) => {
@@ -46,6 +48,7 @@ pub(crate) fn output(
         wit::ToolResultOutput::ErrorJson(json) => ToolResultOutput::ErrorJson(parse(&json)?),
         wit::ToolResultOutput::ExecutionDenied(reason) => ToolResultOutput::ExecutionDenied(reason),
     };
+    secrets.output(&mut output);
     output.validate()?;
     Ok(output)
 }

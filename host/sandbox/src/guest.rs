@@ -53,7 +53,8 @@ pub(crate) async fn run(job: Job) -> Result<End, ToolFailure> {
                 end_slice().await;
             }
             let merges = store.data_mut().shared.take_merges();
-            Ok(End::Result(convert::output(output, &limits)?, merges))
+            let output = convert::output(output, &store.data().secrets, &limits)?;
+            Ok(End::Result(output, merges))
         }
         Err(error) => {
             let limiter = &store.data().limiter.limiter;

@@ -41,6 +41,8 @@ pub(crate) struct CallState {
     pub(crate) progress: Progress,
     pub(crate) shared: SharedState,
     pub(crate) questions: Questions,
+    /// What is taken out of everything that the guest says.
+    pub(crate) secrets: Arc<Secrets>,
 }
 
 /// What is particular to one call. Its parts are shared with the caller, who reads them when the call has ended or was stopped.
@@ -110,13 +112,20 @@ pub(crate) fn configure_store(
     let state = CallState {
         wasi: wasi.build(),
         http,
-        hooks: GatedHttp::new(Arc::clone(&gate), client, secrets, &limits, deadline),
+        hooks: GatedHttp::new(
+            Arc::clone(&gate),
+            client,
+            Arc::clone(&secrets),
+            &limits,
+            deadline,
+        ),
         files: FilesState::open(gate, &protected)?,
         table,
         limiter: Pausing::new(Limiter::new(&limits, peak)),
         progress,
         shared,
         questions,
+        secrets,
     };
     let mut store = Store::new(engine, state);
     store.limiter_async(|state| &mut state.limiter);

@@ -1,5 +1,6 @@
 mod hostile;
 mod limits;
+mod secrets;
 mod sharing;
 mod stopping;
 mod talk;

@@ -66,11 +66,13 @@ impl human::Host for CallState {
             choices,
             free_text,
         } = question;
-        let question = Question {
+        let mut question = Question {
             prompt,
             choices,
             free_text,
         };
+        // Before it is held against the journaled one, which has no values either.
+        self.secrets.question(&mut question);
         Ok(self.questions.ask(question)?)
     }
 }

@@ -45,12 +45,14 @@ impl state::Host for CallState {
             }
             .into());
         }
-        let delta: Map<String, Value> = serde_json::from_str(&delta)
-            .map_err(|error| Stop::StateNotAnObject(error.to_string()))?;
+        let mut delta: Map<String, Value> = serde_json::from_str(&delta).map_err(|error| {
+            Stop::StateNotAnObject(self.secrets.text(&error.to_string()).into_owned())
+        })?;
         if json::is_object_too_deep(&delta) {
             let why = format!("it nests more than {} levels deep", json::MAX_DEPTH);
             return Err(Stop::StateNotAnObject(why).into());
         }
+        self.secrets.object(&mut delta);
         self.shared.merged_bytes = bytes;
         self.shared.merges.push(delta);
         Ok(())

@@ -67,7 +67,10 @@ fn every_variant_crosses() {
         ),
     ];
     for (guest, expected) in cases {
-        assert_eq!(output(guest, &Limits::default()), Ok(expected));
+        assert_eq!(
+            output(guest, &Secrets::default(), &Limits::default()),
+            Ok(expected)
+        );
     }
 }
 
@@ -118,7 +121,7 @@ fn what_is_not_valid_does_not_cross() {
         ),
     ];
     for (guest, expected) in cases {
-        let code = output(guest, &limits).map_err(|failure| failure.code);
+        let code = output(guest, &Secrets::default(), &limits).map_err(|failure| failure.code);
         assert_eq!(code, Err(expected));
     }
 }
@@ -131,7 +134,11 @@ fn a_result_of_exactly_the_limit_crosses() {
     };
     let text = "0123456789".to_owned();
     assert_eq!(
-        output(wit::ToolResultOutput::Text(text.clone()), &limits),
+        output(
+            wit::ToolResultOutput::Text(text.clone()),
+            &Secrets::default(),
+            &limits
+        ),
         Ok(ToolResultOutput::Text(text))
     );
 }

@@ -1,51 +1,62 @@
-//! Redaction of what a call reports. A guest never had the value, so there is nothing to find; this is the second line, for a
-//! value that came to the guest by another way, such as a file that holds it, too.
+//! Redaction of what a call says and of what is reported about it: where a text leaves the guest, before it is checked, compared
+//! or cut. A guest never had the value, so there is nothing to find; this is the second line, for a value that came to the guest by
+//! another way, such as a file that holds it, too.
 
 use super::Secrets;
+use crate::gate::Tally;
 use agent_host_core::{
+    failure::ToolFailure,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    tool::RunEnd,
+    question::Question,
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 impl Secrets {
-    /// The end of a call without any form of a value: the result or the question, what it merges, the captured output and
-    /// the audit.
-    pub(crate) fn end(&self, mut end: RunEnd) -> RunEnd {
+    /// Takes every form of a value out of what was asked of the gate.
+    pub(crate) fn tally(&self, mut tally: Tally) -> Tally {
         if self.is_empty() {
-            return end;
+            return tally;
         }
-        let (accounting, audit) = match &mut end {
-            RunEnd::Settled(report) => {
-                self.output(&mut report.output);
-                report
-                    .merges
-                    .iter_mut()
-                    .for_each(|delta| self.object(delta));
-                (&mut report.accounting, &mut report.audit)
-            }
-            RunEnd::Asked(asked) => {
-                self.string(&mut asked.question.prompt);
-                let choices = &mut asked.question.choices;
-                choices.iter_mut().for_each(|choice| self.string(choice));
-                (&mut asked.accounting, &mut asked.audit)
-            }
-        };
-        self.string(&mut accounting.stdio);
-        accounting
-            .hosts
-            .iter_mut()
-            .for_each(|host| self.string(host));
+        let Tally {
+            audit,
+            first_denial,
+            hosts,
+            bytes_in: _,
+            bytes_out: _,
+        } = &mut tally;
+        hosts.iter_mut().for_each(|host| self.string(host));
+        if let Some(denial) = first_denial {
+            self.string(&mut denial.sentence);
+        }
         for entry in audit {
             self.string(&mut entry.request);
             self.string(&mut entry.rule);
             entry.grant.iter_mut().for_each(|grant| self.string(grant));
         }
-        end
+        tally
     }
 
-    fn output(&self, output: &mut ToolResultOutput) {
+    /// A failure without any form of a value in its text.
+    pub(crate) fn failure(&self, failure: ToolFailure) -> ToolFailure {
+        match self.text(failure.message()) {
+            Cow::Owned(message) => ToolFailure::new(failure.code, message),
+            Cow::Borrowed(_) => failure,
+        }
+    }
+
+    /// Takes every form of a value out of a question.
+    pub(crate) fn question(&self, question: &mut Question) {
+        self.string(&mut question.prompt);
+        let choices = &mut question.choices;
+        choices.iter_mut().for_each(|choice| self.string(choice));
+    }
+
+    /// Takes every form of a value out of a result.
+    pub(crate) fn output(&self, output: &mut ToolResultOutput) {
+        if self.is_empty() {
+            return;
+        }
         match output {
             ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => self.string(text),
             ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => self.json(value),
@@ -88,7 +99,11 @@ impl Secrets {
         }
     }
 
-    fn object(&self, fields: &mut Map<String, Value>) {
+    /// Takes every form of a value out of an object, its names included.
+    pub(crate) fn object(&self, fields: &mut Map<String, Value>) {
+        if self.is_empty() {
+            return;
+        }
         let shown: Map<String, Value> = std::mem::take(fields)
             .into_iter()
             .map(|(name, mut field)| {

@@ -1,11 +1,11 @@
 //! Values, their forms, and streams that are cut anywhere.
 
 use super::{Redaction, SecretError, Secrets};
+use crate::gate::{Denial, Tally};
 use agent_host_core::{
-    accounting::{Accounting, AuditEntry, Verdict},
+    accounting::{AuditEntry, Verdict},
+    failure::ToolFailure,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    question::{AnsweredBy, Asked, Question},
-    tool::{CallReport, RunEnd},
 };
 use base64::{
     Engine as _,
@@ -191,7 +191,7 @@ fn values_that_cannot_be_secrets() {
 }
 
 #[test]
-fn a_report_is_redacted_everywhere() {
+fn what_a_call_says_is_redacted_everywhere() {
     let secrets = secrets(&[("s", "abcdefgh")]);
     let text = |text: &str| format!("<{text}>");
     let file = |data, name: &str| {
@@ -217,47 +217,35 @@ fn a_report_is_redacted_everywhere() {
             ]),
         ]
     };
-    let accounting = |value: &str| Accounting {
-        hosts: vec![text(value)],
-        stdio: text(value),
-        ..Accounting::default()
-    };
-    let audit = |value: &str| {
-        vec![AuditEntry {
+    for (output, expected) in outputs("abcdefgh").into_iter().zip(outputs("[secret:s]")) {
+        let mut shown = output.clone();
+        secrets.output(&mut shown);
+        assert_eq!(shown, expected);
+        let mut untouched = output.clone();
+        Secrets::default().output(&mut untouched);
+        assert_eq!(untouched, output);
+    }
+    let delta = |value: &str| Map::from_iter([(text(value), json!([text(value)]))]);
+    let mut merged = delta("abcdefgh");
+    secrets.object(&mut merged);
+    assert_eq!(merged, delta("[secret:s]"));
+    let failure = |value: &str| ToolFailure::invalid_output(text(value));
+    assert_eq!(secrets.failure(failure("abcdefgh")), failure("[secret:s]"));
+    let tally = |value: &str| Tally {
+        audit: vec![AuditEntry {
             request: text(value),
             verdict: Verdict::Denied,
             rule: text(value),
             count: 1,
             grant: Some(text(value)),
-        }]
+        }],
+        first_denial: Some(Denial {
+            sentence: text(value),
+            is_limit: false,
+        }),
+        bytes_in: 1,
+        bytes_out: 2,
+        hosts: vec![text(value)],
     };
-    let report = |output, value: &str| {
-        RunEnd::Settled(CallReport {
-            output,
-            accounting: accounting(value),
-            audit: audit(value),
-            merges: vec![Map::from_iter([(text(value), json!([text(value)]))])],
-        })
-    };
-    let asked = |value: &str| {
-        RunEnd::Asked(Asked {
-            question: Question {
-                prompt: text(value),
-                choices: vec![text(value)],
-                free_text: false,
-            },
-            answered_by: AnsweredBy::Rerun,
-            accounting: accounting(value),
-            audit: audit(value),
-        })
-    };
-    assert_eq!(secrets.end(asked("abcdefgh")), asked("[secret:s]"));
-    for (output, expected) in outputs("abcdefgh").into_iter().zip(outputs("[secret:s]")) {
-        assert_eq!(
-            secrets.end(report(output.clone(), "abcdefgh")),
-            report(expected, "[secret:s]")
-        );
-        let untouched = report(output, "abcdefgh");
-        assert_eq!(Secrets::default().end(untouched.clone()), untouched);
-    }
+    assert_eq!(secrets.tally(tally("abcdefgh")), tally("[secret:s]"));
 }
