@@ -24,7 +24,14 @@ const FOLDER: &str = "[[grants.dir]]\nhost = \".\"\n";
 fn run(place: &Place, grants: &str, calls: &[(&str, Value)]) {
     place.write("agent.toml", format!("{TOOLS}{grants}"));
     place.write("calls.toml", script(calls));
-    let ran = place.run(&["run", "--model", "script:calls.toml", "go"]);
+    let ran = place.run(&[
+        "run",
+        "--config",
+        "agent.toml",
+        "--model",
+        "script:calls.toml",
+        "go",
+    ]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
@@ -56,7 +63,9 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
     let change =
         "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\"";
     let argument = format!("http:GET=http://127.0.0.1:{port}/v1/a");
-    let explained = place.run(&["explain", "latest", "--json"]).json();
+    let explained = place
+        .run(&["explain", "latest", "--config", "agent.toml", "--json"])
+        .json();
     assert_eq!(
         explained["suggestions"],
         json!([
@@ -79,7 +88,7 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
         )
     );
 
-    let shown = place.run(&["explain", "latest"]);
+    let shown = place.run(&["explain", "latest", "--config", "agent.toml"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     for part in [
         &format!("denied GET {url} by default-deny"),
@@ -107,7 +116,9 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
     });
     run(&place, &format!("{FOLDER}{change}\n{web}\n"), &calls);
     server.join().unwrap();
-    let explained = place.run(&["explain", "latest", "--json"]).json();
+    let explained = place
+        .run(&["explain", "latest", "--config", "agent.toml", "--json"])
+        .json();
     assert_eq!(explained["suggestions"], json!([]));
     assert_eq!(
         explained["calls"][0]["asked"],
@@ -129,7 +140,7 @@ fn what_no_grant_allows_is_said() {
     let place = Place::new();
     let calls = [("fetch", json!({ "url": "http://localhost/" }))];
     run(&place, FOLDER, &calls);
-    let shown = place.run(&["explain", "latest"]);
+    let shown = place.run(&["explain", "latest", "--config", "agent.toml"]);
     for part in [
         "denied GET http://localhost/ by default-deny; no grant allows it",
         "There is nothing that a grant would have allowed.",
@@ -146,7 +157,7 @@ fn what_no_grant_allows_is_said() {
 fn a_session_without_requests_and_one_that_is_not_there() {
     let place = Place::new();
     run(&place, FOLDER, &[]);
-    let shown = place.run(&["explain", "latest"]);
+    let shown = place.run(&["explain", "latest", "--config", "agent.toml"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(
         shown.stdout.starts_with("No call of session ")
@@ -156,12 +167,14 @@ fn a_session_without_requests_and_one_that_is_not_there() {
         "{}",
         shown.stdout
     );
-    let json = place.run(&["explain", "latest", "--json"]).json();
+    let json = place
+        .run(&["explain", "latest", "--config", "agent.toml", "--json"])
+        .json();
     assert_eq!(
         (&json["calls"], &json["suggestions"]),
         (&json!([]), &json!([]))
     );
-    let gone = place.run(&["explain", "ffffffff"]);
+    let gone = place.run(&["explain", "ffffffff", "--config", "agent.toml"]);
     assert_eq!(
         (gone.code, gone.stdout.as_str()),
         (Some(2), ""),

@@ -4,9 +4,12 @@
 //! which paths are absolute, everything is filled in and what contradicts itself is refused. Nothing here opens a journal,
 //! loads a component or asks a model, and the process's environment is read in one place, [`Environment::from_process`].
 
+mod approval;
+mod budgets;
 mod dir_grants;
 mod env_grants;
 mod environment;
+mod external;
 mod found;
 mod http_grants;
 mod model;
@@ -20,14 +23,17 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+pub use approval::{Confirmation, RawApproval};
 pub use dir_grants::DEFAULT_MASK;
 pub use environment::Environment;
+pub use external::ExternalTool;
 pub(crate) use http_grants::argument_of;
 pub use model::{EndpointConfig, ModelConfig};
 pub use parse::MAX_CONFIG_BYTES;
 pub use raw::{
-    RawConfig, RawDirGrant, RawEnvGrant, RawGrants, RawHttpGrant, RawLimits, RawOpenAiCompat,
-    RawPooling, RawPrompts, RawSandbox, RawSecret, RawTool,
+    RawBudgets, RawConfig, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants, RawHttpGrant,
+    RawLimits, RawOpenAiCompat, RawPooling, RawPrice, RawPrompts, RawSandbox, RawSecret, RawTiming,
+    RawTool,
 };
 pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
 

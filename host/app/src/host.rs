@@ -10,7 +10,7 @@ use agent_host_core::{
     model::Model,
     observer::Observer,
     session::{Session, SessionStart},
-    turn::{Agent, Budgets, ContinuationKey, Prompts, Settings},
+    turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_models::{OpenAiChat, Scripted};
 use agent_host_store::Store;
@@ -82,11 +82,10 @@ impl Host {
             (Prompts::Deny, _) | (_, Prompts::Deny) => Prompts::Deny,
         };
         let settings = Settings {
-            budgets: Budgets {
-                turns: self.config.max_turns,
-                ..Budgets::default()
-            },
+            budgets: self.config.budgets.clone(),
             prompts,
+            timing: self.config.timing,
+            approval_expiry_ms: self.config.approval_expiry_ms,
             ..Settings::default()
         };
         Agent {

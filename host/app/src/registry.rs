@@ -3,7 +3,7 @@
 
 use crate::{
     builtin::{BUILTINS, builtin},
-    config::{ComponentSource, Config, ToolConfig},
+    config::{ComponentSource, Config, ExternalTool, ToolConfig},
     error::OpenError,
     lock_file::LockFile,
 };
@@ -13,9 +13,10 @@ use agent_host_core::{
     limits::Limits,
     lock::LockedComponent,
     policy::Grants,
+    schema::InputSchema,
     tool::{
-        CallReport, DecisionKind, Effect, Invocation, ProgressSink, RegisteredTool, RunEnd,
-        ToolRunner, ToolRuntime,
+        CallReport, Effect, Invocation, ProgressSink, RegisteredTool, RunEnd, ToolRunner,
+        ToolRuntime,
     },
 };
 use agent_host_sandbox::{
@@ -63,6 +64,8 @@ pub struct Registry {
     tools: Vec<RegisteredTool>,
     /// From a tool's name to its place in `tools` and its component's in `entries`.
     index: HashMap<String, (usize, usize)>,
+    /// The schemas of the tools that run outside. They are in `tools`, and in no component.
+    external: HashMap<String, Arc<InputSchema>>,
 }
 
 impl Registry {
@@ -83,7 +86,9 @@ impl Registry {
     /// # Errors
     /// When a component cannot be read or loaded, or two have a tool of the same name.
     pub async fn open_unlocked(config: &Config) -> Result<Self, OpenError> {
-        Self::load(config, &config.tools).await
+        let mut registry = Self::load(config, &config.tools).await?;
+        registry.add_external(&config.external_tools)?;
+        Ok(registry)
     }
 
     /// Loads one component alone: a configured tool by its name, which is checked against `agent.lock`, or `builtin:NAME`, or
@@ -148,6 +153,7 @@ impl Registry {
             entries: Vec::new(),
             tools: Vec::new(),
             index: HashMap::new(),
+            external: HashMap::new(),
         };
         for (entry, tool) in entries.into_iter().zip(tools) {
             registry.add(entry, tool)?;
@@ -155,8 +161,32 @@ impl Registry {
         Ok(registry)
     }
 
+    /// Adds the tools that run outside.
+    fn add_external(&mut self, tools: &[ExternalTool]) -> Result<(), OpenError> {
+        for tool in tools {
+            let name = &tool.definition.name;
+            if let Some((_, entry)) = self.find(name) {
+                return Err(OpenError::usage(format!(
+                    "the component `{}` has a tool called `{name}`, and so is an [[external-tool]]; the model could not tell them apart. Remove one of them from agent.toml, or rename the external one",
+                    entry.name
+                )));
+            }
+            self.external.insert(name.clone(), Arc::clone(&tool.schema));
+            self.tools.push(RegisteredTool {
+                definition: tool.definition.clone(),
+                effect: tool.definition.effect,
+                approval: tool.confirmation.approval,
+                decisions: tool.confirmation.decisions.clone(),
+                runtime: ToolRuntime::External,
+                component: None,
+            });
+        }
+        Ok(())
+    }
+
     fn add(&mut self, entry: Entry, config: &ToolConfig) -> Result<(), OpenError> {
         let entry_index = self.entries.len();
+        check_confirmations(&entry, config)?;
         for definition in entry.component.definitions() {
             let place = (self.tools.len(), entry_index);
             if let Some((_, other)) = self.index.insert(definition.name.clone(), place) {
@@ -169,11 +199,12 @@ impl Registry {
                     entry.name, definition.name
                 )));
             }
+            let confirmation = config.confirmation_of(&definition.name);
             self.tools.push(RegisteredTool {
                 definition: definition.clone(),
                 effect: enforced_effect(definition.effect, config),
-                approval: config.approval,
-                decisions: DecisionKind::ALL.into(),
+                approval: confirmation.approval,
+                decisions: confirmation.decisions.clone(),
                 runtime: ToolRuntime::Host,
                 component: Some(entry.component.digest()),
             });
@@ -218,6 +249,9 @@ impl ToolRunner for Registry {
     }
 
     fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        if let Some(schema) = self.external.get(tool) {
+            return schema.validate(input);
+        }
         let (_, entry) = self.find(tool).ok_or_else(|| unknown(tool))?;
         entry.component.validate(tool, input)
     }
@@ -257,6 +291,24 @@ fn unknown(tool: &str) -> ToolFailure {
         ToolErrorCode::UnknownTool,
         format!("There is no tool `{}`.", tool.escape_debug()),
     )
+}
+
+/// A rule for a tool that is not there would be a rule for nothing, most likely for another name than it has.
+fn check_confirmations(entry: &Entry, config: &ToolConfig) -> Result<(), OpenError> {
+    let names = || {
+        let definitions = entry.component.definitions().iter();
+        definitions.map(|definition| definition.name.as_str())
+    };
+    let mut configured = config.own_confirmations.keys();
+    match configured.find(|name| !names().any(|known| known == *name)) {
+        None => Ok(()),
+        Some(name) => Err(OpenError::usage(format!(
+            "[tool.approvals] of `{}` names `{}`, and the component has no such tool; it has {}. Correct the name in agent.toml",
+            config.name,
+            name.escape_debug(),
+            names().collect::<Vec<_>>().join(", ")
+        ))),
+    }
 }
 
 /// A third party's word that a repetition is harmless counts only when the operator accepted it.

@@ -113,8 +113,18 @@ pub(crate) struct RunArgs {
     /// The most model calls that one prompt may lead to.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u64>,
+    /// The most tokens, read and written, that one prompt may cost.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_total_tokens: Option<u64>,
+    /// The most US dollars that one prompt may cost; agent.toml says what the model costs.
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_usd: Option<f64>,
+    /// The most tool calls that one prompt may lead to.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tool_calls: Option<u64>,
     /// What happens to calls that a person should confirm: `ask` on a terminal; `none` denies them; `later` ends the run with
-    /// exit code 3, and `--resume SESSION --decide` goes on.
+    /// exit code 3, and `--resume SESSION --decide` goes on [default: what agent.toml says on a terminal, `later` with `--decide`
+    /// and `--submit`, else `none`].
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) permission_prompts: Option<PermissionPrompts>,
     /// Stop after this many seconds.

@@ -1,12 +1,13 @@
 //! What an `agent.toml` may say that was found in the working folder and not named with `--config`.
 //!
-//! Such a file may have come with the folder: from a repository, an archive, somebody else. It may choose tools, a model and
-//! limits, and grant what lies in its own folder. It may not decide where a key or a secret is taken from or sent, what is granted
-//! outside its folder or of the host's environment, or where sessions and compiled code are kept: compiled code is run, so whoever makes the cache folder
+//! Such a file may have come with the folder: from a repository, an archive, somebody else. It may choose tools, a model,
+//! limits and budgets, and grant what lies in its own folder. It may not decide where a key or a secret is taken from or sent, what
+//! is granted or read outside its folder or of the host's environment, that nobody is asked before a call, by what prices a budget of the
+//! command line counts, or where sessions and compiled code are kept: compiled code is run, so whoever makes the cache folder
 //! could bring code along. Naming the file is how the operator says that it is theirs.
 
 use super::{
-    ConfigError, Environment, RawConfig, RawDirGrant,
+    ConfigError, Environment, Overrides, RawApproval, RawConfig,
     model::KEY_VARIABLE,
     paths::{canonical, place},
 };
@@ -16,12 +17,15 @@ use std::path::Path;
 pub(super) fn check(
     raw: &RawConfig,
     file: &Path,
+    overrides: &Overrides,
     environment: &Environment,
 ) -> Result<(), ConfigError> {
     // Paths begin where the file really is, as in `Config::resolve`; inside means inside the folder where it was found.
     let real = canonical(file);
     let base = real.parent().unwrap_or(&environment.cwd);
-    match says_too_much(raw, base, environment) {
+    let too_much =
+        says_too_much(raw, overrides, environment).or_else(|| reaches_out(raw, base, environment));
+    match too_much {
         None => Ok(()),
         Some(what) => Err(ConfigError::new(format!(
             "{} was found here and not named, and it {what}; a file that may have come with the folder does not decide \
@@ -34,7 +38,11 @@ pub(super) fn check(
     }
 }
 
-fn says_too_much(raw: &RawConfig, base: &Path, environment: &Environment) -> Option<String> {
+fn says_too_much(
+    raw: &RawConfig,
+    overrides: &Overrides,
+    environment: &Environment,
+) -> Option<String> {
     if raw.state_dir.is_some() {
         return Some("sets `state-dir`".to_owned());
     }
@@ -57,21 +65,34 @@ fn says_too_much(raw: &RawConfig, base: &Path, environment: &Environment) -> Opt
             secret.name.escape_debug()
         ));
     }
+    if overrides.max_usd.is_some() && !raw.prices.is_empty() {
+        return Some("sets [prices], by which `--max-usd` would count".to_owned());
+    }
+    let mut unasked = raw.tool.iter().flatten().filter(|tool| {
+        tool.approval.is_never() || tool.approvals.values().any(RawApproval::is_never)
+    });
+    if let Some(tool) = unasked.next() {
+        return Some(format!(
+            "says that nobody is asked about calls of `{}` (approval \"never\")",
+            tool.name.escape_debug()
+        ));
+    }
     let general = raw.grants.iter().flat_map(|grants| &grants.env);
     let own = raw
         .tool
         .iter()
         .flatten()
         .filter_map(|tool| tool.env.as_ref());
-    if let Some(variable) = general
-        .chain(own.flatten())
-        .find(|variable| variable.from_host)
-    {
-        return Some(format!(
-            "grants the host's variable `{}`",
-            variable.name.escape_debug()
-        ));
-    }
+    let mut variables = general.chain(own.flatten());
+    let variable = variables.find(|variable| variable.from_host)?;
+    Some(format!(
+        "grants the host's variable `{}`",
+        variable.name.escape_debug()
+    ))
+}
+
+/// What it grants or reads outside its folder.
+fn reaches_out(raw: &RawConfig, base: &Path, environment: &Environment) -> Option<String> {
     let general = raw.grants.iter().flat_map(|grants| &grants.dir);
     let own = raw
         .tool
@@ -79,21 +100,26 @@ fn says_too_much(raw: &RawConfig, base: &Path, environment: &Environment) -> Opt
         .flatten()
         .filter_map(|tool| tool.dir.as_ref())
         .flatten();
-    general
-        .chain(own)
-        .map(AsRef::as_ref)
-        .find(|grant| !is_inside(grant, base, environment))
-        .map(|grant| {
-            format!(
-                "grants the folder `{}`, which is outside its own",
-                grant.host.escape_debug()
-            )
-        })
+    let granted = general.chain(own).map(|grant| &grant.get_ref().host);
+    let external = raw.external_tool.iter().map(AsRef::as_ref);
+    let mut read = external.filter_map(|tool| tool.input_schema.as_str());
+    let outside = |path: &&str| !is_inside(path, base, environment);
+    if let Some(folder) = granted.map(String::as_str).find(outside) {
+        return Some(format!(
+            "grants the folder `{}`, which is outside its own",
+            folder.escape_debug()
+        ));
+    }
+    let file = read.find(outside)?;
+    Some(format!(
+        "takes a schema from `{}`, which is outside its folder",
+        file.escape_debug()
+    ))
 }
 
-fn is_inside(grant: &RawDirGrant, base: &Path, environment: &Environment) -> bool {
+fn is_inside(path: &str, base: &Path, environment: &Environment) -> bool {
     // A path that cannot be placed is refused later, with the reason.
-    place(&grant.host, base, environment).map_or(true, |host| {
+    place(path, base, environment).map_or(true, |host| {
         canonical(&host).starts_with(canonical(&environment.cwd))
     })
 }

@@ -1,12 +1,13 @@
 //! The form of `agent.toml`, and nothing more: what is absent stays absent here, and no value is judged.
 
+use super::approval::RawApproval;
 use agent_host_core::{
     limits::Limits,
     policy::{DirMode, DirQuota},
-    tool::Approval,
+    tool::Effect,
 };
 use serde::Deserialize;
-use std::num::NonZeroUsize;
+use std::{collections::BTreeMap, num::NonZeroUsize};
 use toml::Spanned;
 
 /// `agent.toml`.
@@ -25,10 +26,20 @@ pub struct RawConfig {
     pub max_turns: Option<u64>,
     /// What happens to calls that a person should confirm.
     pub permission_prompts: Option<RawPrompts>,
+    /// When they are asked.
+    pub approval_timing: Option<RawTiming>,
+    /// How long they may take to decide.
+    pub approval_expires_seconds: Option<u64>,
+    /// What one message may cost, besides `max-turns`.
+    pub budgets: Option<Spanned<RawBudgets>>,
+    /// What models cost, by `PROVIDER:NAME`, or by the beginning of that and a `*`.
+    pub prices: BTreeMap<String, Spanned<RawPrice>>,
     /// The server behind `openai-compat:NAME`.
     pub openai_compat: Option<RawOpenAiCompat>,
     /// The components; absent for the built-in ones.
     pub tool: Option<Vec<RawTool>>,
+    /// The tools that run outside, besides the components.
+    pub external_tool: Vec<Spanned<RawExternalTool>>,
     /// What every component may reach, unless it has a list of its own; absent for the current folder, read-only.
     pub grants: Option<RawGrants>,
     /// The secrets that tools may be granted.
@@ -47,6 +58,44 @@ pub enum RawPrompts {
     Ask,
     /// What would be asked is denied.
     None,
+}
+
+/// `approval-timing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawTiming {
+    /// About all calls of a reply, before any of them runs.
+    Batch,
+    /// About each call when those before it have run.
+    InOrder,
+}
+
+/// `[budgets]`. All of them count from a message of the person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RawBudgets {
+    /// The tokens that the model reads and writes.
+    pub tokens: Option<u64>,
+    /// What the model costs, in US dollars.
+    pub usd: Option<f64>,
+    /// The time of all turns; waiting for a person is none of it.
+    pub wall_clock_seconds: Option<u64>,
+    /// The tool calls that run.
+    pub tool_calls: Option<u64>,
+    /// How often one tool runs with the same arguments.
+    pub identical_repeats: Option<u64>,
+}
+
+/// One of `[prices]`, in US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RawPrice {
+    /// Tokens read.
+    pub input: f64,
+    /// Tokens read from the provider's cache; absent for the price of `input`.
+    pub cached_input: Option<f64>,
+    /// Tokens written.
+    pub output: f64,
 }
 
 /// `[openai-compat]`.
@@ -71,9 +120,12 @@ pub struct RawTool {
     pub name: String,
     /// `builtin:NAME` or a file.
     pub component: String,
-    /// When a person is asked before a call.
+    /// When a person is asked before a call, or what they may decide.
     #[serde(default)]
-    pub approval: Approval,
+    pub approval: RawApproval,
+    /// The same for single tools of the component, by their names.
+    #[serde(default)]
+    pub approvals: BTreeMap<String, RawApproval>,
     /// Whether the operator believes the component where it says that a repetition is harmless.
     #[serde(default)]
     pub accept_idempotent: bool,
@@ -89,6 +141,25 @@ pub struct RawTool {
     pub env: Option<Vec<RawEnvGrant>>,
     /// Names of secrets instead of the general ones.
     pub secrets: Option<Vec<String>>,
+}
+
+/// `[[external-tool]]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RawExternalTool {
+    /// The name that the model calls.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it does; the model reads it.
+    pub description: String,
+    /// The JSON Schema of its arguments: a table, or the file that it is in.
+    pub input_schema: serde_json::Value,
+    /// What a call may change; absent for everything.
+    pub effect: Option<Effect>,
+    /// When a person is asked before a call is handed out, or what they may decide.
+    #[serde(default)]
+    pub approval: RawApproval,
 }
 
 /// `[grants]`. Each grant knows its place in the text, so that a value that cannot be used is found.

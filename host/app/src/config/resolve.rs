@@ -1,21 +1,21 @@
 //! From [`RawConfig`] to [`Config`]: what is absent is filled in, what is relative is placed, what cannot be is refused.
 
 use super::{
-    ComponentSource, Config, ConfigError, EndpointConfig, Environment, ModelConfig, Overrides,
-    RawConfig, RawGrants, RawLimits, RawPooling, RawPrompts, RawSandbox, RawTool, ToolConfig,
-    dir_grants, env_grants, http_grants,
+    ComponentSource, Config, ConfigError, Confirmation, EndpointConfig, Environment, ModelConfig,
+    Overrides, RawConfig, RawGrants, RawLimits, RawPooling, RawPrompts, RawSandbox, RawTiming,
+    RawTool, ToolConfig, budgets, dir_grants, env_grants, external, http_grants,
     paths::{canonical, place},
     secrets::{self, SecretConfig},
 };
 use agent_host_core::{
     limits::Limits,
     policy::{DirGrant, DirMode, Grants},
-    tool::{Approval, is_tool_name},
-    turn::{Budgets, Prompts},
+    tool::is_tool_name,
+    turn::{Prompts, Timing},
 };
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -50,6 +50,10 @@ impl Config {
                 .program_folder("XDG_CACHE_HOME", ".cache")
                 .unwrap_or_else(|| state_dir.join("cache")),
         };
+        // Without a model, the built-in script plays.
+        let named = overrides.model.as_deref().or(raw.model.as_deref());
+        let budgets = budgets::resolve(&raw, &overrides, named.unwrap_or("script:tour"))?;
+        budgets::check_prices(&raw)?;
         let server = raw.openai_compat.unwrap_or_default();
         // Read whichever model is chosen: a key in the file is a fault in any case.
         let endpoint = EndpointConfig::resolve(&server, &base, environment)?;
@@ -72,12 +76,18 @@ impl Config {
             cache_dir: canonical(&cache_dir),
             model,
             system: raw.system,
-            max_turns: max_turns(overrides.max_turns.or(raw.max_turns))?,
+            budgets,
             prompts: match raw.permission_prompts.unwrap_or(RawPrompts::Ask) {
                 RawPrompts::Ask => Prompts::Ask,
                 RawPrompts::None => Prompts::Deny,
             },
+            timing: match raw.approval_timing.unwrap_or(RawTiming::Batch) {
+                RawTiming::Batch => Timing::Batch,
+                RawTiming::InOrder => Timing::InOrder,
+            },
+            approval_expiry_ms: approval_expiry_ms(raw.approval_expires_seconds)?,
             tools: Vec::new(),
+            external_tools: external::from_raw(raw.external_tool, &base, environment)?,
             grants: Arc::new(grants),
             ungranted,
             limits,
@@ -128,7 +138,8 @@ impl Config {
         ToolConfig {
             name: name.to_owned(),
             source: ComponentSource::Builtin(name.to_owned()),
-            approval: Approval::default(),
+            confirmation: Confirmation::default(),
+            own_confirmations: BTreeMap::new(),
             accept_idempotent: false,
             concurrent_calls: None,
             grants: Arc::clone(&self.grants),
@@ -146,6 +157,7 @@ impl Config {
             name,
             component,
             approval,
+            approvals,
             accept_idempotent,
             concurrent_calls,
             limits: own_limits,
@@ -185,10 +197,16 @@ impl Config {
                 secrets,
             })
         };
+        let confirmation = approval.resolve(&name)?;
+        let own_confirmations = approvals
+            .into_iter()
+            .map(|(tool, approval)| Ok((tool.clone(), approval.resolve(&tool)?)))
+            .collect::<Result<_, ConfigError>>()?;
         Ok(ToolConfig {
             name,
             source,
-            approval,
+            confirmation,
+            own_confirmations,
             accept_idempotent,
             concurrent_calls,
             grants,
@@ -217,13 +235,12 @@ fn state_dir(
     })
 }
 
-fn max_turns(number: Option<u64>) -> Result<u64, ConfigError> {
-    match number {
+fn approval_expiry_ms(seconds: Option<u64>) -> Result<Option<u64>, ConfigError> {
+    match seconds {
         Some(0) => Err(ConfigError::new(
-            "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out",
+            "`approval-expires-seconds` is 0, with which nobody could decide in time; set it to at least 1, or leave it out",
         )),
-        Some(number) => Ok(number),
-        None => Ok(Budgets::default().turns),
+        seconds => Ok(seconds.map(|seconds| seconds.saturating_mul(1000))),
     }
 }
 
@@ -304,7 +321,7 @@ fn grants(
 }
 
 /// Resolves each grant of a list; the first that cannot be used is named with its place.
-fn each<R, G>(
+pub(super) fn each<R, G>(
     raw: Vec<Spanned<R>>,
     resolve: impl Fn(R) -> Result<G, ConfigError>,
 ) -> Result<Vec<G>, ConfigError> {

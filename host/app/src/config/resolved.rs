@@ -1,12 +1,17 @@
 //! The configuration as the rest of the program sees it: absolute, complete and checked.
 
 use super::{
-    ConfigError, Environment, ModelConfig, RawConfig, found, parse::Found, paths::canonical,
-    secrets::SecretConfig,
+    ConfigError, Confirmation, Environment, ExternalTool, ModelConfig, RawConfig, found,
+    parse::Found, paths::canonical, secrets::SecretConfig,
 };
-use agent_host_core::{limits::Limits, policy::Grants, tool::Approval, turn::Prompts};
+use agent_host_core::{
+    limits::Limits,
+    policy::Grants,
+    turn::{Budgets, Prompts, Timing},
+};
 use agent_host_sandbox::SandboxConfig;
 use std::{
+    collections::BTreeMap,
     fmt,
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -31,12 +36,18 @@ pub struct Config {
     pub model: Option<ModelConfig>,
     /// The standing instructions for the model.
     pub system: Option<String>,
-    /// The most model calls that one message may lead to; at least one.
-    pub max_turns: u64,
+    /// What one message of the person may cost.
+    pub budgets: Budgets,
     /// What happens to calls that a person should confirm.
     pub prompts: Prompts,
+    /// When they are asked.
+    pub timing: Timing,
+    /// How long they may take to decide, in milliseconds; absent for ever.
+    pub approval_expiry_ms: Option<u64>,
     /// The components. Their names differ.
     pub tools: Vec<ToolConfig>,
+    /// The tools that run outside. Their names differ.
+    pub external_tools: Vec<ExternalTool>,
     /// What a component may reach that has no lists of its own.
     pub grants: Arc<Grants>,
     /// Why the current folder, which nobody named and which would be granted by itself, is not: it is the home folder or
@@ -59,8 +70,10 @@ pub struct ToolConfig {
     pub name: String,
     /// Where it is.
     pub source: ComponentSource,
-    /// When a person is asked before a call.
-    pub approval: Approval,
+    /// When a person is asked before a call, and what they may decide.
+    pub confirmation: Confirmation,
+    /// The same for single tools of the component, by their names.
+    pub own_confirmations: BTreeMap<String, Confirmation>,
     /// Whether the operator believes it where it says that a repetition is harmless.
     pub accept_idempotent: bool,
     /// Its calls that run at once; absent for the sandbox's number.
@@ -69,6 +82,16 @@ pub struct ToolConfig {
     pub grants: Arc<Grants>,
     /// The limits of its calls.
     pub limits: Limits,
+}
+
+impl ToolConfig {
+    /// When a person is asked before a call of this tool of the component, and what they may decide.
+    #[must_use]
+    pub fn confirmation_of(&self, tool: &str) -> &Confirmation {
+        self.own_confirmations
+            .get(tool)
+            .unwrap_or(&self.confirmation)
+    }
 }
 
 /// Where a component is.
@@ -107,7 +130,7 @@ impl ComponentSource {
 }
 
 /// What the command line changes of a configuration. Its relative paths begin at the working folder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// The model, instead of the configured one.
     pub model: Option<String>,
@@ -121,6 +144,12 @@ pub struct Overrides {
     pub write: bool,
     /// The most model calls, instead of the configured number.
     pub max_turns: Option<u64>,
+    /// The most tokens, instead of the configured number.
+    pub max_total_tokens: Option<u64>,
+    /// The most US dollars, instead of the configured amount.
+    pub max_usd: Option<f64>,
+    /// The most tool calls, instead of the configured number.
+    pub max_tool_calls: Option<u64>,
     /// The state folder, instead of the configured one.
     pub state_dir: Option<PathBuf>,
 }
@@ -141,7 +170,7 @@ impl Config {
             return Self::resolve(RawConfig::default(), None, overrides, environment);
         };
         if !named {
-            found::check(&raw, &path, environment)?;
+            found::check(&raw, &path, &overrides, environment)?;
         }
         // What lies in the file is told with its place; what lies elsewhere has none.
         Self::resolve(raw, Some(path.clone()), overrides, environment).map_err(|error| match error
@@ -189,7 +218,8 @@ impl Config {
         Ok(ToolConfig {
             name: self.free_name(&stem),
             source,
-            approval: Approval::default(),
+            confirmation: Confirmation::default(),
+            own_confirmations: BTreeMap::new(),
             accept_idempotent: false,
             concurrent_calls: None,
             grants: Arc::clone(&self.grants),
@@ -214,6 +244,7 @@ impl Config {
         paths.extend(self.key_file.clone());
         let files = self.secrets.iter().filter_map(SecretConfig::file);
         paths.extend(files.map(Path::to_owned));
+        paths.extend(self.schema_files().map(Path::to_owned));
         if let Some(ModelConfig::Script(path)) = &self.model {
             paths.push(path.clone());
         }

@@ -1,6 +1,8 @@
 //! What the tests share: a folder tree, and an environment in it that is not the process's own.
 
+mod approvals;
 mod bad;
+mod budgets;
 mod found;
 mod fuzz;
 mod good;

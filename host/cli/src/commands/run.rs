@@ -61,16 +61,13 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     } else {
         Some(task(&args, terminal)?)
     };
-    let prompts = match args.permission_prompts {
-        Some(PermissionPrompts::None) => Prompts::Deny,
-        Some(PermissionPrompts::Later) => Prompts::Ask,
-        Some(PermissionPrompts::Ask) | None if terminal.stdin && terminal.stderr => Prompts::Ask,
-        Some(PermissionPrompts::Ask) | None => Prompts::Deny,
-    };
     let overrides = Overrides {
         model: args.model.clone(),
         tools: args.tools.clone(),
         max_turns: args.max_turns,
+        max_total_tokens: args.max_total_tokens,
+        max_usd: args.max_usd,
+        max_tool_calls: args.max_tool_calls,
         ..Overrides::default()
     };
     let config = configure(args.config.clone(), overrides)?;
@@ -84,7 +81,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     }
     let view = Arc::new(LiveView::new(*terminal, args.output_format, args.quiet));
     let stop = Stop::listen(args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
-    let mut agent = host.agent(view.clone(), prompts);
+    let mut agent = host.agent(view.clone(), prompts(&args, terminal));
     agent.settings.until_tool = until_tool(&args);
     agent.settings.output_schema = args
         .output_schema
@@ -106,6 +103,18 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     match task {
         Task::Once(input) => run.once(&mut session, *input).await,
         Task::Conversation => run.conversation(&mut session).await,
+    }
+}
+
+/// Whether somebody decides about calls, now or later.
+fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
+    match args.permission_prompts {
+        Some(PermissionPrompts::None) => Prompts::Deny,
+        Some(PermissionPrompts::Later) => Prompts::Ask,
+        Some(PermissionPrompts::Ask) | None if terminal.stdin && terminal.stderr => Prompts::Ask,
+        // Whoever answers from another process can do so again.
+        None if reply::is_given(args) => Prompts::Ask,
+        Some(PermissionPrompts::Ask) | None => Prompts::Deny,
     }
 }
 
@@ -300,9 +309,9 @@ impl Run<'_> {
                 self.terminal.note("The model declined to answer.");
             }
             Outcome::BudgetExceeded { budget, .. } => {
+                let (reached, raise) = budget_text(budget);
                 self.terminal.note(&format!(
-                    "{}\nTo go on: agent-host run --resume {id} --max-turns N",
-                    budget_text(budget)
+                    "Stopped: {reached}.\nTo go on, raise it: agent-host run --resume {id} {raise}"
                 ));
             }
             Outcome::AwaitingConfirmation { continuation, .. } => self.terminal.note(&format!(
@@ -316,9 +325,10 @@ impl Run<'_> {
             Outcome::AwaitingAnswer { .. } => self.terminal.note(&format!(
                 "A tool asks a question. To answer: agent-host run --resume {id}"
             )),
-            Outcome::PendingToolCalls { .. } => self
-                .terminal
-                .note("Calls wait for results from outside; --output-format json prints them."),
+            Outcome::PendingToolCalls { continuation, .. } => self.terminal.note(&format!(
+                "These calls run outside (--output-format json prints all of them):\n{}\nTo go on with their results: agent-host run --resume {id} --submit FILE",
+                reply::list(continuation.calls())
+            )),
             Outcome::NeedsMoreTurns { .. } => self
                 .terminal
                 .note(&format!("To go on: agent-host run --resume {id}")),
@@ -357,32 +367,45 @@ impl Run<'_> {
     }
 }
 
-fn budget_text(budget: &Budget) -> String {
+/// What was used up, and how to raise it.
+fn budget_text(budget: &Budget) -> (String, &'static str) {
     let dollars = |micros: u64| format!("{}.{:06} USD", micros / 1_000_000, micros % 1_000_000);
     match budget {
-        Budget::Turns { limit } => format!(
-            "Stopped: {limit} model calls were made for this prompt, and that is the limit (max-turns)."
+        Budget::Turns { limit } => (
+            format!(
+                "{limit} model calls were made for this prompt, and that is the budget (max-turns)"
+            ),
+            "--max-turns N",
         ),
-        Budget::Tokens { limit, used } => {
-            format!("Stopped: {used} tokens were used for this prompt, and the limit is {limit}.")
-        }
+        Budget::Tokens { limit, used } => (
+            format!("{used} tokens were used for this prompt, and the budget is {limit} (tokens)"),
+            "--max-total-tokens N",
+        ),
         Budget::Usd {
             limit_micros,
             used_micros,
-        } => format!(
-            "Stopped: {} were spent for this prompt, and the limit is {}.",
-            dollars(*used_micros),
-            dollars(*limit_micros)
+        } => (
+            format!(
+                "{} were spent for this prompt, and the budget is {} (usd)",
+                dollars(*used_micros),
+                dollars(*limit_micros)
+            ),
+            "--max-usd USD",
         ),
-        Budget::WallClock { limit_ms, used_ms } => {
-            format!("Stopped: this prompt took {used_ms} ms, and the limit is {limit_ms} ms.")
-        }
-        Budget::ToolCalls { limit } => {
-            format!("Stopped: {limit} tool calls ran for this prompt, and that is the limit.")
-        }
-        Budget::Repeats { tool, limit } => format!(
-            "Stopped: the model called `{}` with the same arguments again; {limit} times is the limit.",
-            harmless_line(tool)
+        Budget::WallClock { limit_ms, used_ms } => (
+            format!("this prompt took {used_ms} ms, and the budget is {limit_ms} ms (wall-clock)"),
+            "with more `wall-clock-seconds` in agent.toml",
+        ),
+        Budget::ToolCalls { limit } => (
+            format!("{limit} tool calls ran for this prompt, and that is the budget (tool-calls)"),
+            "--max-tool-calls N",
+        ),
+        Budget::Repeats { tool, limit } => (
+            format!(
+                "the model called `{}` with the same arguments again, and {limit} times is the budget (repeats)",
+                harmless_line(tool)
+            ),
+            "with more `identical-repeats` in agent.toml",
         ),
     }
 }

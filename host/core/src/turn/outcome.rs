@@ -10,7 +10,7 @@ use crate::{
     question::Answer,
     tool::{DecisionKind, ToolRuntime},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// What starts a turn.
@@ -62,7 +62,13 @@ pub struct SubmittedResult {
 struct Submitted {
     call_id: CallId,
     output: Option<ToolResultOutput>,
+    #[serde(default, deserialize_with = "present")]
     value: Option<Value>,
+}
+
+/// A value that is there, which `null` is, too.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 impl TryFrom<Submitted> for SubmittedResult {

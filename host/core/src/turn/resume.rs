@@ -14,7 +14,7 @@ use crate::{
     policy::{ApprovalRule, RememberScope},
     question::{Answer, AnsweredBy},
     session::{Session, now_ms},
-    tool::ToolCall,
+    tool::{DecisionKind, ToolCall},
 };
 use serde_json::Value;
 use std::collections::HashSet;
@@ -233,8 +233,9 @@ impl Agent {
                 pending.call_id
             )));
         }
-        if !pending.decisions.contains(&decision.kind()) {
-            let allowed: Vec<&str> = pending.decisions.iter().map(|kind| kind.as_str()).collect();
+        let allowed = self.allowed(pending);
+        if !allowed.contains(&decision.kind()) {
+            let allowed: Vec<&str> = allowed.iter().map(|kind| kind.as_str()).collect();
             return Err(refuse(format!(
                 "call {} cannot be decided with `{}`; its tool allows {}",
                 pending.call_id,
@@ -261,6 +262,13 @@ impl Agent {
                     failure.message()
                 ))
             })
+    }
+
+    /// What may be decided about a call: what its tool allowed when it was asked about, and still allows.
+    fn allowed(&self, pending: &PendingCall) -> Vec<DecisionKind> {
+        let now = self.tool(&pending.tool).map(|tool| &tool.decisions);
+        let still = |kind: &DecisionKind| now.is_none_or(|now| now.contains(kind));
+        pending.decisions.iter().copied().filter(still).collect()
     }
 }
 

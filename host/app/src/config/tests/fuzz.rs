@@ -7,6 +7,18 @@ use proptest::prelude::*;
 const CONFIG: &str = r#"model = "script:tour"
 state-dir = "state"
 max-turns = 5
+approval-timing = "in-order"
+[budgets]
+tokens = 100000
+usd = 1.5
+[prices."openai-compat:*"]
+input = 0.15
+output = 0.6
+[[external-tool]]
+name = "pay"
+description = "Pays."
+approval = ["approve", "reject"]
+input-schema = { type = "object", properties = { amount = { type = "integer" } } }
 [[tool]]
 name = "files"
 component = "builtin:files"

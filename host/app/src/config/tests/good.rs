@@ -23,7 +23,7 @@ fn tools(config: &Config) -> Vec<(&str, ComponentSource, Approval, bool)> {
             (
                 tool.name.as_str(),
                 tool.source.clone(),
-                tool.approval,
+                tool.confirmation.approval,
                 tool.accept_idempotent,
             )
         })
@@ -51,7 +51,7 @@ fn without_a_file_the_defaults_hold() {
     );
     assert_eq!(config.cache_dir, tree.home().join(".cache/agent-host"));
     assert!(config.model.is_none() && config.system.is_none() && config.ungranted.is_none());
-    assert_eq!((config.max_turns, config.prompts), (50, Prompts::Ask));
+    assert_eq!((config.budgets.turns, config.prompts), (50, Prompts::Ask));
     assert_eq!(config.limits, Limits::default());
     assert_eq!(config.sandbox, SandboxConfig::default());
     assert_eq!(
@@ -145,7 +145,7 @@ fn every_key_is_read() {
     assert_eq!(config.state_dir, tree.cwd().join("state"));
     assert_eq!(config.cache_dir, PathBuf::from("/var/cache/agent"));
     assert_eq!(config.system.as_deref(), Some("Be brief."));
-    assert_eq!((config.max_turns, config.prompts), (3, Prompts::Deny));
+    assert_eq!((config.budgets.turns, config.prompts), (3, Prompts::Deny));
     let Some(ModelConfig::OpenAiCompat {
         name,
         endpoint,
@@ -271,7 +271,7 @@ fn the_command_line_wins_and_its_paths_begin_at_the_working_folder() {
         ..granted(&["http:example.com"])
     };
     let config = Config::load(Some(file), overrides, &tree.environment).unwrap();
-    assert_eq!(config.max_turns, 9);
+    assert_eq!(config.budgets.turns, 9);
     assert_eq!(config.state_dir, tree.cwd().join("st"));
     assert!(
         matches!(&config.model, Some(ModelConfig::Script(path)) if *path == tree.cwd().join("./b.toml"))

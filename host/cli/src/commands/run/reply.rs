@@ -146,7 +146,8 @@ fn decisions(
     }
 }
 
-fn list(calls: &[PendingCall]) -> String {
+/// The calls, one a line.
+pub(super) fn list(calls: &[PendingCall]) -> String {
     let line = |call: &PendingCall| {
         format!(
             "  {}  {} {}",

@@ -230,6 +230,11 @@ fn results_in_json() {
             json!({"call_id": "a", "value": [1]}),
             ToolResultOutput::Json(json!([1])),
         ),
+        // Nothing is a value, too.
+        (
+            json!({"call_id": "a", "value": null}),
+            ToolResultOutput::Json(json!(null)),
+        ),
     ];
     for (value, output) in table {
         assert_eq!(given(value).unwrap(), result("a", output));
@@ -240,7 +245,7 @@ fn results_in_json() {
             "has not exactly one of `output` and `value`",
         ),
         (
-            json!({"call_id": "a", "value": 1, "output": {"type": "text", "value": "x"}}),
+            json!({"call_id": "a", "value": null, "output": {"type": "text", "value": "x"}}),
             "has not exactly one of `output` and `value`",
         ),
         (

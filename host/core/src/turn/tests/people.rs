@@ -67,6 +67,26 @@ async fn a_tool_allows_the_decisions_of_its_set() {
     }
 }
 
+/// T7: what the tool does not allow any more when the decision comes is refused, and the request stays open for what it allows.
+#[tokio::test]
+async fn a_decision_that_is_not_allowed_any_more() {
+    let mut bench = Bench::new(vec![calls(&[("a", "send", "")])]);
+    let continuation = bench.ask().await;
+    let stricter = tool("send", Effect::Effectful, Approval::Always);
+    let stricter = vec![stricter.allowing(&[DecisionKind::Reject])];
+    let mut again = Bench::resume(&bench.journal, Vec::new(), stricter).await;
+    assert_eq!(
+        refusal(again.decide(&continuation, vec![approve("a")]).await),
+        "call a cannot be decided with `approve`; its tool allows reject"
+    );
+    let reject = vec![decision(DecisionKind::Reject)];
+    assert_eq!(
+        kind(&again.decide(&continuation, reject).await),
+        "needs-more-turns"
+    );
+    assert_eq!(again.ran(), Vec::<String>::new());
+}
+
 fn in_order(batch: &[(&str, &str, &str)]) -> Bench {
     let mut bench = Bench::new(vec![calls(batch)]);
     bench.agent.settings.timing = Timing::InOrder;

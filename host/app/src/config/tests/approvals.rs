@@ -1,0 +1,215 @@
+//! When people are asked, what they may decide, and tools that run outside.
+
+use super::Tree;
+use crate::config::{Confirmation, Overrides};
+use agent_host_core::{
+    tool::{
+        Approval,
+        DecisionKind::{self, Approve, Edit, Reject},
+        Effect, ToolDefinition,
+    },
+    turn::Timing,
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+const FILES: &str = "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n";
+
+fn confirmation(approval: Approval, decisions: &[DecisionKind]) -> Confirmation {
+    Confirmation {
+        approval,
+        decisions: decisions.into(),
+    }
+}
+
+#[test]
+fn a_tool_says_when_it_is_asked_about_and_what_may_be_decided() {
+    let tree = Tree::new();
+    for (toml, expected) in [
+        ("", confirmation(Approval::ByEffect, &DecisionKind::ALL)),
+        (
+            "approval = \"always\"",
+            confirmation(Approval::Always, &DecisionKind::ALL),
+        ),
+        (
+            "approval = \"never\"",
+            confirmation(Approval::Never, &DecisionKind::ALL),
+        ),
+        (
+            "approval = [\"reject\", \"approve\", \"reject\"]",
+            confirmation(Approval::Always, &[Approve, Reject]),
+        ),
+        (
+            "approval = \"never\"\napprovals = { write_file = [\"edit\"] }",
+            confirmation(Approval::Never, &DecisionKind::ALL),
+        ),
+    ] {
+        let config = tree
+            .load(&format!("{FILES}{toml}"), Overrides::default())
+            .unwrap();
+        assert_eq!(
+            *config.tools[0].confirmation_of("read_file"),
+            expected,
+            "{toml}"
+        );
+    }
+    let toml =
+        format!("{FILES}[tool.approvals]\nwrite_file = [\"edit\"]\nread_file = \"always\"\n");
+    let config = tree.load(&toml, Overrides::default()).unwrap();
+    let of = |tool| config.tools[0].confirmation_of(tool);
+    assert_eq!(*of("write_file"), confirmation(Approval::Always, &[Edit]));
+    assert_eq!(
+        *of("read_file"),
+        confirmation(Approval::Always, &DecisionKind::ALL)
+    );
+    assert_eq!(*of("list_directory"), Confirmation::default());
+}
+
+#[test]
+fn timing_and_expiry_are_read() {
+    let tree = Tree::new();
+    for (toml, expected) in [
+        ("", (Timing::Batch, None)),
+        ("approval-timing = \"batch\"", (Timing::Batch, None)),
+        (
+            "approval-timing = \"in-order\"\napproval-expires-seconds = 86400",
+            (Timing::InOrder, Some(86_400_000)),
+        ),
+    ] {
+        let config = tree.load(toml, Overrides::default()).unwrap();
+        assert_eq!(
+            (config.timing, config.approval_expiry_ms),
+            expected,
+            "{toml}"
+        );
+    }
+}
+
+#[test]
+fn external_tools_are_read() {
+    let tree = Tree::new();
+    let schema = json!({"type": "object", "properties": {"amount": {"type": "integer"}}});
+    std::fs::write(tree.cwd().join("data/pay.json"), schema.to_string()).unwrap();
+    let toml = r#"
+        [[external-tool]]
+        name = "pay"
+        title = "Pay a bill"
+        description = "Pays."
+        input-schema = "data/pay.json"
+        effect = "idempotent"
+        approval = ["approve", "reject"]
+        [[external-tool]]
+        name = "ask_sales"
+        description = "Asks a colleague."
+        [external-tool.input-schema]
+        type = "object"
+        properties = { amount = { type = "integer" } }
+    "#;
+    let config = tree.load(toml, Overrides::default()).unwrap();
+    let found: Vec<_> = config
+        .external_tools
+        .iter()
+        .map(|tool| (tool.definition.clone(), tool.confirmation.clone()))
+        .collect();
+    let definition = |name: &str, title: Option<&str>, description: &str, effect| ToolDefinition {
+        name: name.to_owned(),
+        title: title.map(str::to_owned),
+        description: description.to_owned(),
+        input_schema: schema.clone(),
+        output_schema: None,
+        effect,
+    };
+    assert_eq!(
+        found,
+        [
+            (
+                definition("pay", Some("Pay a bill"), "Pays.", Effect::Idempotent),
+                confirmation(Approval::Always, &[Approve, Reject]),
+            ),
+            (
+                definition("ask_sales", None, "Asks a colleague.", Effect::Effectful),
+                Confirmation::default(),
+            ),
+        ]
+    );
+    // What a guest could write there, the model would be told at the next start.
+    assert!(
+        config
+            .protected_paths()
+            .contains(&tree.cwd().join("data/pay.json"))
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    let tree = Tree::new();
+    std::fs::write(tree.cwd().join("broken.json"), "{").unwrap();
+    let external = |rest: &str| format!("[[external-tool]]\ndescription = \"Pays.\"\n{rest}");
+    let object = "input-schema = { type = \"object\" }\n";
+    for (toml, expected) in [
+        (
+            format!("{FILES}approval = \"alway\""),
+            "line 4, column 12: `alway` is not a value of this key; did you mean `always`?",
+        ),
+        (
+            format!("{FILES}approval = [\"aprove\"]"),
+            "line 4, column 13: `aprove` is not a value of this key; did you mean `approve`?",
+        ),
+        (
+            format!("{FILES}approval = 1"),
+            "line 4, column 12: invalid type: integer `1`, expected a word such as \"always\", or a list of decisions; correct it",
+        ),
+        (
+            "approval-timing = \"in_order\"".to_owned(),
+            "line 1, column 19: `in_order` is not a value of this key; did you mean `in-order`?",
+        ),
+        (
+            external(&format!("name = \"p y\"\n{object}")),
+            "line 1, column 1: the tool name `p y` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; \
+             change `name` under [[external-tool]]",
+        ),
+        (
+            external("name = \"pay\"\ninput-schema = { type = \"string\" }"),
+            "line 1, column 1: `input-schema` of the external tool `pay` cannot be used: the root of an input schema must have \
+             `\"type\": \"object\"`; correct it",
+        ),
+        (
+            external("name = \"pay\"\ninput-schema = \"gone.json\""),
+            "line 1, column 1: cannot read `input-schema` of the external tool `pay` from ROOT/home/ann/project/gone.json: No \
+             such file or directory (os error 2); check the path and its permissions",
+        ),
+        (
+            external("name = \"pay\"\ninput-schema = \"broken.json\""),
+            "line 1, column 1: cannot read `input-schema` of the external tool `pay` from ROOT/home/ann/project/broken.json: it \
+             is not JSON (EOF while parsing an object at line 1 column 1); correct it",
+        ),
+        (
+            external(&format!("name = \"pay\"\n{object}approval = []")),
+            "line 1, column 1: `approval` of `pay` is an empty list, so that nobody could decide anything; list decisions of \
+             `approve`, `edit`, `reject` and `respond`, or write `\"always\"` for all of them",
+        ),
+        (
+            format!("[[external-tool]]\ndescription = \" \"\nname = \"pay\"\n{object}"),
+            "line 1, column 1: `description` of the external tool `pay` is empty, and the model goes by it; say what the tool does",
+        ),
+        (
+            [
+                external(&format!("name = \"pay\"\n{object}")),
+                external(&format!("name = \"pay\"\n{object}")),
+            ]
+            .concat(),
+            "line 5, column 1: two external tools have the name `pay`, and the model could not tell them apart; change `name` of \
+             one",
+        ),
+    ] {
+        assert_eq!(
+            tree.refusal(&toml, Overrides::default()),
+            format!("cannot use ROOT/home/ann/project/agent.toml: {expected}"),
+            "{toml}"
+        );
+    }
+    assert_eq!(
+        tree.refusal("approval-expires-seconds = 0", Overrides::default()),
+        "`approval-expires-seconds` is 0, with which nobody could decide in time; set it to at least 1, or leave it out"
+    );
+}

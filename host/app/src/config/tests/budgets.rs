@@ -1,0 +1,191 @@
+//! Budgets and prices: from the file and from the command line, and what of them is refused.
+
+use super::Tree;
+use crate::config::Overrides;
+use agent_host_core::turn::{Budgets, Price, UsdBudget};
+use pretty_assertions::assert_eq;
+
+const PRICES: &str = r#"
+    [prices."openai-compat:*"]
+    input = 3
+    output = 15.000001
+    [prices."openai-compat:m*"]
+    input = 0.15
+    cached-input = 0.075
+    output = 0.6
+    [prices."openai-compat:mini"]
+    input = 0.000001
+    output = 0
+"#;
+
+fn price(input: u64, cached_input: u64, output: u64) -> Price {
+    Price {
+        input_micros: input,
+        cached_input_micros: cached_input,
+        output_micros: output,
+    }
+}
+
+#[test]
+fn the_file_and_the_command_line_set_budgets() {
+    let tree = Tree::new();
+    let toml = format!(
+        r#"
+        model = "openai-compat:medium"
+        max-turns = 7
+        [budgets]
+        tokens = 100000
+        usd = 2.5
+        wall-clock-seconds = 90
+        tool-calls = 20
+        identical-repeats = 3
+        {PRICES}"#
+    );
+    let expected = Budgets {
+        turns: 7,
+        tokens: Some(100_000),
+        usd: Some(UsdBudget {
+            micros: 2_500_000,
+            price: price(150_000, 75_000, 600_000),
+        }),
+        wall_ms: Some(90_000),
+        tool_calls: Some(20),
+        repeats: Some(3),
+    };
+    let config = tree.load(&toml, Overrides::default()).unwrap();
+    assert_eq!(config.budgets, expected);
+    let overrides = Overrides {
+        model: Some("openai-compat:other".to_owned()),
+        max_turns: Some(1),
+        max_total_tokens: Some(2),
+        max_usd: Some(0.000_003),
+        max_tool_calls: Some(4),
+        ..Overrides::default()
+    };
+    let config = tree.load(&toml, overrides).unwrap();
+    let expected = Budgets {
+        turns: 1,
+        tokens: Some(2),
+        usd: Some(UsdBudget {
+            micros: 3,
+            price: price(3_000_000, 3_000_000, 15_000_001),
+        }),
+        tool_calls: Some(4),
+        ..expected
+    };
+    assert_eq!(config.budgets, expected);
+    let config = tree.load("", Overrides::default()).unwrap();
+    assert_eq!(config.budgets, Budgets::default());
+}
+
+/// The model's own price before any pattern, and of patterns the longest; a script costs nothing unless a price says so.
+#[test]
+fn the_nearest_price_counts() {
+    let tree = Tree::new();
+    for (model, own, expected) in [
+        ("openai-compat:mini", "", price(1, 1, 0)),
+        ("openai-compat:m", "", price(150_000, 75_000, 600_000)),
+        (
+            "openai-compat:x",
+            "",
+            price(3_000_000, 3_000_000, 15_000_001),
+        ),
+        ("script:tour", "", Price::default()),
+        (
+            "script:tour",
+            "[prices.\"script:*\"]\ninput = 1\noutput = 2\n",
+            price(1_000_000, 1_000_000, 2_000_000),
+        ),
+    ] {
+        let toml = format!("model = \"{model}\"\n[budgets]\nusd = 1\n{own}{PRICES}");
+        let config = tree.load(&toml, Overrides::default()).unwrap();
+        let budget = UsdBudget {
+            micros: 1_000_000,
+            price: expected,
+        };
+        assert_eq!(config.budgets.usd, Some(budget), "{model} {own}");
+    }
+}
+
+#[test]
+fn budgets_that_bound_nothing_or_everything_are_refused() {
+    let tree = Tree::new();
+    let place = "cannot use ROOT/home/ann/project/agent.toml: line 1, column 1: ";
+    let zero = |name: &str| {
+        format!(
+            "the budget `{name}` is 0, which is used up before anything is done; set it to at least 1, or leave it out"
+        )
+    };
+    let amount = |what: &str, value: &str| {
+        format!(
+            "{what} is {value}, which is no amount of US dollars; write a number that is not negative, with at most 6 decimal \
+             places"
+        )
+    };
+    let model = "model = \"openai-compat:m\"";
+    for (toml, expected) in [
+        ("[budgets]\ntokens = 0".to_owned(), zero("tokens")),
+        ("[budgets]\nwall-clock-seconds = 0".to_owned(), zero("wall-clock-seconds")),
+        ("[budgets]\ntool-calls = 0".to_owned(), zero("tool-calls")),
+        ("[budgets]\nidentical-repeats = 0".to_owned(), zero("identical-repeats")),
+        (
+            "[budgets]\nusd = 0.0".to_owned(),
+            "the budget `usd` is 0, which is used up before anything is done; set it to an amount, or leave it out".to_owned(),
+        ),
+        ("[budgets]\nusd = -1".to_owned(), amount("the budget `usd`", "-1")),
+        ("[budgets]\nusd = nan".to_owned(), amount("the budget `usd`", "NaN")),
+        ("[budgets]\nusd = inf".to_owned(), amount("the budget `usd`", "inf")),
+        ("[budgets]\nusd = 0.0000001".to_owned(), amount("the budget `usd`", "0.0000001")),
+        (
+            "[prices.\"openai-compat:m\"]\ninput = -1\noutput = 1".to_owned(),
+            amount("`input` of [prices.\"openai-compat:m\"]", "-1"),
+        ),
+        (
+            "[prices.llama]\ninput = 1\noutput = 1".to_owned(),
+            "`llama` in [prices] is no model; write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every model \
+             whose name begins so"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(tree.refusal(&toml, Overrides::default()), format!("{place}{expected}"), "{toml}");
+    }
+    let unpriced = "there is a budget of US dollars and no price of the model `openai-compat:m`, so that nothing would hold it; \
+                    add [prices.\"openai-compat:m\"] with `input` and `output`, in US dollars for a million tokens, or remove \
+                    the budget";
+    assert_eq!(
+        tree.refusal(
+            &format!("{model}\n[budgets]\nusd = 1"),
+            Overrides::default()
+        ),
+        format!("{}{unpriced}", place.replace("line 1", "line 2"))
+    );
+    let overrides = Overrides {
+        max_usd: Some(1.0),
+        ..Overrides::default()
+    };
+    assert_eq!(tree.refusal(model, overrides), unpriced);
+}
+
+#[test]
+fn keys_of_budgets_and_prices_are_checked() {
+    let tree = Tree::new();
+    for (toml, expected) in [
+        (
+            "[budgets]\ntoken = 1",
+            "line 2, column 1: there is no key `token` here; did you mean `tokens`?",
+        ),
+        (
+            "[prices.\"openai-compat:m\"]\ninput = 1",
+            "line 1, column 1: the key `output` is missing here; add it",
+        ),
+        (
+            "[prices.\"openai-compat:m\"]\ninput = \"1 USD\"\noutput = 1",
+            "line 2, column 9: invalid type: string \"1 USD\", expected f64; correct it",
+        ),
+    ] {
+        assert_eq!(
+            tree.refusal(toml, Overrides::default()),
+            format!("cannot use ROOT/home/ann/project/agent.toml: {expected}")
+        );
+    }
+}
