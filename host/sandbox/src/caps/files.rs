@@ -107,9 +107,11 @@ impl FilesState {
     /// path as the guest gave it.
     fn resolve(&self, folder: &Folder, path: &str, follow: Follow, verb: &str) -> FsResult<Place> {
         let root = self.root(folder)?;
-        place::resolve(root, folder, path, follow).map_err(|fault| match fault {
-            Fault::Outside => self.outside(folder, path, verb),
-            Fault::Code(code) => code.into(),
+        place::resolve(root, self.gate.mask(folder.grant), folder, path, follow).map_err(|fault| {
+            match fault {
+                Fault::Outside => self.outside(folder, path, verb),
+                Fault::Code(code) => code.into(),
+            }
         })
     }
 

@@ -24,9 +24,9 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 pub(super) const MAX_SYMLINKS: usize = 40;
 /// The longest path in bytes, as in Linux (PATH_MAX).
 const MAX_PATH_BYTES: usize = 4_096;
-/// How deep the fallback walks; each level holds a descriptor.
+/// How deep a walk goes; each level holds a descriptor.
 const MAX_WALK_DEPTH: usize = 256;
-/// How often the kernel may say that a folder moved while it resolved a path, before the fallback is taken.
+/// How often the kernel may say that a folder moved while it resolved a path, before it is walked.
 const MAX_RETRIES: usize = 16;
 
 /// Folders on the way are opened for nothing but passing through.
@@ -46,7 +46,7 @@ pub(super) struct Root {
 /// Who keeps a resolution inside the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beneath {
-    /// openat2, where the kernel has it and no filter forbids it.
+    /// openat2 for plain paths, where the kernel has it and no filter forbids it.
     Kernel,
     /// One name at a time.
     Walk,
@@ -133,33 +133,117 @@ impl Root {
             .is_below(patterns, &place.path, place.stat.as_ref().map(id))
     }
 
-    /// Opens the folder at a path beneath another, to pass through it.
-    fn pass(&self, folder: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Fault> {
-        if self.beneath == Beneath::Walk {
-            return walk(folder, path);
-        }
-        let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        for _ in 0..MAX_RETRIES {
+    /// Opens the folder at a path beneath another, to pass through it. The kernel goes a plain path at once. It would also go
+    /// into something hidden and out again, or say what kind of thing that is; so a path with links or `..`, and one that
+    /// leads through what is no folder, is walked.
+    fn pass(
+        &self,
+        patterns: Option<&PathRules>,
+        folder: &OwnedFd,
+        path: &str,
+    ) -> Result<OwnedFd, Fault> {
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+        let is_plain = !path.split('/').any(|name| name == "..");
+        let tries = if self.beneath == Beneath::Kernel && is_plain {
+            MAX_RETRIES
+        } else {
+            0
+        };
+        for _ in 0..tries {
             let flags = PASS | OFlags::DIRECTORY;
             match rustix::fs::openat2(folder, path, flags, Mode::empty(), how) {
                 Ok(found) => return Ok(found),
-                Err(Errno::XDEV) => return Err(Fault::Outside),
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                // An old kernel, or a filter that does not know the call.
-                Err(Errno::NOSYS | Errno::PERM) => return walk(folder, path),
+                // The last two: an old kernel, or a filter that does not know the call.
+                Err(Errno::LOOP | Errno::NOTDIR | Errno::NOSYS | Errno::PERM) => break,
                 Err(other) => return Err(other.into()),
             }
         }
-        walk(folder, path)
+        self.walk(patterns, folder, path)
+    }
+
+    /// Resolves a folder's path one name at a time. Each level stays open, so that `..` goes back to the level that was really
+    /// come from, and never above the first. Something hidden has no `..`, and is nothing that is no folder.
+    fn walk(
+        &self,
+        patterns: Option<&PathRules>,
+        folder: &OwnedFd,
+        path: &str,
+    ) -> Result<OwnedFd, Fault> {
+        let names = |path: &str| path.rsplit('/').map(str::to_owned).collect::<Vec<_>>();
+        let hidden = self.masks.ids();
+        let mut ahead = names(path);
+        let here = OFlags::DIRECTORY | PASS;
+        let mut trail = vec![Level {
+            fd: rustix::fs::openat(folder, ".", here, Mode::empty())?,
+            path: self.path_of(folder)?,
+            is_hidden: false,
+        }];
+        let mut links = 0;
+        while let Some(name) = ahead.pop() {
+            let current = trail.last().ok_or(Fault::Outside)?;
+            match name.as_str() {
+                "" | "." => continue,
+                ".." if current.is_hidden => return Err(ErrorCode::NoEntry.into()),
+                ".." => {
+                    trail.pop();
+                    if trail.is_empty() {
+                        return Err(Fault::Outside);
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            // Together with O_PATH, O_NOFOLLOW opens a link itself.
+            let fd =
+                rustix::fs::openat(&current.fd, &*name, PASS | OFlags::NOFOLLOW, Mode::empty())?;
+            let stat = rustix::fs::fstat(&fd)?;
+            let path = join(&current.path, &name);
+            let is_hidden = current.is_hidden
+                || self.masks.names(patterns, &path)
+                || hidden.contains(&id(&stat));
+            match kind(&stat) {
+                FileType::Directory if trail.len() < MAX_WALK_DEPTH => trail.push(Level {
+                    fd,
+                    path,
+                    is_hidden,
+                }),
+                FileType::Directory => return Err(ErrorCode::NameTooLong.into()),
+                _ if is_hidden => return Err(ErrorCode::NoEntry.into()),
+                FileType::Symlink => {
+                    links += 1;
+                    if links > MAX_SYMLINKS {
+                        return Err(ErrorCode::Loop.into());
+                    }
+                    let target = read_link(&fd, "")?;
+                    if target.starts_with('/') {
+                        return Err(Fault::Outside);
+                    }
+                    ahead.extend(names(&target));
+                }
+                _ => return Err(ErrorCode::NotDirectory.into()),
+            }
+        }
+        Ok(trail.pop().ok_or(Fault::Outside)?.fd)
     }
 }
 
-/// Resolves a path beneath a folder.
+/// A folder on the way of a walk.
+struct Level {
+    fd: OwnedFd,
+    /// Relative to the grant.
+    path: String,
+    /// It does not exist for the guest.
+    is_hidden: bool,
+}
+
+/// Resolves a path beneath a folder. `patterns` are those of the grant's mask.
 ///
 /// # Errors
 /// [`Fault::Outside`] for a path that leaves the folder, by `..`, by a link or by being absolute.
 pub(super) fn resolve(
     root: &Root,
+    patterns: Option<&PathRules>,
     folder: &Folder,
     path: &str,
     follow: Follow,
@@ -171,7 +255,7 @@ pub(super) fn resolve(
         }
         let (above, name, is_folder) = split(&path)?;
         let Some(name) = name else {
-            let parent = root.pass(folder.fd.as_fd(), &path)?;
+            let parent = root.pass(patterns, &folder.fd, &path)?;
             return Ok(Place {
                 name: None,
                 path: root.path_of(&parent)?,
@@ -183,7 +267,7 @@ pub(super) fn resolve(
         let parent = if above.is_empty() {
             Arc::clone(&folder.fd)
         } else {
-            Arc::new(root.pass(folder.fd.as_fd(), above)?)
+            Arc::new(root.pass(patterns, &folder.fd, above)?)
         };
         let stat = look(&parent, name)?;
         let found = stat.as_ref().map(kind);
@@ -200,16 +284,19 @@ pub(super) fn resolve(
             };
             continue;
         }
-        if is_folder && found.is_some_and(|found| found != FileType::Directory) {
-            return Err(ErrorCode::NotDirectory.into());
-        }
-        return Ok(Place {
+        let place = Place {
             path: join(&root.path_of(&parent)?, name),
             name: Some(name.to_owned()),
             parent,
             stat,
             is_folder,
-        });
+        };
+        // What a hidden name stands for is not told: it is a place like any other, and the caller knows what to say.
+        let is_file = found.is_some_and(|found| found != FileType::Directory);
+        if is_folder && is_file && !root.hides(patterns, &place) {
+            return Err(ErrorCode::NotDirectory.into());
+        }
+        return Ok(place);
     }
     Err(ErrorCode::Loop.into())
 }
@@ -258,47 +345,4 @@ fn split(path: &str) -> Result<(&str, Option<&str>, bool), Fault> {
         "." | ".." => Ok((above, None, true)),
         _ => Ok((above, Some(name), trimmed.len() < path.len())),
     }
-}
-
-/// Resolves a folder's path one name at a time. Each level stays open, so that `..` goes back to the level that was really
-/// come from, and never above the first.
-fn walk(folder: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Fault> {
-    let names = |path: &str| path.rsplit('/').map(str::to_owned).collect::<Vec<_>>();
-    let mut ahead = names(path);
-    let here = OFlags::DIRECTORY | PASS;
-    let mut trail = vec![rustix::fs::openat(folder, ".", here, Mode::empty())?];
-    let mut links = 0;
-    while let Some(name) = ahead.pop() {
-        let current = trail.last().ok_or(Fault::Outside)?;
-        match name.as_str() {
-            "" | "." => continue,
-            ".." => {
-                trail.pop();
-                if trail.is_empty() {
-                    return Err(Fault::Outside);
-                }
-                continue;
-            }
-            _ => {}
-        }
-        // Together with O_PATH, O_NOFOLLOW opens a link itself.
-        let next = rustix::fs::openat(current, &*name, PASS | OFlags::NOFOLLOW, Mode::empty())?;
-        match kind(&rustix::fs::fstat(&next)?) {
-            FileType::Directory if trail.len() < MAX_WALK_DEPTH => trail.push(next),
-            FileType::Directory => return Err(ErrorCode::NameTooLong.into()),
-            FileType::Symlink => {
-                links += 1;
-                if links > MAX_SYMLINKS {
-                    return Err(ErrorCode::Loop.into());
-                }
-                let target = read_link(&next, "")?;
-                if target.starts_with('/') {
-                    return Err(Fault::Outside);
-                }
-                ahead.extend(names(&target));
-            }
-            _ => return Err(ErrorCode::NotDirectory.into()),
-        }
-    }
-    trail.pop().ok_or(Fault::Outside)
 }
