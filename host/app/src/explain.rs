@@ -44,14 +44,19 @@ pub struct Suggestion {
 
 impl Explanation {
     /// Reads it from a session's records.
-    #[must_use]
-    pub fn of(records: &[EventRecord]) -> Self {
-        let calls: Vec<ExplainedCall> = records.iter().filter_map(explained).collect();
+    ///
+    /// # Errors
+    /// That of the first record that cannot be read.
+    pub fn of<E>(records: impl IntoIterator<Item = Result<EventRecord, E>>) -> Result<Self, E> {
+        let explained = records
+            .into_iter()
+            .filter_map(|record| record.map(|record| explained(&record)).transpose());
+        let calls: Vec<ExplainedCall> = explained.collect::<Result<_, E>>()?;
         let asked = calls.iter().flat_map(|call| &call.asked);
-        Self {
+        Ok(Self {
             suggestions: suggestions(asked),
             calls,
-        }
+        })
     }
 }
 
@@ -171,8 +176,8 @@ mod tests {
             asked,
         };
         assert_eq!(
-            Explanation::of(&records),
-            Explanation {
+            Explanation::of(records.map(Ok::<_, ()>)),
+            Ok(Explanation {
                 calls: vec![
                     call(0, "t", "execution-denied", first),
                     call(2, "u", "text", second),
@@ -190,7 +195,7 @@ mod tests {
                         argument: None,
                     },
                 ],
-            }
+            })
         );
     }
 }

@@ -1,5 +1,11 @@
 //! The events of a session: everything that ever happened in it, in order. All other views are readings of this list.
 
+mod stored;
+#[cfg(test)]
+mod tests;
+
+pub use stored::EventError;
+
 use crate::{
     accounting::{Accounting, AuditEntry},
     id::{CallId, Digest, SessionId},
@@ -15,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The version of the JSON form below. It goes up when a field or a kind is added, so that an older program refuses what it
-/// would lose.
+/// would lose; [`Event::from_stored`] then learns to read the form before.
 pub const EVENT_VERSION: u32 = 2;
 
 /// One event with its place in the session.

@@ -85,13 +85,19 @@ impl Session {
     /// # Errors
     /// When the journal cannot be read, holds no session, or holds records that this program cannot follow.
     pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
-        let records = journal.records().await?;
         let mut state = SessionState::default();
-        for (place, record) in records.iter().enumerate() {
-            check_record(record, place as u64, journal.session())?;
-            state.apply(&record.event);
+        let mut next_seq = 0;
+        loop {
+            let page = journal.records(next_seq).await?;
+            if page.is_empty() {
+                break;
+            }
+            for record in &page {
+                check_record(record, next_seq, journal.session())?;
+                state.apply(&record.event);
+                next_seq += 1;
+            }
         }
-        let next_seq = records.len() as u64;
         if next_seq == 0 {
             return Err(JournalError::NotFound(format!(
                 "session {} has no events",

@@ -1,7 +1,7 @@
 //! The database file: how it is opened, its tables, and the checks that it is ours. Statements over the tables live in
 //! `writer` and `read`.
 
-use crate::{fault::explain, lock};
+use crate::{fault::explain, lock, migrate};
 use agent_host_core::journal::JournalError;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 use std::{path::Path, time::Duration};
@@ -9,8 +9,9 @@ use std::{path::Path, time::Duration};
 /// Marks the file as a journal of agent-host (`PRAGMA application_id`): the bytes "agnt".
 const APPLICATION_ID: i64 = 0x6167_6e74;
 
-/// The version of the tables. A program refuses a newer one, because it would not know what it leaves out.
-pub(crate) const FORMAT_VERSION: i64 = 1;
+/// The version of the tables. A program refuses a newer one, because it would not know what it leaves out, and brings an
+/// older one into this one.
+pub(crate) const FORMAT_VERSION: i64 = 2;
 
 /// How long to wait for another process that writes to the same file. Its commits take milliseconds; this much means that
 /// something is stuck.
@@ -19,6 +20,31 @@ pub(crate) const BUSY: Duration = Duration::from_secs(30);
 /// How large the write-ahead log may stay after it was copied into the database, in bytes.
 const WAL_BYTES: i64 = 64 * 1024 * 1024;
 
+/// The events, each with its digest (see `chain`).
+pub(crate) const EVENTS: &str = "
+CREATE TABLE events (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    seq INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    v INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    json TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (session, seq)
+) STRICT;
+";
+
+/// Which sessions refer to a blob: it is kept as long as one of them does.
+pub(crate) const BLOB_REFERENCES: &str = "
+CREATE TABLE blob_references (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    digest TEXT NOT NULL REFERENCES blobs (digest),
+    PRIMARY KEY (session, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX blob_references_by_digest ON blob_references (digest);
+";
+
+/// The other tables.
 const TABLES: &str = "
 CREATE TABLE meta (format_version INTEGER NOT NULL) STRICT;
 CREATE TABLE sessions (
@@ -31,15 +57,6 @@ CREATE TABLE sessions (
     outcome TEXT
 ) STRICT;
 CREATE INDEX sessions_by_time ON sessions (last_ms, id);
-CREATE TABLE events (
-    session TEXT NOT NULL REFERENCES sessions (id),
-    seq INTEGER NOT NULL,
-    at_ms INTEGER NOT NULL,
-    v INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    json TEXT NOT NULL,
-    PRIMARY KEY (session, seq)
-) STRICT;
 CREATE TABLE blobs (digest TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL) STRICT;
 ";
 
@@ -54,6 +71,19 @@ pub(crate) fn open_writer(file: &Path, locks: &Path) -> Result<Connection, Journ
         make(&mut db).map_err(|error| fault(&error))?;
     }
     check_ours(file, &db)?;
+    if format(file, &db)? < FORMAT_VERSION {
+        // Others who want the same wait here, for as long as it takes.
+        let _migrating = lock::wait(locks, "make")?;
+        if format(file, &db)? < FORMAT_VERSION {
+            migrate::from_1(&mut db).map_err(|error| {
+                explain(
+                    file,
+                    "bring the journal into the form of this version",
+                    &error,
+                )
+            })?;
+        }
+    }
     let settings = || -> Result<(), rusqlite::Error> {
         db.pragma_update(None, "journal_mode", "wal")?;
         db.pragma_update(None, "synchronous", "full")?;
@@ -102,7 +132,9 @@ fn make(db: &mut Connection) -> Result<(), rusqlite::Error> {
     }
     db.pragma_update(None, "journal_mode", "wal")?;
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    tx.execute_batch(TABLES)?;
+    for tables in [TABLES, EVENTS, BLOB_REFERENCES] {
+        tx.execute_batch(tables)?;
+    }
     tx.execute("INSERT INTO meta VALUES (?1)", [FORMAT_VERSION])?;
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     tx.commit()
@@ -119,15 +151,20 @@ fn check_ours(file: &Path, db: &Connection) -> Result<(), JournalError> {
             file.display()
         )));
     }
-    let version: i64 = db
+    Ok(())
+}
+
+/// The version of the file's tables, if this program knows it.
+fn format(file: &Path, db: &Connection) -> Result<i64, JournalError> {
+    let version = db
         .query_row("SELECT max(format_version) FROM meta", [], |row| row.get(0))
-        .map_err(|error| fault(&error))?;
-    if version == FORMAT_VERSION {
-        return Ok(());
+        .map_err(|error| explain(file, "open the journal", &error))?;
+    if (1..=FORMAT_VERSION).contains(&version) {
+        return Ok(version);
     }
     Err(JournalError::Corrupt(format!(
-        "the journal {} has format {version} and this program knows format {FORMAT_VERSION}: another agent-host, probably a \
-         newer one, wrote it; use that one, or set `state-dir` to another folder",
+        "the journal {} has format {version} and this program knows formats 1 to {FORMAT_VERSION}: another agent-host, \
+         probably a newer one, wrote it; use that one, or set `state-dir` to another folder",
         file.display()
     )))
 }

@@ -5,7 +5,7 @@
 use crate::{
     lock::SessionLock,
     read::Reader,
-    row::{Row, StoredEvent},
+    row::Row,
     store::Shared,
     writer::{Batch, Waiter},
 };
@@ -213,21 +213,20 @@ impl Journal for SqliteJournal {
         })
     }
 
-    fn records(&self) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
+    fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
         let session = self.session;
         // Taken before the file is read: what leaves the queue in between is then found in the file.
         let waiting: Vec<Arc<Row>> = self.queue.lock().rows.iter().cloned().collect();
         self.read(move |reader| {
-            let mut records = reader.records(session)?;
-            for row in waiting {
-                let next = records.len() as u64;
-                if u64::try_from(row.seq).is_ok_and(|seq| seq < next) {
-                    continue;
-                }
-                let stored = StoredEvent::from(Row::clone(&row));
-                records.push(stored.decode(reader.file(), session, next)?);
+            let page = reader.page(session, from)?;
+            if !page.is_empty() {
+                return Ok(page);
             }
-            Ok(records)
+            let not_yet = |row: &&Arc<Row>| u64::try_from(row.seq).is_ok_and(|seq| seq >= from);
+            let waiting = waiting.iter().filter(not_yet);
+            waiting
+                .map(|row| row.decode(reader.file(), session))
+                .collect()
         })
     }
 

@@ -3,12 +3,14 @@
 //! This room stores and reads back. It never interprets a session beyond the few columns that [`Store::list`] shows, never
 //! changes or removes an event, and never runs anything.
 
+mod chain;
 mod database;
 mod fault;
 mod folder;
 mod journal;
 mod key;
 mod lock;
+mod migrate;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
@@ -20,5 +22,5 @@ mod tests;
 mod writer;
 
 pub use journal::SqliteJournal;
-pub use read::SessionRow;
+pub use read::{Records, SessionRow};
 pub use store::Store;

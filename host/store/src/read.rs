@@ -1,6 +1,8 @@
 //! Everything that is read from the database. Readers wait for no writer and take no lock.
 
 use crate::{
+    Store,
+    chain::Link,
     database,
     fault::explain,
     row::{StoredEvent, corrupt},
@@ -10,7 +12,7 @@ use agent_host_core::{
     id::{Digest, SessionId},
     journal::JournalError,
 };
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use std::{
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -18,6 +20,9 @@ use std::{
 
 /// How many sessions an ambiguous id names.
 const MAX_NAMED: usize = 5;
+
+/// How much of a session is read at once, in bytes of JSON; the last event of a page may go beyond it.
+const PAGE_BYTES: usize = 1024 * 1024;
 
 /// One session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +41,56 @@ pub struct SessionRow {
     pub folder: Option<String>,
     /// How its last turn ended, by the kebab-case name of the outcome; absent while the first turn runs or was broken off.
     pub outcome: Option<String>,
+}
+
+/// Some of a session's events as they are stored.
+struct StoredPage {
+    /// The digest of the event before them.
+    before: Option<[u8; 32]>,
+    events: Vec<StoredEvent>,
+    /// Whether there are no more behind them.
+    is_last: bool,
+    /// How many events the session should have.
+    count: u64,
+}
+
+/// The records of a session, read page by page. After an error there are no more.
+#[derive(Debug)]
+pub struct Records {
+    store: Store,
+    session: SessionId,
+    next: u64,
+    page: std::vec::IntoIter<EventRecord>,
+}
+
+impl Records {
+    pub(crate) fn new(store: Store, session: SessionId) -> Self {
+        Self {
+            store,
+            session,
+            next: 0,
+            page: Vec::new().into_iter(),
+        }
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<EventRecord, JournalError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.page.len() == 0 {
+            match self.store.reader().page(self.session, self.next) {
+                Ok(page) => self.page = page.into_iter(),
+                Err(error) => {
+                    self.next = u64::MAX;
+                    return Some(Err(error));
+                }
+            }
+        }
+        let record = self.page.next()?;
+        self.next = record.seq + 1;
+        Some(Ok(record))
+    }
 }
 
 /// The connection that reads.
@@ -73,47 +128,75 @@ impl Reader {
             .map_err(|error| self.fault(&error))
     }
 
-    /// The durable records, in order; none for a session that is not there.
-    pub(crate) fn records(&self, session: SessionId) -> Result<Vec<EventRecord>, JournalError> {
-        let (stored, count) = self.stored(session).map_err(|error| self.fault(&error))?;
-        let found = stored.len() as u64;
-        let records: Vec<_> = stored
-            .into_iter()
-            .zip(0..)
-            .map(|(event, expected)| event.decode(&self.file, session, expected))
-            .collect::<Result<_, _>>()?;
-        if found != count {
+    /// The next durable records from this number on, in order; none behind the last and for a session that is not there.
+    pub(crate) fn page(
+        &self,
+        session: SessionId,
+        from: u64,
+    ) -> Result<Vec<EventRecord>, JournalError> {
+        let stored = self
+            .stored(session, from)
+            .map_err(|error| self.fault(&error))?;
+        let mut link = match stored.before {
+            Some(before) => Link(before),
+            None if from == 0 => Link::before_first(session),
+            None => return Ok(Vec::new()),
+        };
+        let mut records = Vec::with_capacity(stored.events.len());
+        for (event, expected) in stored.events.iter().zip(from..) {
+            records.push(event.read(&self.file, session, expected, &mut link)?);
+        }
+        let found = from + records.len() as u64;
+        if stored.is_last && found != stored.count {
             return Err(corrupt(
                 &self.file,
                 session,
-                &format!("its last events are missing ({found} of {count} are there)"),
+                &format!(
+                    "its last events are missing ({found} of {} are there)",
+                    stored.count
+                ),
             ));
         }
         Ok(records)
     }
 
-    /// The events as they are stored, and how many there should be.
-    fn stored(&self, session: SessionId) -> Result<(Vec<StoredEvent>, u64), rusqlite::Error> {
+    /// The events of a page as they are stored.
+    fn stored(&self, session: SessionId, from: u64) -> Result<StoredPage, rusqlite::Error> {
         let id = session.to_string();
+        let from = i64::try_from(from).unwrap_or(i64::MAX);
         let mut db = self.lock();
-        // In one transaction both statements see the same moment.
+        // In one transaction all statements see the same moment.
         let moment = db.transaction()?;
         let count = moment
             .prepare_cached("SELECT events FROM sessions WHERE id = ?1")?
             .query_row([&id], |row| positive(row, 0))
             .optional()?;
+        let before = moment
+            .prepare_cached("SELECT digest FROM events WHERE session = ?1 AND seq = ?2 - 1")?
+            .query_row(params![id, from], |row| row.get(0))
+            .optional()?;
         let mut query = moment.prepare_cached(
-            "SELECT seq, at_ms, v, json FROM events WHERE session = ?1 ORDER BY seq",
+            "SELECT seq, at_ms, v, kind, json, digest FROM events WHERE session = ?1 AND seq >= ?2 ORDER BY seq",
         )?;
-        let rows = query.query_map([&id], |row| {
-            Ok(StoredEvent {
-                seq: row.get(0)?,
-                at_ms: row.get(1)?,
-                v: row.get(2)?,
-                json: row.get(3)?,
-            })
-        })?;
-        Ok((rows.collect::<Result<_, _>>()?, count.unwrap_or(0)))
+        let mut rows = query.query(params![id, from])?;
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        let is_last = loop {
+            if bytes >= PAGE_BYTES {
+                break false;
+            }
+            let Some(row) = rows.next()? else {
+                break true;
+            };
+            let event = stored_event(row)?;
+            bytes += event.json.len();
+            events.push(event);
+        };
+        Ok(StoredPage {
+            before,
+            events,
+            is_last,
+            count: count.unwrap_or(0),
+        })
     }
 
     pub(crate) fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
@@ -212,6 +295,18 @@ impl Reader {
             .query_map(rusqlite::params![wanted, limit], session_id)?
             .collect()
     }
+}
+
+fn stored_event(row: &rusqlite::Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
+    let bytes = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_bytes()?.to_vec());
+    Ok(StoredEvent {
+        seq: row.get(0)?,
+        at_ms: row.get(1)?,
+        v: row.get(2)?,
+        kind: bytes(3)?,
+        json: bytes(4)?,
+        digest: bytes(5)?,
+    })
 }
 
 fn session_id(row: &rusqlite::Row<'_>) -> Result<SessionId, rusqlite::Error> {

@@ -1,7 +1,8 @@
 //! One event as a row: writing it out, and reading it back with checks. Nothing that fails a check is handed on.
 
+use crate::chain::Link;
 use agent_host_core::{
-    event::{EVENT_VERSION, Event, EventRecord},
+    event::{EVENT_VERSION, Event, EventError, EventRecord},
     id::SessionId,
     journal::JournalError,
     message::Message,
@@ -49,6 +50,16 @@ impl Row {
             summary: Summary::of(&record.event),
         })
     }
+
+    /// Reads back what was written out.
+    pub(crate) fn decode(
+        &self,
+        file: &Path,
+        session: SessionId,
+    ) -> Result<EventRecord, JournalError> {
+        let Self { seq, at_ms, v, .. } = *self;
+        decode(file, session, [seq, at_ms, v], self.json.as_bytes())
+    }
 }
 
 impl Summary {
@@ -83,75 +94,63 @@ impl Summary {
     }
 }
 
-/// A stored event before it has passed its checks.
+/// A stored event before it has passed its checks. Texts are bytes here: damaged ones may be no text.
 #[derive(Debug)]
 pub(crate) struct StoredEvent {
     pub(crate) seq: i64,
     pub(crate) at_ms: i64,
     pub(crate) v: i64,
-    pub(crate) json: String,
+    pub(crate) kind: Vec<u8>,
+    pub(crate) json: Vec<u8>,
+    pub(crate) digest: Vec<u8>,
 }
 
 impl StoredEvent {
-    /// Checks the event that should be the one with this number, and reads it.
-    pub(crate) fn decode(
-        self,
+    /// Checks the event that should be the one with this number behind `before`, and reads it. `before` becomes its digest.
+    pub(crate) fn read(
+        &self,
         file: &Path,
         session: SessionId,
         expected: u64,
+        before: &mut Link,
     ) -> Result<EventRecord, JournalError> {
-        let corrupt = |what: String| corrupt(file, session, &what);
         if u64::try_from(self.seq) != Ok(expected) {
             let found = self.seq;
-            return Err(corrupt(format!(
-                "event {expected} is missing (the next one is {found})"
-            )));
+            let what = format!("event {expected} is missing (the next one is {found})");
+            return Err(corrupt(file, session, &what));
         }
-        if self.v != i64::from(EVENT_VERSION) {
-            let v = self.v;
-            let which = if v < i64::from(EVENT_VERSION) {
-                "an older one"
-            } else {
-                "probably a newer one"
-            };
-            return Err(JournalError::Corrupt(format!(
-                "cannot read session {session}: its event {expected} has version {v} and this program knows version \
-                 {EVENT_VERSION}; use the agent-host that wrote it, {which}"
-            )));
+        let link = before.next(self.seq, self.at_ms, self.v, &self.kind, &self.json);
+        if link.0 != *self.digest {
+            let what = format!("event {expected} has changed since it was stored");
+            return Err(corrupt(file, session, &what));
         }
-        let at_ms = u64::try_from(self.at_ms)
-            .map_err(|_| corrupt(format!("event {expected} has an impossible time")))?;
-        let event = serde_json::from_str(&self.json).map_err(|error| {
-            corrupt(format!(
-                "event {expected} is not in the form that was written ({error})"
-            ))
-        })?;
-        Ok(EventRecord {
-            v: EVENT_VERSION,
-            session,
-            seq: expected,
-            at_ms,
-            event,
-        })
+        *before = link;
+        decode(file, session, [self.seq, self.at_ms, self.v], &self.json)
     }
 }
 
-impl From<Row> for StoredEvent {
-    fn from(row: Row) -> Self {
-        let Row {
-            seq,
-            at_ms,
-            v,
-            json,
-            ..
-        } = row;
-        Self {
-            seq,
-            at_ms,
-            v,
-            json,
-        }
-    }
+/// Reads the form in which an event is stored: its number, time and version, and the event itself.
+fn decode(
+    file: &Path,
+    session: SessionId,
+    [seq, at_ms, v]: [i64; 3],
+    json: &[u8],
+) -> Result<EventRecord, JournalError> {
+    let corrupt = |what: &str| corrupt(file, session, &format!("event {seq} {what}"));
+    let v = u32::try_from(v).map_err(|_| corrupt("has an impossible version"))?;
+    let event = Event::from_stored(v, json).map_err(|error| match error {
+        EventError::Newer(_) => JournalError::Corrupt(format!(
+            "cannot read session {session}: its event {seq} {error}"
+        )),
+        EventError::Form(_) => corrupt(&error.to_string()),
+    })?;
+    Ok(EventRecord {
+        v: EVENT_VERSION,
+        session,
+        seq: u64::try_from(seq).map_err(|_| corrupt("has an impossible number"))?,
+        at_ms: u64::try_from(at_ms).map_err(|_| corrupt("has an impossible time"))?,
+        event,
+    })
 }
 
 /// The error of a session of which `what` is wrong.

@@ -5,11 +5,10 @@ use crate::{
     folder::StateFolder,
     key,
     lock::SessionLock,
-    read::{Reader, SessionRow},
+    read::{Reader, Records, SessionRow},
     writer::{Batch, Writer},
 };
 use agent_host_core::{
-    event::EventRecord,
     id::{Digest, SessionId},
     journal::JournalError,
 };
@@ -140,10 +139,11 @@ impl Store {
     /// The durable records of a session, in order. It takes no lock: a session can be read while it is written.
     ///
     /// # Errors
-    /// [`JournalError::NotFound`], [`JournalError::Corrupt`] or [`JournalError::Storage`].
-    pub fn read(&self, session: SessionId) -> Result<Vec<EventRecord>, JournalError> {
+    /// [`JournalError::NotFound`], [`JournalError::Corrupt`] or [`JournalError::Storage`]; of the latter two also each record
+    /// can be one.
+    pub fn read(&self, session: SessionId) -> Result<Records, JournalError> {
         self.must_exist(session)?;
-        self.shared.reader.records(session)
+        Ok(Records::new(self.clone(), session))
     }
 
     /// The bytes of a blob.
@@ -160,6 +160,10 @@ impl Store {
     /// [`JournalError::NotFound`]; when several sessions fit, the text names them.
     pub fn find(&self, prefix: &str) -> Result<SessionId, JournalError> {
         self.shared.reader.find(prefix)
+    }
+
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.shared.reader
     }
 
     /// How many transactions this store has committed.

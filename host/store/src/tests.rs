@@ -3,6 +3,7 @@
 mod files;
 mod fuzz;
 mod journals;
+mod migration;
 mod reads;
 
 use crate::{SqliteJournal, Store};
@@ -58,6 +59,23 @@ fn record(session: SessionId, seq: u64, event: Event) -> EventRecord {
 fn input(text: &str) -> Event {
     Event::InputReceived {
         message: Message::text(Role::User, text),
+    }
+}
+
+/// All durable records of a session.
+fn read(store: &Store, session: SessionId) -> Result<Vec<EventRecord>, JournalError> {
+    store.read(session)?.collect()
+}
+
+/// All records of a session that is open for writing.
+async fn records_of(journal: &SqliteJournal) -> Result<Vec<EventRecord>, JournalError> {
+    let mut records = Vec::new();
+    loop {
+        let page = journal.records(records.len() as u64).await?;
+        if page.is_empty() {
+            return Ok(records);
+        }
+        records.extend(page);
     }
 }
 

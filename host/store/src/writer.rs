@@ -4,12 +4,13 @@
 //! It never drops a batch silently: each is answered once, after its transaction has ended.
 
 use crate::{
+    chain::Link,
     fault::explain,
     journal::Queue,
     row::{Row, Summary},
 };
 use agent_host_core::{id::SessionId, output::Blob};
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use std::{
     path::PathBuf,
     sync::{
@@ -103,8 +104,8 @@ impl Writer {
                 .db
                 .transaction_with_behavior(TransactionBehavior::Immediate)?;
             for batch in group {
-                write_blobs(&tx, &batch.blobs)?;
                 write_rows(&tx, batch.session, &batch.rows)?;
+                write_blobs(&tx, batch.session, &batch.blobs)?;
             }
             Ok(tx.commit()?)
         };
@@ -137,12 +138,23 @@ impl From<rusqlite::Error> for WriteError {
     }
 }
 
-fn write_blobs(tx: &Transaction<'_>, blobs: &[Arc<Blob>]) -> Result<(), rusqlite::Error> {
+/// Stores what is not there yet, and that the session refers to it.
+fn write_blobs(
+    tx: &Transaction<'_>,
+    session: SessionId,
+    blobs: &[Arc<Blob>],
+) -> Result<(), rusqlite::Error> {
+    let id = session.to_string();
     let mut insert = tx.prepare_cached(
         "INSERT INTO blobs (digest, bytes) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING",
     )?;
+    let mut refer = tx.prepare_cached(
+        "INSERT INTO blob_references (session, digest) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+    )?;
     for blob in blobs {
-        insert.execute(params![blob.digest.to_string(), blob.bytes])?;
+        let digest = blob.digest.to_string();
+        insert.execute(params![digest, blob.bytes])?;
+        refer.execute(params![id, digest])?;
     }
     Ok(())
 }
@@ -152,17 +164,45 @@ fn write_rows(
     session: SessionId,
     rows: &[Arc<Row>],
 ) -> Result<(), WriteError> {
+    let Some(first) = rows.first() else {
+        return Ok(());
+    };
     let id = session.to_string();
+    let mut link = link_before(tx, session, first.seq)?.ok_or(WriteError::OutOfOrder(session))?;
     let mut insert = tx.prepare_cached(
-        "INSERT INTO events (session, seq, at_ms, v, kind, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO events (session, seq, at_ms, v, kind, json, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for row in rows {
         if !note_in_session(tx, &id, row)? {
             return Err(WriteError::OutOfOrder(session));
         }
-        insert.execute(params![id, row.seq, row.at_ms, row.v, row.kind, row.json])?;
+        let Row {
+            seq,
+            at_ms,
+            v,
+            kind,
+            ref json,
+            ..
+        } = **row;
+        link = link.next(seq, at_ms, v, kind.as_bytes(), json.as_bytes());
+        insert.execute(params![id, seq, at_ms, v, kind, json, link.0])?;
     }
     Ok(())
+}
+
+/// The digest before the event with this number; nothing where the event before it is not there.
+fn link_before(
+    tx: &Transaction<'_>,
+    session: SessionId,
+    seq: i64,
+) -> Result<Option<Link>, rusqlite::Error> {
+    if seq == 0 {
+        return Ok(Some(Link::before_first(session)));
+    }
+    let mut query =
+        tx.prepare_cached("SELECT digest FROM events WHERE session = ?1 AND seq = ?2 - 1")?;
+    let found = query.query_row(params![session.to_string(), seq], |row| row.get(0));
+    Ok(found.optional()?.map(Link))
 }
 
 /// Brings the session's line up to date, and says whether the event is the next one.

@@ -19,7 +19,8 @@ pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Fa
     } = args;
     let store = open(config)?;
     let id = store.find(&session).map_err(Failure::usage)?;
-    let explanation = Explanation::of(&store.read(id).map_err(Failure::failed)?);
+    let records = store.read(id).map_err(Failure::failed)?;
+    let explanation = Explanation::of(records).map_err(Failure::failed)?;
     let Explanation { calls, suggestions } = &explanation;
     if json {
         terminal.println(

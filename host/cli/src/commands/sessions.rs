@@ -23,12 +23,12 @@ pub(super) fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, 
         } => {
             let store = open(config)?;
             let id = store.find(&session).map_err(Failure::usage)?;
-            let records = store.read(id).map_err(Failure::failed)?;
-            for record in &records {
+            for record in store.read(id).map_err(Failure::failed)? {
+                let record = record.map_err(Failure::failed)?;
                 terminal.println(&if json {
                     json!(record).to_string()
                 } else {
-                    show::step(record)
+                    show::step(&record)
                 });
             }
             Ok(Exit::Done)

@@ -21,10 +21,14 @@ async fn records_come_back_in_order_and_blobs_by_digest() {
     journal.append(&[record(0)], vec![blob.clone()]);
     journal.append(&[record(1), record(2)], Vec::new());
     assert_eq!(journal.session(), session);
-    assert_eq!(
-        journal.records().await.unwrap(),
-        vec![record(0), record(1), record(2)]
-    );
+    for (from, expected) in [
+        (0, vec![record(0), record(1), record(2)]),
+        (2, vec![record(2)]),
+        (3, vec![]),
+        (u64::MAX, vec![]),
+    ] {
+        assert_eq!(journal.records(from).await.unwrap(), expected, "{from}");
+    }
     assert_eq!(journal.blob(blob.digest).await.unwrap(), b"bytes");
     assert_eq!(journal.barriers(), 0);
     journal.barrier().await.unwrap();

@@ -68,7 +68,7 @@ async fn a_session_goes_on_at_the_place_where_it_was_left() {
     let message = Message::text(crate::message::Role::User, "hi");
     again.record(Event::InputReceived { message }, Vec::new());
     let places: Vec<u64> = journal
-        .records()
+        .records(0)
         .await
         .unwrap()
         .iter()

@@ -1,6 +1,6 @@
 //! The folder and the file: modes, owners, and files that are not ours.
 
-use super::{fresh, session_of, text};
+use super::{fresh, read, session_of, text};
 use crate::Store;
 use agent_host_core::journal::{Journal as _, JournalError};
 use pretty_assertions::assert_eq;
@@ -227,7 +227,7 @@ async fn a_damaged_page_is_an_error_and_not_an_empty_list() {
     bytes[4096..].fill(0xa5);
     std::fs::write(&file, bytes).unwrap();
     let damaged = Store::open(&dir.path().join("state"))
-        .and_then(|store| store.read(session))
+        .and_then(|store| read(&store, session))
         .unwrap_err();
     assert!(matches!(damaged, JournalError::Corrupt(_)), "{damaged}");
     assert!(damaged.to_string().contains("is damaged"), "{damaged}");
@@ -240,16 +240,18 @@ fn other_databases_and_other_versions_are_refused() {
     drop(store);
     let state = dir.path().join("state");
     let db = rusqlite::Connection::open(file(&state)).unwrap();
-    db.execute_batch("UPDATE meta SET format_version = 2")
-        .unwrap();
-    assert_eq!(
-        corrupt(&state),
-        format!(
-            "the journal {} has format 2 and this program knows format 1: another agent-host, probably a newer one, wrote \
-             it; use that one, or set `state-dir` to another folder",
-            file(&state).display()
-        )
-    );
+    for version in [3, 0] {
+        db.execute("UPDATE meta SET format_version = ?1", [version])
+            .unwrap();
+        assert_eq!(
+            corrupt(&state),
+            format!(
+                "the journal {} has format {version} and this program knows formats 1 to 2: another agent-host, probably a \
+                 newer one, wrote it; use that one, or set `state-dir` to another folder",
+                file(&state).display()
+            )
+        );
+    }
     db.execute_batch("DELETE FROM meta").unwrap();
     let text = corrupt(&state);
     assert!(

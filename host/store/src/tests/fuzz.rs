@@ -1,10 +1,10 @@
-//! A journal whose file was damaged: its sessions are read to their last event or refused with the reason. A letter that
-//! changed inside of a stored text is not noticed: events, unlike blobs, carry no digest.
+//! A journal whose file was damaged: its sessions are read as they were written, to their last event, or refused with the
+//! reason.
 
-use super::{every_event, input, record, text};
+use super::{every_event, input, read, record, text};
 use crate::{Store, mutations::mutated};
 use agent_host_core::{
-    event::{Event, EventRecord},
+    event::EventRecord,
     id::{Digest, SessionId},
     journal::Journal as _,
     output::Blob,
@@ -56,14 +56,6 @@ static KEPT: LazyLock<Kept> = LazyLock::new(|| {
     }
 });
 
-/// Which events there are, in which order.
-fn shape(records: &[EventRecord]) -> Vec<(u64, std::mem::Discriminant<Event>)> {
-    records
-        .iter()
-        .map(|record| (record.seq, std::mem::discriminant(&record.event)))
-        .collect()
-}
-
 proptest! {
     #[test]
     fn damaged_files(bytes in Just(KEPT.bytes.clone()).prop_flat_map(mutated)) {
@@ -78,8 +70,8 @@ proptest! {
             }
         };
         for (session, records) in &KEPT.sessions {
-            match store.read(*session) {
-                Ok(found) => prop_assert_eq!(shape(&found), shape(records)),
+            match read(&store, *session) {
+                Ok(found) => prop_assert_eq!(&found, records),
                 Err(error) => prop_assert!(error.to_string().contains("agent-host")
                     || error.to_string().contains("no session"), "{error}"),
             }

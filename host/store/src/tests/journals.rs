@@ -1,6 +1,6 @@
 //! Writing: what a barrier promises, what is shared, and what a failure leaves.
 
-use super::{every_event, fresh, input, record, session_of, text};
+use super::{every_event, fresh, input, read, record, records_of, session_of, text};
 use crate::{Store, row::Row};
 use agent_host_core::{
     event::{Event, EventRecord},
@@ -37,19 +37,19 @@ async fn every_kind_of_event_comes_back_as_it_was() {
         .collect();
     let journal = store.create(session).unwrap();
     journal.append(&records, vec![blob.clone()]);
-    assert_eq!(journal.records().await.unwrap(), records, "queued");
+    assert_eq!(records_of(&journal).await.unwrap(), records, "queued");
     assert_eq!(journal.blob(blob.digest).await.unwrap(), blob.bytes);
     journal.barrier().await.unwrap();
-    assert_eq!(journal.records().await.unwrap(), records, "durable");
+    assert_eq!(records_of(&journal).await.unwrap(), records, "durable");
     assert_eq!(journal.blob(blob.digest).await.unwrap(), blob.bytes);
     drop(journal);
     drop(store);
 
     let store = Store::open(&dir.path().join("state")).unwrap();
-    assert_eq!(store.read(session).unwrap(), records, "reopened");
+    assert_eq!(read(&store, session).unwrap(), records, "reopened");
     assert_eq!(store.read_blob(blob.digest).unwrap(), blob.bytes);
     let resumed = store.open_session(session).unwrap();
-    assert_eq!(resumed.records().await.unwrap(), records, "resumed");
+    assert_eq!(records_of(&resumed).await.unwrap(), records, "resumed");
 }
 
 #[test]
@@ -81,7 +81,7 @@ async fn a_crash_keeps_exactly_what_was_barriered() {
     journal.append(std::slice::from_ref(&third), vec![lost.clone()]);
 
     let (_copy, crashed) = after_crash(&store);
-    assert_eq!(crashed.read(journal.session()).unwrap(), records);
+    assert_eq!(read(&crashed, journal.session()).unwrap(), records);
     assert_eq!(crashed.read_blob(kept.digest).unwrap(), kept.bytes);
     assert!(matches!(
         crashed.read_blob(lost.digest),
@@ -93,7 +93,7 @@ async fn a_crash_keeps_exactly_what_was_barriered() {
     resumed.append(std::slice::from_ref(&third), Vec::new());
     resumed.barrier().await.unwrap();
     assert_eq!(
-        crashed.read(journal.session()).unwrap(),
+        read(&crashed, journal.session()).unwrap(),
         [records, vec![third]].concat()
     );
 }
@@ -106,7 +106,7 @@ async fn dropping_a_journal_writes_what_waits_and_frees_the_session() {
     records.push(record(session, 1, input("last words")));
     journal.append(&records[1..], Vec::new());
     drop(journal);
-    assert_eq!(store.read(session).unwrap(), records);
+    assert_eq!(read(&store, session).unwrap(), records);
     store.open_session(session).unwrap();
 }
 
@@ -176,14 +176,14 @@ async fn a_full_disk_stops_the_session_and_keeps_what_was_stored() {
     journal.append(&[record(session, 3, input("small"))], Vec::new());
     assert_eq!(text(journal.barrier().await), full);
     drop(journal);
-    assert_eq!(store.read(session).unwrap(), records);
+    assert_eq!(read(&store, session).unwrap(), records);
 
     // Other sessions go on, and so does this one when it is opened anew.
     session_of(&store, 1).await;
     let resumed = store.open_session(session).unwrap();
     resumed.append(&[record(session, 2, input("small"))], Vec::new());
     resumed.barrier().await.unwrap();
-    assert_eq!(store.read(session).unwrap().len(), 3);
+    assert_eq!(read(&store, session).unwrap().len(), 3);
 }
 
 #[tokio::test]
@@ -207,8 +207,8 @@ async fn a_bad_batch_does_not_stop_the_other_sessions_of_its_group() {
         )
     );
     good_barrier.await.unwrap();
-    assert_eq!(store.read(bad.session()).unwrap().len(), 1);
-    assert_eq!(store.read(good.session()).unwrap().len(), 2);
+    assert_eq!(read(&store, bad.session()).unwrap().len(), 1);
+    assert_eq!(read(&store, good.session()).unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn a_barrier_whose_future_is_dropped_is_still_carried_out() {
     journal.append(&[record(journal.session(), 1, input("x"))], Vec::new());
     drop(journal.barrier());
     journal.barrier().await.unwrap();
-    assert_eq!(store.read(journal.session()).unwrap().len(), 2);
+    assert_eq!(read(&store, journal.session()).unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -240,7 +240,7 @@ async fn one_writer_for_each_session() {
         refused.starts_with(&begin) && refused.ends_with(end),
         "{refused}"
     );
-    assert_eq!(elsewhere.read(session).unwrap(), records);
+    assert_eq!(read(&elsewhere, session).unwrap(), records);
     drop(journal);
     elsewhere.open_session(session).unwrap();
 }

@@ -1,8 +1,13 @@
 //! Reading: lists, finding by prefix, and the checks on what is stored.
 
-use super::{every_event, fresh, input, record, session_of, text};
-use crate::{SessionRow, Store};
+use super::{every_event, fresh, input, read, record, records_of, session_of, text};
+use crate::{
+    SessionRow, Store,
+    chain::Link,
+    row::{Row, Summary},
+};
 use agent_host_core::{
+    event::EVENT_VERSION,
     id::{Digest, SessionId},
     journal::{Journal as _, JournalError},
     output::Blob,
@@ -103,6 +108,8 @@ async fn a_session_is_found_by_the_beginning_of_its_id() {
     }
 }
 
+/// Each change of a stored event is found, whatever it touches, and named with its place. Three events of which the first two
+/// are of one length, so that swapping them changes nothing but their order.
 #[tokio::test]
 async fn damaged_events_are_not_half_read() {
     for (sql, what) in [
@@ -115,40 +122,175 @@ async fn damaged_events_are_not_half_read() {
             "its last events are missing (2 of 3 are there)",
         ),
         (
-            "UPDATE events SET json = '{\"kind\":' WHERE seq = 1",
-            "event 1 is not in the form that was written (EOF",
+            "UPDATE events SET json = replace(json, 'message 1', 'message 7') WHERE seq = 1",
+            "event 1 has changed since it was stored",
         ),
         (
-            "UPDATE events SET json = '{\"kind\":\"dance\"}' WHERE seq = 2",
-            "event 2 is not in the form that was written (unknown variant",
+            "UPDATE events SET json = CAST(x'ff' AS TEXT) WHERE seq = 2",
+            "event 2 has changed since it was stored",
+        ),
+        (
+            "UPDATE events SET kind = 'turn-ended' WHERE seq = 0",
+            "event 0 has changed since it was stored",
         ),
         (
             "UPDATE events SET at_ms = -1 WHERE seq = 0",
-            "event 0 has an impossible time",
-        ),
-        (
-            "UPDATE events SET v = 3 WHERE seq = 2",
-            "its event 2 has version 3 and this program knows version 2; use the agent-host that wrote it, probably a newer one",
+            "event 0 has changed since it was stored",
         ),
         (
             "UPDATE events SET v = 1 WHERE seq = 2",
-            "its event 2 has version 1 and this program knows version 2; use the agent-host that wrote it, an older one",
+            "event 2 has changed since it was stored",
+        ),
+        (
+            "UPDATE events SET digest = zeroblob(32) WHERE seq = 1",
+            "event 1 has changed since it was stored",
+        ),
+        (
+            "UPDATE events SET seq = 9 WHERE seq = 0; UPDATE events SET seq = 0 WHERE seq = 1;
+             UPDATE events SET seq = 1 WHERE seq = 9",
+            "event 0 has changed since it was stored",
+        ),
+        (
+            "DELETE FROM events WHERE seq = 1; UPDATE events SET seq = 1 WHERE seq = 2; UPDATE sessions SET events = 2",
+            "event 1 has changed since it was stored",
         ),
     ] {
         let (_dir, store) = fresh();
         let (journal, _) = session_of(&store, 3).await;
         let session = journal.session();
         tamper(&store, sql);
-        for result in [store.read(session), journal.records().await] {
+        for result in [read(&store, session), records_of(&journal).await] {
             let Err(JournalError::Corrupt(text)) = result else {
                 panic!("{sql}: {result:?}");
             };
-            assert!(
-                text.starts_with("cannot read session ") && text.contains(what),
-                "{sql}: {text}"
+            assert_eq!(
+                text,
+                format!(
+                    "cannot read session {session} from {}: {what}; restore the file from a backup, or begin another session \
+                     (other sessions can still be read)",
+                    store.file().display()
+                ),
+                "{sql}"
             );
         }
     }
+}
+
+/// A session that another one's events were put into.
+#[tokio::test]
+async fn events_of_another_session_are_refused() {
+    let (_dir, store) = fresh();
+    let (first, _) = session_of(&store, 2).await;
+    let (second, _) = session_of(&store, 2).await;
+    let sql = format!(
+        "DELETE FROM events WHERE session = '{0}'; UPDATE events SET session = '{0}' WHERE session = '{1}'",
+        first.session(),
+        second.session()
+    );
+    tamper(&store, &sql);
+    let refused = text(read(&store, first.session()));
+    assert!(
+        refused.contains("event 0 has changed since it was stored"),
+        "{refused}"
+    );
+}
+
+/// What a newer program wrote with its right digest, and what nothing of ours ever wrote.
+#[tokio::test]
+async fn events_that_this_program_cannot_follow_are_refused() {
+    let newer = EVENT_VERSION + 1;
+    for (row, what) in [
+        (
+            stored(1, 0, newer, r#"{"kind":"dance"}"#),
+            format!(
+                "its event 1 has version {newer} and this program knows versions up to {EVENT_VERSION}; use the agent-host \
+                 that wrote it, probably a newer one"
+            ),
+        ),
+        (
+            stored(1, 0, EVENT_VERSION, r#"{"kind":"dance"}"#),
+            "event 1 is not in the form that was written (unknown variant `dance`".to_owned(),
+        ),
+        (
+            stored(1, 0, EVENT_VERSION, r#"{"kind":"#),
+            "event 1 is not in the form that was written (EOF".to_owned(),
+        ),
+        (
+            stored(
+                1,
+                -1,
+                EVENT_VERSION,
+                r#"{"kind":"input-received","message":{"role":"user"}}"#,
+            ),
+            "event 1 has an impossible time".to_owned(),
+        ),
+    ] {
+        let (_dir, store) = fresh();
+        let (journal, _) = session_of(&store, 1).await;
+        let session = journal.session();
+        let db = rusqlite::Connection::open(store.file()).unwrap();
+        let before = db
+            .query_row("SELECT digest FROM events", [], |row| row.get(0))
+            .unwrap();
+        let digest = Link(before).next(row.seq, row.at_ms, row.v, b"dance", row.json.as_bytes());
+        db.execute(
+            "INSERT INTO events VALUES (?1, ?2, ?3, ?4, 'dance', ?5, ?6)",
+            rusqlite::params![
+                session.to_string(),
+                row.seq,
+                row.at_ms,
+                row.v,
+                row.json,
+                digest.0
+            ],
+        )
+        .unwrap();
+        tamper(&store, "UPDATE sessions SET events = 2");
+        let Err(JournalError::Corrupt(text)) = read(&store, session) else {
+            panic!("{what}");
+        };
+        assert!(
+            text.starts_with(&format!("cannot read session {session}")) && text.contains(&what),
+            "{text}"
+        );
+    }
+}
+
+fn stored(seq: i64, at_ms: i64, v: u32, json: &str) -> Row {
+    Row {
+        seq,
+        at_ms,
+        v: v.into(),
+        kind: "dance",
+        json: json.to_owned(),
+        summary: Summary::default(),
+    }
+}
+
+/// A session that is longer than a page, read from the file alone and together with what waits for its barrier.
+#[tokio::test]
+async fn a_long_session_is_read_in_pages() {
+    let (_dir, store) = fresh();
+    let session = SessionId::new();
+    let journal = store.create(session).unwrap();
+    let long = "x".repeat(300 * 1024);
+    let records: Vec<_> = (0..9)
+        .map(|seq| record(session, seq, input(&format!("{seq} {long}"))))
+        .collect();
+    journal.append(&records[..8], Vec::new());
+    journal.barrier().await.unwrap();
+    let page = journal.records(0).await.unwrap();
+    assert_eq!(page, records[..4], "the fourth goes beyond 1 MiB");
+    assert_eq!(read(&store, session).unwrap(), records[..8]);
+    journal.append(&records[8..], Vec::new());
+    assert_eq!(records_of(&journal).await.unwrap(), records);
+    assert_eq!(journal.records(7).await.unwrap(), records[7..8]);
+    assert_eq!(journal.records(8).await.unwrap(), records[8..]);
+    assert_eq!(journal.records(9).await.unwrap(), []);
+    tamper(&store, "UPDATE events SET json = '{}' WHERE seq = 6");
+    let mut reading = store.read(session).unwrap();
+    assert_eq!(reading.by_ref().map_while(Result::ok).count(), 4);
+    assert!(reading.next().is_none(), "nothing follows an error");
 }
 
 #[tokio::test]
@@ -157,7 +299,7 @@ async fn a_damaged_session_does_not_hide_the_others() {
     let (_bad, _) = session_of(&store, 2).await;
     tamper(&store, "UPDATE events SET json = 'x'");
     let (good, records) = session_of(&store, 1).await;
-    assert_eq!(store.read(good.session()).unwrap(), records);
+    assert_eq!(read(&store, good.session()).unwrap(), records);
     assert_eq!(store.list().unwrap().len(), 2);
 }
 

@@ -348,8 +348,8 @@ impl Journal for TestJournal {
         self.inner.barrier()
     }
 
-    fn records(&self) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
-        self.inner.records()
+    fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
+        self.inner.records(from)
     }
 
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
