@@ -5,15 +5,16 @@ mod tests;
 
 use crate::{
     bindings::types as wit,
-    caps::{human::Questions, progress, state::SharedState},
+    caps::{human::Questions, progress::Report, state::SharedState},
     gate::{Denial, Gate, Tally},
     guest::{self, Job},
     guest_runtime::{self, Begun, Lost},
     limiter::as_count,
     load::ToolComponent,
     secrets::Secrets,
-    stdio::{self, Tail},
+    stdio,
     store::CallSetup,
+    telemetry::Telemetry,
 };
 use agent_host_core::{
     accounting::Accounting,
@@ -27,13 +28,9 @@ use agent_host_core::{
 };
 use serde_json::{Map, Value};
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::sync::mpsc;
 
 /// How long a stopped guest may take to let go, before its caller is answered without it. Only a host call that blocks in the
 /// operating system takes more than a few ticks.
@@ -66,7 +63,7 @@ pub struct Call<'a> {
 
 impl Call<'_> {
     /// Shows a report to the person.
-    fn show(&self, report: &progress::Report) {
+    fn show(&self, report: &Report) {
         (self.progress)(&self.secrets.text(&report.message), report.fraction);
     }
 }
@@ -107,10 +104,7 @@ impl ToolComponent {
         let started = Instant::now();
         let deadline = started + patience;
         let gate = Gate::new(Arc::clone(&call.grants), call.effect, &limits);
-        let stdio_bytes = as_count(limits.stdio_bytes);
-        let (stdout, stderr) = (Tail::new(stdio_bytes), Tail::new(stdio_bytes));
-        let peak = Arc::new(AtomicU64::new(0));
-        let (progress, reports) = progress::channel();
+        let telemetry = Telemetry::new(as_count(limits.stdio_bytes));
         let setup = CallSetup {
             gate: Arc::clone(&gate),
             deadline,
@@ -118,10 +112,7 @@ impl ToolComponent {
             protected: Arc::clone(&self.room().protected),
             client: Arc::clone(&self.room().client),
             secrets: Arc::clone(&call.secrets),
-            progress,
-            stdout: stdout.clone(),
-            stderr: stderr.clone(),
-            peak: Arc::clone(&peak),
+            telemetry: Arc::clone(&telemetry),
             shared: SharedState::new(Arc::clone(&call.talk.shared)),
             questions: Questions::new(
                 Arc::clone(&gate),
@@ -130,7 +121,7 @@ impl ToolComponent {
             ),
             limits,
         };
-        let work = guest::run(Job {
+        let work = guest::run(Box::new(Job {
             setup,
             pre: self.pre().clone(),
             call: wit::ToolCall {
@@ -140,7 +131,7 @@ impl ToolComponent {
                 idempotency_key: call.idempotency_key.to_owned(),
             },
             place,
-        });
+        }));
         let (guests, schedule) = (&self.room().guests, &self.tenant().schedule);
         // File operations block their thread, so a call with folders never has its caller's.
         let work = if call.grants.dirs.is_empty() {
@@ -150,13 +141,10 @@ impl ToolComponent {
         };
         Ok(Running {
             work,
-            reports,
             started,
             deadline,
             gate,
-            stdout,
-            stderr,
-            peak,
+            telemetry,
         })
     }
 }
@@ -177,23 +165,20 @@ type Outcome = Result<guest::End, ToolFailure>;
 /// A call that has begun, with what its caller shares with it.
 struct Running {
     work: Begun<Outcome>,
-    reports: mpsc::Receiver<progress::Report>,
     started: Instant,
     deadline: Instant,
     gate: Arc<Gate>,
-    stdout: Tail,
-    stderr: Tail,
-    peak: Arc<AtomicU64>,
+    telemetry: Arc<Telemetry>,
 }
 
 impl Running {
     /// Waits for the end, and reports it.
-    async fn settle(mut self, tool: &ToolComponent, call: &Call<'_>) -> RunEnd {
+    async fn settle(self, tool: &ToolComponent, call: &Call<'_>) -> RunEnd {
         let ended = match self.work {
             Begun::Ended(ended) => ended,
-            Begun::GoesOn(running) => follow(running, self.deadline, &mut self.reports, call).await,
+            Begun::GoesOn(running) => follow(running, self.deadline, &self.telemetry, call).await,
         };
-        while let Ok(report) = self.reports.try_recv() {
+        while let Some(report) = self.telemetry.reports.take() {
             call.show(&report);
         }
         let result = ended.unwrap_or_else(|lost| Err(guest::lost(&lost, call.limits)));
@@ -213,13 +198,13 @@ impl Running {
         } = call.secrets.tally(self.gate.tally());
         let accounting = Accounting {
             wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            peak_memory_bytes: self.peak.load(Ordering::Relaxed),
+            peak_memory_bytes: self.telemetry.peak_memory_bytes(),
             bytes_in,
             bytes_out,
             hosts,
             stdio: call
                 .secrets
-                .text(&stdio::combined(&self.stdout, &self.stderr))
+                .text(&stdio::combined(&self.telemetry))
                 .into_owned(),
             limits: Some(call.limits.clone()),
         };
@@ -248,14 +233,14 @@ impl Running {
 async fn follow(
     mut running: guest_runtime::Running<Outcome>,
     deadline: Instant,
-    reports: &mut mpsc::Receiver<progress::Report>,
+    telemetry: &Telemetry,
     call: &Call<'_>,
 ) -> Result<Outcome, Lost> {
     let ended = async {
         loop {
             tokio::select! {
                 biased;
-                Some(report) = reports.recv() => call.show(&report),
+                report = telemetry.reports.next() => call.show(&report),
                 ended = running.ended() => return ended,
             }
         }

@@ -6,14 +6,14 @@ mod tests;
 
 use crate::{
     bindings::{HostPre, types as wit},
-    caps::{human::Questions, progress, state::SharedState},
+    caps::{human::Questions, state::SharedState},
     convert,
     error::{LoadError, LoadFault},
     gate::Gate,
     guest,
     sandbox::Room,
-    stdio::Tail,
     store::{CallSetup, CallState},
+    telemetry::Telemetry,
     text,
 };
 use agent_host_core::{
@@ -139,7 +139,6 @@ pub(crate) async fn ask(
         max_transfer_bytes: TRANSFER_BYTES,
         ..Limits::default()
     };
-    let (progress, _reports) = progress::channel();
     let patience = Duration::from_millis(DEADLINE_MS);
     let gate = Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits);
     let setup = CallSetup {
@@ -152,10 +151,7 @@ pub(crate) async fn ask(
         client: Arc::clone(&room.client),
         // Nothing is granted, so nothing comes back.
         secrets: Arc::default(),
-        progress,
-        stdout: Tail::new(0),
-        stderr: Tail::new(0),
-        peak: Arc::default(),
+        telemetry: Telemetry::new(0),
         limits: limits.clone(),
     };
     let work = guest::definitions(pre.clone(), setup);

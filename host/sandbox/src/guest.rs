@@ -4,7 +4,7 @@
 use crate::{
     bindings::{Host, HostPre, types as wit},
     convert,
-    failure::{self, Stop, explain},
+    failure::{self, Stop},
     guest_runtime::{Lost, end_slice},
     store::{CallSetup, CallState, configure_store},
     turns::Place,
@@ -20,10 +20,11 @@ use wasmtime::Store;
 
 /// One call, ready to run. It owns everything, so that the task that runs it depends on nobody.
 pub(crate) struct Job {
-    /// Fields drop in this order, so the place in the pool is given back after the setup.
+    /// Fields drop in this order, so the place in the pool is given back last.
     pub(crate) setup: CallSetup,
     pub(crate) pre: HostPre<CallState>,
     pub(crate) call: wit::ToolCall,
+    #[expect(dead_code, reason = "it is held, and given back when it is dropped")]
     pub(crate) place: Place,
 }
 
@@ -36,34 +37,24 @@ pub(crate) enum End {
 }
 
 /// Runs a call to its end.
-pub(crate) async fn run(job: Job) -> Result<End, ToolFailure> {
-    let Job {
-        setup,
-        pre,
-        call,
-        place,
-    } = job;
-    // Locals drop in reverse order: the store, and with it the instance, goes before the place that was admitted for it.
-    let _place = place;
-    let limits = setup.limits.clone();
-    let mut store = open(&pre, setup)?;
-    match call_tool(&pre, &mut store, &call).await {
+pub(crate) async fn run(job: Box<Job>) -> Result<End, ToolFailure> {
+    // The store is declared after the job, so it, and with it the instance, goes before the place that was admitted for it.
+    let mut store = open(&job.pre, job.setup)?;
+    match call_tool(&job.pre, &mut store, &job.call).await {
         Ok(output) => {
             if convert::takes_long(&output) {
                 end_slice().await;
             }
-            let merges = store.data_mut().shared.take_merges();
-            let output = convert::output(output, &store.data().secrets, &limits)?;
+            let state = store.data_mut();
+            let merges = state.shared.take_merges();
+            let output = convert::output(output, &state.secrets, &state.limits)?;
             Ok(End::Result(output, merges))
         }
-        Err(error) => {
-            let limiter = &store.data().limiter.limiter;
-            match error.downcast::<Stop>() {
-                Ok(Stop::Asked(question)) => Ok(End::Asked(question)),
-                Ok(stop) => Err(explain(&stop.into(), limiter, &limits)),
-                Err(error) => Err(explain(&error, limiter, &limits)),
-            }
-        }
+        Err(error) => match error.downcast::<Stop>() {
+            Ok(Stop::Asked(question)) => Ok(End::Asked(question)),
+            Ok(stop) => Err(explain(&stop.into(), store.data())),
+            Err(error) => Err(explain(&error, store.data())),
+        },
     }
 }
 
@@ -72,12 +63,10 @@ pub(crate) async fn definitions(
     pre: HostPre<CallState>,
     setup: CallSetup,
 ) -> Result<Vec<wit::ToolDefinition>, ToolFailure> {
-    let limits = setup.limits.clone();
     let mut store = open(&pre, setup)?;
-    match call_definitions(&pre, &mut store).await {
-        Ok(definitions) => Ok(definitions),
-        Err(error) => Err(explain(&error, &store.data().limiter.limiter, &limits)),
-    }
+    call_definitions(&pre, &mut store)
+        .await
+        .map_err(|error| explain(&error, store.data()))
 }
 
 fn open(pre: &HostPre<CallState>, setup: CallSetup) -> Result<Store<CallState>, ToolFailure> {
@@ -89,6 +78,10 @@ fn open(pre: &HostPre<CallState>, setup: CallSetup) -> Result<Store<CallState>, 
             "A folder that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
         )
     })
+}
+
+fn explain(error: &wasmtime::Error, state: &CallState) -> ToolFailure {
+    failure::explain(error, &state.limiter.limiter, &state.limits)
 }
 
 async fn call_tool(

@@ -31,6 +31,7 @@ mod standing;
 mod stdio;
 mod store;
 mod structure;
+mod telemetry;
 mod text;
 mod ticker;
 mod turns;

@@ -6,12 +6,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::guest_runtime::end_slice;
+use crate::{guest_runtime::end_slice, telemetry::Telemetry};
 use agent_host_core::limits::Limits;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 use wasmtime::{ResourceLimiter, ResourceLimiterAsync};
 
 /// A call with more memory than this, in bytes, does not stay on its caller's thread: one instruction can fill all of a memory,
@@ -38,13 +35,13 @@ pub(crate) struct Limiter {
     used: u64,
     /// What the last growth added: given back if the machine then cannot provide it.
     last_growth: u64,
-    /// The largest `used` so far; outlives the store, because a call that is stopped has used memory too.
-    peak: Arc<AtomicU64>,
+    /// Is told of every `used`.
+    telemetry: Arc<Telemetry>,
     refused: Option<Refused>,
 }
 
 impl Limiter {
-    pub(crate) fn new(limits: &Limits, peak: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(limits: &Limits, telemetry: Arc<Telemetry>) -> Self {
         Self {
             memory_bytes: limits.memory_bytes,
             table_elements: limits.table_elements,
@@ -53,7 +50,7 @@ impl Limiter {
             tables: as_count(limits.tables),
             used: 0,
             last_growth: 0,
-            peak,
+            telemetry,
             refused: None,
         }
     }
@@ -148,7 +145,7 @@ impl ResourceLimiter for Limiter {
         }
         self.used = wanted;
         self.last_growth = growth;
-        self.peak.fetch_max(wanted, Ordering::Relaxed);
+        self.telemetry.has_memory(wanted);
         Ok(true)
     }
 

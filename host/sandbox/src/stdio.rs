@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::telemetry::Telemetry;
 use bytes::Bytes;
 use std::{
     collections::VecDeque,
@@ -20,10 +21,9 @@ use wasmtime_wasi::{
 /// What a guest may hand over in one write, in bytes; it bounds the host's copy.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The last bytes of a stream. Clones share them.
-#[derive(Clone)]
+/// The last bytes of a stream.
 pub(crate) struct Tail {
-    bytes: Arc<Mutex<VecDeque<u8>>>,
+    bytes: Mutex<VecDeque<u8>>,
     capacity: usize,
 }
 
@@ -31,7 +31,7 @@ impl Tail {
     /// Keeps up to `capacity` bytes.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
-            bytes: Arc::default(),
+            bytes: Mutex::default(),
             capacity,
         }
     }
@@ -58,8 +58,8 @@ impl Tail {
 }
 
 /// Both streams as one text for people.
-pub(crate) fn combined(stdout: &Tail, stderr: &Tail) -> String {
-    let (out, err) = (stdout.text(), stderr.text());
+pub(crate) fn combined(telemetry: &Telemetry) -> String {
+    let (out, err) = (telemetry.stdout.text(), telemetry.stderr.text());
     match (out.is_empty(), err.is_empty()) {
         (_, true) => out,
         (true, false) => err,
@@ -67,13 +67,44 @@ pub(crate) fn combined(stdout: &Tail, stderr: &Tail) -> String {
     }
 }
 
-impl IsTerminal for Tail {
+/// One of the streams, as a guest has it.
+#[derive(Clone)]
+pub(crate) struct Stream {
+    telemetry: Arc<Telemetry>,
+    is_stderr: bool,
+}
+
+impl Stream {
+    pub(crate) fn stdout(telemetry: &Arc<Telemetry>) -> Self {
+        Self {
+            telemetry: Arc::clone(telemetry),
+            is_stderr: false,
+        }
+    }
+
+    pub(crate) fn stderr(telemetry: &Arc<Telemetry>) -> Self {
+        Self {
+            telemetry: Arc::clone(telemetry),
+            is_stderr: true,
+        }
+    }
+
+    fn push(&self, new: &[u8]) {
+        if self.is_stderr {
+            self.telemetry.stderr.push(new);
+        } else {
+            self.telemetry.stdout.push(new);
+        }
+    }
+}
+
+impl IsTerminal for Stream {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Tail {
+impl StdoutStream for Stream {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
         Box::new(self.clone())
     }
@@ -84,7 +115,7 @@ impl StdoutStream for Tail {
 }
 
 #[wasmtime_wasi::async_trait]
-impl OutputStream for Tail {
+impl OutputStream for Stream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.push(&bytes);
         Ok(())
@@ -100,11 +131,11 @@ impl OutputStream for Tail {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Tail {
+impl Pollable for Stream {
     async fn ready(&mut self) {}
 }
 
-impl tokio::io::AsyncWrite for Tail {
+impl tokio::io::AsyncWrite for Stream {
     fn poll_write(
         self: Pin<&mut Self>,
         _: &mut Context<'_>,

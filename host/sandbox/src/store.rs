@@ -14,14 +14,11 @@ use crate::{
     gate::Gate,
     limiter::{Limiter, Pausing, as_count},
     secrets::Secrets,
-    stdio::Tail,
+    stdio::Stream,
+    telemetry::Telemetry,
 };
 use agent_host_core::limits::Limits;
-use std::{
-    path::PathBuf,
-    sync::{Arc, atomic::AtomicU64},
-    time::Instant,
-};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -43,6 +40,8 @@ pub(crate) struct CallState {
     pub(crate) questions: Questions,
     /// What is taken out of everything that the guest says.
     pub(crate) secrets: Arc<Secrets>,
+    /// The limits in force.
+    pub(crate) limits: Limits,
 }
 
 /// What is particular to one call. Its parts are shared with the caller, who reads them when the call has ended or was stopped.
@@ -55,11 +54,7 @@ pub(crate) struct CallSetup {
     pub(crate) protected: Arc<[PathBuf]>,
     pub(crate) client: Arc<HttpClient>,
     pub(crate) secrets: Arc<Secrets>,
-    pub(crate) progress: Progress,
-    pub(crate) stdout: Tail,
-    pub(crate) stderr: Tail,
-    /// The largest sum of the call's memories, in bytes.
-    pub(crate) peak: Arc<AtomicU64>,
+    pub(crate) telemetry: Arc<Telemetry>,
     /// The state that it shares with other calls, as it sees it.
     pub(crate) shared: SharedState,
     pub(crate) questions: Questions,
@@ -81,10 +76,7 @@ pub(crate) fn configure_store(
         protected,
         client,
         secrets,
-        progress,
-        stdout,
-        stderr,
-        peak,
+        telemetry,
         shared,
         questions,
     } = setup;
@@ -94,8 +86,8 @@ pub(crate) fn configure_store(
     for variable in &gate.grants().env {
         wasi.env(&variable.name, &variable.value);
     }
-    wasi.stdout(stdout)
-        .stderr(stderr)
+    wasi.stdout(Stream::stdout(&telemetry))
+        .stderr(Stream::stderr(&telemetry))
         .max_random_size(limits.random_bytes)
         .allow_tcp(false)
         .allow_udp(false)
@@ -108,7 +100,11 @@ pub(crate) fn configure_store(
     let mut http = WasiHttpCtx::new();
     http.set_field_size_limit(as_count(limits.http_header_bytes));
     let mut table = ResourceTable::new();
-    table.set_max_capacity(as_count(limits.open_resources));
+    let (transfer_bytes, open_resources) = (
+        as_count(limits.max_transfer_bytes),
+        as_count(limits.open_resources),
+    );
+    table.set_max_capacity(open_resources);
     let state = CallState {
         wasi: wasi.build(),
         http,
@@ -121,16 +117,17 @@ pub(crate) fn configure_store(
         ),
         files: FilesState::open(gate, &protected)?,
         table,
-        limiter: Pausing::new(Limiter::new(&limits, peak)),
-        progress,
+        limiter: Pausing::new(Limiter::new(&limits, Arc::clone(&telemetry))),
+        progress: Progress::new(telemetry),
         shared,
         questions,
         secrets,
+        limits,
     };
     let mut store = Store::new(engine, state);
     store.limiter_async(|state| &mut state.limiter);
-    store.set_hostcall_fuel(as_count(limits.max_transfer_bytes));
-    store.set_max_component_handles(as_count(limits.open_resources));
+    store.set_hostcall_fuel(transfer_bytes);
+    store.set_max_component_handles(open_resources);
     store.set_epoch_deadline(TICKS);
     store.epoch_deadline_callback(move |_| {
         if Instant::now() >= deadline {

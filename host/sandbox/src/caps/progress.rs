@@ -1,9 +1,13 @@
 //! `agent:tool/progress`: messages for the person who waits. A report never changes a result, and reports that come too fast
 //! are dropped.
 
-use crate::{bindings::progress, store::CallState, text};
-use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use crate::{bindings::progress, store::CallState, telemetry::Telemetry, text};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio::sync::Notify;
 
 /// The longest message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 512;
@@ -22,16 +26,57 @@ pub(crate) struct Report {
     pub(crate) fraction: Option<f64>,
 }
 
+/// The reports of one call that wait to be shown.
+#[derive(Default)]
+pub(crate) struct Reports {
+    waiting: Mutex<VecDeque<Report>>,
+    arrived: Notify,
+}
+
+impl Reports {
+    /// Adds a report. When too many wait it is dropped, as the contract allows.
+    fn push(&self, report: Report) {
+        let mut waiting = self.lock();
+        if waiting.len() < MAX_WAITING {
+            waiting.push_back(report);
+        }
+        drop(waiting);
+        self.arrived.notify_one();
+    }
+
+    /// The report that has waited longest.
+    pub(crate) fn take(&self) -> Option<Report> {
+        self.lock().pop_front()
+    }
+
+    /// The same, as soon as there is one. May be dropped and called again; one caller at a time.
+    pub(crate) async fn next(&self) -> Report {
+        loop {
+            if let Some(report) = self.take() {
+                return report;
+            }
+            self.arrived.notified().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Report>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The guest's end of the way to the person.
 pub(crate) struct Progress {
-    sender: mpsc::Sender<Report>,
+    telemetry: Arc<Telemetry>,
     last: Option<Instant>,
 }
 
-/// A way for the reports of one call.
-pub(crate) fn channel() -> (Progress, mpsc::Receiver<Report>) {
-    let (sender, receiver) = mpsc::channel(MAX_WAITING);
-    (Progress { sender, last: None }, receiver)
+impl Progress {
+    pub(crate) fn new(telemetry: Arc<Telemetry>) -> Self {
+        Self {
+            telemetry,
+            last: None,
+        }
+    }
 }
 
 impl progress::Host for CallState {
@@ -49,8 +94,7 @@ impl progress::Host for CallState {
                     .filter(|fraction| !fraction.is_nan())
                     .map(|fraction| fraction.clamp(0.0, 1.0)),
             };
-            // A full channel or a caller who has gone: the report is dropped, as the contract allows.
-            let _ = progress.sender.try_send(report);
+            progress.telemetry.reports.push(report);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ fn limiter() -> Limiter {
         tables: 3,
         ..Limits::default()
     };
-    Limiter::new(&limits, Arc::default())
+    Limiter::new(&limits, Telemetry::new(0))
 }
 
 fn grow(limiter: &mut Limiter, from: usize, to: usize) -> bool {
@@ -29,7 +29,7 @@ fn memories_add_up() {
     ];
     for ((from, to), allowed, peak) in steps {
         assert_eq!(grow(&mut limiter, from, to), allowed, "{from} {to}");
-        assert_eq!(limiter.peak.load(Ordering::Relaxed), peak, "{from} {to}");
+        assert_eq!(limiter.telemetry.peak_memory_bytes(), peak, "{from} {to}");
     }
     assert_eq!(limiter.refused(), Some(Refused::Memory));
 }

@@ -12,13 +12,13 @@ fn the_end_of_what_was_written_is_kept() {
         (0, &["abc"], ""),
     ];
     for (capacity, writes, expected) in cases {
-        let tail = Tail::new(capacity);
+        let telemetry = Telemetry::new(capacity);
         for write in writes {
-            tail.clone()
+            Stream::stdout(&telemetry)
                 .write(Bytes::copy_from_slice(write.as_bytes()))
                 .unwrap();
         }
-        assert_eq!(tail.text(), expected, "{capacity} {writes:?}");
+        assert_eq!(telemetry.stdout.text(), expected, "{capacity} {writes:?}");
     }
 }
 
@@ -31,9 +31,9 @@ fn both_streams_are_told_apart() {
         ("out", "err", "out\n[stderr]\nerr"),
     ];
     for (out, err, expected) in cases {
-        let (stdout, stderr) = (Tail::new(80), Tail::new(80));
-        stdout.push(out.as_bytes());
-        stderr.push(err.as_bytes());
-        assert_eq!(combined(&stdout, &stderr), expected);
+        let telemetry = Telemetry::new(80);
+        Stream::stdout(&telemetry).push(out.as_bytes());
+        Stream::stderr(&telemetry).push(err.as_bytes());
+        assert_eq!(combined(&telemetry), expected);
     }
 }
