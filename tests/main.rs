@@ -26,4 +26,5 @@ mod mcp_driver;
 mod model;
 mod people;
 mod secrets;
+mod semantics;
 mod support;

@@ -1,0 +1,85 @@
+//! Who watches these tests' turns: keeps the durable records and the steps, and can be waited for.
+
+use agent_host_core::{
+    event::{Event, EventRecord},
+    observer::{Live, Observer},
+    turn::{Step, StepResult},
+};
+use serde_json::{Value, json};
+use std::sync::Mutex;
+use tokio::sync::Notify;
+
+#[derive(Default)]
+pub(super) struct Watcher {
+    records: Mutex<Vec<EventRecord>>,
+    steps: Mutex<Vec<(Step, StepResult)>>,
+    ended: Mutex<Vec<String>>,
+    /// Told when a call of the tool `spin` begins.
+    pub(super) spinning: Notify,
+}
+
+impl Watcher {
+    /// What happened, as far as it is durable.
+    pub(super) fn events(&self) -> Vec<Event> {
+        let records = self.records.lock().unwrap();
+        records.iter().map(|record| record.event.clone()).collect()
+    }
+
+    /// Its kinds, in order.
+    pub(super) fn kinds(&self) -> Vec<String> {
+        let kind = |event: &Event| json!(event)["kind"].as_str().map(str::to_owned);
+        self.events().iter().filter_map(kind).collect()
+    }
+
+    /// How often something of this kind happened.
+    pub(super) fn count(&self, kind: &str) -> usize {
+        self.kinds().iter().filter(|other| *other == kind).count()
+    }
+
+    /// Every step so far with what it came to.
+    pub(super) fn steps(&self) -> Vec<(Step, StepResult)> {
+        self.steps.lock().unwrap().clone()
+    }
+
+    /// Where each step went: `step: next` or `step: end`.
+    pub(super) fn path(&self) -> Vec<String> {
+        let line = |(step, result): &(Step, StepResult)| {
+            let (step, result) = (json!(step), json!(result));
+            let transition = &result["transition"];
+            let next = match &transition["next_step"] {
+                Value::Null => &transition["action"],
+                next => next,
+            };
+            format!("{}: {}", step.as_str().unwrap(), next.as_str().unwrap())
+        };
+        self.steps().iter().map(line).collect()
+    }
+
+    /// The ids of the calls that ended, in the order in which they did.
+    pub(super) fn ended(&self) -> Vec<String> {
+        self.ended.lock().unwrap().clone()
+    }
+}
+
+impl Observer for Watcher {
+    fn recorded(&self, record: &EventRecord) {
+        self.records.lock().unwrap().push(record.clone());
+    }
+
+    fn live(&self, live: Live<'_>) {
+        match live {
+            Live::CallStarted { tool: "spin", .. } => self.spinning.notify_one(),
+            Live::CallEnded { call_id, .. } => self.ended.lock().unwrap().push(call_id.0.clone()),
+            Live::ModelAsked
+            | Live::Text(_)
+            | Live::Reasoning(_)
+            | Live::Restarted
+            | Live::CallStarted { .. }
+            | Live::CallProgress { .. } => {}
+        }
+    }
+
+    fn step(&self, step: Step, result: &StepResult) {
+        self.steps.lock().unwrap().push((step, result.clone()));
+    }
+}

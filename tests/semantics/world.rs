@@ -1,0 +1,407 @@
+//! One host with one session, everything in it real but the model, and short ways to drive it and to read what happened.
+
+use super::{
+    components::Component,
+    script::Script,
+    tools::{Native, Runs, Tools},
+    watcher::Watcher,
+};
+use crate::support::Place;
+use agent_host_app::{Config, Environment, Host, Overrides};
+use agent_host_core::{
+    id::{CallId, SessionId},
+    message::{Message, Role},
+    model::{Model, ModelReply},
+    output::ToolResultOutput,
+    question::Answer,
+    session::Session,
+    turn::{
+        Agent, AgentInput, Continuation, Decision, Outcome, Prompts, SubmittedResult, TurnError,
+    },
+};
+use serde_json::{Value, json};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+
+/// The longest that a turn may take before its test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A host, its session, and what was seen of them.
+pub(super) struct World {
+    pub(super) agent: Agent,
+    pub(super) session: Session,
+    pub(super) script: Arc<Script>,
+    pub(super) watcher: Arc<Watcher>,
+    pub(super) cancel: CancellationToken,
+    place: Place,
+    natives: Vec<Native>,
+    runs: Runs,
+    wired: bool,
+    /// Dropped last, so that everything else has let go of the journal.
+    host: Host,
+}
+
+impl World {
+    /// A new session with these components; the model plays these replies.
+    pub(super) async fn new(components: &[Component], replies: Vec<ModelReply>) -> Self {
+        Self::with(components, Vec::new(), replies).await
+    }
+
+    /// The same with tools on the host's side.
+    pub(super) async fn with(
+        components: &[Component],
+        natives: Vec<Native>,
+        replies: Vec<ModelReply>,
+    ) -> Self {
+        let place = prepare("", components);
+        let host = open(&place).await;
+        let session = host.start_session().unwrap();
+        Self::around(place, host, session, natives, Some(Script::new(replies)))
+    }
+
+    /// A new session with the model that these lines of `agent.toml` name.
+    pub(super) async fn wired(settings: &str, components: &[Component]) -> Self {
+        let place = prepare(settings, components);
+        let host = open(&place).await;
+        let session = host.start_session().unwrap();
+        Self::around(place, host, session, Vec::new(), None)
+    }
+
+    fn around(
+        place: Place,
+        host: Host,
+        session: Session,
+        natives: Vec<Native>,
+        script: Option<Arc<Script>>,
+    ) -> Self {
+        let watcher = Arc::<Watcher>::default();
+        let agent = host.agent(watcher.clone(), Prompts::Ask);
+        let mut world = Self {
+            agent,
+            session,
+            wired: script.is_none(),
+            script: script.unwrap_or_default(),
+            watcher,
+            cancel: CancellationToken::new(),
+            place,
+            natives,
+            runs: Runs::default(),
+            host,
+        };
+        world.wire();
+        world
+    }
+
+    /// Puts the played model and the counted tools in place.
+    fn wire(&mut self) {
+        if !self.wired {
+            self.agent.model = self.script.clone();
+        }
+        let host = self.agent.tools.clone();
+        let tools = Tools::new(host, self.natives.clone(), self.runs.clone());
+        self.agent.tools = Arc::new(tools);
+    }
+
+    /// Ends the process, as far as a test can, and has other tools in `agent.toml` when it begins again.
+    pub(super) async fn restart_with(self, components: &[Component]) -> Self {
+        configure(&self.place, "", components);
+        self.restart().await
+    }
+
+    /// Ends the process, as far as a test can: everything is dropped and opened again from what is on disk. What a test changed
+    /// of the settings stays.
+    pub(super) async fn restart(self) -> Self {
+        let Self {
+            agent,
+            session,
+            script,
+            watcher,
+            place,
+            natives,
+            runs,
+            wired,
+            host,
+            ..
+        } = self;
+        let (id, settings, hooks) = (session.id(), agent.settings.clone(), agent.hooks.clone());
+        drop((agent, session, host));
+        let host = open(&place).await;
+        let session = host.resume_session(&id.to_string()).await.unwrap();
+        let agent = host.agent(watcher.clone(), Prompts::Ask);
+        let mut world = Self {
+            agent: Agent {
+                settings,
+                hooks,
+                ..agent
+            },
+            session,
+            script,
+            watcher,
+            cancel: CancellationToken::new(),
+            place,
+            natives,
+            runs,
+            wired,
+            host,
+        };
+        world.wire();
+        world
+    }
+
+    /// Says something, and dies while a call of the tool `spin` runs.
+    pub(super) async fn dies_while_it_spins(mut self) -> Self {
+        let input = AgentInput::Text("go".into());
+        tokio::select! {
+            outcome = self.agent.run_turn(&mut self.session, input, &self.cancel) => {
+                panic!("the turn ended: {outcome:?}")
+            }
+            () = self.watcher.spinning.notified() => {}
+        }
+        self.restart().await
+    }
+
+    /// Says something, and is cancelled while a call of the tool `spin` runs.
+    pub(super) async fn cancelled_while_it_spins(&mut self) -> Outcome {
+        let cancel = std::mem::take(&mut self.cancel);
+        let input = AgentInput::Text("go".into());
+        let turn = self.agent.run_turn(&mut self.session, input, &cancel);
+        let stop = async {
+            self.watcher.spinning.notified().await;
+            cancel.cancel();
+        };
+        let both = async { tokio::join!(turn, stop).0 };
+        timeless(tokio::time::timeout(PATIENCE, both).await.unwrap())
+    }
+
+    /// Runs one turn.
+    pub(super) async fn turn(&mut self, input: AgentInput) -> Outcome {
+        let turn = self.agent.run_turn(&mut self.session, input, &self.cancel);
+        timeless(tokio::time::timeout(PATIENCE, turn).await.unwrap())
+    }
+
+    pub(super) async fn say(&mut self, text: &str) -> Outcome {
+        self.turn(AgentInput::Text(text.into())).await
+    }
+
+    pub(super) async fn go_on(&mut self) -> Outcome {
+        self.turn(AgentInput::Continue).await
+    }
+
+    pub(super) async fn decide(
+        &mut self,
+        continuation: &Continuation,
+        decisions: &[Decision],
+    ) -> Outcome {
+        self.turn(AgentInput::Resume {
+            continuation: continuation.clone(),
+            decisions: decisions.to_vec(),
+        })
+        .await
+    }
+
+    pub(super) async fn answer(&mut self, continuation: &Continuation, text: &str) -> Outcome {
+        self.turn(AgentInput::Answer {
+            continuation: continuation.clone(),
+            answer: Answer::Text { text: text.into() },
+        })
+        .await
+    }
+
+    /// Submits results in their JSON form.
+    pub(super) async fn submit(&mut self, continuation: &Continuation, results: &Value) -> Outcome {
+        let results: Vec<SubmittedResult> = serde_json::from_value(results.clone()).unwrap();
+        self.turn(AgentInput::SubmitToolResults {
+            continuation: continuation.clone(),
+            results,
+        })
+        .await
+    }
+
+    /// The ids of the calls that ran, in the order in which they began.
+    pub(super) fn ran(&self) -> Vec<String> {
+        self.runs.lock().unwrap().clone()
+    }
+
+    /// The folders that calls left behind, sorted: one for each effectful call that ran.
+    pub(super) fn made(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.place.work().join("made")).unwrap();
+        let name = |entry: std::io::Result<std::fs::DirEntry>| {
+            entry.unwrap().file_name().into_string().unwrap()
+        };
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    /// The results of the last batch, as the session keeps them.
+    pub(super) fn results(&self) -> Vec<(String, ToolResultOutput)> {
+        results_of(self.session.state().messages().last().unwrap())
+    }
+
+    /// The results that the model was shown last.
+    pub(super) fn shown(&self) -> Vec<(String, ToolResultOutput)> {
+        results_of(self.script.asked().last().unwrap().messages.last().unwrap())
+    }
+
+    /// Where this host keeps its sessions.
+    pub(super) fn state_dir(&self) -> &std::path::Path {
+        &self.host.config().state_dir
+    }
+
+    /// Another session of the same host.
+    pub(super) fn another_session(&self) -> Session {
+        self.host.start_session().unwrap()
+    }
+
+    pub(super) fn id(&self) -> SessionId {
+        self.session.id()
+    }
+}
+
+/// A place with these components in its `agent.toml`, and a folder to leave traces in.
+fn prepare(settings: &str, components: &[Component]) -> Place {
+    let place = Place::new();
+    std::fs::create_dir(place.work().join("made")).unwrap();
+    configure(&place, settings, components);
+    place
+}
+
+/// Writes `agent.toml`, and the components beside it.
+fn configure(place: &Place, settings: &str, components: &[Component]) {
+    let mut text = format!(
+        "{settings}\n[sandbox]\npooling = \"off\"\n[[grants.dir]]\nhost = \"made\"\nmode = \"read-write\"\n"
+    );
+    for Component {
+        name,
+        settings,
+        bytes,
+    } in components
+    {
+        let head = match bytes {
+            Some(bytes) => {
+                place.write(&format!("{name}.wasm"), bytes);
+                format!("[[tool]]\ncomponent = \"{name}.wasm\"")
+            }
+            None => "[[external-tool]]".to_owned(),
+        };
+        writeln!(text, "{head}\nname = \"{name}\"\n{settings}").unwrap();
+    }
+    if components.iter().all(|component| component.bytes.is_none()) {
+        text.insert_str(0, "tool = []\n");
+    }
+    place.write("agent.toml", text);
+}
+
+async fn open(place: &Place) -> Host {
+    let variables = [
+        ("HOME", place.outside().join("home").display().to_string()),
+        (
+            "XDG_CACHE_HOME",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/cache").to_owned(),
+        ),
+    ];
+    let environment = Environment {
+        cwd: place.work(),
+        variables: variables
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
+    };
+    let file = place.work().join("agent.toml");
+    let config = Config::load(Some(&file), Overrides::default(), &environment).unwrap();
+    Host::open(config).await.unwrap()
+}
+
+fn results_of(message: &Message) -> Vec<(String, ToolResultOutput)> {
+    assert_eq!(message.role, Role::ToolResult);
+    let results = message.tool_results.iter();
+    results
+        .map(|result| (result.call_id.0.clone(), result.output.clone()))
+        .collect()
+}
+
+/// The outcome with its duration left out.
+fn timeless(mut outcome: Outcome) -> Outcome {
+    match &mut outcome {
+        Outcome::NeedsMoreTurns { summary }
+        | Outcome::Done { summary, .. }
+        | Outcome::BudgetExceeded { summary, .. }
+        | Outcome::AwaitingConfirmation { summary, .. }
+        | Outcome::AwaitingAnswer { summary, .. }
+        | Outcome::PendingToolCalls { summary, .. }
+        | Outcome::Refusal { summary, .. }
+        | Outcome::Cancelled { summary } => summary.duration_ms = 0,
+        Outcome::Error { .. } => {}
+    }
+    outcome
+}
+
+/// The outcome's kind, as in JSON.
+pub(super) fn kind(outcome: &Outcome) -> String {
+    json!(outcome)["type"].as_str().unwrap().to_owned()
+}
+
+/// What a turn waits for.
+pub(super) fn waiting(outcome: Outcome) -> Continuation {
+    match outcome {
+        Outcome::AwaitingConfirmation { continuation, .. }
+        | Outcome::AwaitingAnswer { continuation, .. }
+        | Outcome::PendingToolCalls { continuation, .. } => continuation,
+        other => panic!("nothing waits: {other:?}"),
+    }
+}
+
+/// The text of a refused input.
+pub(super) fn refusal(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Error {
+            error: TurnError::Input { message },
+        } => message,
+        other => panic!("the input was not refused: {other:?}"),
+    }
+}
+
+pub(super) fn id(id: &str) -> CallId {
+    CallId(id.into())
+}
+
+pub(super) fn approve(call: &str) -> Decision {
+    Decision::approve(id(call))
+}
+
+pub(super) fn reject(call: &str, reason: Option<&str>) -> Decision {
+    Decision::Reject {
+        call_id: id(call),
+        reason: reason.map(str::to_owned),
+    }
+}
+
+pub(super) fn edit(call: &str, input: &Value) -> Decision {
+    Decision::Edit {
+        call_id: id(call),
+        input: input.as_object().cloned().unwrap(),
+    }
+}
+
+pub(super) fn text(text: &str) -> ToolResultOutput {
+    ToolResultOutput::Text(text.into())
+}
+
+/// A JSON result.
+pub(super) fn value(value: Value) -> ToolResultOutput {
+    ToolResultOutput::Json(value)
+}
+
+pub(super) fn failure(code: &str, message: &str) -> ToolResultOutput {
+    ToolResultOutput::ErrorJson(json!({"code": code, "message": message}))
+}
+
+pub(super) fn denied(reason: &str) -> ToolResultOutput {
+    ToolResultOutput::ExecutionDenied(Some(reason.into()))
+}
+
+/// Pairs of id and result, for comparison.
+pub(super) fn pairs<const N: usize>(
+    pairs: [(&str, ToolResultOutput); N],
+) -> Vec<(String, ToolResultOutput)> {
+    pairs.map(|(id, output)| (id.to_owned(), output)).into()
+}
