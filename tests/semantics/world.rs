@@ -11,7 +11,7 @@ use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_core::{
     id::{CallId, SessionId},
     message::{Message, Role},
-    model::{Model, ModelReply},
+    model::ModelReply,
     output::ToolResultOutput,
     question::Answer,
     session::Session,
@@ -246,11 +246,6 @@ impl World {
     /// Where this host keeps its sessions.
     pub(super) fn state_dir(&self) -> &std::path::Path {
         &self.host.config().state_dir
-    }
-
-    /// Another session of the same host.
-    pub(super) fn another_session(&self) -> Session {
-        self.host.start_session().unwrap()
     }
 
     pub(super) fn id(&self) -> SessionId {

@@ -1,0 +1,278 @@
+//! Section T, the envelope of a paused turn: what comes back is held against it in every part, it works once, and whatever is wrong
+//! leaves the right one usable.
+
+use super::{
+    components::{act, look, order, outside, peek, send},
+    script::{calls, says},
+    world::*,
+};
+use agent_host_core::{
+    message::ToolResult,
+    output::ToolResultOutput,
+    turn::{Awaiting, CONTINUATION_VERSION, Continuation, Decision, Outcome, Timing},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+const USED: &str =
+    "nothing waits in this session; the continuation was used already, or its calls were answered";
+
+/// A turn that waits for a person to confirm the second of three calls.
+async fn paused() -> (World, Continuation) {
+    let batch = [("a", "look", ""), ("b", "send", ""), ("c", "peek", "")];
+    let replies = vec![calls(&batch), says("ok")];
+    let mut world = World::new(&[look(), send(), peek()], replies).await;
+    let continuation = waiting(world.say("go").await);
+    (world, continuation)
+}
+
+/// Holds that these decisions are refused with this text, and that nothing happened.
+async fn refuses(
+    world: &mut World,
+    continuation: &Continuation,
+    decision: Decision,
+    expected: &str,
+) {
+    let (state, events) = (world.session.state().clone(), world.watcher.events());
+    let outcome = world.decide(continuation, &[decision]).await;
+    assert_eq!(refusal(outcome), expected);
+    assert_eq!(*world.session.state(), state);
+    assert_eq!(world.watcher.events(), events);
+    assert_eq!((world.ran(), world.made()), (vec![], vec![]));
+}
+
+/// Holds that the right decision works once.
+async fn works(world: &mut World, continuation: &Continuation) {
+    let outcome = world.decide(continuation, &[approve("b")]).await;
+    assert_eq!(kind(&outcome), "needs-more-turns");
+    let empty = || value(json!({}));
+    let expected = pairs([("a", empty()), ("b", empty()), ("c", empty())]);
+    assert_eq!(world.results(), expected);
+    assert_eq!(world.ran(), ["a", "b", "c"]);
+    assert_eq!(world.made(), ["b"]);
+}
+
+#[tokio::test]
+async fn t01_another_version_is_refused() {
+    for version in [0, 1, CONTINUATION_VERSION + 1, u32::MAX] {
+        let (mut world, right) = paused().await;
+        let wrong = Continuation {
+            version,
+            ..right.clone()
+        };
+        let expected = format!(
+            "this continuation has version {version}; this program reads version {CONTINUATION_VERSION}"
+        );
+        refuses(&mut world, &wrong, approve("b"), &expected).await;
+        works(&mut world, &right).await;
+    }
+}
+
+#[tokio::test]
+async fn t02_another_sessions_envelope_is_refused() {
+    let (mut world, right) = paused().await;
+    let (mut other_world, other) = paused().await;
+    let expected = format!("this continuation belongs to session {}", other.session);
+    refuses(&mut world, &other, approve("b"), &expected).await;
+    works(&mut world, &right).await;
+    works(&mut other_world, &other).await;
+}
+
+#[tokio::test]
+async fn t03_a_wrong_call_id_is_refused() {
+    let (mut world, right) = paused().await;
+    for wrong in ["a", "c", "z", ""] {
+        let expected =
+            format!("a decision about call {wrong} stands where one about call b is expected");
+        refuses(&mut world, &right, approve(wrong), &expected).await;
+    }
+    let mut world = world.restart().await;
+    works(&mut world, &right).await;
+}
+
+/// Calls that observe, confirm and observe; each leaves a folder when it runs.
+#[tokio::test]
+async fn t04_in_order_and_in_a_batch() {
+    let result = ToolResult {
+        call_id: id("a"),
+        name: "act".into(),
+        output: value(json!({})),
+    };
+    let table = [
+        (Timing::InOrder, vec!["a"], vec![result]),
+        (Timing::Batch, vec![], vec![]),
+    ];
+    for (timing, before, completed) in table {
+        let batch = [("a", "act", ""), ("b", "send", ""), ("c", "act", "")];
+        let mut world = World::new(&[act(), send()], vec![calls(&batch)]).await;
+        world.agent.settings.timing = timing;
+        let continuation = waiting(world.say("go").await);
+        let Awaiting::Confirm { index, .. } = continuation.awaiting else {
+            panic!("{continuation:?}");
+        };
+        assert_eq!((index, &continuation.completed), (1, &completed));
+        assert_eq!(world.made(), before);
+        let outcome = world.decide(&continuation, &[approve("b")]).await;
+        assert_eq!(kind(&outcome), "needs-more-turns");
+        assert_eq!(world.ran(), ["a", "b", "c"]);
+        assert_eq!(world.made(), ["a", "b", "c"]);
+    }
+}
+
+#[tokio::test]
+async fn t05_a_rejection_without_a_reason() {
+    let (mut world, continuation) = paused().await;
+    world.decide(&continuation, &[reject("b", None)]).await;
+    assert_eq!(kind(&world.go_on().await), "done");
+    let expected = pairs([
+        ("a", value(json!({}))),
+        ("b", ToolResultOutput::ExecutionDenied(None)),
+        ("c", value(json!({}))),
+    ]);
+    assert_eq!(world.shown(), expected);
+    assert_eq!(world.ran(), ["a", "c"]);
+    assert_eq!(world.made(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn t06_the_same_envelope_twice_runs_once() {
+    let (mut world, continuation) = paused().await;
+    works(&mut world, &continuation).await;
+    let again = world.decide(&continuation, &[approve("b")]).await;
+    assert_eq!(refusal(again), USED);
+    // Nor in another process.
+    let mut world = world.restart().await;
+    let again = world.decide(&continuation, &[approve("b")]).await;
+    assert_eq!(refusal(again), USED);
+    assert_eq!(kind(&world.go_on().await), "done");
+    let again = world.decide(&continuation, &[approve("b")]).await;
+    assert_eq!(refusal(again), USED);
+    assert_eq!((world.ran().len(), world.made()), (3, vec!["b".into()]));
+}
+
+/// The operator takes the tool out of `agent.toml` while its call waits.
+#[tokio::test]
+async fn t07_a_tool_that_is_gone_does_not_run() {
+    let (world, continuation) = paused().await;
+    let mut world = world.restart_with(&[look(), peek()]).await;
+    world.decide(&continuation, &[approve("b")]).await;
+    let gone = "There is no tool `send`. The tools are: look, peek.";
+    let expected = pairs([
+        ("a", value(json!({}))),
+        ("b", failure("unknown-tool", gone)),
+        ("c", value(json!({}))),
+    ]);
+    assert_eq!(world.results(), expected);
+    assert_eq!(
+        (world.ran(), world.made()),
+        (vec!["a".into(), "c".into()], vec![])
+    );
+}
+
+/// The operator leaves nothing but `reject` to decide while a call waits.
+#[tokio::test]
+async fn t07_what_may_not_be_approved_any_more_does_not_run() {
+    let (world, continuation) = paused().await;
+    let stricter = [look(), peek(), send().deciding(&["reject"])];
+    let mut world = world.restart_with(&stricter).await;
+    let expected = "call b cannot be decided with `approve`; its tool allows reject";
+    refuses(&mut world, &continuation, approve("b"), expected).await;
+    world
+        .decide(&continuation, &[reject("b", Some("no"))])
+        .await;
+    let expected = pairs([
+        ("a", value(json!({}))),
+        ("b", denied("no")),
+        ("c", value(json!({}))),
+    ]);
+    assert_eq!(world.results(), expected);
+    assert_eq!(world.made(), Vec::<String>::new());
+}
+
+/// Gives a paused turn what it does not wait for.
+async fn give(world: &mut World, continuation: &Continuation, given: &str) -> Outcome {
+    let result = json!([{"call_id": "a", "value": "x"}]);
+    match given {
+        "decisions" => world.decide(continuation, &[approve("a")]).await,
+        "an answer" => world.answer(continuation, "x").await,
+        _ => world.submit(continuation, &result).await,
+    }
+}
+
+#[tokio::test]
+async fn t17_each_kind_is_resumed_in_its_own_way() {
+    let inputs = ["decisions", "an answer", "tool results"];
+    let table = [
+        ("send", "confirm", value(json!({}))),
+        ("order", "answer", text("x")),
+        ("outside", "external", text("x")),
+    ];
+    for (place, (tool, kind_of, result)) in table.into_iter().enumerate() {
+        let components = [send(), order(), outside("outside")];
+        let mut world = World::new(&components, vec![calls(&[("a", tool, "")])]).await;
+        let continuation = waiting(world.say("go").await);
+        let events = world.watcher.events();
+        for given in inputs.iter().filter(|given| **given != inputs[place]) {
+            let expected =
+                format!("a continuation of kind `{kind_of}` cannot be resumed with {given}");
+            let outcome = give(&mut world, &continuation, given).await;
+            assert_eq!(refusal(outcome), expected);
+        }
+        assert_eq!(world.watcher.events(), events);
+        let outcome = give(&mut world, &continuation, inputs[place]).await;
+        assert_eq!(kind(&outcome), "needs-more-turns");
+        assert_eq!(world.results(), pairs([("a", result)]));
+    }
+}
+
+/// T9: what is wrong with results from outside is said in words of its own for each fault.
+#[tokio::test]
+async fn t09_missing_unknown_and_duplicate_ids_are_three_errors() {
+    let batch = [("a", "outside", ""), ("b", "outside", "")];
+    let mut world = World::new(&[outside("outside")], vec![calls(&batch)]).await;
+    let continuation = waiting(world.say("go").await);
+    let results = |ids: &[&str]| -> Value {
+        ids.iter()
+            .map(|id| json!({"call_id": id, "value": 1}))
+            .collect()
+    };
+    let table = [
+        (
+            results(&["a"]),
+            "call b was given no result; submit one for each call that waits",
+        ),
+        (
+            results(&["a", "b", "c"]),
+            "a result was submitted for call c, which does not wait for one",
+        ),
+        (results(&["a", "b", "a"]), "call a was given two results"),
+    ];
+    let events = world.watcher.events();
+    let mut seen = HashSet::new();
+    for (results, expected) in table {
+        let message = refusal(world.submit(&continuation, &results).await);
+        assert_eq!(message, expected);
+        assert!(seen.insert(message));
+    }
+    assert_eq!(world.watcher.events(), events);
+    let outcome = world.submit(&continuation, &results(&["b", "a"])).await;
+    assert_eq!(kind(&outcome), "needs-more-turns");
+}
+
+#[tokio::test]
+async fn t10_a_replayed_submission_adds_nothing() {
+    let replies = vec![calls(&[("a", "outside", "")]), says("ok")];
+    let mut world = World::new(&[outside("outside")], replies).await;
+    let continuation = waiting(world.say("go").await);
+    let results = json!([{"call_id": "a", "value": "paid"}]);
+    world.submit(&continuation, &results).await;
+    let mut world = world.restart().await;
+    let (state, events) = (world.session.state().clone(), world.watcher.events());
+    let again = world.submit(&continuation, &results).await;
+    assert_eq!(refusal(again), USED);
+    assert_eq!(*world.session.state(), state);
+    assert_eq!(world.watcher.events(), events);
+    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(world.shown(), pairs([("a", text("paid"))]));
+}
