@@ -15,6 +15,7 @@ mod bad_input;
 mod builtins;
 mod cache;
 mod compile;
+mod crash;
 mod deploy;
 mod dist;
 mod explain;

@@ -1,0 +1,186 @@
+//! The process that is killed: this test binary, started once more, with the real tools, the real sandbox and the real store. It
+//! begins the one session of its state folder, or goes on with it, and plays the person as well.
+
+use super::{
+    play,
+    points::{Fault, Points, WatchedJournal, WatchedModel, WatchedTools},
+};
+use crate::support::Place;
+use agent_host_app::{Config, Environment, Host, Overrides};
+use agent_host_core::{
+    id::SessionId,
+    journal::JournalError,
+    observer::Unobserved,
+    schema::AnswerSchema,
+    session::{Session, SessionStart},
+    turn::{Agent, AgentInput, Outcome, Prompts},
+};
+use agent_host_sandbox::CompileWorker;
+use agent_host_store::Store;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs,
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Names the file with the order, in the environment of the process that serves it.
+const ORDER: &str = "AGENT_HOST_TEST_CRASH";
+
+/// Starts a program that hears of a bound on its files as an error and not as a signal that ends it.
+const HEEDING_BOUNDS: &str = r#"trap "" XFSZ; exec "$0" "$@""#;
+
+/// What a process is told to do.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    /// What goes wrong, and at which point.
+    fault: Option<(usize, Fault)>,
+}
+
+/// What a process came to that ended by itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// The points that it passed.
+    pub(crate) points: Vec<String>,
+    /// How its last turn ended; absent where there was nothing left to do.
+    pub(crate) outcome: Option<Outcome>,
+}
+
+/// Serves an order, if this process was started for one.
+pub(crate) fn serve() -> bool {
+    let Some(path) = std::env::var_os(ORDER).map(PathBuf::from) else {
+        return false;
+    };
+    let order: Order = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let report = runtime.block_on(work(order));
+    fs::write(
+        path.with_extension("report"),
+        serde_json::to_vec(&report).unwrap(),
+    )
+    .unwrap();
+    true
+}
+
+/// Has an order served in a place by a process of its own, which runs `test` and nothing else. Nothing is returned where it was
+/// killed.
+pub(crate) fn run(test: &str, place: &Place, fault: Option<(usize, Fault)>) -> Option<Report> {
+    let path = place.outside().join("order");
+    fs::write(&path, serde_json::to_vec(&Order { fault }).unwrap()).unwrap();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", HEEDING_BOUNDS])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    place.prepare(&mut command).env(ORDER, &path);
+    let output = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    if output.status.signal() == Some(9) {
+        return None;
+    }
+    assert!(output.status.success(), "{fault:?}: {output:?}");
+    let report = path.with_extension("report");
+    let text = fs::read(&report).unwrap();
+    fs::remove_file(report).unwrap();
+    Some(serde_json::from_slice(&text).unwrap())
+}
+
+async fn work(order: Order) -> Report {
+    let environment = Environment::from_process().unwrap();
+    let mut config = Config::load(
+        Some(Path::new("agent.toml")),
+        Overrides::default(),
+        &environment,
+    )
+    .unwrap();
+    config.sandbox.compiler = Some(CompileWorker {
+        exe: env!("CARGO_BIN_EXE_agent-host").into(),
+        args: vec!["compile-worker".into()],
+    });
+    let store = Store::open(&config.state_dir).unwrap();
+    let log = store.file().with_extension("db-wal");
+    let points = Points::new(order.fault, log);
+    let host = Host::open(config).await.unwrap();
+    let mut agent = host.agent(Arc::new(Unobserved), Prompts::Ask);
+    agent.model = Arc::new(WatchedModel {
+        inner: agent.model,
+        points: points.clone(),
+    });
+    agent.tools = Arc::new(WatchedTools::new(agent.tools, points.clone()));
+    if let Ok(schema) = fs::read("schema.json") {
+        let schema = serde_json::from_slice(&schema).unwrap();
+        agent.settings.output_schema = Some(Arc::new(AnswerSchema::compile(&schema).unwrap()));
+    }
+    let mut session = open(&store, &points).await;
+    let outcome = go_on(&agent, &mut session).await;
+    Report {
+        points: points.passed(),
+        outcome,
+    }
+}
+
+/// The session of the state folder, or a new one.
+async fn open(store: &Store, points: &Arc<Points>) -> Session {
+    let watched = |inner| {
+        Arc::new(WatchedJournal {
+            inner,
+            points: points.clone(),
+        })
+    };
+    match store.find("latest") {
+        Ok(id) => Session::resume(watched(store.open_session(id).unwrap()))
+            .await
+            .unwrap(),
+        Err(JournalError::NotFound(_)) => {
+            let journal = store.create(SessionId::new()).unwrap();
+            Session::start(watched(journal), SessionStart::default())
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Runs turns until the model has answered or something fails, and takes back afterwards what was remembered.
+async fn go_on(agent: &Agent, session: &mut Session) -> Option<Outcome> {
+    let mut input = match (agent.continuation(session), session.state().last_outcome()) {
+        (Some(continuation), _) => Some(play::respond(&continuation)),
+        (None, Some(Outcome::Done { .. })) => None,
+        (None, _) if session.state().messages().is_empty() => {
+            Some(AgentInput::Text("go".to_owned()))
+        }
+        (None, _) => Some(AgentInput::Continue),
+    };
+    let cancel = CancellationToken::new();
+    let mut last = None;
+    while let Some(next) = input {
+        let outcome = agent.run_turn(session, next, &cancel).await;
+        input = match &outcome {
+            Outcome::NeedsMoreTurns { .. } => Some(AgentInput::Continue),
+            Outcome::AwaitingConfirmation { continuation, .. }
+            | Outcome::AwaitingAnswer { continuation, .. }
+            | Outcome::PendingToolCalls { continuation, .. } => Some(play::respond(continuation)),
+            Outcome::Done { .. } => None,
+            Outcome::Error { .. }
+            | Outcome::BudgetExceeded { .. }
+            | Outcome::Refusal { .. }
+            | Outcome::Cancelled { .. } => return Some(outcome),
+        };
+        last = Some(outcome);
+    }
+    for rule in session.state().remembered().to_vec() {
+        session
+            .revoke_approval(&rule, agent.observer.as_ref())
+            .await
+            .unwrap();
+    }
+    last
+}

@@ -1,0 +1,96 @@
+//! The service that calls have an effect on: it counts every request that arrived whole, by path and idempotency key. What it
+//! counted is what really happened, whatever the journal says.
+
+use std::{
+    collections::BTreeMap,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+/// The path of the request with which [`Counter::take`] waits for all earlier ones. It is not counted.
+const LAST: &str = "/last";
+
+/// What a request was counted as: its path, and its `idempotency-key`, empty where it had none.
+pub(crate) type Hit = (String, String);
+
+/// Called with each request when it has been counted and before it is answered, with its number from 0.
+type Arrived = Box<dyn FnMut(usize) + Send>;
+
+/// The service. It serves until the tests end, one request after the other.
+pub(crate) struct Counter {
+    /// Where it listens on 127.0.0.1.
+    pub(crate) port: u16,
+    hits: Arc<Mutex<BTreeMap<Hit, usize>>>,
+}
+
+impl Counter {
+    /// Begins to count.
+    pub(crate) fn start() -> Self {
+        Self::watched(Box::new(|_| {}))
+    }
+
+    /// Begins to count, and tells of each request while whoever sent it waits for the answer.
+    pub(crate) fn watched(mut arrived: Arrived) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let hits = Arc::new(Mutex::new(BTreeMap::new()));
+        let counted = Arc::clone(&hits);
+        thread::spawn(move || {
+            let mut number = 0;
+            for mut stream in listener.incoming().flatten() {
+                let Some(hit) = read(&mut stream) else {
+                    continue;
+                };
+                if hit.0 != LAST {
+                    *counted.lock().unwrap().entry(hit).or_default() += 1;
+                    arrived(number);
+                    number += 1;
+                }
+                // Whoever asked may be dead by now.
+                let _ = stream.write_all(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok",
+                );
+            }
+        });
+        Self { port, hits }
+    }
+
+    /// What was counted since the last time. Requests of processes that have ended are in it: connections are served in the
+    /// order in which they came, so the answer to one more tells that all before it were counted.
+    pub(crate) fn take(&self) -> BTreeMap<Hit, usize> {
+        let mut last = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        last.write_all(format!("GET {LAST} HTTP/1.1\r\n\r\n").as_bytes())
+            .unwrap();
+        let mut answer = Vec::new();
+        last.read_to_end(&mut answer).unwrap();
+        std::mem::take(&mut self.hits.lock().unwrap())
+    }
+}
+
+/// A whole request; nothing where the other side died before it had sent one.
+fn read(stream: &mut TcpStream) -> Option<Hit> {
+    let mut request = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&request);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let field = |name: &str| {
+                let prefix = format!("{name}: ");
+                head.lines()
+                    .find_map(|line| Some(line.strip_prefix(&prefix)?.to_owned()))
+            };
+            let length = field("content-length").map_or(0, |length| length.parse().unwrap());
+            let chunked = field("transfer-encoding").is_some();
+            if body.len() >= length && (!chunked || body.ends_with("0\r\n\r\n")) {
+                let path = head.split(' ').nth(1)?.to_owned();
+                return Some((path, field("idempotency-key").unwrap_or_default()));
+            }
+        }
+        match stream.read(&mut piece) {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => request.extend_from_slice(&piece[..count]),
+        }
+    }
+}

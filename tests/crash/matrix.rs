@@ -1,0 +1,259 @@
+//! A process that dies at every point of a play, and at many points of a long one; and one whose disk is full at every barrier.
+//! The next process ends the play as if nothing had happened.
+
+use super::{
+    child::{self, Report},
+    counter::Counter,
+    play::Play,
+    points::Fault,
+    story::{Run, Story, Tally},
+};
+use crate::support::Place;
+use agent_host_core::{
+    event::EventRecord,
+    turn::{Outcome, TurnError},
+};
+use agent_host_store::Store;
+use pretty_assertions::assert_eq;
+use std::{collections::BTreeSet, fs, io::Write as _};
+
+/// Sets how many kills the long session is to survive.
+const KILLS: &str = "AGENT_HOST_TEST_KILLS";
+
+/// The kills where nobody says otherwise.
+const DEFAULT_KILLS: usize = 200;
+
+/// The most points that a process passes in the long session before it dies: fewer than to its next barrier, or a
+/// turn of four calls.
+const FEW_POINTS: usize = 8;
+const MANY_POINTS: usize = 40;
+
+/// The size of a page of the journal with its frame in the write-ahead log, in bytes.
+const FRAME: u64 = 4_096 + 24;
+
+/// One theme's processes, their service and the test that they run.
+struct Theatre {
+    test: &'static str,
+    play: Play,
+    counter: Counter,
+}
+
+impl Theatre {
+    fn new(test: &'static str, play: Play) -> Self {
+        Self {
+            test,
+            play,
+            counter: Counter::start(),
+        }
+    }
+
+    /// A place in which nothing was played yet.
+    fn place(&self) -> Place {
+        let place = Place::new();
+        self.play.lay_out(&place, self.counter.port);
+        place
+    }
+
+    /// Plays to the end in one process; also tells which points it passed.
+    fn whole(&self) -> (Run, Vec<String>) {
+        let place = self.place();
+        let report = self.to_the_end(&place, "undisturbed");
+        (self.ran(&place), report.points)
+    }
+
+    /// Has a process go on to the end of the play.
+    fn to_the_end(&self, place: &Place, what: &str) -> Report {
+        let report = child::run(self.test, place, None).unwrap();
+        assert!(
+            matches!(report.outcome, None | Some(Outcome::Done { .. })),
+            "{what}: {report:?}"
+        );
+        report
+    }
+
+    fn ran(&self, place: &Place) -> Run {
+        Run {
+            story: Story::of(&durable(place)),
+            hits: self.counter.take(),
+        }
+    }
+
+    /// Lets a fault happen in a fresh place, and has the next process go on.
+    fn disturbed(&self, whole: &Run, what: &str, fault: (usize, Fault), tally: &mut Tally) {
+        let place = self.place();
+        let ended = child::run(self.test, &place, Some(fault));
+        match (fault.1, ended) {
+            (Fault::Kill, None) => {}
+            (Fault::Room(_), Some(report)) => {
+                let Some(Outcome::Error {
+                    error: TurnError::Journal { message },
+                }) = &report.outcome
+                else {
+                    panic!("{what}: {report:?}");
+                };
+                assert!(message.contains("cannot write the journal"), "{message}");
+            }
+            (_, ended) => panic!("{what}: {ended:?}"),
+        }
+        let doubtful = Story::of(&durable(&place)).interrupted().collect();
+        self.to_the_end(&place, what);
+        tally.add(what, whole, &self.ran(&place), &doubtful);
+    }
+}
+
+/// The records that are on the disk. They are read from a copy, so that the files stay as the dead process left them.
+fn durable(place: &Place) -> Vec<EventRecord> {
+    let state = place.outside().join("state");
+    let copy = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(&state).into_iter().flatten() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+    }
+    let store = Store::open(copy.path()).unwrap();
+    match store.list().unwrap().as_slice() {
+        [] => Vec::new(),
+        [only] => store
+            .read(only.id)
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap(),
+        several => panic!("{several:?}"),
+    }
+}
+
+/// Tells people, who do not see what a test that passes prints.
+fn tell(what: &str, tally: &Tally) {
+    writeln!(std::io::stderr(), "{what}: {tally}").unwrap();
+}
+
+/// Kills a process at every point of a play.
+fn killed_everywhere(test: &'static str, play: Play) -> BTreeSet<String> {
+    let theatre = Theatre::new(test, play);
+    let (whole, points) = theatre.whole();
+    let mut tally = Tally::default();
+    for (number, name) in points.iter().enumerate() {
+        let what = format!("point {number} ({name})");
+        theatre.disturbed(&whole, &what, (number, Fault::Kill), &mut tally);
+    }
+    tell(test, &tally);
+    assert_eq!(
+        (tally.faults, tally.lost, tally.twice),
+        (points.len(), 0, 0)
+    );
+    assert!(tally.in_doubt > 0, "{tally}");
+    whole.story.kinds
+}
+
+#[test]
+fn killed_at_every_point_between_effects() {
+    if child::serve() {
+        return;
+    }
+    killed_everywhere(
+        "crash::matrix::killed_at_every_point_between_effects",
+        Play::effects(),
+    );
+}
+
+#[test]
+fn killed_at_every_point_with_people() {
+    if child::serve() {
+        return;
+    }
+    let kinds = killed_everywhere(
+        "crash::matrix::killed_at_every_point_with_people",
+        Play::people(),
+    );
+    let every_kind = [
+        "answer-received",
+        "approval-remembered",
+        "approval-requested",
+        "approval-revoked",
+        "call-intended",
+        "call-settled",
+        "calls-delegated",
+        "decision-recorded",
+        "input-received",
+        "model-replied",
+        "model-requested",
+        "question-asked",
+        "repair-requested",
+        "session-started",
+        "state-merged",
+        "turn-ended",
+    ];
+    assert_eq!(kinds, every_kind.map(str::to_owned).into());
+}
+
+/// A session of 200 calls whose process is killed again and again, all along its way: where it is ahead of the kills, the next
+/// process dies before it can get anywhere. The points come from a generator with a fixed beginning, so that a failure can be
+/// brought about again.
+#[test]
+fn killed_again_and_again_in_a_long_session() {
+    if child::serve() {
+        return;
+    }
+    let theatre = Theatre::new(
+        "crash::matrix::killed_again_and_again_in_a_long_session",
+        Play::long(50),
+    );
+    let (whole, _) = theatre.whole();
+    assert_eq!(whole.story.calls.len(), 200);
+    let kills = std::env::var(KILLS).map_or(DEFAULT_KILLS, |kills| kills.parse().unwrap());
+    let place = theatre.place();
+    let (mut doubtful, mut settled, mut seed) = (BTreeSet::new(), 0, 1_u64);
+    for killed in 0..kills {
+        // Knuth's linear congruential generator (MMIX); its upper bits are the good ones.
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let is_ahead = settled * kills > killed * 190;
+        let most = if is_ahead { FEW_POINTS } else { MANY_POINTS };
+        let number = usize::try_from(seed >> 33).unwrap() % most;
+        let ended = child::run(theatre.test, &place, Some((number, Fault::Kill)));
+        assert!(ended.is_none(), "kill {killed}: {ended:?}");
+        let story = Story::of(&durable(&place));
+        doubtful.extend(story.interrupted());
+        settled = story.settled();
+    }
+    assert!(settled > 170, "{kills} kills are not spread: {settled}");
+    theatre.to_the_end(&place, "the last process");
+    let mut tally = Tally::default();
+    tally.add(
+        "killed again and again",
+        &whole,
+        &theatre.ran(&place),
+        &doubtful,
+    );
+    tally.faults = kills;
+    tell(theatre.test, &tally);
+    assert_eq!((tally.lost, tally.twice), (0, 0));
+    assert!(tally.in_doubt > 0 && tally.repeated > 0, "{tally}");
+}
+
+/// At every barrier of a play the disk is full: for nothing more, for a part of a page, and for a part of what is to be written.
+/// Nothing runs whose intention is not stored, and once there is room the next process goes on.
+#[test]
+fn the_disk_is_full_at_every_barrier() {
+    if child::serve() {
+        return;
+    }
+    let theatre = Theatre::new(
+        "crash::matrix::the_disk_is_full_at_every_barrier",
+        Play::effects(),
+    );
+    let (whole, points) = theatre.whole();
+    let mut tally = Tally::default();
+    let barriers = points.iter().enumerate();
+    for (number, name) in barriers.filter(|(_, name)| name.ends_with("before the barrier")) {
+        for room in [0, 100, FRAME, FRAME + 100] {
+            let what = format!("point {number} ({name}), room for {room} bytes");
+            theatre.disturbed(&whole, &what, (number, Fault::Room(room)), &mut tally);
+        }
+    }
+    tell(theatre.test, &tally);
+    assert_eq!((tally.lost, tally.twice), (0, 0));
+    assert!(tally.faults >= 40, "{tally}");
+}

@@ -1,0 +1,168 @@
+//! The plays: what the model calls, and what the person says when asked. Both depend on nothing but what they see, so that a
+//! disturbed run comes to what the undisturbed one came to.
+
+use super::{guest, points::OUTSIDE};
+use crate::support::Place;
+use agent_host_core::{
+    output::ToolResultOutput,
+    policy::{Remember, RememberScope, RememberWhat},
+    question::Answer,
+    turn::{AgentInput, Awaiting, Continuation, Decision, PendingCall, SubmittedResult},
+};
+use serde_json::{Value, json};
+
+/// What a model does in one conversation.
+pub(crate) struct Play {
+    /// The settings of `http_post` in `agent.toml`.
+    posting: &'static str,
+    /// The turns of the script, with `{port}` for the service's.
+    script: Value,
+    /// The schema of the answer, where it has one.
+    schema: Option<Value>,
+}
+
+impl Play {
+    /// Calls of each effect, alone and beside others, from two components.
+    pub(crate) fn effects() -> Self {
+        let turns = json!([
+            { "call": [counted("look"), counted("look"), page("/a"), counted("put"), counted("act")] },
+            { "call": [post("/b", ""), counted("look"), post("/c", "")] },
+            { "call": [counted("act"), counted("put"), page("/d")] },
+            { "text": "That is all." },
+        ]);
+        Self {
+            posting: "approval = \"never\"",
+            script: turns,
+            schema: None,
+        }
+    }
+
+    /// Every way in which a person takes part: decisions of each kind, one that is remembered, a question, calls that run
+    /// outside, and an answer that is sent back.
+    pub(crate) fn people() -> Self {
+        let outside = json!({ "tool": OUTSIDE, "input": {} });
+        let turns = json!([
+            { "when": "'does not fit' in prompt", "text": "{\"all\": true}" },
+            { "call": [
+                post("/a", "approve"), post("/b", "edit"), counted("look"), post("/c", "reject"), post("/d", "respond"),
+            ] },
+            { "call": [post("/e", "remember")] },
+            { "call": [post("/f", "was remembered"), counted("put")] },
+            { "call": [counted("look"), counted("ask"), counted("look")] },
+            { "call": [outside, counted("put"), outside] },
+            { "text": "That is all." },
+        ]);
+        Self {
+            posting: "",
+            script: turns,
+            schema: Some(json!({ "type": "object" })),
+        }
+    }
+
+    /// A long session: so many times four calls.
+    pub(crate) fn long(turns: usize) -> Self {
+        let four = [
+            counted("look"),
+            counted("look"),
+            counted("put"),
+            counted("act"),
+        ];
+        let mut script = vec![json!({ "call": four }); turns];
+        script.push(json!({ "text": "That is all." }));
+        Self {
+            posting: "",
+            script: Value::Array(script),
+            schema: None,
+        }
+    }
+
+    /// Writes everything that a process needs to play it.
+    pub(crate) fn lay_out(&self, place: &Place, port: u16) {
+        place.write("count.wasm", guest::component());
+        let script = toml::to_string(&json!({ "turn": self.script })).unwrap();
+        place.write("script.toml", script.replace("{port}", &port.to_string()));
+        if let Some(schema) = &self.schema {
+            place.write("schema.json", schema.to_string());
+        }
+        place.write(
+            "agent.toml",
+            format!(
+                "state-dir = \"../state\"\nmodel = \"script:script.toml\"\nmax-turns = 1000\n\
+                 [[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\n\
+                 [[tool]]\nname = \"count\"\ncomponent = \"count.wasm\"\napproval = \"never\"\naccept-idempotent = true\n\
+                 [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\n{}\n",
+                self.posting
+            ),
+        );
+    }
+}
+
+/// A call of a counted tool.
+fn counted(tool: &str) -> Value {
+    json!({ "tool": tool, "input": { "to": "127.0.0.1:{port}" } })
+}
+
+/// A call that gets a page.
+fn page(path: &str) -> Value {
+    json!({ "tool": "fetch", "input": { "url": format!("http://127.0.0.1:{{port}}{path}") } })
+}
+
+/// A call that posts to a page; the body says what the person is to decide.
+fn post(path: &str, body: &str) -> Value {
+    json!({ "tool": "http_post", "input": { "url": format!("http://127.0.0.1:{{port}}{path}"), "body": body } })
+}
+
+/// What the person says.
+pub(crate) fn respond(continuation: &Continuation) -> AgentInput {
+    let given = continuation.clone();
+    match &continuation.awaiting {
+        Awaiting::Confirm { calls, .. } => AgentInput::Resume {
+            continuation: given,
+            decisions: calls.iter().map(decide).collect(),
+        },
+        Awaiting::Answer { .. } => AgentInput::Answer {
+            continuation: given,
+            answer: Answer::Text {
+                text: "the red one".to_owned(),
+            },
+        },
+        Awaiting::External { calls } => AgentInput::SubmitToolResults {
+            continuation: given,
+            results: calls
+                .iter()
+                .map(|call| SubmittedResult {
+                    call_id: call.call_id.clone(),
+                    output: ToolResultOutput::Text("done elsewhere".to_owned()),
+                })
+                .collect(),
+        },
+    }
+}
+
+fn decide(call: &PendingCall) -> Decision {
+    let call_id = call.call_id.clone();
+    match call.input["body"].as_str().unwrap() {
+        "approve" => Decision::approve(call_id),
+        "edit" => {
+            let mut input = call.input.clone();
+            input.insert("body".to_owned(), json!("edited"));
+            Decision::Edit { call_id, input }
+        }
+        "reject" => Decision::Reject {
+            call_id,
+            reason: Some("not today".to_owned()),
+        },
+        "respond" => Decision::Respond {
+            call_id,
+            text: "I did it myself.".to_owned(),
+        },
+        "remember" => Decision::Approve {
+            call_id,
+            remember: Some(Remember {
+                what: RememberWhat::Tool,
+                scope: RememberScope::Session,
+            }),
+        },
+        other => panic!("nobody should be asked about {other:?}"),
+    }
+}

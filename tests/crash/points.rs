@@ -1,0 +1,241 @@
+//! The points at which a process can be made to fail, and the wrappers around journal, tools and model that pass them.
+
+use agent_host_core::{
+    BoxFuture,
+    event::EventRecord,
+    failure::ToolFailure,
+    id::{Digest, SessionId},
+    journal::{Journal, JournalError},
+    limits::Limits,
+    model::{DeltaSink, Model, ModelError, ModelReply, ModelRequest, Provenance},
+    output::Blob,
+    tool::{
+        Approval, DecisionKind, Effect, Invocation, ProgressSink, RegisteredTool, RunEnd,
+        ToolDefinition, ToolRunner, ToolRuntime,
+    },
+};
+use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+/// What goes wrong at a point.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Fault {
+    /// The process is killed.
+    Kill,
+    /// During the barrier that begins there the journal's log may grow by so many bytes; what is written beyond fails.
+    Room(u64),
+}
+
+/// The points that this process has passed.
+pub(crate) struct Points {
+    fault: Option<(usize, Fault)>,
+    log: PathBuf,
+    passed: Mutex<Vec<String>>,
+    /// The kind of the event that was appended last.
+    last: Mutex<String>,
+}
+
+impl Points {
+    /// `fault` happens at the point with its number, from 0; `log` is the write-ahead log of the journal.
+    pub(crate) fn new(fault: Option<(usize, Fault)>, log: PathBuf) -> Arc<Self> {
+        Arc::new(Self {
+            fault,
+            log,
+            passed: Mutex::default(),
+            last: Mutex::default(),
+        })
+    }
+
+    /// The names of the points so far.
+    pub(crate) fn passed(&self) -> Vec<String> {
+        self.passed.lock().unwrap().clone()
+    }
+
+    /// Passes a point, and says whether something other than death is to happen there.
+    fn pass(&self, name: String) -> Option<u64> {
+        let mut passed = self.passed.lock().unwrap();
+        let number = passed.len();
+        passed.push(name);
+        match self.fault {
+            Some((at, Fault::Kill)) if at == number => die(),
+            Some((at, Fault::Room(bytes))) if at == number => Some(bytes),
+            Some(_) | None => None,
+        }
+    }
+
+    fn at_barrier(&self, what: &str) -> Option<u64> {
+        let last = self.last.lock().unwrap().clone();
+        self.pass(format!("{last}: {what}"))
+    }
+}
+
+fn die() -> ! {
+    kill_process(getpid(), Signal::KILL).unwrap();
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A bound on the size of files, for as long as this value lives. What would be written beyond it fails as on a full disk
+/// (`EFBIG`, where that would say `ENOSPC`).
+struct Bound(Rlimit);
+
+impl Bound {
+    fn set(bytes: u64) -> Self {
+        let before = getrlimit(Resource::Fsize);
+        let bound = Rlimit {
+            current: Some(bytes),
+            ..before.clone()
+        };
+        setrlimit(Resource::Fsize, bound).unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        setrlimit(Resource::Fsize, self.0.clone()).unwrap();
+    }
+}
+
+/// A journal with a point after each event that it takes, and three around each barrier.
+pub(crate) struct WatchedJournal<J> {
+    pub(crate) inner: J,
+    pub(crate) points: Arc<Points>,
+}
+
+impl<J: Journal> Journal for WatchedJournal<J> {
+    fn session(&self) -> SessionId {
+        self.inner.session()
+    }
+
+    fn append(&self, records: &[EventRecord], blobs: Vec<Blob>) {
+        self.inner.append(records, blobs);
+        for record in records {
+            let kind = json!(record.event)["kind"].as_str().unwrap().to_owned();
+            self.points.last.lock().unwrap().clone_from(&kind);
+            self.points.pass(format!("{kind}: appended"));
+        }
+    }
+
+    fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        let room = self.points.at_barrier("before the barrier");
+        let bound = room.map(|room| {
+            let size = self.points.log.metadata().map_or(0, |log| log.len());
+            Bound::set(size + room)
+        });
+        let barrier = self.inner.barrier();
+        self.points.at_barrier("in the barrier");
+        Box::pin(async move {
+            let result = barrier.await;
+            drop(bound);
+            self.points.at_barrier("after the barrier");
+            result
+        })
+    }
+
+    fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
+        self.inner.records(from)
+    }
+
+    fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
+        self.inner.blob(digest)
+    }
+}
+
+/// A model with a point before and after each reply.
+pub(crate) struct WatchedModel {
+    pub(crate) inner: Arc<dyn Model>,
+    pub(crate) points: Arc<Points>,
+}
+
+impl Model for WatchedModel {
+    fn provenance(&self) -> Provenance {
+        self.inner.provenance()
+    }
+
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        Box::pin(async move {
+            self.points.pass("the model is asked".to_owned());
+            let reply = self.inner.respond(request, deltas).await;
+            self.points.pass("the model has answered".to_owned());
+            reply
+        })
+    }
+}
+
+/// Tools with a point before and after each run, and one more tool that runs outside.
+pub(crate) struct WatchedTools {
+    inner: Arc<dyn ToolRunner>,
+    points: Arc<Points>,
+    tools: Vec<RegisteredTool>,
+}
+
+/// The tool that runs outside.
+pub(crate) const OUTSIDE: &str = "outside";
+
+impl WatchedTools {
+    pub(crate) fn new(inner: Arc<dyn ToolRunner>, points: Arc<Points>) -> Self {
+        let mut tools = inner.tools().to_vec();
+        tools.push(RegisteredTool {
+            definition: ToolDefinition {
+                name: OUTSIDE.to_owned(),
+                title: None,
+                description: "Runs elsewhere.".to_owned(),
+                input_schema: json!({"type": "object"}),
+                output_schema: None,
+                effect: Effect::Effectful,
+            },
+            effect: Effect::Effectful,
+            approval: Approval::Never,
+            decisions: DecisionKind::ALL.into(),
+            runtime: ToolRuntime::External,
+            component: None,
+        });
+        Self {
+            inner,
+            points,
+            tools,
+        }
+    }
+}
+
+impl ToolRunner for WatchedTools {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.tools
+    }
+
+    fn limits(&self, tool: &str) -> Option<&Limits> {
+        self.inner.limits(tool)
+    }
+
+    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        if tool == OUTSIDE {
+            return Ok(());
+        }
+        self.inner.validate(tool, input)
+    }
+
+    fn run<'a>(
+        &'a self,
+        invocation: Invocation,
+        progress: ProgressSink<'a>,
+    ) -> BoxFuture<'a, RunEnd> {
+        Box::pin(async move {
+            let tool = invocation.tool.clone();
+            self.points.pass(format!("{tool} begins"));
+            let end = self.inner.run(invocation, progress).await;
+            self.points.pass(format!("{tool} has ended"));
+            end
+        })
+    }
+}

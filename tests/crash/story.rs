@@ -1,0 +1,219 @@
+//! What a journal tells of a session's calls, and how two runs of one play compare.
+
+use super::counter::Hit;
+use agent_host_core::{
+    event::{Event, EventRecord},
+    id::CallId,
+    message::Message,
+    output::ToolResultOutput,
+    session::SessionState,
+    tool::Effect,
+};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One call as its journal tells it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallStory {
+    tool: String,
+    input: Map<String, Value>,
+    keys: BTreeSet<String>,
+    effect: Option<Effect>,
+    /// Whether it was about to run, and neither ended nor asked since.
+    running: bool,
+    results: Vec<ToolResultOutput>,
+}
+
+impl CallStory {
+    /// Whether the process died while it might have changed something: what it did nobody can know.
+    fn is_interrupted(&self) -> bool {
+        self.running && self.effect == Some(Effect::Effectful) && self.results.is_empty()
+    }
+
+    /// How often the service heard of it. A call that posts or is counted has its key; one that reads has its page.
+    fn hits(&self, hits: &BTreeMap<Hit, usize>) -> usize {
+        let page = self.input.get("url").and_then(Value::as_str);
+        let page = page.and_then(|url| Some(format!("/{}", url.rsplit_once('/')?.1)));
+        let is_its = |(path, key): &Hit| match key.as_str() {
+            "" => page.as_ref() == Some(path),
+            key => self.keys.contains(key),
+        };
+        let own = hits.iter().filter(|(hit, _)| is_its(hit));
+        own.map(|(_, count)| count).sum()
+    }
+}
+
+/// What a journal tells.
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    pub(crate) state: SessionState,
+    pub(crate) calls: BTreeMap<String, CallStory>,
+    /// The kinds of events that are in it.
+    pub(crate) kinds: BTreeSet<String>,
+}
+
+impl Story {
+    pub(crate) fn of(records: &[EventRecord]) -> Self {
+        let mut story = Self::default();
+        for record in records {
+            story.state.apply(&record.event);
+            let event = serde_json::json!(record.event);
+            story
+                .kinds
+                .insert(event["kind"].as_str().unwrap().to_owned());
+            story.follow(&record.event);
+        }
+        story
+    }
+
+    fn call(&mut self, id: &CallId) -> &mut CallStory {
+        self.calls.entry(id.0.clone()).or_default()
+    }
+
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::ModelReplied { reply, .. } => {
+                for call in &reply.tool_calls {
+                    let story = self.call(&call.id);
+                    story.tool.clone_from(&call.name);
+                    story.input = call.input.clone().unwrap_or_default();
+                }
+            }
+            Event::CallIntended {
+                call_id,
+                effect,
+                idempotency_key,
+                ..
+            } => {
+                let story = self.call(call_id);
+                story.effect = Some(*effect);
+                story.running = true;
+                story.keys.insert(idempotency_key.clone());
+            }
+            Event::QuestionAsked { call_id, .. } => self.call(call_id).running = false,
+            Event::CallsDelegated { calls, .. } => {
+                for call in calls {
+                    self.call(&call.call_id).running = false;
+                }
+            }
+            Event::CallSettled {
+                call_id, output, ..
+            } => {
+                let story = self.call(call_id);
+                story.running = false;
+                story.results.push(output.clone());
+            }
+            // They say nothing of a run.
+            _ => {}
+        }
+    }
+
+    /// The calls that a process which died here leaves in doubt.
+    pub(crate) fn interrupted(&self) -> impl Iterator<Item = String> {
+        let calls = self.calls.iter();
+        calls
+            .filter(|(_, call)| call.is_interrupted())
+            .map(|(id, _)| id.clone())
+    }
+
+    /// How many calls have a result.
+    pub(crate) fn settled(&self) -> usize {
+        let calls = self.calls.values();
+        calls.filter(|call| !call.results.is_empty()).count()
+    }
+
+    /// The conversation, where the calls in doubt have no result that could be compared.
+    fn conversation(&self, doubtful: &BTreeSet<String>) -> Vec<Message> {
+        let mut messages = self.state.messages().to_vec();
+        for result in messages
+            .iter_mut()
+            .flat_map(|message| &mut message.tool_results)
+            .filter(|result| doubtful.contains(&result.call_id.0))
+        {
+            result.output = ToolResultOutput::Text("in doubt".to_owned());
+        }
+        messages
+    }
+
+    /// The shared state without what the calls in doubt would have merged.
+    fn shared(&self, doubtful: &BTreeSet<String>) -> Map<String, Value> {
+        let shared = self.state.shared().iter();
+        shared
+            .filter(|(id, _)| !doubtful.contains(*id))
+            .map(|(id, value)| (id.clone(), value.clone()))
+            .collect()
+    }
+}
+
+/// What a play came to: its journal, and what the service counted.
+pub(crate) struct Run {
+    pub(crate) story: Story,
+    pub(crate) hits: BTreeMap<Hit, usize>,
+}
+
+/// What is counted over many disturbed runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// How often something went wrong on purpose.
+    pub(crate) faults: usize,
+    /// Calls without a result, or whose effect never came about.
+    pub(crate) lost: usize,
+    /// Effectful calls that reached the service twice, and calls with two results.
+    pub(crate) twice: usize,
+    /// Effectful calls of which the model was told that nobody knows whether they took effect.
+    pub(crate) in_doubt: usize,
+    /// Runs of calls that may be repeated, beyond the first of each.
+    pub(crate) repeated: usize,
+}
+
+impl Tally {
+    /// Compares a disturbed run with the undisturbed one. `doubtful` are the calls that were left in doubt.
+    pub(crate) fn add(&mut self, what: &str, whole: &Run, run: &Run, doubtful: &BTreeSet<String>) {
+        self.faults += 1;
+        self.in_doubt += doubtful.len();
+        for (id, expected) in &whole.story.calls {
+            let wanted = expected.hits(&whole.hits);
+            let call = run.story.calls.get(id).cloned().unwrap_or_default();
+            let found = call.hits(&run.hits);
+            let in_doubt = doubtful.contains(id);
+            let is_lost = call.results.is_empty() || (found < wanted && !in_doubt);
+            let may_repeat = wanted > 0 && expected.effect != Some(Effect::Effectful);
+            let is_twice = call.results.len() > 1 || (found > wanted && !may_repeat);
+            self.lost += usize::from(is_lost);
+            self.twice += usize::from(is_twice);
+            self.repeated += found.saturating_sub(wanted);
+            assert!(
+                !is_lost && !is_twice && call.keys.len() <= 1,
+                "{what}: {id} was lost or ran twice: {found} times, {call:?}"
+            );
+            let is_unknown = matches!(
+                call.results.as_slice(),
+                [ToolResultOutput::ErrorJson(error)] if error["code"] == "interrupted-unknown"
+            );
+            assert_eq!(is_unknown, in_doubt, "{what}: {id}: {call:?}");
+        }
+        pretty_assertions::assert_eq!(
+            (
+                run.story.conversation(doubtful),
+                run.story.shared(doubtful),
+                run.story.state.remembered(),
+            ),
+            (
+                whole.story.conversation(doubtful),
+                whole.story.shared(doubtful),
+                whole.story.state.remembered(),
+            ),
+            "{what}"
+        );
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} faults, {} calls lost, {} run twice, {} in doubt and said so, {} harmless repetitions",
+            self.faults, self.lost, self.twice, self.in_doubt, self.repeated
+        )
+    }
+}
