@@ -40,9 +40,11 @@ impl Event {
 /// Brings an event of version 1 into the present form. What has another form than that version wrote stays as it is, and
 /// reading it names the difference.
 fn upgrade_1(event: &mut Value) {
-    match event["kind"].as_str() {
+    let text = |pointer| event.pointer(pointer).and_then(Value::as_str);
+    let (kind, outcome) = (text("/kind"), text("/outcome/type"));
+    match kind {
         Some("approval-requested") => upgrade_1_request(event),
-        Some("turn-ended") if event["outcome"]["type"] == "awaiting-confirmation" => {
+        Some("turn-ended") if outcome == Some("awaiting-confirmation") => {
             if let Some(continuation) = event.pointer_mut("/outcome/continuation") {
                 upgrade_1_continuation(continuation);
             }
