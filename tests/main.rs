@@ -11,14 +11,19 @@
     reason = "a test that finds something else than it expects is to end there"
 )]
 
+mod answers;
+mod approvals;
 mod bad_input;
+mod budgets;
 mod builtins;
 mod cache;
 mod compile;
 mod crash;
+mod decide;
 mod deploy;
 mod dist;
 mod explain;
+mod external;
 mod hostile;
 mod inspect;
 mod lock;

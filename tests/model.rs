@@ -1,22 +1,13 @@
 //! A real agent: the program against an OpenAI-compatible server, with the real tools.
 
 use crate::support::{
-    Place, Ran,
-    chat::{Answer, ChatServer},
+    Place,
+    chat::{Answer, ChatServer, ask},
     of_kind,
     pictures::png,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-
-fn ask(place: &Place, server: &ChatServer, args: &[&str]) -> Ran {
-    place
-        .command(&[&["run", "--model", "openai-compat:m"], args].concat())
-        .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
-        .output()
-        .unwrap()
-        .into()
-}
 
 fn last(requests: &[Value], index: usize, from_end: usize) -> &Value {
     let messages = requests[index]["messages"].as_array().unwrap();

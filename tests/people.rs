@@ -170,3 +170,128 @@ fn without_a_terminal_what_would_ask_is_denied() {
         })
     );
 }
+
+/// Arguments that the person writes are held to the tool's schema, shown again, and run when they say so.
+#[test]
+fn edited_arguments_run_when_they_fit() {
+    let place = Place::new();
+    let server = wants_to_write();
+    let keys = concat!(
+        "e\n",
+        "no json\n",
+        "{\"path\": 1}\n",
+        "{\"path\": \"note.txt\", \"content\": \"other\"}\ny\n"
+    );
+    let ran = on_a_terminal(
+        &place,
+        &server,
+        "run --write --model openai-compat:m 'write a note'",
+        keys,
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for shown in [
+        "This is no JSON object",
+        "The arguments do not fit the tool's schema",
+        "Run it with these arguments?",
+    ] {
+        assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
+    }
+    let note = std::fs::read_to_string(place.work().join("note.txt")).unwrap();
+    assert_eq!(note, "other");
+    let events = place.events();
+    assert_eq!(
+        of_kind(&events, "decision-recorded")[0]["decisions"],
+        json!([{ "type": "edit", "call_id": "call_0", "input": { "path": "note.txt", "content": "other" } }])
+    );
+}
+
+#[test]
+fn the_persons_own_words_are_the_result() {
+    let place = Place::new();
+    let server = wants_to_write();
+    let ran = on_a_terminal(
+        &place,
+        &server,
+        "run --write --model openai-compat:m 'write a note'",
+        "r I wrote it myself\n",
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(server.told(), ["I wrote it myself"]);
+    assert!(!place.work().join("note.txt").exists());
+}
+
+/// What the tool does not allow is not offered, and a key for it is no answer.
+#[test]
+fn only_allowed_decisions_are_offered() {
+    let place = Place::new();
+    place.write(
+        "agent.toml",
+        "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = [\"edit\", \"reject\"]\n",
+    );
+    let server = wants_to_write();
+    let ran = on_a_terminal(
+        &place,
+        &server,
+        "run --model openai-compat:m 'write a note'",
+        "y\nm\nr x\nn\n",
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let menu =
+        "[e] with other arguments  [n] no  [n REASON] no, and tell the model why  [l] decide later";
+    assert!(ran.stdout.contains(menu), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("[y] yes"), "{}", ran.stdout);
+    assert_eq!(
+        ran.stdout.matches("That is none of the answers.").count(),
+        3
+    );
+    assert_eq!(server.told(), ["Tool call execution denied."]);
+}
+
+/// Long arguments are shown to their last character, and what could make them look like others is written out.
+#[test]
+fn the_whole_call_is_shown_with_nothing_hidden() {
+    let place = Place::new();
+    let content = format!(
+        "\u{1b}[2Jstart\u{202e}{}\u{200b}\u{7f}the end",
+        "0123456789".repeat(1_000)
+    );
+    let input = json!({ "path": "note.txt", "content": content });
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("write_file", input.clone())]),
+        Answer::text("That is all."),
+    ]);
+    let ran = on_a_terminal(
+        &place,
+        &server,
+        "run --write --model openai-compat:m 'write a note'",
+        "n\n",
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let shown = format!(
+        "\\u001b[2Jstart\\u{{202e}}{}\\u{{200b}}\\u{{7f}}the end",
+        "0123456789".repeat(1_000)
+    );
+    assert!(ran.stdout.contains(&shown), "{}", ran.stdout);
+    let size = serde_json::to_string_pretty(&input)
+        .unwrap()
+        .chars()
+        .count();
+    let below = format!("These are all {size} characters of the arguments of write_file");
+    assert!(ran.stdout.contains(&below), "{}", ran.stdout);
+}
+
+#[test]
+fn with_prompts_off_nobody_is_asked_on_a_terminal_either() {
+    let place = Place::new();
+    let server = wants_to_write();
+    let ran = on_a_terminal(
+        &place,
+        &server,
+        "run --write --permission-prompts none --model openai-compat:m 'write a note'",
+        "y\n",
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.stdout.contains("Run it?"), "{}", ran.stdout);
+    assert!(!place.work().join("note.txt").exists());
+    assert_eq!(of_kind(&place.events(), "decision-recorded").len(), 0);
+}

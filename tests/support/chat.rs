@@ -1,6 +1,7 @@
 //! A chat server on loopback that answers from a list and keeps what it was asked. It speaks just enough HTTP to be what
 //! OpenAI-compatible servers are: one streamed answer for each POST.
 
+use super::{Place, Ran};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -23,6 +24,16 @@ pub(crate) struct Answer {
     body: String,
 }
 
+/// Runs the agent with this server's model.
+pub(crate) fn ask(place: &Place, server: &ChatServer, args: &[&str]) -> Ran {
+    place
+        .command(&[&["run", "--model", "openai-compat:m"], args].concat())
+        .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
+        .output()
+        .unwrap()
+        .into()
+}
+
 impl ChatServer {
     /// Begins to serve these answers, one for each request, in order.
     pub(crate) fn start(answers: Vec<Answer>) -> Self {
@@ -43,6 +54,21 @@ impl ChatServer {
     /// The bodies of the requests so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
         self.seen.lock().unwrap().clone()
+    }
+
+    /// What the model was told of calls in its last request, in their order.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let requests = self.requests();
+        let messages = requests.last().unwrap()["messages"].as_array().unwrap();
+        let results = messages
+            .iter()
+            .rev()
+            .take_while(|message| message["role"] == "tool");
+        let mut told: Vec<String> = results
+            .map(|message| message["content"].as_str().unwrap().to_owned())
+            .collect();
+        told.reverse();
+        told
     }
 }
 

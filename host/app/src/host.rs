@@ -1,6 +1,7 @@
 //! A running host: the rooms, wired together by a configuration.
 
 use crate::{
+    approvals::{ApprovalFile, project},
     config::{Config, ModelConfig},
     error::OpenError,
     registry::Registry,
@@ -9,6 +10,7 @@ use agent_host_core::{
     id::SessionId,
     model::Model,
     observer::Observer,
+    policy::ApprovalRule,
     session::{Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
@@ -23,6 +25,7 @@ pub struct Host {
     model: Arc<dyn Model>,
     store: Store,
     key: ContinuationKey,
+    approvals: ApprovalFile,
 }
 
 impl std::fmt::Debug for Host {
@@ -45,9 +48,13 @@ impl Host {
         let model = model(&config)?;
         let store = Store::open(&config.state_dir)?;
         let key = ContinuationKey::new(store.continuation_key()?);
+        let approvals = ApprovalFile::of(&config.state_dir);
+        // What cannot be read is told before anything runs.
+        approvals.read()?;
         let registry = Arc::new(Registry::open(&config).await?);
         Ok(Self {
             config,
+            approvals,
             registry,
             model,
             store,
@@ -96,6 +103,23 @@ impl Host {
             key: self.key.clone(),
             settings,
         }
+    }
+
+    /// The approvals that are remembered for this project now, for [`Settings::remembered`]. Another process may take one back at
+    /// any time, so they are read for each turn.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn remembered(&self) -> Result<Vec<ApprovalRule>, OpenError> {
+        self.approvals.rules(project(&self.config))
+    }
+
+    /// Remembers, for this project, what a person approved in a session. Only a person's decision is a reason to.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub fn remember(&self, session: SessionId, rules: Vec<ApprovalRule>) -> Result<(), OpenError> {
+        self.approvals.add(project(&self.config), session, rules)
     }
 
     /// Begins a session.

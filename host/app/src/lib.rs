@@ -1,6 +1,7 @@
 //! From `agent.toml` to a running host. This is the crate that embedders and the CLI use; it wires the rooms together and
 //! decides nothing that they could decide themselves.
 
+mod approvals;
 mod builtin;
 pub mod config;
 mod error;
@@ -14,6 +15,7 @@ mod mutations;
 mod registry;
 mod trusted_file;
 
+pub use approvals::{ApprovalFile, ProjectApproval, approval_id, project};
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use config::{Config, Environment, Overrides};
 pub use error::OpenError;

@@ -7,7 +7,7 @@ use agent_host_core::{
     lock::{Change, LOCK_VERSION, Lock, LockedComponent, Standing},
 };
 use serde::Deserialize;
-use std::{fs::File, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::PathBuf};
+use std::path::PathBuf;
 
 /// The longest lock that is read, in bytes: definitions of 4 MiB are taken from one component, and most have 20 KiB.
 const MAX_LOCK_BYTES: u64 = 32 * 1024 * 1024;
@@ -127,26 +127,6 @@ impl LockFile {
                 text.len()
             )));
         }
-        let temporary = self
-            .path
-            .with_extension(format!("lock.{}", std::process::id()));
-        // One that a process of the same number left behind.
-        let _ = std::fs::remove_file(&temporary);
-        let written = File::options()
-            .write(true)
-            .create_new(true)
-            // Whatever the process's mask: a lock that everybody may write to is refused.
-            .mode(0o644)
-            .open(&temporary)
-            .and_then(|mut file| {
-                file.write_all(text.as_bytes())
-                    .and_then(|()| file.sync_all())
-            })
-            .and_then(|()| std::fs::rename(&temporary, &self.path));
-        written.map_err(|error| {
-            // What is left of a failed attempt helps nobody; that it cannot be removed either is no further fault.
-            let _ = std::fs::remove_file(&temporary);
-            fault(&error)
-        })
+        trusted_file::replace(&self.path, &text, 0o644).map_err(|error| fault(&error))
     }
 }

@@ -1,10 +1,11 @@
-//! Reading the files that decide what runs and what it may do, `agent.toml` and `agent.lock`: text of bounded length, that
-//! not everybody may write.
+//! The files that decide what runs and what it may do, such as `agent.toml` and `agent.lock`: text of bounded length, that not
+//! everybody may write, and that is replaced as a whole.
 
 use std::{
-    io::{self, Read as _},
-    os::unix::fs::PermissionsExt as _,
-    path::Path,
+    fs::File,
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
 };
 
 /// The permission bit of everybody to write.
@@ -22,7 +23,7 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
             format!("{error}; check the path and its permissions"),
         )
     };
-    let file = std::fs::File::open(path).map_err(fault)?;
+    let file = File::open(path).map_err(fault)?;
     // Of the open file, so that it cannot be another one by the time it is read.
     let found = file.metadata().map_err(fault)?;
     let mode = found.permissions().mode();
@@ -43,4 +44,31 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
         )));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text; save it as UTF-8"))
+}
+
+/// Writes a file in one step: a reader sees the old text or the new one.
+///
+/// # Errors
+/// When the folder cannot be written; nothing changed then.
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    // One that a process of the same number left behind.
+    let _ = std::fs::remove_file(&temporary);
+    let written = File::options()
+        .write(true)
+        .create_new(true)
+        // Whatever the process's mask: a file that everybody may write to is refused.
+        .mode(mode)
+        .open(&temporary)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())
+                .and_then(|()| file.sync_all())
+        })
+        .and_then(|()| std::fs::rename(&temporary, path));
+    written.inspect_err(|_| {
+        // What is left of a failed attempt helps nobody; that it cannot be removed either is no further fault.
+        let _ = std::fs::remove_file(&temporary);
+    })
 }

@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     /// Show what a session's calls asked, what was denied, and the smallest grant for each denial.
     Explain(ExplainArgs),
+    /// List the approvals that are remembered, or take some back.
+    Approvals(ApprovalsArgs),
     /// Show what changed in the configured components since they were accepted in agent.lock, or accept them as they are.
     Lock(LockArgs),
     /// List the compiled components on disk, or remove some.
@@ -229,6 +231,40 @@ pub(crate) struct ExplainArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `approvals`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ApprovalsArgs {
+    /// What about them.
+    #[command(subcommand)]
+    pub(crate) command: ApprovalsCommand,
+}
+
+/// `approvals ...`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List what is remembered, for sessions and for projects.
+    List {
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Print JSON, one approval a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take back what is remembered: from then on, such calls are asked about again.
+    Revoke {
+        /// Its id, as `approvals list` prints it, or the beginning of its id.
+        #[arg(required_unless_present = "all")]
+        id: Option<String>,
+        /// All of them, of every session and project.
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
 }
 
 /// `lock`.

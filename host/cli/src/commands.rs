@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod approvals;
 mod cache;
 mod call;
 mod doctor;
@@ -24,6 +25,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal),
         Command::Explain(args) => explain::explain(args, terminal),
+        Command::Approvals(args) => approvals::approvals(args, terminal).await,
         Command::Lock(args) => lock::lock(args, terminal).await,
         Command::Cache(args) => cache::cache(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal).await,

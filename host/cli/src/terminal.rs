@@ -4,12 +4,14 @@
 mod audit;
 mod live;
 mod prompt;
+mod question;
 mod result;
 mod text;
 
 pub(crate) use audit::audit_line;
 pub(crate) use live::LiveView;
-pub(crate) use prompt::{Verdict, ask, ask_question};
+pub(crate) use prompt::{Review, Verdict};
+pub(crate) use question::ask_question;
 pub(crate) use result::{failure_text, summary, whole};
 pub(crate) use text::{bytes, date, harmless, harmless_line, micros, one_line};
 

@@ -70,6 +70,14 @@ pub const ECHO: &str = "(i32.store (i32.const 16) (i32.const 1))
     (i32.store (i32.const 24) (local.get $input-len))
     (i32.const 16)";
 
+/// Code that asks `Which?`, with [`ASK`] among its imports, and returns the text of the answer: nothing, where the answer has none.
+pub const ASKS: &str = "(i64.store (i32.const 512) (i64.const 0x3f6863696857))
+    (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))
+    (i32.store (i32.const 16) (i32.const 0))
+    (i32.store (i32.const 20) (i32.load (i32.const 36)))
+    (i32.store (i32.const 24) (i32.load (i32.const 40)))
+    (i32.const 16)";
+
 /// A guest under construction.
 pub struct Guest<'a> {
     /// The body of `call`, unless `core` exports one.

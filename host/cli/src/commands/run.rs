@@ -9,19 +9,20 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        LiveView, Terminal, Verdict, ask, ask_question, failure_text, harmless, harmless_line,
+        LiveView, Review, Terminal, Verdict, ask_question, failure_text, harmless, harmless_line,
         whole,
     },
 };
-use agent_host_app::{Host, Overrides};
+use agent_host_app::{Host, Overrides, project};
 use agent_host_core::{
     model::StopReason,
+    policy::{ApprovalRule, Remember, RememberScope},
     question::Answer,
     schema::AnswerSchema,
     session::Session,
     turn::{
-        Agent, AgentInput, Awaiting, Budget, Continuation, Decision, Outcome, Prompts, TurnError,
-        UntilEnd, UntilTool,
+        Agent, AgentInput, Awaiting, Budget, Continuation, Decision, Outcome, PendingCall, Prompts,
+        TurnError, UntilEnd, UntilTool,
     },
 };
 use serde_json::json;
@@ -37,6 +38,7 @@ const MAX_PROMPT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Everything that one run needs besides its session.
 struct Run<'a> {
+    host: &'a Host,
     agent: Agent,
     view: Arc<LiveView>,
     stop: Stop,
@@ -92,7 +94,8 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         Some(task) => task,
         None => Task::Once(Box::new(reply::input(&args, agent.continuation(&session))?)),
     };
-    let run = Run {
+    let mut run = Run {
+        host: &host,
         agent,
         view,
         stop,
@@ -166,14 +169,14 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
 }
 
 impl Run<'_> {
-    async fn once(&self, session: &mut Session, input: AgentInput) -> Result<Exit, Failure> {
-        let outcome = self.drive(session, input).await;
+    async fn once(&mut self, session: &mut Session, input: AgentInput) -> Result<Exit, Failure> {
+        let outcome = self.drive(session, input).await?;
         self.finish(session, &outcome)
     }
 
-    async fn conversation(&self, session: &mut Session) -> Result<Exit, Failure> {
+    async fn conversation(&mut self, session: &mut Session) -> Result<Exit, Failure> {
         if !session.state().batch().is_empty() {
-            let outcome = self.drive(session, AgentInput::Continue).await;
+            let outcome = self.drive(session, AgentInput::Continue).await?;
             self.finish(session, &outcome)?;
         }
         loop {
@@ -185,7 +188,7 @@ impl Run<'_> {
             if line.trim().is_empty() {
                 continue;
             }
-            let outcome = self.drive(session, AgentInput::Text(line)).await;
+            let outcome = self.drive(session, AgentInput::Text(line)).await?;
             let exit = self.finish(session, &outcome)?;
             if self.stop.token.is_cancelled() || exit == Exit::Waiting {
                 return Ok(exit);
@@ -206,10 +209,17 @@ impl Run<'_> {
     }
 
     /// Runs turns until one ends in something that the loop cannot go on from by itself.
-    async fn drive(&self, session: &mut Session, mut input: AgentInput) -> Outcome {
+    async fn drive(
+        &mut self,
+        session: &mut Session,
+        mut input: AgentInput,
+    ) -> Result<Outcome, Failure> {
         loop {
+            self.agent.settings.remembered = self.host.remembered()?;
+            let rules = self.rules_of_project(&input);
             let outcome = self.agent.run_turn(session, input, &self.stop.token).await;
             self.view.settle();
+            self.remember(session, &outcome, rules);
             input = match &outcome {
                 Outcome::NeedsMoreTurns { .. } => AgentInput::Continue,
                 Outcome::AwaitingConfirmation { continuation, .. } => {
@@ -218,7 +228,7 @@ impl Run<'_> {
                             continuation: continuation.clone(),
                             decisions,
                         },
-                        None => return outcome,
+                        None => return Ok(outcome),
                     }
                 }
                 Outcome::AwaitingAnswer { continuation, .. } => {
@@ -227,7 +237,7 @@ impl Run<'_> {
                             continuation: continuation.clone(),
                             answer,
                         },
-                        None => return outcome,
+                        None => return Ok(outcome),
                     }
                 }
                 Outcome::Done { .. }
@@ -235,8 +245,53 @@ impl Run<'_> {
                 | Outcome::BudgetExceeded { .. }
                 | Outcome::Refusal { .. }
                 | Outcome::Cancelled { .. }
-                | Outcome::Error { .. } => return outcome,
+                | Outcome::Error { .. } => return Ok(outcome),
             };
+        }
+    }
+
+    /// What the decisions of an input are to be remembered for in this project.
+    fn rules_of_project(&self, input: &AgentInput) -> Vec<ApprovalRule> {
+        let AgentInput::Resume {
+            continuation,
+            decisions,
+        } = input
+        else {
+            return Vec::new();
+        };
+        let pairs = continuation.calls().iter().zip(decisions);
+        let rule = |(call, decision): (&PendingCall, &Decision)| match decision {
+            Decision::Approve {
+                remember:
+                    Some(Remember {
+                        what,
+                        scope: RememberScope::Project,
+                    }),
+                ..
+            } => {
+                let mut tools = self.agent.tools.tools().iter();
+                let tool = tools.find(|tool| tool.definition.name == call.tool)?;
+                Some(ApprovalRule::new(tool, *what, call.input_digest))
+            }
+            _ => None,
+        };
+        pairs.filter_map(rule).collect()
+    }
+
+    /// Keeps rules for this project, if the decisions that they follow from were taken. That they cannot be kept is no reason to
+    /// stop: people are asked again.
+    fn remember(&self, session: &Session, outcome: &Outcome, rules: Vec<ApprovalRule>) {
+        let refused = matches!(
+            outcome,
+            Outcome::Error {
+                error: TurnError::Input { .. } | TurnError::Journal { .. }
+            }
+        );
+        if rules.is_empty() || refused {
+            return;
+        }
+        if let Err(error) = self.host.remember(session.id(), rules) {
+            self.terminal.error(&error.to_string());
         }
     }
 
@@ -248,7 +303,17 @@ impl Run<'_> {
         let mut decisions = Vec::with_capacity(continuation.calls().len());
         for call in continuation.calls() {
             let (terminal, call) = (*self.terminal, call.clone());
-            let asked = tokio::task::spawn_blocking(move || ask(&terminal, &call));
+            let tools = self.agent.tools.clone();
+            let project = project(self.host.config()).display().to_string();
+            let asked = tokio::task::spawn_blocking(move || {
+                let review = Review {
+                    terminal: &terminal,
+                    call: &call,
+                    tools: tools.as_ref(),
+                    project: &project,
+                };
+                review.ask()
+            });
             let verdict = tokio::select! {
                 () = self.stop.token.cancelled() => return None,
                 verdict = asked => verdict.ok()?,

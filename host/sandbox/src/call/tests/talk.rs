@@ -3,7 +3,7 @@
 use super::sandbox;
 use crate::{
     Call, Talk,
-    guests::{ASK, Guest, STATE_GET, STATE_MERGE},
+    guests::{ASK, ASKS, Guest, STATE_GET, STATE_MERGE},
 };
 use agent_host_core::{
     id::CallId,
@@ -40,14 +40,6 @@ fn which() -> Question {
         free_text: true,
     }
 }
-
-/// Asks `Which?`, and returns the text of the answer: nothing, where the answer has none.
-const ASKS: &str = "(i64.store (i32.const 512) (i64.const 0x3f6863696857))
-    (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))
-    (i32.store (i32.const 16) (i32.const 0))
-    (i32.store (i32.const 20) (i32.load (i32.const 36)))
-    (i32.store (i32.const 24) (i32.load (i32.const 40)))
-    (i32.const 16)";
 
 /// A question ends the guest; with the answer it runs to its end; another question than before is an error of the tool; and
 /// where nobody can be asked it goes on without an answer.

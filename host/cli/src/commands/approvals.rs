@@ -1,0 +1,190 @@
+//! `agent-host approvals`: what people do not want to be asked again, in sessions and in projects, and taking it back.
+
+use super::configure;
+use crate::{
+    args::{ApprovalsArgs, ApprovalsCommand, ConfigArgs},
+    exit::{Exit, Failure},
+    terminal::{BOLD, DIM, Terminal, date, harmless_line},
+};
+use agent_host_app::{ApprovalFile, Overrides, ProjectApproval, approval_id};
+use agent_host_core::{
+    event::{Event, EventRecord},
+    id::SessionId,
+    journal::JournalError,
+    observer::Unobserved,
+    policy::{ApprovalRule, RememberScope},
+    session::Session,
+};
+use agent_host_store::Store;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// An approval that is remembered.
+struct Kept {
+    id: String,
+    rule: ApprovalRule,
+    at_ms: u64,
+    /// The session in which it was given.
+    session: SessionId,
+    /// Where it is kept, if not in that session.
+    project: Option<ProjectApproval>,
+}
+
+pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    match args.command {
+        ApprovalsCommand::List { config, json } => {
+            let (store, file) = open(config)?;
+            let all = all(&store, &file)?;
+            if all.is_empty() && !json {
+                terminal
+                    .note("No approval is remembered: every call that needs one is asked about.");
+            }
+            for kept in &all {
+                terminal.println(&if json {
+                    kept.as_json().to_string()
+                } else {
+                    kept.line()
+                });
+            }
+            Ok(Exit::Done)
+        }
+        ApprovalsCommand::Revoke { id, config, .. } => {
+            let (store, file) = open(config)?;
+            let gone = match id {
+                Some(id) => vec![find(all(&store, &file)?, &id)?],
+                None => all(&store, &file)?,
+            };
+            revoke(&store, &file, &gone).await?;
+            for kept in &gone {
+                terminal.println(&format!("revoked {}", kept.line()));
+            }
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn open(config: ConfigArgs) -> Result<(Store, ApprovalFile), Failure> {
+    let config = configure(config, Overrides::default())?;
+    let store = Store::open(&config.state_dir).map_err(Failure::failed)?;
+    Ok((store, ApprovalFile::of(&config.state_dir)))
+}
+
+/// Everything that is remembered: in projects, then in sessions, the newest session first.
+fn all(store: &Store, file: &ApprovalFile) -> Result<Vec<Kept>, Failure> {
+    let mut all: Vec<Kept> = file.read()?.into_iter().map(Kept::of_project).collect();
+    for row in store.list().map_err(Failure::failed)? {
+        all.extend(of_session(store.read(row.id).map_err(Failure::failed)?)?);
+    }
+    Ok(all)
+}
+
+/// What is remembered in a session: given and not taken back.
+fn of_session(
+    records: impl Iterator<Item = Result<EventRecord, JournalError>>,
+) -> Result<Vec<Kept>, Failure> {
+    let mut kept = Vec::<Kept>::new();
+    for record in records {
+        let record = record.map_err(Failure::failed)?;
+        match record.event {
+            Event::ApprovalRemembered {
+                rule,
+                scope: RememberScope::Session,
+            } if kept.iter().all(|other| other.rule != rule) => kept.push(Kept {
+                id: approval_id(&record.session.to_string(), &rule),
+                rule,
+                at_ms: record.at_ms,
+                session: record.session,
+                project: None,
+            }),
+            Event::ApprovalRevoked { rule } => kept.retain(|other| other.rule != rule),
+            _ => {}
+        }
+    }
+    Ok(kept)
+}
+
+fn find(all: Vec<Kept>, wanted: &str) -> Result<Kept, Failure> {
+    let mut fitting = all.into_iter().filter(|kept| kept.id.starts_with(wanted));
+    match (fitting.next(), fitting.next()) {
+        (Some(one), None) => Ok(one),
+        (None, _) => Err(Failure::usage(format!(
+            "no approval with an id that begins with `{}` is remembered; `agent-host approvals list` shows those that are",
+            harmless_line(wanted)
+        ))),
+        (Some(one), Some(other)) => Err(Failure::usage(format!(
+            "several approvals have an id that begins with `{}`, such as {} and {}; give more of the id",
+            harmless_line(wanted),
+            one.id,
+            other.id
+        ))),
+    }
+}
+
+/// Takes approvals back. Those of a session are taken back in its journal, which no other process may be writing to.
+async fn revoke(store: &Store, file: &ApprovalFile, gone: &[Kept]) -> Result<(), Failure> {
+    let in_projects: Vec<ProjectApproval> = gone
+        .iter()
+        .filter_map(|kept| kept.project.clone())
+        .collect();
+    if !in_projects.is_empty() {
+        file.remove(&in_projects)?;
+    }
+    let mut in_sessions = BTreeMap::<SessionId, Vec<&ApprovalRule>>::new();
+    for kept in gone.iter().filter(|kept| kept.project.is_none()) {
+        in_sessions
+            .entry(kept.session)
+            .or_default()
+            .push(&kept.rule);
+    }
+    for (id, rules) in in_sessions {
+        let journal = store.open_session(id).map_err(Failure::failed)?;
+        let mut session = Session::resume(Arc::new(journal))
+            .await
+            .map_err(Failure::failed)?;
+        for rule in rules {
+            session
+                .revoke_approval(rule, &Unobserved)
+                .await
+                .map_err(Failure::failed)?;
+        }
+    }
+    Ok(())
+}
+
+impl Kept {
+    fn of_project(approval: ProjectApproval) -> Self {
+        Self {
+            id: approval.id(),
+            rule: approval.rule.clone(),
+            at_ms: approval.at_ms,
+            session: approval.session,
+            project: Some(approval),
+        }
+    }
+
+    fn line(&self) -> String {
+        let place = match &self.project {
+            Some(kept) => format!("project {}", kept.project.display()),
+            None => format!("session {}", self.session),
+        };
+        format!(
+            "{BOLD}{}{BOLD:#}  {}  {}  {DIM}{}{DIM:#}",
+            self.id,
+            date(self.at_ms),
+            harmless_line(&self.rule.to_string()),
+            harmless_line(&place),
+        )
+    }
+
+    fn as_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "scope": if self.project.is_some() { RememberScope::Project } else { RememberScope::Session },
+            "rule": self.rule,
+            "text": self.rule.to_string(),
+            "at_ms": self.at_ms,
+            "session": self.session,
+            "project": self.project.as_ref().map(|kept| &kept.project),
+        })
+    }
+}

@@ -1,0 +1,118 @@
+use super::{Said, Verdict, chosen, menu, parse};
+use agent_host_core::{
+    id::{CallId, Digest},
+    policy::{
+        Remember,
+        RememberScope::{Project, Session},
+        RememberWhat::{Arguments, Tool},
+    },
+    tool::{DecisionKind, Effect},
+    turn::{Decision, PendingCall},
+};
+use pretty_assertions::assert_eq;
+
+fn call(decisions: &[DecisionKind]) -> PendingCall {
+    PendingCall {
+        call_id: CallId("c1".to_owned()),
+        tool: "write_file".to_owned(),
+        title: None,
+        effect: Effect::Effectful,
+        input: serde_json::Map::new(),
+        input_digest: Digest::of(b""),
+        rule: "effect.effectful".to_owned(),
+        decisions: decisions.into(),
+    }
+}
+
+fn decided(decision: Decision) -> Option<Said> {
+    Some(Said::Verdict(Verdict::Decided(decision)))
+}
+
+fn reject(reason: Option<&str>) -> Option<Said> {
+    decided(Decision::Reject {
+        call_id: CallId("c1".to_owned()),
+        reason: reason.map(str::to_owned),
+    })
+}
+
+#[test]
+fn only_a_clear_answer_counts() {
+    let call = call(&DecisionKind::ALL);
+    let approve = decided(Decision::approve(call.call_id.clone()));
+    let respond = decided(Decision::Respond {
+        call_id: call.call_id.clone(),
+        text: "it is  done".to_owned(),
+    });
+    let cases = [
+        ("y\n", approve.clone()),
+        ("  yes  ", approve),
+        ("n", reject(None)),
+        ("no", reject(None)),
+        ("n wrong file\n", reject(Some("wrong file"))),
+        ("r it is  done\n", respond),
+        ("e", Some(Said::Edit)),
+        ("m", Some(Said::Remember)),
+        ("l", Some(Said::Verdict(Verdict::Later))),
+        ("", None),
+        ("\n", None),
+        ("Y", None),
+        ("y sure", None),
+        ("m 1", None),
+        ("e {}", None),
+        ("r", None),
+        ("ok", None),
+        ("yy", None),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(parse(line, &call), expected, "{line:?}");
+    }
+}
+
+/// What is not allowed is neither offered nor taken.
+#[test]
+fn the_tool_says_which_answers_there_are() {
+    use DecisionKind::{Approve, Edit, Reject, Respond};
+    let table: [(&[DecisionKind], &str, &[&str]); 3] = [
+        (
+            &[Approve],
+            "[y] yes  [m] yes, and do not ask again  [l] decide later",
+            &["y", "m", "l"],
+        ),
+        (
+            &[Edit, Reject],
+            "[e] with other arguments  [n] no  [n REASON] no, and tell the model why  [l] decide later",
+            &["e", "n", "l"],
+        ),
+        (
+            &[Respond],
+            "[r TEXT] no, and this is its result  [l] decide later",
+            &["r x", "l"],
+        ),
+    ];
+    for (decisions, shown, taken) in table {
+        let call = call(decisions);
+        assert_eq!(menu(&call), shown);
+        let answers = ["y", "m", "e", "n", "r x", "l"].into_iter();
+        let found: Vec<&str> = answers
+            .filter(|line| parse(line, &call).is_some())
+            .collect();
+        assert_eq!(found, taken);
+    }
+}
+
+#[test]
+fn what_is_remembered_is_chosen_by_number() {
+    let cases = [
+        ("1\n", Some((Arguments, Session))),
+        ("2", Some((Tool, Session))),
+        (" 3 ", Some((Arguments, Project))),
+        ("4", Some((Tool, Project))),
+        ("5", None),
+        ("", None),
+        ("y", None),
+    ];
+    for (line, expected) in cases {
+        let expected = expected.map(|(what, scope)| Remember { what, scope });
+        assert_eq!(chosen(line), expected, "{line:?}");
+    }
+}

@@ -1,0 +1,242 @@
+//! Approvals that a person does not want to give again: what they cover, where they are kept, and taking them back.
+
+use crate::{
+    people::on_a_terminal,
+    support::{
+        Place, Ran,
+        chat::{Answer, ChatServer, ask},
+        of_kind,
+    },
+};
+use agent_host_test_guests::{Body, Definition, Guest};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
+
+const CONFIG: &str = "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n";
+const RUN: &str = "run --model openai-compat:m go";
+
+/// A component with one effectful tool, `send`, that says this.
+fn sends(says: &str) -> Vec<u8> {
+    let guest = Guest {
+        body: Body::Text(0, says.as_bytes()),
+        definitions: vec![Definition {
+            name: "send".to_owned(),
+            effect: 2,
+            ..Definition::default()
+        }],
+        ..Guest::default()
+    };
+    guest.bytes()
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("mine.wasm", sends("sent"));
+    place.write("agent.toml", CONFIG);
+    place
+}
+
+/// A model that sends with these arguments, once for each reply, and then ends.
+fn model(arguments: &[Value]) -> ChatServer {
+    let calls = arguments
+        .iter()
+        .map(|input| Answer::calls(&[("send", input.clone())]));
+    ChatServer::start(calls.chain([Answer::text("That is all.")]).collect())
+}
+
+/// Whether a run with these arguments of `send` is asked about, without anybody there to ask.
+fn asks(place: &Place, input: &Value) -> bool {
+    let server = model(std::slice::from_ref(input));
+    let ran = ask(place, &server, &["--permission-prompts", "later", "go"]);
+    match ran.code {
+        Some(0) => {
+            assert_eq!(server.told(), ["sent"]);
+            false
+        }
+        Some(3) => true,
+        _ => panic!("{ran:?}"),
+    }
+}
+
+fn list(place: &Place) -> Vec<Value> {
+    let listed = place.run(&["approvals", "list", "--json"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    listed.json_lines()
+}
+
+fn revoke(place: &Place, what: &str) -> Ran {
+    place.run(&["approvals", "revoke", what])
+}
+
+/// The rule is shown before it is kept, and covers later calls of the session, and of this session alone.
+#[test]
+fn an_approval_is_remembered_in_its_session() {
+    let table = [
+        // The same arguments, and then others.
+        (
+            "m\n1\ny\nl\n",
+            "calls of `send` with exactly the arguments sha256:",
+            Some(3),
+        ),
+        (
+            "m\n2\ny\n",
+            "every call of `send`, whatever its arguments",
+            Some(0),
+        ),
+    ];
+    for (keys, rule, code) in table {
+        let place = place();
+        let server = model(&[json!({ "to": 1 }), json!({ "to": 1 }), json!({ "to": 2 })]);
+        let ran = on_a_terminal(&place, &server, RUN, keys);
+        assert_eq!(ran.code, code, "{ran:?}");
+        let shown = ran.stdout.find(rule).unwrap();
+        let asked = ran
+            .stdout
+            .find("Keep this rule, and run the call?")
+            .unwrap();
+        assert!(shown < asked, "{}", ran.stdout);
+        let listed = list(&place);
+        assert_eq!(listed.len(), 1);
+        let found = [
+            &listed[0]["scope"],
+            &listed[0]["rule"]["tool"],
+            &listed[0]["project"],
+        ];
+        assert_eq!(found, [&json!("session"), &json!("send"), &Value::Null]);
+        assert!(
+            listed[0]["text"].as_str().unwrap().starts_with(rule),
+            "{listed:?}"
+        );
+        assert_eq!(of_kind(&place.events(), "approval-remembered").len(), 1);
+        assert!(asks(&place, &json!({ "to": 1 })), "another session");
+    }
+}
+
+/// A rule that was shown and not confirmed is not kept, and neither is the call approved by it.
+#[test]
+fn a_rule_that_is_not_confirmed_is_not_kept() {
+    let place = place();
+    let server = model(&[json!({})]);
+    let ran = on_a_terminal(&place, &server, RUN, "m\n4\nn\nb\nn\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(server.told(), ["Tool call execution denied."]);
+    assert_eq!(list(&place), Vec::<Value>::new());
+}
+
+#[test]
+fn an_approval_is_remembered_in_its_project_until_it_is_revoked() {
+    let place = place();
+    let server = model(&[json!({ "to": 1 }), json!({ "to": 1 }), json!({ "to": 2 })]);
+    let ran = on_a_terminal(&place, &server, RUN, "m\n3\ny\nn\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // In the same session already; other arguments were asked about, and rejected.
+    assert_eq!(server.told(), ["Tool call execution denied."]);
+    assert_eq!(of_kind(&place.events(), "approval-requested").len(), 2);
+    assert!(!asks(&place, &json!({ "to": 1 })));
+    assert!(asks(&place, &json!({ "to": 2 })));
+
+    let listed = list(&place);
+    let project = place.work().canonicalize().unwrap().join("agent.toml");
+    let found = [&listed[0]["scope"], &listed[0]["project"]];
+    assert_eq!(
+        (listed.len(), found),
+        (1, [&json!("project"), &json!(project)])
+    );
+    let file = place
+        .outside()
+        .join("home/.local/state/agent-host/approvals.json");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+
+    // Another configuration of the same folder may grant more, and is another project.
+    place.write("other.toml", CONFIG);
+    let server = model(&[json!({ "to": 1 })]);
+    let args = [
+        "--config",
+        "other.toml",
+        "--permission-prompts",
+        "later",
+        "go",
+    ];
+    assert_eq!(ask(&place, &server, &args).code, Some(3));
+
+    let id = listed[0]["id"].as_str().unwrap();
+    assert_eq!(revoke(&place, "ffff").code, Some(2));
+    let revoked = revoke(&place, &id[..6]);
+    assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    assert!(revoked.stdout.contains(id), "{}", revoked.stdout);
+    assert_eq!(list(&place), Vec::<Value>::new());
+    assert!(asks(&place, &json!({ "to": 1 })));
+}
+
+/// After it is taken back, the next call of the session itself asks again.
+#[test]
+fn an_approval_of_a_session_is_revoked() {
+    let place = place();
+    let server = model(&[json!({}), json!({})]);
+    let ran = on_a_terminal(&place, &server, RUN, "m\n2\ny\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let revoked = place.run(&["approvals", "revoke", "--all"]);
+    assert_eq!(
+        (revoked.code, list(&place).len()),
+        (Some(0), 0),
+        "{revoked:?}"
+    );
+    assert_eq!(of_kind(&place.events(), "approval-revoked").len(), 1);
+    let server = model(&[json!({})]);
+    let args = [
+        "--permission-prompts",
+        "later",
+        "--resume",
+        "latest",
+        "again",
+    ];
+    let ran = ask(&place, &server, &args);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+}
+
+/// The rule is for the component as it was, also when the operator has accepted the new one.
+#[test]
+fn a_changed_component_is_asked_about_again() {
+    let place = place();
+    let server = model(&[json!({})]);
+    let ran = on_a_terminal(&place, &server, RUN, "m\n4\ny\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!asks(&place, &json!({})));
+    place.write("mine.wasm", sends("sent elsewhere"));
+    assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
+    assert!(asks(&place, &json!({})));
+    // With the old component back, what was approved is there again.
+    place.write("mine.wasm", sends("sent"));
+    assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
+    assert!(!asks(&place, &json!({})));
+}
+
+/// What everybody could have written approves nothing: no run begins.
+#[test]
+fn a_file_that_others_can_write_to_is_refused() {
+    let place = place();
+    let server = model(&[json!({})]);
+    assert_eq!(
+        on_a_terminal(&place, &server, RUN, "m\n4\ny\n").code,
+        Some(0)
+    );
+    let file = place
+        .outside()
+        .join("home/.local/state/agent-host/approvals.json");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let server = model(&[json!({})]);
+    for ran in [
+        ask(&place, &server, &["go"]),
+        place.run(&["approvals", "list"]),
+    ] {
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(
+            ran.stderr
+                .contains("every user of this machine may write to it (mode 0666)"),
+            "{}",
+            ran.stderr
+        );
+    }
+    assert_eq!(server.requests(), Vec::<Value>::new());
+}

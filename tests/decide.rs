@@ -1,0 +1,354 @@
+//! Decisions and answers from another process, by `--decide`: what each does, what is refused, and that nothing runs twice.
+
+use crate::support::{
+    Place, Ran,
+    chat::{Answer, ChatServer, ask},
+    of_kind,
+};
+use agent_host_test_guests::{ASK, ASKS, Guest};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const FILES: &str = "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n";
+const WRITING: &str = "[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n";
+
+fn write(path: &str) -> (&'static str, Value) {
+    ("write_file", json!({ "path": path, "content": "hello" }))
+}
+
+/// A place that waits for decisions about these calls, and the server of its model.
+fn waiting(toml: &str, calls: &[(&str, Value)]) -> (Place, ChatServer, Ran) {
+    let place = Place::new();
+    place.write("agent.toml", format!("{toml}{WRITING}"));
+    let server = ChatServer::start(vec![Answer::calls(calls), Answer::text("That is all.")]);
+    let args = [
+        "--permission-prompts",
+        "later",
+        "--output-format",
+        "json",
+        "go",
+    ];
+    let ran = ask(&place, &server, &args);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    (place, server, ran)
+}
+
+fn decide(place: &Place, server: &ChatServer, decisions: &[&str]) -> Ran {
+    let flags = decisions.iter().flat_map(|decision| ["--decide", decision]);
+    let args: Vec<&str> = ["--resume", "latest"].into_iter().chain(flags).collect();
+    ask(place, server, &args)
+}
+
+fn note(place: &Place) -> Option<String> {
+    std::fs::read_to_string(place.work().join("note.txt")).ok()
+}
+
+fn done(ran: &Ran) {
+    let ended = (ran.code, ran.stdout.as_str());
+    assert_eq!(ended, (Some(0), "That is all.\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_waits_is_told_to_programs() {
+    let (_place, _server, ran) = waiting(FILES, &[write("note.txt")]);
+    let outcome = &ran.json()["outcome"];
+    assert_eq!(outcome["type"], "awaiting-confirmation");
+    let calls = &outcome["continuation"]["awaiting"]["calls"];
+    assert_eq!(calls.as_array().unwrap().len(), 1);
+    let shown = ["call_id", "tool", "input", "decisions", "rule"].map(|key| calls[0][key].clone());
+    assert_eq!(
+        shown,
+        [
+            json!("call_0"),
+            json!("write_file"),
+            json!({ "path": "note.txt", "content": "hello" }),
+            json!(["approve", "edit", "reject", "respond"]),
+            json!("effect.effectful"),
+        ]
+    );
+}
+
+/// Each decision, the file that it leaves, and what the model is told.
+#[test]
+fn each_decision_does_what_it_says() {
+    let written = r#"{"created":true,"path":"note.txt","size_bytes":5}"#;
+    let edit = r#"call_0=edit:{"path": "note.txt", "content": "a: b=c"}"#;
+    let table = [
+        ("call_0=approve", Some("hello"), written),
+        (
+            edit,
+            Some("a: b=c"),
+            r#"{"created":true,"path":"note.txt","size_bytes":6}"#,
+        ),
+        ("call_0=reject:not: today", None, "not: today"),
+        ("call_0=reject", None, "Tool call execution denied."),
+        ("call_0=respond:it is there", None, "it is there"),
+    ];
+    for (decision, content, told) in table {
+        let (place, server, _) = waiting(FILES, &[write("note.txt")]);
+        done(&decide(&place, &server, &[decision]));
+        assert_eq!(note(&place).as_deref(), content, "{decision}");
+        assert_eq!(server.told(), [told], "{decision}");
+    }
+}
+
+/// Whatever is wrong with a decision: it says so with exit code 2, nothing is recorded, and the right one still works.
+#[test]
+fn what_does_not_fit_changes_nothing() {
+    let toml = format!("{FILES}approval = [\"approve\", \"edit\", \"reject\"]\n");
+    let calls = [write("note.txt"), write("other.txt")];
+    let (place, server, _) = waiting(&toml, &calls);
+    place.write("results.json", r#"[{"call_id": "call_0", "value": 1}]"#);
+    let before = place.events();
+    let table: [(&[&str], &str); 11] = [
+        (&["call_0=approve"], "nothing was decided about call call_1"),
+        (
+            &["call_0=approve", "call_1=approve", "call_2=approve"],
+            "call call_2 does not wait, or was decided twice",
+        ),
+        (
+            &["call_0=approve", "call_0=reject", "call_1=approve"],
+            "call call_0 does not wait, or was decided twice",
+        ),
+        (&["call_0", "call_1=approve"], "names no call"),
+        (&["call_0=maybe", "call_1=approve"], "is no decision"),
+        (
+            &["call_0=edit:[1]", "call_1=approve"],
+            "has arguments that are no JSON object",
+        ),
+        (
+            &["call_0=edit:{\"path\": 1}", "call_1=approve"],
+            "the edited arguments of call call_0 are not valid",
+        ),
+        (
+            &["call_0=approve", "call_1=respond:x"],
+            "call call_1 cannot be decided with `respond`; its tool allows approve, edit, reject",
+        ),
+        (
+            &["call_0=choice:1", "call_1=approve"],
+            "a choice is the answer to a question",
+        ),
+        (&["call_1=approve", "call_0=edit"], "is no decision"),
+        (
+            &[],
+            "a continuation of kind `confirm` cannot be resumed with tool results",
+        ),
+    ];
+    for (decisions, why) in table {
+        let ran = if decisions.is_empty() {
+            ask(
+                &place,
+                &server,
+                &["--resume", "latest", "--submit", "results.json"],
+            )
+        } else {
+            decide(&place, &server, decisions)
+        };
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(2), ""),
+            "{decisions:?}: {}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains(why), "{decisions:?}: {}", ran.stderr);
+        assert_eq!(place.events(), before, "{decisions:?}");
+    }
+    // In any order on the command line.
+    done(&decide(
+        &place,
+        &server,
+        &["call_1=reject", "call_0=approve"],
+    ));
+    assert_eq!(note(&place).as_deref(), Some("hello"));
+    assert!(!place.work().join("other.txt").exists());
+}
+
+#[test]
+fn a_decision_is_used_once() {
+    let (place, server, _) = waiting(FILES, &[write("note.txt")]);
+    done(&decide(&place, &server, &["call_0=approve"]));
+    std::fs::remove_file(place.work().join("note.txt")).unwrap();
+    let again = decide(&place, &server, &["call_0=approve"]);
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(
+        again.stderr.contains("nothing waits in this session"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(note(&place), None);
+    assert_eq!(of_kind(&place.events(), "call-intended").len(), 1);
+}
+
+/// With the other timing the calls before the gated one have run, and the next gated one waits for a decision of its own.
+#[test]
+fn in_order_each_call_has_its_turn() {
+    let calls = [
+        ("list_directory", json!({ "path": "." })),
+        write("note.txt"),
+        write("other.txt"),
+    ];
+    let toml = format!("approval-timing = \"in-order\"\n{FILES}");
+    let (place, server, ran) = waiting(&toml, &calls);
+    let continuation = ran.json()["outcome"]["continuation"].clone();
+    let shown = [
+        &continuation["awaiting"]["index"],
+        &continuation["completed"][0]["name"],
+    ];
+    assert_eq!(shown, [&json!(1), &json!("list_directory")]);
+    let next = decide(&place, &server, &["call_1=approve"]);
+    assert_eq!(next.code, Some(3), "{next:?}");
+    assert_eq!(note(&place).as_deref(), Some("hello"));
+    assert!(!place.work().join("other.txt").exists());
+    done(&decide(&place, &server, &["call_2=approve"]));
+    assert!(place.work().join("other.txt").exists());
+}
+
+#[test]
+fn what_nobody_decided_in_time_is_denied() {
+    let toml = format!("approval-expires-seconds = 1\n{FILES}");
+    let (place, server, ran) = waiting(&toml, &[write("note.txt")]);
+    let late = ran.json()["outcome"]["continuation"]["expires_at_ms"]
+        .as_u64()
+        .unwrap();
+    let now_ms = || {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_millis()
+    };
+    while now_ms() < u128::from(late) {
+        std::thread::yield_now();
+    }
+    let ran = decide(&place, &server, &["call_0=approve"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.stderr.contains("waited too long for a decision"),
+        "{}",
+        ran.stderr
+    );
+    done(&ask(&place, &server, &["--resume", "latest"]));
+    assert_eq!(note(&place), None);
+    let denied =
+        "This call did not run: it needed a person's approval, which did not come in time.";
+    assert_eq!(server.told(), [denied]);
+}
+
+/// T7: what agent.toml says when the decision comes is what counts. The approved call does not have its effect.
+#[test]
+fn a_policy_that_was_tightened_holds() {
+    let rejecting = format!("{FILES}approval = [\"reject\"]\n{WRITING}");
+    let read_only = format!("{FILES}[[grants.dir]]\nhost = \".\"\n");
+    let without = format!("[[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\n{WRITING}");
+    let table = [
+        (
+            rejecting,
+            Some(2),
+            "cannot be decided with `approve`; its tool allows reject",
+        ),
+        (read_only, Some(0), "read-only"),
+        (without, Some(0), "unknown-tool"),
+    ];
+    for (toml, code, why) in table {
+        let (place, server, _) = waiting(FILES, &[write("note.txt")]);
+        place.write("agent.toml", &toml);
+        let ran = decide(&place, &server, &["call_0=approve"]);
+        assert_eq!(ran.code, code, "{toml}: {ran:?}");
+        let told = if code == Some(0) {
+            server.told().concat()
+        } else {
+            ran.stderr
+        };
+        assert!(told.contains(why), "{toml}: {told}");
+        assert_eq!(note(&place), None, "{toml}");
+    }
+}
+
+/// A guest asks, the process ends, and another one brings the answer: the guest runs again from its start and is given it.
+#[test]
+fn a_question_is_answered_by_another_process() {
+    let place = Place::new();
+    let guest = Guest {
+        imports: &[ASK],
+        ..Guest::running(ASKS)
+    };
+    place.write("asks.wasm", guest.bytes());
+    place.write(
+        "agent.toml",
+        "[[tool]]\nname = \"asks\"\ncomponent = \"asks.wasm\"\n",
+    );
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("echo", json!({}))]),
+        Answer::text("That is all."),
+    ]);
+    let args = [
+        "--permission-prompts",
+        "later",
+        "--output-format",
+        "json",
+        "go",
+    ];
+    let ran = ask(&place, &server, &args);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let awaiting = ran.json()["outcome"]["continuation"]["awaiting"].clone();
+    assert_eq!(
+        awaiting,
+        json!({
+            "kind": "answer", "call_id": "call_0", "tool": "echo",
+            "question": { "prompt": "Which?", "free_text": true },
+        })
+    );
+    let before = place.events();
+    for (decision, why) in [
+        (
+            "call_0=approve",
+            "A question is answered with `respond:TEXT`",
+        ),
+        ("call_0=choice:1", "there is no choice"),
+        ("call_1=respond:red", "This call asks nothing."),
+    ] {
+        let ran = decide(&place, &server, &[decision]);
+        assert_eq!(ran.code, Some(2), "{decision}: {ran:?}");
+        assert!(ran.stderr.contains(why), "{decision}: {}", ran.stderr);
+        assert_eq!(place.events(), before, "{decision}");
+    }
+    done(&decide(&place, &server, &["call_0=respond:red"]));
+    assert_eq!(server.told(), ["red"]);
+    let events = place.events();
+    assert_eq!(
+        of_kind(&events, "answer-received")[0]["answer"],
+        json!({ "type": "text", "text": "red" })
+    );
+    assert_eq!(of_kind(&events, "call-settled").len(), 1);
+}
+
+#[test]
+fn a_question_need_not_be_answered() {
+    let place = Place::new();
+    let guest = Guest {
+        imports: &[ASK],
+        ..Guest::running(ASKS)
+    };
+    place.write("asks.wasm", guest.bytes());
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("echo", json!({}))]),
+        Answer::text("That is all."),
+    ]);
+    let args = ["--tool", "asks.wasm", "--permission-prompts", "later", "go"];
+    assert_eq!(ask(&place, &server, &args).code, Some(3));
+    let args = [
+        "--tool",
+        "asks.wasm",
+        "--resume",
+        "latest",
+        "--decide",
+        "call_0=reject",
+    ];
+    done(&ask(&place, &server, &args));
+    let answers = place.events();
+    assert_eq!(
+        of_kind(&answers, "answer-received")[0]["answer"],
+        json!({ "type": "cancelled" })
+    );
+    assert_eq!(server.told(), [""]);
+}

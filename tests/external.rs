@@ -1,0 +1,258 @@
+//! Tools that run outside: their calls come out of one process, and their results go into another by `--submit`.
+
+use crate::support::{
+    Place, Ran,
+    chat::{Answer, ChatServer, ask},
+    of_kind,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+const CONFIG: &str = r#"
+[[external-tool]]
+name = "pay"
+title = "Pay a bill"
+description = "Pays a bill."
+approval = "never"
+[external-tool.input-schema]
+type = "object"
+properties = { amount = { type = "integer" } }
+required = ["amount"]
+"#;
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("agent.toml", CONFIG);
+    place
+}
+
+/// A place whose model called `pay` twice, and looked around in between.
+fn pending(args: &[&str]) -> (Place, ChatServer, Ran) {
+    let place = place();
+    let server = ChatServer::start(vec![
+        Answer::calls(&[
+            ("pay", json!({ "amount": 1 })),
+            ("list_directory", json!({ "path": "." })),
+            ("pay", json!({ "amount": 2 })),
+        ]),
+        Answer::text("That is all."),
+    ]);
+    let ran = ask(&place, &server, &[args, &["pay my bills"]].concat());
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    (place, server, ran)
+}
+
+fn submit(place: &Place, server: &ChatServer, results: &str) -> Ran {
+    place.write("results.json", results);
+    ask(
+        place,
+        server,
+        &["--resume", "latest", "--submit", "results.json"],
+    )
+}
+
+#[test]
+fn calls_come_out_and_results_go_in() {
+    let (place, server, ran) = pending(&["--output-format", "json"]);
+    let document = ran.json();
+    let outcome = &document["outcome"];
+    assert_eq!(
+        (&outcome["type"], &outcome["summary"]["tool_runtime"]),
+        (&json!("pending-tool-calls"), &json!("external"))
+    );
+    let calls = outcome["continuation"]["awaiting"]["calls"]
+        .as_array()
+        .unwrap();
+    let shown: Vec<[&Value; 4]> = calls
+        .iter()
+        .map(|call| ["call_id", "tool", "title", "input"].map(|key| &call[key]))
+        .collect();
+    let (pay, title) = (json!("pay"), json!("Pay a bill"));
+    assert_eq!(
+        shown,
+        [
+            [&json!("call_0"), &pay, &title, &json!({ "amount": 1 })],
+            [&json!("call_2"), &pay, &title, &json!({ "amount": 2 })],
+        ]
+    );
+    let results = json!([
+        { "call_id": "call_2", "output": { "type": "error-text", "value": "no funds" } },
+        { "call_id": "call_0", "value": null },
+    ]);
+    let ran = submit(&place, &server, &results.to_string());
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "That is all.\n"),
+        "{}",
+        ran.stderr
+    );
+    let told = server.told();
+    assert_eq!([&told[0], &told[2]], ["null", r#"{"error":"no funds"}"#]);
+    let events = place.events();
+    let settled: Vec<&Value> = of_kind(&events, "call-settled")
+        .iter()
+        .filter(|event| event["tool"] == "pay")
+        .map(|event| &event["output"])
+        .collect();
+    assert_eq!(
+        settled,
+        [
+            &json!({ "type": "json", "value": null }),
+            &json!({ "type": "error-text", "value": "no funds" }),
+        ]
+    );
+    // T10: the same results again say nothing to anybody.
+    let again = submit(&place, &server, &results.to_string());
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(
+        again.stderr.contains("nothing waits in this session"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(place.events(), events);
+}
+
+/// Without a program that reads it, the calls stand where a person does.
+#[test]
+fn a_person_reads_which_calls_wait() {
+    let (_place, _server, ran) = pending(&[]);
+    assert_eq!(ran.stdout, "");
+    for shown in [
+        "  call_0  pay {\"amount\":1}\n",
+        "  call_2  pay {\"amount\":2}\n",
+        "--submit FILE",
+    ] {
+        assert!(ran.stderr.contains(shown), "no {shown:?} in {}", ran.stderr);
+    }
+}
+
+/// T9, T16: each fault has its own words and exit code 2, nothing is recorded, and the right results are still taken.
+#[test]
+fn what_does_not_fit_changes_nothing() {
+    let (place, server, _) = pending(&[]);
+    let before = place.events();
+    let result = |call: &str| json!({ "call_id": call, "value": "paid" });
+    let table = [
+        (
+            json!([result("call_0")]).to_string(),
+            "call call_2 was given no result; submit one for each call that waits",
+        ),
+        (
+            json!([result("call_0"), result("call_2"), result("call_0")]).to_string(),
+            "call call_0 was given two results",
+        ),
+        (
+            json!([result("call_0"), result("call_1"), result("call_2")]).to_string(),
+            "a result was submitted for call call_1, which does not wait for one",
+        ),
+        (
+            json!([result("call_0"), { "call_id": "call_2" }]).to_string(),
+            "the result of call call_2 has not exactly one of `output` and `value`",
+        ),
+        (
+            json!([result("call_0"), { "call_id": "call_2", "output": { "type": "words", "value": "x" } }]).to_string(),
+            "unknown variant `words`",
+        ),
+        (
+            json!([result("call_0"), {
+                "call_id": "call_2",
+                "output": { "type": "content", "value": [{
+                    "type": "file", "media_type": "image/png", "data": { "type": "bytes", "value": "aGVsbG8=" },
+                }] },
+            }])
+            .to_string(),
+            "the result of call call_2 cannot be taken",
+        ),
+        ("{".to_owned(), "cannot take the results in results.json"),
+    ];
+    for (results, why) in table {
+        let ran = submit(&place, &server, &results);
+        assert_eq!(ran.code, Some(2), "{results}: {ran:?}");
+        assert!(ran.stderr.contains(why), "{results}: {}", ran.stderr);
+        assert_eq!(place.events(), before, "{results}");
+    }
+    let decided = ask(
+        &place,
+        &server,
+        &["--resume", "latest", "--decide", "call_0=approve"],
+    );
+    assert_eq!(decided.code, Some(2), "{decided:?}");
+    assert!(
+        decided.stderr.contains("waits for results from outside"),
+        "{}",
+        decided.stderr
+    );
+    let ran = submit(
+        &place,
+        &server,
+        &json!([result("call_2"), result("call_0")]).to_string(),
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+/// Arguments are held to the schema before anything is handed out, and a person is asked first where the tool says so.
+#[test]
+fn a_call_is_checked_before_it_is_handed_out() {
+    let place = place();
+    place.write(
+        "agent.toml",
+        CONFIG.replace("\"never\"", "[\"approve\", \"reject\"]"),
+    );
+    let server = ChatServer::start(vec![
+        Answer::calls(&[
+            ("pay", json!({ "amount": "all" })),
+            ("pay", json!({ "amount": 1 })),
+        ]),
+        Answer::text("That is all."),
+    ]);
+    let args = [
+        "--permission-prompts",
+        "later",
+        "--output-format",
+        "json",
+        "go",
+    ];
+    let kind = |ran: &Ran| ran.json()["outcome"]["type"].clone();
+    let asked = ask(&place, &server, &args);
+    assert_eq!(
+        (asked.code, kind(&asked)),
+        (Some(3), json!("awaiting-confirmation"))
+    );
+    let args = [
+        "--output-format",
+        "json",
+        "--resume",
+        "latest",
+        "--decide",
+        "call_1=approve",
+    ];
+    let handed_out = ask(&place, &server, &args);
+    assert_eq!(
+        (handed_out.code, kind(&handed_out)),
+        (Some(3), json!("pending-tool-calls"))
+    );
+    let ran = submit(
+        &place,
+        &server,
+        &json!([{ "call_id": "call_1", "value": "paid" }]).to_string(),
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told = server.told();
+    assert!(told[0].contains("invalid-input"), "{told:?}");
+    assert_eq!(told[1], "paid");
+}
+
+#[test]
+fn two_tools_of_one_name_are_refused() {
+    let place = Place::new();
+    place.write("agent.toml", CONFIG.replace("\"pay\"", "\"read_file\""));
+    let ran = place.run(&["run", "go"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.stderr.contains(
+            "the component `files` has a tool called `read_file`, and so is an [[external-tool]]"
+        ),
+        "{}",
+        ran.stderr
+    );
+}
