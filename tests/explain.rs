@@ -135,6 +135,50 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
     );
 }
 
+/// While `agent.toml` has no grants the current folder is granted, and the first grant there ends that; so it is suggested, too.
+#[test]
+fn what_is_copied_takes_nothing_away() {
+    let place = Place::new();
+    place.write("a.txt", "alpha");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/");
+    drop(listener);
+    let calls = [
+        ("fetch", json!({ "url": url })),
+        ("read_file", json!({ "path": "a.txt" })),
+    ];
+    let verdicts = |grants: &str| -> (Vec<Value>, Value) {
+        run(&place, grants, &calls);
+        let mut explained = place
+            .run(&["explain", "latest", "--config", "agent.toml", "--json"])
+            .json();
+        let calls = explained["calls"].as_array().unwrap();
+        let asked = calls
+            .iter()
+            .flat_map(|call| call["asked"].as_array().unwrap());
+        let verdicts = asked.map(|entry| json!([entry["verdict"], entry["rule"]]));
+        (verdicts.collect(), explained["suggestions"].take())
+    };
+    let folder = json!(["allowed", "grants.dir[0]"]);
+    let kept = "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = \".\"\nguest = \"/workspace\"";
+    let web = format!(
+        "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\nmethods = [\"GET\"]"
+    );
+    let (before, suggestions) = verdicts("");
+    assert_eq!(before, [json!(["denied", "default-deny"]), folder.clone()]);
+    assert_eq!(
+        suggestions,
+        json!([
+            { "toml": kept, "change": false, "argument": null },
+            { "toml": web, "change": false, "argument": format!("http:GET=http://127.0.0.1:{port}") },
+        ])
+    );
+    let (after, suggestions) = verdicts(&format!("{kept}\n{web}\n"));
+    assert_eq!(after, [json!(["allowed", "grants.http[0]"]), folder]);
+    assert_eq!(suggestions, json!([]));
+}
+
 #[test]
 fn what_no_grant_allows_is_said() {
     let place = Place::new();

@@ -2,6 +2,7 @@
 
 use crate::support::Place;
 use agent_host_core::limits::Limits;
+use agent_host_sandbox::STRUCTURE_CAPS;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -99,6 +100,92 @@ fn inspect_shows_the_limits_in_force() {
             shown.stdout
         );
     }
+}
+
+#[test]
+fn inspect_shows_what_is_granted_and_what_loading_may_take() {
+    let place = Place::new();
+    place.write("data/x", "");
+    // Neither the file nor the variable with the values is there: nothing is read for a look.
+    place.write(
+        "agent.toml",
+        "[[grants.dir]]\nhost = \".\"\n[[tool]]\nname = \"web\"\ncomponent = \"builtin:fetch\"\nsecrets = [\"git\", \"key\"]\n\
+         [[tool.dir]]\nhost = \"data\"\nguest = \"/data\"\nmode = \"read-write\"\nallow = [\"*.md\"]\ndeny = [\"a\", \"b\"]\n\
+         mask = [\"c\"]\nquota = { creates = 3 }\n\
+         [[tool.http]]\nhost = \"*.example.com\"\n[[tool.http]]\nhost = \"::1\"\nscheme = \"http\"\nport = 8080\nmethods = \
+         [\"get\", \"HEAD\"]\npath = \"/v1/\"\n[[tool.env]]\nname = \"LANG\"\nvalue = \"hidden-value\"\n\
+         [[secret]]\nname = \"git\"\nfrom = \"env:NOT_SET\"\naudience = \"https://api.example.com\"\n\
+         [[secret]]\nname = \"key\"\nfrom = \"file:gone\"\naudience = \"http://[::1]:8080\"\nin-query = true\n\
+         [sandbox]\ncompile-cpu-seconds = 7\n",
+    );
+    let shown = place
+        .run(&["inspect", "web", "--config", "agent.toml", "--json"])
+        .json();
+    let data = place.work().join("data").canonicalize().unwrap();
+    assert_eq!(
+        shown["grants"],
+        json!({
+            "dir": [{
+                "host": data, "guest": "/data", "mode": "read-write", "allow": ["*.md"], "deny": ["a", "b"],
+                "mask": ["c", "agent.toml", "agent.lock"], "quota": { "write-bytes": null, "creates": 3 },
+            }],
+            "http": [
+                { "scheme": null, "host": "*.example.com", "port": null, "methods": [], "path": null },
+                { "scheme": "http", "host": "::1", "port": 8080, "methods": ["GET", "HEAD"], "path": "/v1/" },
+            ],
+            "env": ["LANG"],
+            "secrets": [
+                { "name": "git", "audience": "https://api.example.com:443", "in-query": false },
+                { "name": "key", "audience": "http://[::1]:8080", "in-query": true },
+            ],
+        })
+    );
+    let mut loading = json!({
+        "component-bytes": 64 * 1024 * 1024,
+        "compile-memory-bytes": 2_147_483_648_u64,
+        "compile-cpu-seconds": 7,
+        "compile-deadline-ms": 300_000,
+    });
+    for (what, most) in STRUCTURE_CAPS {
+        loading[what] = json!(most);
+    }
+    assert_eq!(shown["loading"], loading);
+
+    let shown = place.run(&["inspect", "web", "--config", "agent.toml"]);
+    let granted = [
+        "Is granted".to_owned(),
+        format!(
+            "  {} as /data, read and write, only *.md, not a b",
+            data.display()
+        ),
+        "  *.example.com".to_owned(),
+        "  http://[::1]:8080/v1/, only GET HEAD".to_owned(),
+        "  variable LANG".to_owned(),
+        "  secret git, in header fields to https://api.example.com:443".to_owned(),
+        "  secret key, in header fields and queries to http://[::1]:8080".to_owned(),
+        String::new(),
+    ];
+    assert!(
+        shown.stdout.contains(&granted.join("\n")),
+        "{}",
+        shown.stdout
+    );
+    for line in [
+        "component-bytes",
+        "compile-cpu-seconds",
+        "loops in one function",
+    ] {
+        let found = shown
+            .stdout
+            .lines()
+            .any(|shown| shown.trim().starts_with(line));
+        assert!(found, "no {line} in {}", shown.stdout);
+    }
+    for absent in ["hidden-value", "no files", "no network"] {
+        assert!(!shown.stdout.contains(absent), "{}", shown.stdout);
+    }
+    let bare = place.run(&["inspect", "builtin:image"]).stdout;
+    assert!(bare.contains("read-only\n  no network\n\n"), "{bare}");
 }
 
 #[test]

@@ -43,18 +43,22 @@ pub struct Suggestion {
 }
 
 impl Explanation {
-    /// Reads it from a session's records.
+    /// Reads it from a session's records. `implied` is [`crate::Config::implied_grant`] of the configuration that the
+    /// suggestions are for.
     ///
     /// # Errors
     /// That of the first record that cannot be read.
-    pub fn of<E>(records: impl IntoIterator<Item = Result<EventRecord, E>>) -> Result<Self, E> {
+    pub fn of<E>(
+        records: impl IntoIterator<Item = Result<EventRecord, E>>,
+        implied: Option<String>,
+    ) -> Result<Self, E> {
         let explained = records
             .into_iter()
             .filter_map(|record| record.map(|record| explained(&record)).transpose());
         let calls: Vec<ExplainedCall> = explained.collect::<Result<_, E>>()?;
         let asked = calls.iter().flat_map(|call| &call.asked);
         Ok(Self {
-            suggestions: suggestions(asked),
+            suggestions: suggestions(asked, implied),
             calls,
         })
     }
@@ -79,8 +83,12 @@ fn explained(record: &EventRecord) -> Option<ExplainedCall> {
     })
 }
 
-/// What would have allowed the denied ones of these requests, each once, in the order of first asking.
-pub fn suggestions<'a>(asked: impl IntoIterator<Item = &'a AuditEntry>) -> Vec<Suggestion> {
+/// What would have allowed the denied ones of these requests, each once, in the order of first asking. Before them stands the
+/// grant that holds only while there is no other, so that who copies all of it loses nothing.
+pub fn suggestions<'a>(
+    asked: impl IntoIterator<Item = &'a AuditEntry>,
+    implied: Option<String>,
+) -> Vec<Suggestion> {
     let mut found: Vec<Suggestion> = Vec::new();
     for toml in asked.into_iter().filter_map(|entry| entry.grant.as_ref()) {
         if !found.iter().any(|known| known.toml == *toml) {
@@ -91,6 +99,14 @@ pub fn suggestions<'a>(asked: impl IntoIterator<Item = &'a AuditEntry>) -> Vec<S
                 argument: argument_of(toml),
             });
         }
+    }
+    if let Some(toml) = implied.filter(|_| !found.is_empty()) {
+        let kept = Suggestion {
+            toml,
+            change: false,
+            argument: None,
+        };
+        found.insert(0, kept);
     }
     found
 }
@@ -175,27 +191,41 @@ mod tests {
             outcome: outcome.to_owned(),
             asked,
         };
-        assert_eq!(
-            Explanation::of(records.map(Ok::<_, ()>)),
-            Ok(Explanation {
-                calls: vec![
-                    call(0, "t", "execution-denied", first),
-                    call(2, "u", "text", second),
-                    call(3, "v", "text", Vec::new()),
-                ],
-                suggestions: vec![
-                    Suggestion {
-                        toml: web.to_owned(),
-                        change: false,
-                        argument: Some("http:GET=a.example/x".to_owned()),
-                    },
-                    Suggestion {
-                        toml: change.to_owned(),
-                        change: true,
-                        argument: None,
-                    },
-                ],
-            })
-        );
+        let calls = vec![
+            call(0, "t", "execution-denied", first),
+            call(2, "u", "text", second),
+            call(3, "v", "text", Vec::new()),
+        ];
+        let suggestion = |toml: &str, change, argument: Option<&str>| Suggestion {
+            toml: toml.to_owned(),
+            change,
+            argument: argument.map(str::to_owned),
+        };
+        let asked_for = [
+            suggestion(web, false, Some("http:GET=a.example/x")),
+            suggestion(change, true, None),
+        ];
+        let folder = "[[grants.dir]]\nhost = \".\"";
+        let kept = [suggestion(folder, false, None)];
+        for (records, implied, calls, suggestions) in [
+            (&records[..], None, &calls[..], asked_for.to_vec()),
+            (
+                &records,
+                Some(folder),
+                &calls,
+                [&kept[..], &asked_for].concat(),
+            ),
+            (&[], Some(folder), &[], Vec::new()),
+        ] {
+            let records = records.iter().cloned().map(Ok::<_, ()>);
+            let expected = Explanation {
+                calls: calls.to_vec(),
+                suggestions,
+            };
+            assert_eq!(
+                Explanation::of(records, implied.map(str::to_owned)),
+                Ok(expected)
+            );
+        }
     }
 }

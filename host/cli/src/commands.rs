@@ -7,6 +7,7 @@ mod doctor;
 mod explain;
 mod inspect;
 mod lock;
+mod reach;
 mod run;
 mod sessions;
 

@@ -11,7 +11,7 @@ use wasmparser::{Validator, WasmFeatures};
 use wasmtime::{Engine, OutOfMemory, component::Component};
 
 /// The largest component, in bytes. Python with its standard library has 18 MiB.
-pub(crate) const MAX_COMPONENT_BYTES: usize = 64 * 1024 * 1024;
+pub const MAX_COMPONENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// What is shown of a compiler's error, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;

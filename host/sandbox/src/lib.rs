@@ -41,6 +41,7 @@ use agent_host_test_guests as guests;
 
 pub use cache::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub use call::{Call, Talk};
+pub use code::MAX_COMPONENT_BYTES;
 pub use compiler::{CompileLimits, CompileWorker, Confinement, compile_worker};
 pub use component_bytes::ComponentBytes;
 pub use config::{Pooling, SandboxConfig};
@@ -49,3 +50,4 @@ pub use error::{LoadError, LoadFault, SandboxError};
 pub use load::{Compiled, ToolComponent};
 pub use sandbox::Sandbox;
 pub use secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
+pub use structure::STRUCTURE_CAPS;

@@ -40,6 +40,21 @@ const MAX_IMPORTS: u64 = 100_000;
 /// The entries of all type, import, export, table, memory, global, element, data, instance, alias and canonical sections.
 const MAX_ENTRIES: u64 = 1_000_000;
 
+/// The caps, by the words of the errors: what is counted, and the most that is taken of it.
+pub const STRUCTURE_CAPS: [(&str, u64); 11] = [
+    ("functions", MAX_FUNCTIONS),
+    ("modules", MAX_PARTS),
+    ("components inside each other", MAX_NESTING),
+    ("exports", MAX_EXPORTS),
+    ("imports", MAX_IMPORTS),
+    ("entries in its sections", MAX_ENTRIES),
+    ("bytes in one function", MAX_FUNCTION_BYTES),
+    ("local variables in one function", MAX_LOCALS),
+    ("loops in one function", MAX_LOOPS),
+    ("blocks in one function", MAX_BLOCKS),
+    ("blocks inside each other", MAX_DEPTH),
+];
+
 /// What is wrong with the structure.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StructureFault {

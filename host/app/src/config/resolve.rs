@@ -68,6 +68,8 @@ impl Config {
             .transpose()?;
         let limits = limits(raw.limits, &Limits::default(), "[limits]")?;
         let secrets = secrets::from_raw(raw.secret, &base, environment)?;
+        let implies_folder =
+            raw.grants.is_none() && dir_grants::of_current_folder(environment).is_ok();
         let (grants, ungranted) = grants(raw.grants, &overrides, &secrets, &base, environment)?;
         let mut config = Self {
             file,
@@ -90,6 +92,7 @@ impl Config {
             external_tools: external::from_raw(raw.external_tool, &base, environment)?,
             grants: Arc::new(grants),
             ungranted,
+            implies_folder,
             limits,
             sandbox: sandbox(raw.sandbox.unwrap_or_default()),
             key_file,

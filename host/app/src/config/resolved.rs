@@ -1,8 +1,8 @@
 //! The configuration as the rest of the program sees it: absolute, complete and checked.
 
 use super::{
-    ConfigError, Confirmation, Environment, ExternalTool, ModelConfig, RawConfig, found,
-    parse::Found, paths::canonical, secrets::SecretConfig,
+    ConfigError, Confirmation, Environment, ExternalTool, ModelConfig, RawConfig,
+    dir_grants::WORKSPACE, found, parse::Found, paths::canonical, secrets::SecretConfig,
 };
 use agent_host_core::{
     limits::Limits,
@@ -53,6 +53,8 @@ pub struct Config {
     /// Why the current folder, which nobody named and which would be granted by itself, is not: it is the home folder or
     /// larger. Whoever is about to run a tool ends with this error; listing sessions does not need to.
     pub ungranted: Option<ConfigError>,
+    /// Whether the current folder is granted where nobody names another: `agent.toml` has no grants, which would end that.
+    pub(super) implies_folder: bool,
     /// The limits of a call of a component that has none of its own.
     pub limits: Limits,
     /// The sandbox, without the folders that [`Self::cache_dir`] and [`Self::protected_paths`] name.
@@ -258,6 +260,27 @@ impl Config {
         paths.sort();
         paths.dedup();
         paths
+    }
+
+    /// The lines of `agent.toml` that grant what is granted only because it has no grants; absent where nothing is.
+    #[must_use]
+    pub fn implied_grant(&self) -> Option<String> {
+        if !self.implies_folder {
+            return None;
+        }
+        let base = match &self.file {
+            Some(file) => file.parent(),
+            None => Some(self.folder.as_path()),
+        };
+        let host = if base == Some(self.folder.as_path()) {
+            ".".into()
+        } else {
+            self.folder.to_string_lossy()
+        };
+        Some(format!(
+            "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = {}\nguest = \"{WORKSPACE}\"",
+            toml::Value::from(host.into_owned())
+        ))
     }
 
     /// The name, or the name with a number where a configured tool has it.

@@ -7,7 +7,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{Terminal, ask_question, audit_line, failure_text, harmless, one_line, whole},
 };
-use agent_host_app::{Overrides, Registry, suggestions};
+use agent_host_app::{Config, Overrides, Registry, suggestions};
 use agent_host_core::{
     accounting::{AuditEntry, Verdict},
     id::{CallId, SessionId},
@@ -74,20 +74,20 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         terminal.note(&harmless(&report.accounting.stdio));
     }
     if matches!(report.output, ToolResultOutput::ExecutionDenied(_)) {
-        explain_denials(&report.audit, terminal);
+        explain_denials(&report.audit, &config, terminal);
     }
     print(&report.output, json, terminal)
 }
 
 /// Says what was denied and what would have allowed it: this call has no session that `explain` could read.
-fn explain_denials(audit: &[AuditEntry], terminal: &Terminal) {
+fn explain_denials(audit: &[AuditEntry], config: &Config, terminal: &Terminal) {
     let denied = audit
         .iter()
         .filter(|entry| entry.verdict == Verdict::Denied);
     for entry in denied {
         terminal.note(&audit_line(entry));
     }
-    if let Some(text) = suggested(&suggestions(audit)) {
+    if let Some(text) = suggested(&suggestions(audit, config.implied_grant())) {
         terminal.note(&text);
     }
 }

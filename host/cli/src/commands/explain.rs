@@ -1,14 +1,15 @@
 //! `agent-host explain`: what the calls of a session asked of the gate, and the smallest grants that would have allowed what
 //! was denied, to read and to copy.
 
-use super::sessions::open;
+use super::configure;
 use crate::{
     args::ExplainArgs,
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, audit_line, harmless, harmless_line},
 };
-use agent_host_app::{ExplainedCall, Explanation, Suggestion};
+use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
 use agent_host_core::accounting::Verdict;
+use agent_host_store::Store;
 use serde_json::json;
 
 pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -17,10 +18,11 @@ pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Fa
         config,
         json,
     } = args;
-    let store = open(config)?;
+    let config = configure(config, Overrides::default())?;
+    let store = Store::open(&config.state_dir).map_err(Failure::failed)?;
     let id = store.find(&session).map_err(Failure::usage)?;
     let records = store.read(id).map_err(Failure::failed)?;
-    let explanation = Explanation::of(records).map_err(Failure::failed)?;
+    let explanation = Explanation::of(records, config.implied_grant()).map_err(Failure::failed)?;
     let Explanation { calls, suggestions } = &explanation;
     if json {
         terminal.println(
@@ -49,8 +51,7 @@ pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Fa
 
 /// What a person should know before copying a suggestion.
 const ADVICE: &str = "Grant only what you would hand to the tool's author. A [[tool]] with a list of its own takes the lines as \
-                      [[tool.http]] or changes [[tool.dir]]. With any grant in agent.toml the current folder is no longer granted \
-                      by itself: `--write` makes that one writable, and [[grants.dir]] with host = \".\" keeps it.";
+                      [[tool.http]] or changes [[tool.dir]]. `--write` makes the grant of the current folder writable for once.";
 
 fn asked(call: &ExplainedCall) -> String {
     let mut lines = vec![format!(

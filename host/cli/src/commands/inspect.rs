@@ -1,14 +1,15 @@
 //! `agent-host inspect`: what a component is, before anything of it is trusted.
 
-use super::configure;
+use super::{configure, reach};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, harmless, harmless_line},
 };
-use agent_host_app::{Overrides, Registry};
-use agent_host_core::limits::Limits;
-use agent_host_sandbox::{Allocator, Compiled, SandboxConfig, ToolComponent};
+use agent_host_app::{Entry, Overrides, Registry};
+use agent_host_sandbox::{
+    Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
+};
 use serde_json::{Value, json};
 
 pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -21,31 +22,17 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
         )));
     };
     if args.json {
-        let shown = as_json(
-            &args.component,
-            &entry.component,
-            &entry.limits,
-            &config.sandbox,
-        );
+        let shown = as_json(&args.component, entry, &config.sandbox);
         terminal.println(&shown.to_string());
     } else {
-        let shown = as_text(
-            &args.component,
-            &entry.component,
-            &entry.limits,
-            &config.sandbox,
-        );
+        let shown = as_text(&args.component, entry, &config.sandbox);
         terminal.println(&shown);
     }
     Ok(Exit::Done)
 }
 
-fn as_json(
-    name: &str,
-    component: &ToolComponent,
-    limits: &Limits,
-    sandbox: &SandboxConfig,
-) -> Value {
+fn as_json(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> Value {
+    let component = &entry.component;
     json!({
         "component": name,
         "digest": component.digest(),
@@ -54,7 +41,9 @@ fn as_json(
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
         "tools": component.definitions(),
-        "limits": limits,
+        "grants": reach::as_json(&entry.grants),
+        "limits": entry.limits,
+        "loading": of_loading(sandbox),
         "sandbox": of_sandbox(sandbox),
     })
 }
@@ -69,12 +58,24 @@ fn of_sandbox(sandbox: &SandboxConfig) -> Value {
     })
 }
 
-fn as_text(
-    name: &str,
-    component: &ToolComponent,
-    limits: &Limits,
-    sandbox: &SandboxConfig,
-) -> String {
+/// What holds for a component until it is loaded: what compiling may take, by the names of `agent.toml`, and the counts that
+/// nothing changes, in words.
+fn of_loading(sandbox: &SandboxConfig) -> Value {
+    let compile = &sandbox.compile_limits;
+    let mut caps = json!({
+        "component-bytes": MAX_COMPONENT_BYTES,
+        "compile-memory-bytes": compile.memory_bytes,
+        "compile-cpu-seconds": compile.cpu_seconds,
+        "compile-deadline-ms": compile.deadline_ms,
+    });
+    for (what, most) in STRUCTURE_CAPS {
+        caps[what] = most.into();
+    }
+    caps
+}
+
+fn as_text(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> String {
+    let component = &entry.component;
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", harmless_line(name)),
         format!("  digest      {}", component.digest()),
@@ -89,9 +90,14 @@ fn as_text(
             .into_iter()
             .map(|line| format!("  {line}")),
     );
+    lines.push(String::new());
+    lines.push(format!("{BOLD}Is granted{BOLD:#}"));
+    let granted = reach::lines(&entry.grants).into_iter();
+    lines.extend(granted.map(|line| format!("  {}", harmless_line(&line))));
     for (title, limits) in [
-        ("Limits of a call", json!(limits)),
+        ("Limits of a call", json!(entry.limits)),
         ("Limits of all calls together", of_sandbox(sandbox)),
+        ("Limits of loading", of_loading(sandbox)),
     ] {
         lines.push(String::new());
         lines.push(format!("{BOLD}{title}{BOLD:#}"));
@@ -126,7 +132,7 @@ fn limit((name, value): (&String, &Value)) -> String {
         Some(count) if name.ends_with("-ms") => format!("{count} ms"),
         Some(_) | None => value.to_string(),
     };
-    format!("  {name:<22} {value}")
+    format!("  {name:<32} {value}")
 }
 
 fn allocator(component: &ToolComponent) -> String {

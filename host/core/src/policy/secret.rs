@@ -48,7 +48,7 @@ pub fn decide_secret(
     }
     if !is_audience(grant, request) {
         // No grant is offered: a secret has one audience, and the guest is not the one to choose it.
-        let audience = audience(grant);
+        let audience = grant.audience();
         return deny(
             "audience",
             format!("the secret `{name}` is sent to {audience} and nowhere else"),
@@ -78,13 +78,17 @@ fn is_audience(grant: &SecretGrant, request: &HttpRequest<'_>) -> bool {
     same_host && grant.scheme == request.scheme && grant.port == request.port
 }
 
-fn audience(grant: &SecretGrant) -> String {
-    let SecretGrant {
-        scheme, host, port, ..
-    } = grant;
-    if host.contains(':') {
-        format!("{scheme}://[{host}]:{port}")
-    } else {
-        format!("{scheme}://{host}:{port}")
+impl SecretGrant {
+    /// The one server that gets it, as an address.
+    #[must_use]
+    pub fn audience(&self) -> String {
+        let Self {
+            scheme, host, port, ..
+        } = self;
+        if host.contains(':') {
+            format!("{scheme}://[{host}]:{port}")
+        } else {
+            format!("{scheme}://{host}:{port}")
+        }
     }
 }

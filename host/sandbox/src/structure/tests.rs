@@ -77,6 +77,7 @@ const CASES: [Case; 11] = [
 
 #[test]
 fn every_cap_is_met_and_passed_by_one() {
+    assert_eq!(CASES.map(|(what, most, _)| (what, most)), STRUCTURE_CAPS);
     for (what, most, make) in CASES {
         assert_eq!(check(&make(most)), Ok(()), "{most} {what}");
         let fault = StructureFault::TooMuch { what, most };

@@ -526,3 +526,41 @@ fn hosts_that_are_refused() {
         );
     }
 }
+
+#[test]
+fn what_holds_without_grants_can_be_written_down() {
+    let mut tree = Tree::new();
+    let lines = |host: &str| {
+        format!(
+            "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = \"{host}\"\nguest = \"/workspace\""
+        )
+    };
+    let here = lines(".");
+    for (toml, overrides, expected) in [
+        ("", Overrides::default(), Some(&here)),
+        ("", granted(&["dir:data"]), Some(&here)),
+        ("[grants]", Overrides::default(), None),
+        (
+            "[[grants.http]]\nhost = \"a.example\"",
+            Overrides::default(),
+            None,
+        ),
+    ] {
+        let config = tree.load(toml, overrides).unwrap();
+        assert_eq!(config.implied_grant().as_ref(), expected, "{toml}");
+    }
+    // It grants what it says, also from a file in another folder.
+    let implied = tree.load("", Overrides::default()).unwrap();
+    let written = tree.load(&here, Overrides::default()).unwrap();
+    assert_eq!(dirs(&tree, &written), dirs(&tree, &implied));
+    let file = tree.cwd().join("agent.toml");
+    std::fs::write(&file, "").unwrap();
+    tree.environment.cwd = tree.root.join("srv");
+    let elsewhere = Config::load(Some(&file), Overrides::default(), &tree.environment).unwrap();
+    let srv = tree.root.join("srv").display().to_string();
+    assert_eq!(elsewhere.implied_grant(), Some(lines(&srv)));
+    // Where it is not granted by itself, nothing is lost.
+    tree.environment.cwd = tree.home();
+    let home = Config::load(None, Overrides::default(), &tree.environment).unwrap();
+    assert_eq!(home.implied_grant(), None);
+}

@@ -1,13 +1,12 @@
 //! What a run says before it begins: which model answers, which tools it has, and what they may reach. What is shown here is
 //! what is enforced: it is read from the same values that the gate decides by.
 
-use crate::terminal::{BOLD, DIM, Terminal, YELLOW, harmless_line};
-use agent_host_app::Host;
-use agent_host_core::{
-    policy::{DirMode, Grants},
-    session::Session,
-    tool::ToolRunner as _,
+use crate::{
+    commands::reach,
+    terminal::{BOLD, DIM, Terminal, YELLOW, harmless_line},
 };
+use agent_host_app::Host;
+use agent_host_core::{session::Session, tool::ToolRunner as _};
 
 pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
     if host.config().model.is_none() {
@@ -31,7 +30,7 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
         .map(|tool| tool.definition.name.as_str())
         .collect();
     row(terminal, "tools", &names.join(", "));
-    for line in reach(host) {
+    for line in reached(host) {
         row(terminal, "reach", &line);
     }
     row(terminal, "session", &session.id().to_string());
@@ -46,10 +45,10 @@ fn row(terminal: &Terminal, name: &str, text: &str) {
 }
 
 /// What the tools may reach; components with the same grants share their lines.
-fn reach(host: &Host) -> Vec<String> {
+fn reached(host: &Host) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     for entry in host.registry().components() {
-        let text = describe(&entry.grants);
+        let text = reach::lines(&entry.grants).join("; ");
         match lines.iter_mut().find(|(known, _)| *known == text) {
             Some((_, names)) => names.push(&entry.name),
             None => lines.push((text, vec![&entry.name])),
@@ -66,34 +65,4 @@ fn reach(host: &Host) -> Vec<String> {
             }
         })
         .collect()
-}
-
-fn describe(grants: &Grants) -> String {
-    let mut parts: Vec<String> = grants
-        .dirs
-        .iter()
-        .map(|dir| {
-            let mode = match dir.mode {
-                DirMode::ReadOnly => "read-only",
-                DirMode::ReadWrite => "read and write",
-            };
-            format!("{} as {}, {mode}", dir.host.display(), dir.guest)
-        })
-        .collect();
-    if parts.is_empty() {
-        parts.push("no files".to_owned());
-    }
-    if grants.http.is_empty() {
-        parts.push("no network".to_owned());
-    }
-    parts.extend(grants.http.iter().map(|http| {
-        let scheme = http
-            .scheme
-            .as_deref()
-            .map(|scheme| format!("{scheme}://"))
-            .unwrap_or_default();
-        let port = http.port.map(|port| format!(":{port}")).unwrap_or_default();
-        format!("{scheme}{}{port}", http.host)
-    }));
-    parts.join("; ")
 }

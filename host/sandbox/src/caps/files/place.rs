@@ -144,10 +144,10 @@ impl Root {
     ) -> Result<OwnedFd, Fault> {
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         let is_plain = !path.split('/').any(|name| name == "..");
-        let tries = if self.beneath == Beneath::Kernel && is_plain {
-            MAX_RETRIES
-        } else {
+        let tries = if self.beneath == Beneath::Walk || !is_plain {
             0
+        } else {
+            MAX_RETRIES
         };
         for _ in 0..tries {
             let flags = PASS | OFlags::DIRECTORY;

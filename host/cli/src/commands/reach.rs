@@ -1,0 +1,112 @@
+//! What a component may reach, for people and as JSON. What is shown is what is enforced: it is read from the same values that
+//! the gate decides by. Secrets are names here, and of a variable there is only the name.
+
+use agent_host_core::policy::{DirGrant, DirMode, Grants, HttpGrant, SecretGrant};
+use serde_json::{Value, json};
+
+/// One line for each grant, and one for files and for the network where there is none.
+pub(super) fn lines(grants: &Grants) -> Vec<String> {
+    let Grants {
+        dirs,
+        http,
+        env,
+        secrets,
+    } = grants;
+    let none = |is_none: bool, what: &str| is_none.then(|| what.to_owned());
+    let mut lines: Vec<String> = dirs.iter().map(folder).collect();
+    lines.extend(none(dirs.is_empty(), "no files"));
+    lines.extend(http.iter().map(server));
+    lines.extend(none(http.is_empty(), "no network"));
+    lines.extend(env.iter().map(|env| format!("variable {}", env.name)));
+    lines.extend(secrets.iter().map(secret));
+    lines
+}
+
+fn folder(dir: &DirGrant) -> String {
+    let mode = match dir.mode {
+        DirMode::ReadOnly => "read-only",
+        DirMode::ReadWrite => "read and write",
+    };
+    let mut line = format!("{} as {}, {mode}", dir.host.display(), dir.guest);
+    for (word, rules) in [("only", &dir.allow), ("not", &dir.deny)] {
+        if !rules.is_empty() {
+            line = format!("{line}, {word} {}", rules.patterns().join(" "));
+        }
+    }
+    line
+}
+
+fn server(http: &HttpGrant) -> String {
+    let HttpGrant {
+        scheme,
+        host,
+        port,
+        methods,
+        path_prefix,
+    } = http;
+    let scheme = scheme
+        .as_deref()
+        .map(|scheme| format!("{scheme}://"))
+        .unwrap_or_default();
+    let host = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.clone()
+    };
+    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+    let path = path_prefix.as_deref().unwrap_or_default();
+    let methods = if methods.is_empty() {
+        String::new()
+    } else {
+        format!(", only {}", methods.join(" "))
+    };
+    format!("{scheme}{host}{port}{path}{methods}")
+}
+
+fn secret(secret: &SecretGrant) -> String {
+    let places = if secret.in_query {
+        "header fields and queries"
+    } else {
+        "header fields"
+    };
+    let audience = secret.audience();
+    format!("secret {}, in {places} to {audience}", secret.name)
+}
+
+/// The grants by the names of `agent.toml`.
+pub(super) fn as_json(grants: &Grants) -> Value {
+    let dirs = grants.dirs.iter().map(|dir| {
+        json!({
+            "host": dir.host.to_string_lossy(),
+            "guest": dir.guest,
+            "mode": dir.mode,
+            "allow": dir.allow.patterns(),
+            "deny": dir.deny.patterns(),
+            "mask": dir.mask.patterns(),
+            "quota": dir.quota,
+        })
+    });
+    let http = grants.http.iter().map(|http| {
+        json!({
+            "scheme": http.scheme,
+            "host": http.host,
+            "port": http.port,
+            "methods": http.methods,
+            "path": http.path_prefix,
+        })
+    });
+    let secrets = grants.secrets.iter().map(|secret| {
+        json!({
+            "name": secret.name,
+            "audience": secret.audience(),
+            "in-query": secret.in_query,
+        })
+    });
+    let env = grants.env.iter().map(|env| &env.name);
+    json!({
+        "dir": dirs.collect::<Vec<_>>(),
+        "http": http.collect::<Vec<_>>(),
+        "env": env.collect::<Vec<_>>(),
+        "secrets": secrets.collect::<Vec<_>>(),
+    })
+}
