@@ -184,7 +184,7 @@ fn inspect_shows_what_is_granted_and_what_loading_may_take() {
     for absent in ["hidden-value", "no files", "no network"] {
         assert!(!shown.stdout.contains(absent), "{}", shown.stdout);
     }
-    let bare = place.run(&["inspect", "builtin:image"]).stdout;
+    let bare = Place::new().run(&["inspect", "builtin:image"]).stdout;
     assert!(bare.contains("read-only\n  no network\n\n"), "{bare}");
 }
 

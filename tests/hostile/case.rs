@@ -66,6 +66,8 @@ pub(crate) struct Case {
     /// Lines of `agent.toml`. `{sink}` stands for the port on loopback where nobody may call without a grant, `{server}` for
     /// that of the bad server, `{work}` for the working folder; in `input`, too.
     pub(crate) config: String,
+    /// What the operator grants on the command line, such as `dir:PATH`.
+    pub(crate) grants: Vec<&'static str>,
     /// Prepares the working folder.
     pub(crate) prepare: fn(&Path),
     /// The paths below the place's root that the call may change, as prefixes.
@@ -85,6 +87,7 @@ impl Case {
             tool: "hostile".to_owned(),
             input: "{}".to_owned(),
             config: String::new(),
+            grants: Vec::new(),
             prepare: |_| (),
             may_change: Vec::new(),
             contacts: 0,
@@ -122,6 +125,12 @@ impl Case {
     pub(crate) fn config(mut self, lines: &str) -> Self {
         self.config.push_str(lines);
         self.config.push('\n');
+        self
+    }
+
+    /// What the operator grants on the command line.
+    pub(crate) fn granted(mut self, grant: &'static str) -> Self {
+        self.grants.push(grant);
         self
     }
 

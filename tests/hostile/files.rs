@@ -1,7 +1,8 @@
 //! Section H: ways out of a granted folder, and ways to the host's own files in one.
 
 use super::{
-    case::Case,
+    bombs,
+    case::{Case, Ends},
     script::{OWN_FOLDER, Script, at, create, from_to, op, symlink, write},
     table,
 };
@@ -13,7 +14,7 @@ use std::{
 };
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![
+    let mut cases = vec![
         looking_out(),
         listing_out(),
         changing_out(),
@@ -27,10 +28,11 @@ pub(crate) fn cases() -> Vec<Case> {
         changes("a tool that says it reads only", "probe_read", OWN_FOLDER),
         between_grants(),
         neither_file_nor_folder(),
-        devices(),
-        processes(),
+        everything(),
         long_names(),
-    ]
+    ];
+    cases.extend(kernel_folders());
+    cases
 }
 
 /// A folder with links of every kind, most of them out of it.
@@ -432,37 +434,57 @@ fn neither_file_nor_folder() -> Case {
         })
 }
 
-/// An operator who grants all devices grants none of them: only files and folders are opened.
-fn devices() -> Case {
+/// What the kernel shows as files is not there for a tool, even where a person grants the whole file system.
+fn everything() -> Case {
+    let shown = [
+        "dev/zero",
+        "dev/null",
+        "dev/fd/0",
+        "dev/stdin",
+        "proc/self/environ",
+        "proc/self/root/etc/passwd",
+        "sys/kernel/uevent_seqnum",
+    ];
     Script::default()
+        .refused("no-entry", shown.map(|path| at("read", path)))
         .refused(
-            "access",
-            ["zero", "null", "urandom", "tty"].map(|path| at("read", path)),
+            "no-entry",
+            ["dev", "proc", "sys"].map(|path| at("list", path)),
         )
-        .refused("access", ["null", "full"].map(create))
-        .refused(
-            "not-permitted",
-            ["fd/0", "stdin"].map(|path| at("read", path)),
-        )
-        .row('H', "devices in a granted /dev")
-        .config("[[grants.dir]]\nhost = \"/dev\"\nmode = \"read-write\"")
+        .refused("no-entry", [at("readlink", "proc/self/exe")])
+        .row('H', "devices and processes in a grant of everything")
+        .granted("dir:/")
 }
 
-/// The links in `/proc` lead out of it without being paths; none is followed, whatever is granted.
-fn processes() -> Case {
-    let out = ["self/fd/0", "self/exe"].map(|path| at("read", path));
-    Script::default()
-        .refused("not-permitted", out)
-        .refused(
-            "not-permitted",
-            [at("readlink", "self/cwd"), at("list", "self/root")],
-        )
-        .refused(
-            "loop",
-            ["self/root/etc/passwd", "self/cwd/agent.toml"].map(|path| at("read", path)),
-        )
-        .row('H', "links in a granted /proc")
-        .config("[[grants.dir]]\nhost = \"/proc\"")
+/// Nor can a configuration grant it by name.
+fn kernel_folders() -> Vec<Case> {
+    [
+        (
+            "/dev",
+            "a grant of /dev",
+            "the folder /dev is never granted",
+        ),
+        (
+            "/proc",
+            "a grant of /proc",
+            "the folder /proc is never granted",
+        ),
+        (
+            "/proc/self",
+            "a grant of the host's process",
+            "what is in /proc are no files",
+        ),
+        (
+            "/sys",
+            "a grant of /sys",
+            "the folder /sys is never granted",
+        ),
+    ]
+    .map(|(host, name, says)| {
+        Case::made('H', name, bombs::good(), Ends::Unusable(says))
+            .config(&format!("[[grants.dir]]\nhost = \"{host}\""))
+    })
+    .into()
 }
 
 fn long_names() -> Case {

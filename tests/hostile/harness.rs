@@ -125,8 +125,9 @@ fn run(place: &Place, case: &Case, sink: &Sink) -> Ran {
         "agent.toml",
         "--model",
         "script:script.toml",
-        "go on",
     ];
+    let grants = case.grants.iter().flat_map(|grant| ["--grant", grant]);
+    let args: Vec<&str> = args.into_iter().chain(grants).chain(["go on"]).collect();
     // A proxy that nobody granted: whoever heeds the environment is seen by the sink.
     let proxy = format!("http://127.0.0.1:{}", sink.port());
     let child = place
