@@ -124,6 +124,10 @@ fn durable(place: &Place) -> Vec<EventRecord> {
 }
 
 /// Tells people, who do not see what a test that passes prints.
+#[expect(
+    clippy::explicit_write,
+    reason = "the harness hides what `eprintln` prints"
+)]
 fn tell(what: &str, tally: &Tally) {
     writeln!(std::io::stderr(), "{what}: {tally}").unwrap();
 }

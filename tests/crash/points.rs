@@ -90,7 +90,7 @@ impl Bound {
         let before = getrlimit(Resource::Fsize);
         let bound = Rlimit {
             current: Some(bytes),
-            ..before.clone()
+            ..before
         };
         setrlimit(Resource::Fsize, bound).unwrap();
         Self(before)
@@ -99,7 +99,7 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        setrlimit(Resource::Fsize, self.0.clone()).unwrap();
+        setrlimit(Resource::Fsize, self.0).unwrap();
     }
 }
 

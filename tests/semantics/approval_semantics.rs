@@ -72,7 +72,9 @@ async fn m02_approve_edit_reject_respond() {
         let (world, continuation) = paused(send()).await;
         // The person decides in another process.
         let mut world = world.restart().await;
-        world.decide(&continuation, &[decision.clone()]).await;
+        world
+            .decide(&continuation, std::slice::from_ref(&decision))
+            .await;
         assert_eq!(kind(&world.go_on().await), "done");
         let expected = pairs([("a", n(1)), ("b", result), ("c", n(3))]);
         assert_eq!(world.shown(), expected, "{decision:?}");

@@ -62,16 +62,15 @@ fn of_sandbox(sandbox: &SandboxConfig) -> Value {
 /// nothing changes, in words.
 fn of_loading(sandbox: &SandboxConfig) -> Value {
     let compile = &sandbox.compile_limits;
-    let mut caps = json!({
-        "component-bytes": MAX_COMPONENT_BYTES,
-        "compile-memory-bytes": compile.memory_bytes,
-        "compile-cpu-seconds": compile.cpu_seconds,
-        "compile-deadline-ms": compile.deadline_ms,
-    });
-    for (what, most) in STRUCTURE_CAPS {
-        caps[what] = most.into();
-    }
-    caps
+    [
+        ("component-bytes", Value::from(MAX_COMPONENT_BYTES)),
+        ("compile-memory-bytes", compile.memory_bytes.into()),
+        ("compile-cpu-seconds", compile.cpu_seconds.into()),
+        ("compile-deadline-ms", compile.deadline_ms.into()),
+    ]
+    .into_iter()
+    .chain(STRUCTURE_CAPS.map(|(what, most)| (what, Value::from(most))))
+    .collect()
 }
 
 fn as_text(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> String {

@@ -270,9 +270,18 @@ pub(super) fn resolve(
             Arc::new(root.pass(patterns, &folder.fd, above)?)
         };
         let stat = look(&parent, name)?;
-        let found = stat.as_ref().map(kind);
-        if found == Some(FileType::Symlink) && (follow == Follow::Yes || is_folder) {
-            let target = read_link(&parent, name)?;
+        let place = Place {
+            path: join(&root.path_of(&parent)?, name),
+            name: Some(name.to_owned()),
+            parent,
+            stat,
+            is_folder,
+        };
+        // What a hidden name stands for is not told: it is a place like any other, and the caller knows what to say.
+        let found = place.kind();
+        let is_followed = found == Some(FileType::Symlink) && (follow == Follow::Yes || is_folder);
+        if is_followed && !root.hides(patterns, &place) {
+            let target = read_link(&place.parent, name)?;
             if target.starts_with('/') {
                 return Err(Fault::Outside);
             }
@@ -284,14 +293,6 @@ pub(super) fn resolve(
             };
             continue;
         }
-        let place = Place {
-            path: join(&root.path_of(&parent)?, name),
-            name: Some(name.to_owned()),
-            parent,
-            stat,
-            is_folder,
-        };
-        // What a hidden name stands for is not told: it is a place like any other, and the caller knows what to say.
         let is_file = found.is_some_and(|found| found != FileType::Directory);
         if is_folder && is_file && !root.hides(patterns, &place) {
             return Err(ErrorCode::NotDirectory.into());

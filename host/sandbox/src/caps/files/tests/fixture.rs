@@ -87,6 +87,10 @@ pub(super) fn folder() -> TempDir {
         ("sub/../a.txt", "chain2"),
         ("new.txt", "dangling"),
         ("real", "alias"),
+        ("../a.txt", ".ssh/in"),
+        ("/etc/passwd", ".ssh/abs"),
+        ("a.txt", ".env.in"),
+        ("../outside.txt", ".env.out"),
     ] {
         symlink(target, at("work").join(path)).unwrap();
     }
