@@ -21,6 +21,7 @@ pub mod schema;
 pub mod session;
 pub mod tool;
 pub mod turn;
+pub mod workflow;
 
 /// A future behind a pointer, for the traits of this crate that are used as trait objects.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
