@@ -40,7 +40,8 @@ pub trait Journal: Send + Sync {
     /// The session.
     fn session(&self) -> SessionId;
 
-    /// Adds records and the blobs that they refer to. Cheap: nothing is written yet.
+    /// Adds records and the blobs that they refer to. Cheap: nothing has to be written yet. A journal that writes before the
+    /// barrier writes what came in one call together or not at all.
     fn append(&self, records: &[EventRecord], blobs: Vec<Blob>);
 
     /// Makes everything that was appended durable.

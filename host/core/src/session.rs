@@ -140,17 +140,25 @@ impl Session {
 
     /// Adds an event, and the blobs that it refers to. It becomes durable at the next barrier.
     pub(crate) fn record(&mut self, event: Event, blobs: Vec<Blob>) {
-        self.state.apply(&event);
-        let record = EventRecord {
-            v: EVENT_VERSION,
-            session: self.id(),
-            seq: self.next_seq,
-            at_ms: now_ms(),
-            event,
-        };
-        self.next_seq += 1;
-        self.journal.append(std::slice::from_ref(&record), blobs);
-        self.undurable.push(record);
+        self.record_all(vec![event], blobs);
+    }
+
+    /// Adds events that make no sense without each other: whatever happens, all of them become durable or none.
+    pub(crate) fn record_all(&mut self, events: Vec<Event>, blobs: Vec<Blob>) {
+        let first = self.undurable.len();
+        for event in events {
+            self.state.apply(&event);
+            self.undurable.push(EventRecord {
+                v: EVENT_VERSION,
+                session: self.id(),
+                seq: self.next_seq,
+                at_ms: now_ms(),
+                event,
+            });
+            self.next_seq += 1;
+        }
+        let new = self.undurable.get(first..).unwrap_or_default();
+        self.journal.append(new, blobs);
     }
 
     /// Makes everything so far durable, and then tells the observer.

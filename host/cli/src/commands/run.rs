@@ -73,7 +73,17 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         ..Overrides::default()
     };
     let config = configure(args.config.clone(), overrides)?;
-    let host = Host::open(config).await?;
+    let stop = Stop::listen(args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
+    // On a task of its own: it may compile for seconds, and wait a minute for a command that knows a secret.
+    let opening = tokio::spawn(Host::open(config));
+    let host = tokio::select! {
+        biased;
+        () = stop.token.cancelled() => {
+            terminal.note("Stopped before anything ran.");
+            return Ok(stop.exit());
+        }
+        opened = opening => opened.map_err(Failure::failed)??,
+    };
     let mut session = match &args.resume {
         Some(name) => host.resume_session(name).await?,
         None => host.start_session()?,
@@ -82,7 +92,6 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         intro::show(&host, &session, terminal);
     }
     let view = Arc::new(LiveView::new(*terminal, args.output_format, args.quiet));
-    let stop = Stop::listen(args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
     let mut agent = host.agent(view.clone(), prompts(&args, terminal));
     agent.settings.until_tool = until_tool(&args);
     agent.settings.output_schema = args
@@ -183,7 +192,7 @@ impl Run<'_> {
             self.terminal
                 .note("\nWhat do you want to know? (Ctrl-D ends)");
             let Some(line) = self.read_line().await else {
-                return Ok(Exit::Done);
+                return Ok(self.stopped().unwrap_or(Exit::Done));
             };
             if line.trim().is_empty() {
                 continue;
@@ -194,6 +203,11 @@ impl Run<'_> {
                 return Ok(exit);
             }
         }
+    }
+
+    /// How the run ends, if it was stopped from outside.
+    fn stopped(&self) -> Option<Exit> {
+        self.stop.token.is_cancelled().then(|| self.stop.exit())
     }
 
     async fn read_line(&self) -> Option<String> {
@@ -416,7 +430,11 @@ impl Run<'_> {
                 return Err(Failure::new(outcome.into(), format!("{error}{kept}")));
             }
         }
-        Ok(outcome.into())
+        match (Exit::from(outcome), self.stopped()) {
+            // Stopped while it waited for a person: the request stays open, and a later run asks again.
+            (Exit::Waiting, Some(stopped)) => Ok(stopped),
+            (exit, _) => Ok(exit),
+        }
     }
 
     fn answer(&self, text: &str) {

@@ -184,15 +184,14 @@ impl Agent {
         if calls.is_empty() {
             return None;
         }
-        for run in outside {
-            session.record(intention(session, run), Vec::new());
-        }
-        let event = Event::CallsDelegated {
+        let delegated = Event::CallsDelegated {
             request: request_name(session),
             turn: session.state().turns(),
             calls,
         };
-        session.record(event, Vec::new());
+        let intended = outside.iter().map(|run| intention(session, run));
+        let events = intended.chain([delegated]).collect();
+        session.record_all(events, Vec::new());
         self.pause(session)
     }
 
@@ -472,20 +471,19 @@ fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
     } = report;
     let settled = settle(output);
     let (call_id, tool) = (call.id.clone(), call.name.clone());
-    session.record(
-        Event::CallSettled {
-            call_id,
-            tool,
-            output: settled.output,
-            accounting,
-            audit,
-        },
-        settled.blobs,
-    );
-    for delta in merges {
-        let call_id = call.id.clone();
-        session.record(Event::StateMerged { call_id, delta }, Vec::new());
-    }
+    let settled_event = Event::CallSettled {
+        call_id: call_id.clone(),
+        tool,
+        output: settled.output,
+        accounting,
+        audit,
+    };
+    let merged = merges.into_iter().map(|delta| Event::StateMerged {
+        call_id: call_id.clone(),
+        delta,
+    });
+    let events = std::iter::once(settled_event).chain(merged).collect();
+    session.record_all(events, settled.blobs);
 }
 
 /// The result that a decision itself gives; nothing where the call is to run.

@@ -44,10 +44,12 @@ impl Agent {
         self.check_decisions(calls, &decisions)?;
         let request = continuation.request.clone();
         let rules = self.rules_to_remember(calls, &decisions);
-        session.record(Event::DecisionRecorded { request, decisions }, Vec::new());
-        for (rule, scope) in rules {
-            session.record(Event::ApprovalRemembered { rule, scope }, Vec::new());
-        }
+        let remembered = rules
+            .into_iter()
+            .map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
+        let decided = Event::DecisionRecorded { request, decisions };
+        let events = std::iter::once(decided).chain(remembered).collect();
+        session.record_all(events, Vec::new());
         Ok(Transition::to(Step::CheckApproval))
     }
 

@@ -282,6 +282,8 @@ impl ToolRunner for Tools {
 pub(super) struct TestJournal {
     inner: MemoryJournal,
     appended: Mutex<(Vec<EventRecord>, Vec<Blob>)>,
+    /// How many records came in each call of `append`.
+    together: Mutex<Vec<usize>>,
     durable: AtomicUsize,
     /// The barrier, from 1, from which on every one fails; 0 for none.
     pub(super) fails_from: AtomicU64,
@@ -293,6 +295,7 @@ impl TestJournal {
         Arc::new(Self {
             inner: MemoryJournal::new(session),
             appended: Mutex::default(),
+            together: Mutex::default(),
             durable: AtomicUsize::new(0),
             fails_from: AtomicU64::new(0),
             asked: AtomicU64::new(0),
@@ -303,6 +306,18 @@ impl TestJournal {
     pub(super) fn durable(&self) -> Vec<EventRecord> {
         let appended = self.appended.lock().unwrap();
         appended.0[..self.durable.load(Ordering::SeqCst)].to_vec()
+    }
+
+    /// The kinds of the events, by the call of `append` in which they came.
+    pub(super) fn kinds_together(&self) -> Vec<Vec<String>> {
+        let appended = self.appended.lock().unwrap();
+        let mut kinds = appended
+            .0
+            .iter()
+            .map(|record| json!(record.event)["kind"].as_str().unwrap().to_owned());
+        let together = self.together.lock().unwrap();
+        let group = |count: &usize| kinds.by_ref().take(*count).collect();
+        together.iter().map(group).collect()
     }
 
     /// What is on disk after the process died: the durable records in a new journal.
@@ -333,6 +348,7 @@ impl Journal for TestJournal {
         let mut appended = self.appended.lock().unwrap();
         appended.0.extend_from_slice(records);
         appended.1.extend(blobs.clone());
+        self.together.lock().unwrap().push(records.len());
         self.inner.append(records, blobs);
     }
 

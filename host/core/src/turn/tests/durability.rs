@@ -5,9 +5,12 @@ use crate::{
     event::Event,
     id::CallId,
     model::ModelReply,
+    policy::{Remember, RememberScope, RememberWhat},
+    tool::{Approval, CallReport, Effect},
     turn::{AgentInput, Decision, Outcome, TurnError},
 };
 use pretty_assertions::assert_eq;
+use serde_json::{Map, json};
 use std::{collections::HashMap, sync::atomic::Ordering};
 
 fn disk_full() -> Outcome {
@@ -65,7 +68,6 @@ async fn a_decision_is_durable_before_what_it_allows() {
         assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
     }
     // A confirmed read-only call waits for its decision, too.
-    use crate::tool::{Approval, Effect};
     let tools = || vec![tool("look", Effect::ReadOnly, Approval::Always)];
     let mut bench = Bench::with(vec![calls(&[("a", "look", "")])], tools());
     let continuation = bench.ask().await;
@@ -226,4 +228,47 @@ async fn the_state_follows_from_the_records() {
     bench.turn(AgentInput::Continue).await;
     let again = Bench::resume(&bench.journal, Vec::new(), standard()).await;
     assert_eq!(again.session.state(), bench.session.state());
+}
+
+/// A journal that writes before the barrier, as one does whose queue is full, may be left between any two appends. What makes
+/// no sense alone comes in one: a result with what it merges, a decision with what it remembers, an intention that was handed
+/// outside with the request that its result consumes.
+#[tokio::test]
+async fn what_belongs_together_is_appended_together() {
+    let merge = |name: &str| Map::from_iter([(name.to_owned(), json!(1))]);
+    let merges = vec![merge("a"), merge("b")];
+    let keep = tool("keep", Effect::Effectful, Approval::Always).ends(move |_| {
+        CallReport {
+            merges: merges.clone(),
+            ..CallReport::of(text("kept"))
+        }
+        .into()
+    });
+    let pay = tool("pay", Effect::Effectful, Approval::Never).outside();
+    let batch = [("a", "keep", ""), ("b", "pay", ""), ("c", "pay", "")];
+    let mut bench = Bench::with(vec![calls(&batch)], vec![keep, pay]);
+    let continuation = bench.ask().await;
+    let approve = Decision::Approve {
+        call_id: CallId("a".into()),
+        remember: Some(Remember {
+            what: RememberWhat::Tool,
+            scope: RememberScope::Session,
+        }),
+    };
+    let outcome = bench.decide(&continuation, vec![approve]).await;
+    assert_eq!(kind(&outcome), "pending-tool-calls");
+    let expected: [&[&str]; 11] = [
+        &["session-started"],
+        &["input-received"],
+        &["model-requested"],
+        &["model-replied"],
+        &["approval-requested"],
+        &["turn-ended"],
+        &["decision-recorded", "approval-remembered"],
+        &["call-intended"],
+        &["call-settled", "state-merged", "state-merged"],
+        &["call-intended", "call-intended", "calls-delegated"],
+        &["turn-ended"],
+    ];
+    assert_eq!(bench.journal.kinds_together(), expected);
 }
