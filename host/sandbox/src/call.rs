@@ -110,7 +110,7 @@ impl ToolComponent {
             deadline,
             initial_cwd: call.grants.dirs.first().map(|dir| dir.guest.clone()),
             protected: Arc::clone(&self.room().protected),
-            client: Arc::clone(&self.room().client),
+            client: Arc::clone(&self.tenant().client),
             secrets: Arc::clone(&call.secrets),
             telemetry: Arc::clone(&telemetry),
             shared: SharedState::new(Arc::clone(&call.talk.shared)),

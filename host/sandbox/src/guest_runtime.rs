@@ -32,7 +32,7 @@ use tokio::{
     task::{JoinError, JoinHandle},
 };
 
-/// Threads for blocking work: compiling, name lookups. A bound only; they are made when needed.
+/// Threads for blocking work, such as compiling. A bound only; they are made when needed.
 const MAX_BLOCKING_THREADS: usize = 16;
 
 /// By how much the long threads are nicer to others than their process is (see `setpriority(2)`). At 10 a thread gets a tenth of

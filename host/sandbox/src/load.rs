@@ -7,6 +7,7 @@ mod tests;
 use crate::{
     admission::Queue,
     bindings::HostPre,
+    caps::http::HttpClient,
     code::{self, TrustedCode},
     definitions::{self, Definitions},
     engine::{Allocator, fingerprint},
@@ -71,10 +72,11 @@ pub struct ToolComponent {
     tenant: Arc<Tenant>,
 }
 
-/// A component among others: what it waits in for its turn, and what is known of how long its calls take.
+/// A component among others: what it waits in for its turn, what is known of how long its calls take, and its HTTP client.
 pub(crate) struct Tenant {
     pub(crate) queue: Queue,
     pub(crate) schedule: Arc<Schedule>,
+    pub(crate) client: Arc<HttpClient>,
 }
 
 impl Tenant {
@@ -83,6 +85,7 @@ impl Tenant {
         Arc::new(Self {
             queue: room.admission.queue(concurrent_calls),
             schedule: room.guests.schedule(),
+            client: room.client.of_another(),
         })
     }
 }

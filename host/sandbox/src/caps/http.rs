@@ -7,6 +7,7 @@ mod budget;
 mod client;
 mod fault;
 mod fields;
+mod names;
 mod placeholder;
 mod redact;
 mod target;

@@ -1,30 +1,24 @@
 //! The HTTP client: every setting that keeps one request one request, and the resolver that pins names to checked addresses.
 
-use super::{HttpError, fault::Fault, target::Target};
-use agent_host_core::BoxFuture;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use std::{
-    io,
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-    time::Duration,
+use super::{
+    HttpError,
+    fault::Fault,
+    names::{NameLookup, Names, SystemNames},
+    target::Target,
 };
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use wasmtime_wasi_http::Error;
 
 /// The most fields in the head of a response. A field of one letter has six bytes on the wire and a hundred in memory, so the
 /// limit of bytes alone does not bound what they cost; servers that mean well send a tenth of this.
 const MAX_RESPONSE_FIELDS: usize = 100;
 
-/// Turns names into addresses. Implemented by the system's resolver, and by tables in tests.
-pub(super) trait NameLookup: Send + Sync {
-    /// All addresses of a name.
-    fn lookup(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
-}
-
-/// What all requests of a sandbox share: the TLS configuration and the name lookup. No connection is shared.
+/// What all requests of a tool share: the TLS configuration, which is the sandbox's, and the tool's name lookups. No connection
+/// is shared.
 pub(crate) struct HttpClient {
     tls: rustls::ClientConfig,
-    names: Arc<dyn NameLookup>,
+    names: Arc<Names>,
 }
 
 impl HttpClient {
@@ -44,7 +38,18 @@ impl HttpClient {
             .with_root_certificates(rustls::RootCertStore { roots })
             .with_no_client_auth();
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { tls, names })
+        Ok(Self {
+            tls,
+            names: Arc::new(Names::new(names)),
+        })
+    }
+
+    /// The client of another tool.
+    pub(crate) fn of_another(&self) -> Arc<Self> {
+        Arc::new(Self {
+            tls: self.tls.clone(),
+            names: Arc::new(self.names.of_another()),
+        })
     }
 
     /// A client for one request. Making one costs microseconds, and it takes its connections with it.
@@ -82,21 +87,21 @@ impl HttpClient {
 }
 
 /// A resolver for one request.
-pub(super) fn pinned(target: Arc<Target>, names: Arc<dyn NameLookup>) -> Arc<dyn Resolve> {
+pub(super) fn pinned(target: Arc<Target>, names: Arc<Names>) -> Arc<dyn Resolve> {
     Arc::new(Pinned { target, names })
 }
 
 struct Pinned {
     target: Arc<Target>,
-    names: Arc<dyn NameLookup>,
+    names: Arc<Names>,
 }
 
 impl Resolve for Pinned {
     fn resolve(&self, name: Name) -> Resolving {
-        let target = Arc::clone(&self.target);
-        let found = self.names.lookup(name.as_str().to_owned());
+        let (target, names) = (Arc::clone(&self.target), Arc::clone(&self.names));
         Box::pin(async move {
-            let found = found.await.map_err(|_| Fault::UnknownName)?;
+            let found = names.addresses(name.as_str().to_owned()).await;
+            let found = found.map_err(|_| Fault::UnknownName)?;
             let allowed = target
                 .addresses(found)
                 .map_err(|_| Fault::AddressProhibited)?;
@@ -108,18 +113,6 @@ impl Resolve for Pinned {
                 .into_iter()
                 .map(|address| SocketAddr::new(address, 0));
             Ok::<Addrs, _>(Box::new(allowed))
-        })
-    }
-}
-
-/// The system's resolver.
-struct SystemNames;
-
-impl NameLookup for SystemNames {
-    fn lookup(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
         })
     }
 }

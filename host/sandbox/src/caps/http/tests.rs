@@ -6,6 +6,7 @@ mod denied;
 mod exchange;
 mod fuzz;
 mod memory;
+mod names;
 mod secrets;
 pub(crate) mod server;
 mod wire;

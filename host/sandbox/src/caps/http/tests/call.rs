@@ -1,12 +1,11 @@
 //! One call's HTTP, set up by the tests.
 
-use super::super::{GatedHttp, HttpClient, client::NameLookup};
+use super::super::{GatedHttp, HttpClient, names::NameLookup};
 use crate::{
     gate::{Gate, Tally},
     secrets::Secrets,
 };
 use agent_host_core::{
-    BoxFuture,
     limits::Limits,
     policy::{Grants, HttpGrant, SecretGrant},
     tool::Effect,
@@ -34,10 +33,9 @@ pub(super) struct Names {
 }
 
 impl NameLookup for Names {
-    fn lookup(&self, _name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+    fn addresses(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
         self.lookups.fetch_add(1, Ordering::Relaxed);
-        let found = self.addresses.clone();
-        Box::pin(async move { Ok(found) })
+        Ok(self.addresses.clone())
     }
 }
 
@@ -85,13 +83,18 @@ impl Call {
     }
 
     pub(super) fn start(self) -> Running {
+        let client = HttpClient::with_names(Arc::clone(&self.names) as Arc<dyn NameLookup>);
+        self.start_with(Arc::new(client.unwrap()))
+    }
+
+    /// The same with a client that other calls have, too. Its names are not the call's own.
+    pub(super) fn start_with(self, client: Arc<HttpClient>) -> Running {
         let grants = Grants {
             http: self.grants,
             secrets: self.secret_grants,
             ..Grants::default()
         };
         let gate = Gate::new(Arc::new(grants), self.effect, &self.limits);
-        let client = Arc::new(HttpClient::with_names(self.names).unwrap());
         let deadline = Instant::now() + self.time;
         Running {
             hooks: GatedHttp::new(

@@ -1,10 +1,7 @@
 //! What must not leave, in every spelling.
 
 use super::{
-    super::{
-        client::{NameLookup, pinned},
-        target::Target,
-    },
+    super::{client::pinned, names::Names, target::Target},
     call::{Call, HELLO, grant, names, request},
     server::Server,
 };
@@ -227,7 +224,10 @@ async fn names_are_pinned_to_their_good_addresses() {
     let target = Target::new(&request("GET", "http://mixed.example/"), gate)
         .ok()
         .unwrap();
-    let resolver = pinned(Arc::new(target), Arc::clone(&names) as Arc<dyn NameLookup>);
+    let resolver = pinned(
+        Arc::new(target),
+        Arc::new(Names::new(Arc::clone(&names) as Arc<_>)),
+    );
     let found = resolver
         .resolve("mixed.example".parse::<Name>().unwrap())
         .await;
