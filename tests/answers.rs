@@ -150,8 +150,9 @@ fn a_schema_that_cannot_be_used_is_refused_first() {
     let place = Place::new();
     place.write("broken.json", "{");
     place.write("wrong.json", r#"{"type": "objekt"}"#);
+    place.write("large.json", " ".repeat(1024 * 1024 + 1));
     let server = ChatServer::start(Vec::new());
-    for file in ["gone.json", "broken.json", "wrong.json"] {
+    for file in ["gone.json", "broken.json", "wrong.json", "large.json"] {
         let ran = ask(&place, &server, &["--output-schema", file, "go"]);
         assert_eq!(ran.code, Some(2), "{ran:?}");
         let named = format!("cannot use the output schema {file}: ");

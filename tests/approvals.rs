@@ -195,6 +195,79 @@ fn an_approval_of_a_session_is_revoked() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
 }
 
+/// A call that a rule covers waits with its batch for another one. The rule is taken back, and the decision about the other one
+/// does not make the covered call run: it is asked about, and nothing has run.
+#[test]
+fn a_call_whose_rule_was_revoked_while_it_waited_is_asked_about() {
+    let place = place();
+    let server = model(&[json!({ "to": 1 })]);
+    let ran = on_a_terminal(&place, &server, RUN, "m\n3\ny\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+
+    let covered = ("send", json!({ "to": 1 }));
+    let server = ChatServer::start(vec![
+        Answer::calls(&[covered, ("send", json!({ "to": 2 }))]),
+        Answer::text("That is all."),
+    ]);
+    let waits = |args: &[&str]| {
+        let format = ["--permission-prompts", "later", "--output-format", "json"];
+        let ran = ask(&place, &server, &[&format, args].concat());
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        let calls = &ran.json()["outcome"]["continuation"]["awaiting"]["calls"];
+        let ids = calls
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|call| &call["call_id"]);
+        ids.cloned().collect::<Vec<Value>>()
+    };
+    assert_eq!(waits(&["go"]), ["call_1"]);
+    assert_eq!(revoke(&place, "--all").code, Some(0));
+    let decided = waits(&["--resume", "latest", "--decide", "call_1=approve"]);
+    assert_eq!(decided, ["call_0"]);
+    assert_eq!(of_kind(&place.events(), "call-intended").len(), 0);
+    let args = ["--resume", "latest", "--decide", "call_0=reject"];
+    assert_eq!(ask(&place, &server, &args).code, Some(0));
+    assert_eq!(server.told(), ["Tool call execution denied.", "sent"]);
+}
+
+/// A session that another process writes to keeps its approvals, which is said, and all others are taken back nevertheless.
+#[test]
+fn a_session_in_use_does_not_keep_the_others_from_being_revoked() {
+    let place = place();
+    for _ in 0..2 {
+        let ran = on_a_terminal(&place, &model(&[json!({})]), RUN, "m\n2\ny\n");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let sessions: Vec<String> = list(&place)
+        .iter()
+        .map(|kept| kept["session"].as_str().unwrap().to_owned())
+        .collect();
+    let [newer, older] = sessions.as_slice() else {
+        panic!("{sessions:?}");
+    };
+    let locks = place.outside().join("home/.local/state/agent-host/locks");
+    let lock = std::fs::File::open(locks.join(format!("{newer}.lock"))).unwrap();
+    lock.lock().unwrap();
+    let revoked = revoke(&place, "--all");
+    assert_eq!(revoked.code, Some(1), "{revoked:?}");
+    let why = format!("session {newer} is in use");
+    assert!(revoked.stderr.contains(&why), "{}", revoked.stderr);
+    assert!(
+        revoked.stdout.contains(older) && !revoked.stdout.contains(newer),
+        "{}",
+        revoked.stdout
+    );
+    let left: Vec<Value> = list(&place)
+        .iter()
+        .map(|kept| kept["session"].clone())
+        .collect();
+    assert_eq!(left, [json!(newer)]);
+    drop(lock);
+    assert_eq!(revoke(&place, "--all").code, Some(0));
+    assert_eq!(list(&place), Vec::<Value>::new());
+}
+
 /// The rule is for the component as it was, also when the operator has accepted the new one.
 #[test]
 fn a_changed_component_is_asked_about_again() {
@@ -229,13 +302,13 @@ fn a_file_that_others_can_write_to_is_refused() {
     for ran in [
         ask(&place, &server, &["go"]),
         place.run(&["approvals", "list"]),
+        place.run(&["doctor"]),
     ] {
         assert_eq!(ran.code, Some(1), "{ran:?}");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(
-            ran.stderr
-                .contains("every user of this machine may write to it (mode 0666)"),
-            "{}",
-            ran.stderr
+            said.contains("every user of this machine may write to it (mode 0666)"),
+            "{said}"
         );
     }
     assert_eq!(server.requests(), Vec::<Value>::new());

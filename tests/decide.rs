@@ -40,6 +40,25 @@ fn decide(place: &Place, server: &ChatServer, decisions: &[&str]) -> Ran {
     ask(place, server, &args)
 }
 
+/// A place with a guest that asks `Which?`, and a model that calls it once.
+pub(crate) fn asking() -> (Place, ChatServer) {
+    let place = Place::new();
+    let guest = Guest {
+        imports: &[ASK],
+        ..Guest::running(ASKS)
+    };
+    place.write("asks.wasm", guest.bytes());
+    place.write(
+        "agent.toml",
+        "[[tool]]\nname = \"asks\"\ncomponent = \"asks.wasm\"\n",
+    );
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("echo", json!({}))]),
+        Answer::text("That is all."),
+    ]);
+    (place, server)
+}
+
 fn note(place: &Place) -> Option<String> {
     std::fs::read_to_string(place.work().join("note.txt")).ok()
 }
@@ -67,6 +86,24 @@ fn what_waits_is_told_to_programs() {
             json!("effect.effectful"),
         ]
     );
+}
+
+/// Without a program that reads it, what to do stands where a person does: in the text of the run that ended.
+#[test]
+fn what_waits_is_told_to_people() {
+    let place = Place::new();
+    let toml = "approval-expires-seconds = 3600\n";
+    place.write("agent.toml", format!("{toml}{FILES}{WRITING}"));
+    let server = ChatServer::start(vec![Answer::calls(&[write("note.txt")])]);
+    let ran = ask(&place, &server, &["--permission-prompts", "later", "go"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
+    for shown in [
+        "These calls wait for a decision until ",
+        " UTC, and are denied then:\n  call_0  write_file {\"content\":\"hello\",\"path\":\"note.txt\"}\n",
+        "--decide CALL=approve",
+    ] {
+        assert!(ran.stderr.contains(shown), "no {shown:?} in {}", ran.stderr);
+    }
 }
 
 /// Each decision, the file that it leaves, and what the model is told.
@@ -105,11 +142,11 @@ fn what_does_not_fit_changes_nothing() {
         (&["call_0=approve"], "nothing was decided about call call_1"),
         (
             &["call_0=approve", "call_1=approve", "call_2=approve"],
-            "call call_2 does not wait, or was decided twice",
+            "call call_2 does not wait. These wait:\n  call_0  write_file",
         ),
         (
             &["call_0=approve", "call_0=reject", "call_1=approve"],
-            "call call_0 does not wait, or was decided twice",
+            "call call_0 was decided twice",
         ),
         (&["call_0", "call_1=approve"], "names no call"),
         (&["call_0=maybe", "call_1=approve"], "is no decision"),
@@ -267,20 +304,7 @@ fn a_policy_that_was_tightened_holds() {
 /// A guest asks, the process ends, and another one brings the answer: the guest runs again from its start and is given it.
 #[test]
 fn a_question_is_answered_by_another_process() {
-    let place = Place::new();
-    let guest = Guest {
-        imports: &[ASK],
-        ..Guest::running(ASKS)
-    };
-    place.write("asks.wasm", guest.bytes());
-    place.write(
-        "agent.toml",
-        "[[tool]]\nname = \"asks\"\ncomponent = \"asks.wasm\"\n",
-    );
-    let server = ChatServer::start(vec![
-        Answer::calls(&[("echo", json!({}))]),
-        Answer::text("That is all."),
-    ]);
+    let (place, server) = asking();
     let args = [
         "--permission-prompts",
         "later",
@@ -324,30 +348,18 @@ fn a_question_is_answered_by_another_process() {
 
 #[test]
 fn a_question_need_not_be_answered() {
-    let place = Place::new();
-    let guest = Guest {
-        imports: &[ASK],
-        ..Guest::running(ASKS)
-    };
-    place.write("asks.wasm", guest.bytes());
-    let server = ChatServer::start(vec![
-        Answer::calls(&[("echo", json!({}))]),
-        Answer::text("That is all."),
-    ]);
-    let args = ["--tool", "asks.wasm", "--permission-prompts", "later", "go"];
-    assert_eq!(ask(&place, &server, &args).code, Some(3));
-    let args = [
-        "--tool",
-        "asks.wasm",
-        "--resume",
-        "latest",
-        "--decide",
-        "call_0=reject",
-    ];
-    done(&ask(&place, &server, &args));
-    let answers = place.events();
+    let (place, server) = asking();
+    let ran = ask(&place, &server, &["--permission-prompts", "later", "go"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    for shown in [
+        "Call call_0 of echo asks: Which?",
+        "--decide call_0=respond:TEXT",
+    ] {
+        assert!(ran.stderr.contains(shown), "no {shown:?} in {}", ran.stderr);
+    }
+    done(&decide(&place, &server, &["call_0=reject"]));
     assert_eq!(
-        of_kind(&answers, "answer-received")[0]["answer"],
+        of_kind(&place.events(), "answer-received")[0]["answer"],
         json!({ "type": "cancelled" })
     );
     assert_eq!(server.told(), [""]);

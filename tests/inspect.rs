@@ -196,6 +196,7 @@ fn doctor_names_what_is_there_and_what_is_missing() {
     for text in [
         "no agent.toml",
         "(0 sessions)",
+        "0 remembered for this project",
         "none is configured",
         "list_directory",
     ] {

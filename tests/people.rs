@@ -1,10 +1,13 @@
 //! People in the loop: what asks, what is shown, and what runs after an answer. The program runs on a pseudo-terminal, as it
 //! does for a person.
 
-use crate::support::{
-    Place, Ran,
-    chat::{Answer, ChatServer},
-    of_kind,
+use crate::{
+    decide::asking,
+    support::{
+        Place, Ran,
+        chat::{Answer, ChatServer, ask},
+        of_kind,
+    },
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -294,4 +297,64 @@ fn with_prompts_off_nobody_is_asked_on_a_terminal_either() {
     assert!(!ran.stdout.contains("Run it?"), "{}", ran.stdout);
     assert!(!place.work().join("note.txt").exists());
     assert_eq!(of_kind(&place.events(), "decision-recorded").len(), 0);
+}
+
+/// Each call of a batch is asked about by itself, and nothing runs before every decision is in.
+#[test]
+fn each_call_of_a_batch_is_decided() {
+    let call = |path| ("write_file", json!({ "path": path, "content": "hello" }));
+    let table: [(&str, Option<i32>, [bool; 2], usize); 3] = [
+        ("y\nn\n", Some(0), [true, false], 1),
+        ("n\ny\n", Some(0), [false, true], 1),
+        // The second is to be decided later: the first has not run either.
+        ("y\nl\n", Some(3), [false, false], 0),
+    ];
+    for (keys, code, written, recorded) in table {
+        let place = Place::new();
+        let server = ChatServer::start(vec![
+            Answer::calls(&[call("a.txt"), call("b.txt")]),
+            Answer::text("That is all."),
+        ]);
+        let ran = on_a_terminal(
+            &place,
+            &server,
+            "run --write --model openai-compat:m 'write notes'",
+            keys,
+        );
+        assert_eq!(ran.code, code, "{keys:?}: {ran:?}");
+        let found = ["a.txt", "b.txt"].map(|name| place.work().join(name).exists());
+        assert_eq!(found, written, "{keys:?}");
+        let decisions = of_kind(&place.events(), "decision-recorded").len();
+        assert_eq!(decisions, recorded, "{keys:?}");
+    }
+}
+
+/// A tool's question, and what an empty line, words and `c` are.
+#[test]
+fn a_question_is_answered_on_the_terminal() {
+    let table = [
+        ("\nred\n", "red", json!({ "type": "text", "text": "red" })),
+        ("c\n", "", json!({ "type": "cancelled" })),
+    ];
+    for (keys, told, answer) in table {
+        let (place, server) = asking();
+        let ran = on_a_terminal(&place, &server, "run --model openai-compat:m go", keys);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains("echo asks:"), "{}", ran.stdout);
+        assert_eq!(server.told(), [told], "{keys:?}");
+        let events = place.events();
+        let answers = of_kind(&events, "answer-received");
+        assert_eq!(answers.len(), 1, "{keys:?}");
+        assert_eq!(answers[0]["answer"], answer, "{keys:?}");
+    }
+}
+
+/// The tool is told so at once, and the run does not wait.
+#[test]
+fn where_nobody_can_be_asked_a_question_has_no_answer() {
+    let (place, server) = asking();
+    let ran = ask(&place, &server, &["--permission-prompts", "none", "go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(server.told(), [""]);
+    assert_eq!(of_kind(&place.events(), "question-asked").len(), 0);
 }

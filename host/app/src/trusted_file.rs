@@ -46,10 +46,10 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text; save it as UTF-8"))
 }
 
-/// Writes a file in one step: a reader sees the old text or the new one.
+/// Writes a file in one step: a reader sees the old text or the new one, and after a power failure it is the new one still.
 ///
 /// # Errors
-/// When the folder cannot be written; nothing changed then.
+/// When the folder cannot be written; readers see the old text then, or all of the new one.
 pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}", std::process::id()));
@@ -66,7 +66,11 @@ pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
             file.write_all(text.as_bytes())
                 .and_then(|()| file.sync_all())
         })
-        .and_then(|()| std::fs::rename(&temporary, path));
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .and_then(|()| match path.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        });
     written.inspect_err(|_| {
         // What is left of a failed attempt helps nobody; that it cannot be removed either is no further fault.
         let _ = std::fs::remove_file(&temporary);

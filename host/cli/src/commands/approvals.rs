@@ -17,7 +17,7 @@ use agent_host_core::{
 };
 use agent_host_store::Store;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 /// An approval that is remembered.
 struct Kept {
@@ -54,10 +54,7 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
                 Some(id) => vec![find(all(&store, &file)?, &id)?],
                 None => all(&store, &file)?,
             };
-            revoke(&store, &file, &gone).await?;
-            for kept in &gone {
-                terminal.println(&format!("revoked {}", kept.line()));
-            }
+            revoke(&store, &file, &gone, terminal).await?;
             Ok(Exit::Done)
         }
     }
@@ -120,33 +117,48 @@ fn find(all: Vec<Kept>, wanted: &str) -> Result<Kept, Failure> {
     }
 }
 
-/// Takes approvals back. Those of a session are taken back in its journal, which no other process may be writing to.
-async fn revoke(store: &Store, file: &ApprovalFile, gone: &[Kept]) -> Result<(), Failure> {
-    let in_projects: Vec<ProjectApproval> = gone
-        .iter()
-        .filter_map(|kept| kept.project.clone())
-        .collect();
-    if !in_projects.is_empty() {
-        file.remove(&in_projects)?;
-    }
-    let mut in_sessions = BTreeMap::<SessionId, Vec<&ApprovalRule>>::new();
-    for kept in gone.iter().filter(|kept| kept.project.is_none()) {
-        in_sessions
-            .entry(kept.session)
-            .or_default()
-            .push(&kept.rule);
-    }
-    for (id, rules) in in_sessions {
-        let journal = store.open_session(id).map_err(Failure::failed)?;
-        let mut session = Session::resume(Arc::new(journal))
-            .await
-            .map_err(Failure::failed)?;
-        for rule in rules {
-            session
-                .revoke_approval(rule, &Unobserved)
-                .await
-                .map_err(Failure::failed)?;
+/// Takes approvals back, and says of each when it is. What cannot be taken back leaves the others no longer in force.
+async fn revoke(
+    store: &Store,
+    file: &ApprovalFile,
+    gone: &[Kept],
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let told = |gone: &[&Kept]| {
+        for kept in gone {
+            terminal.println(&format!("revoked {}", kept.line()));
         }
+    };
+    let (in_projects, in_sessions): (Vec<&Kept>, Vec<&Kept>) =
+        gone.iter().partition(|kept| kept.project.is_some());
+    if !in_projects.is_empty() {
+        let approvals = in_projects.iter().filter_map(|kept| kept.project.clone());
+        file.remove(&approvals.collect::<Vec<ProjectApproval>>())?;
+        told(&in_projects);
+    }
+    let mut faults = Vec::new();
+    for of_one in in_sessions.chunk_by(|kept, next| kept.session == next.session) {
+        match revoke_in_session(store, of_one).await {
+            Ok(()) => told(of_one),
+            Err(error) => faults.push(error.to_string()),
+        }
+    }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::failed(faults.join("\n")))
+    }
+}
+
+/// Takes approvals of one session back, in its journal, which no other process may be writing to.
+async fn revoke_in_session(store: &Store, gone: &[&Kept]) -> Result<(), JournalError> {
+    let Some(first) = gone.first() else {
+        return Ok(());
+    };
+    let journal = store.open_session(first.session)?;
+    let mut session = Session::resume(Arc::new(journal)).await?;
+    for kept in gone {
+        session.revoke_approval(&kept.rule, &Unobserved).await?;
     }
     Ok(())
 }

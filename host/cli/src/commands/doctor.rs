@@ -7,7 +7,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{GREEN, RED, Terminal, YELLOW, harmless_line},
 };
-use agent_host_app::{Config, Overrides, Registry};
+use agent_host_app::{ApprovalFile, Config, Overrides, Registry, project};
 use agent_host_core::tool::ToolRunner as _;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 use agent_host_store::Store;
@@ -24,6 +24,7 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
     let findings = [
         ("configuration", configuration(&config)),
         ("state", state(&config)),
+        ("approvals", approvals(&config)),
         ("cache", cache(&config)),
         ("model", model(&config)),
     ];
@@ -59,6 +60,13 @@ fn state(config: &Config) -> Finding {
             config.state_dir.display(),
             rows.len()
         )),
+        Err(error) => Finding::Bad(error.to_string()),
+    }
+}
+
+fn approvals(config: &Config) -> Finding {
+    match ApprovalFile::of(&config.state_dir).rules(project(config)) {
+        Ok(rules) => Finding::Good(format!("{} remembered for this project", rules.len())),
         Err(error) => Finding::Bad(error.to_string()),
     }
 }

@@ -1,6 +1,7 @@
 //! `agent-host run`: turns, until the agent has its answer or cannot go on by itself.
 
 mod intro;
+mod people;
 mod reply;
 
 use super::configure;
@@ -8,22 +9,14 @@ use crate::{
     args::{OutputFormat, PermissionPrompts, RunArgs},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{
-        LiveView, Review, Terminal, Verdict, ask_question, failure_text, harmless, harmless_line,
-        whole,
-    },
+    terminal::{LiveView, Terminal, failure_text, harmless, harmless_line, whole},
 };
-use agent_host_app::{Host, Overrides, project};
+use agent_host_app::{Host, Overrides};
 use agent_host_core::{
     model::StopReason,
-    policy::{ApprovalRule, Remember, RememberScope},
-    question::Answer,
     schema::AnswerSchema,
     session::Session,
-    turn::{
-        Agent, AgentInput, Awaiting, Budget, Continuation, Decision, Outcome, PendingCall, Prompts,
-        TurnError, UntilEnd, UntilTool,
-    },
+    turn::{Agent, AgentInput, Budget, Outcome, Prompts, TurnError, UntilEnd, UntilTool},
 };
 use serde_json::json;
 use std::{
@@ -35,6 +28,9 @@ use std::{
 
 /// The longest prompt that is read from standard input, in bytes.
 const MAX_PROMPT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The longest file of `--output-schema`, in bytes.
+const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
 
 /// Everything that one run needs besides its session.
 struct Run<'a> {
@@ -148,10 +144,23 @@ fn output_schema(file: &Path) -> Result<Arc<AnswerSchema>, Failure> {
             file.display()
         ))
     };
-    let text = std::fs::read_to_string(file).map_err(|error| fault(&error))?;
+    let text = read_bounded(file, MAX_SCHEMA_BYTES).map_err(|error| fault(&error))?;
     let schema: serde_json::Value = serde_json::from_str(&text).map_err(|error| fault(&error))?;
     let schema = AnswerSchema::compile(&schema).map_err(|error| fault(&error))?;
     Ok(Arc::new(schema))
+}
+
+/// The text of a file that a flag names, of up to so many bytes.
+fn read_bounded(file: &Path, max_bytes: u64) -> std::io::Result<String> {
+    let mut text = String::new();
+    // Bounded while it is read: a pipe has no size, and a file may grow.
+    let mut bounded = std::fs::File::open(file)?.take(max_bytes + 1);
+    bounded.read_to_string(&mut text)?;
+    if text.len() as u64 > max_bytes {
+        let why = format!("it has more than {max_bytes} bytes");
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(text)
 }
 
 fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
@@ -264,98 +273,6 @@ impl Run<'_> {
         }
     }
 
-    /// What the decisions of an input are to be remembered for in this project.
-    fn rules_of_project(&self, input: &AgentInput) -> Vec<ApprovalRule> {
-        let AgentInput::Resume {
-            continuation,
-            decisions,
-        } = input
-        else {
-            return Vec::new();
-        };
-        let pairs = continuation.calls().iter().zip(decisions);
-        let rule = |(call, decision): (&PendingCall, &Decision)| match decision {
-            Decision::Approve {
-                remember:
-                    Some(Remember {
-                        what,
-                        scope: RememberScope::Project,
-                    }),
-                ..
-            } => {
-                let mut tools = self.agent.tools.tools().iter();
-                let tool = tools.find(|tool| tool.definition.name == call.tool)?;
-                Some(ApprovalRule::new(tool, *what, call.input_digest))
-            }
-            _ => None,
-        };
-        pairs.filter_map(rule).collect()
-    }
-
-    /// Keeps rules for this project, if the decisions that they follow from were taken. That they cannot be kept is no reason to
-    /// stop: people are asked again.
-    fn remember(&self, session: &Session, outcome: &Outcome, rules: Vec<ApprovalRule>) {
-        let refused = matches!(
-            outcome,
-            Outcome::Error {
-                error: TurnError::Input { .. } | TurnError::Journal { .. }
-            }
-        );
-        if rules.is_empty() || refused {
-            return;
-        }
-        if let Err(error) = self.host.remember(session.id(), rules) {
-            self.terminal.error(&error.to_string());
-        }
-    }
-
-    /// Asks about every call that waits; nothing when the person wants to decide later or cannot be asked.
-    async fn decide(&self, continuation: &Continuation) -> Option<Vec<Decision>> {
-        if !self.asks_now || self.agent.settings.prompts == Prompts::Deny {
-            return None;
-        }
-        let mut decisions = Vec::with_capacity(continuation.calls().len());
-        for call in continuation.calls() {
-            let (terminal, call) = (*self.terminal, call.clone());
-            let tools = self.agent.tools.clone();
-            let project = project(self.host.config()).display().to_string();
-            let asked = tokio::task::spawn_blocking(move || {
-                let review = Review {
-                    terminal: &terminal,
-                    call: &call,
-                    tools: tools.as_ref(),
-                    project: &project,
-                };
-                review.ask()
-            });
-            let verdict = tokio::select! {
-                () = self.stop.token.cancelled() => return None,
-                verdict = asked => verdict.ok()?,
-            };
-            match verdict {
-                Verdict::Decided(decision) => decisions.push(decision),
-                Verdict::Later => return None,
-            }
-        }
-        Some(decisions)
-    }
-
-    /// Asks a call's question; nothing when the person wants to answer later or cannot be asked.
-    async fn answer_question(&self, continuation: &Continuation) -> Option<Answer> {
-        let Awaiting::Answer { tool, question, .. } = &continuation.awaiting else {
-            return None;
-        };
-        if !self.asks_now || self.agent.settings.prompts == Prompts::Deny {
-            return None;
-        }
-        let (terminal, tool, question) = (*self.terminal, tool.clone(), question.clone());
-        let asked = tokio::task::spawn_blocking(move || ask_question(&terminal, &tool, &question));
-        tokio::select! {
-            () = self.stop.token.cancelled() => None,
-            answer = asked => answer.ok()?,
-        }
-    }
-
     /// Prints what a run came to.
     fn finish(&self, session: &Session, outcome: &Outcome) -> Result<Exit, Failure> {
         if self.format == OutputFormat::Json {
@@ -393,21 +310,11 @@ impl Run<'_> {
                     "Stopped: {reached}.\nTo go on, raise it: agent-host run --resume {id} {raise}"
                 ));
             }
-            Outcome::AwaitingConfirmation { continuation, .. } => self.terminal.note(&format!(
-                "{} waiting for a decision. To decide: agent-host run --resume {id}",
-                if continuation.calls().len() == 1 {
-                    "1 call is"
-                } else {
-                    "Calls are"
-                }
-            )),
-            Outcome::AwaitingAnswer { .. } => self.terminal.note(&format!(
-                "A tool asks a question. To answer: agent-host run --resume {id}"
-            )),
-            Outcome::PendingToolCalls { continuation, .. } => self.terminal.note(&format!(
-                "These calls run outside (--output-format json prints all of them):\n{}\nTo go on with their results: agent-host run --resume {id} --submit FILE",
-                reply::list(continuation.calls())
-            )),
+            Outcome::AwaitingConfirmation { continuation, .. }
+            | Outcome::AwaitingAnswer { continuation, .. }
+            | Outcome::PendingToolCalls { continuation, .. } => {
+                self.terminal.note(&reply::wanted(continuation));
+            }
             Outcome::NeedsMoreTurns { .. } => self
                 .terminal
                 .note(&format!("To go on: agent-host run --resume {id}")),

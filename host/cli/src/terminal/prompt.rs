@@ -55,7 +55,11 @@ impl Review<'_> {
     /// Shows a call and reads a decision. The end of the input means: not now.
     pub(crate) fn ask(&self) -> Verdict {
         let call = self.call;
-        self.show("wants to run", &call.input, &call.input_digest.to_string());
+        self.show(
+            "The model wants to run",
+            &call.input,
+            &call.input_digest.to_string(),
+        );
         loop {
             self.terminal
                 .note(&format!("{BOLD}Run it?{BOLD:#} {}", menu(call)));
@@ -88,7 +92,7 @@ impl Review<'_> {
             .unwrap_or_default();
         let tool = harmless_line(&call.tool);
         self.terminal.note(&format!(
-            "\n{YELLOW}The model {what}{YELLOW:#} {BOLD}{tool}{BOLD:#}{title}, which is {}:\n{}\n{DIM}These are all {} characters of \
+            "\n{YELLOW}{what}{YELLOW:#} {BOLD}{tool}{BOLD:#}{title}, which is {}:\n{}\n{DIM}These are all {} characters of \
              the arguments of {tool}; rule {}, arguments {digest}{DIM:#}",
             call.effect.as_str(),
             harmless(&text),
@@ -119,7 +123,7 @@ impl Review<'_> {
                 self.terminal.note(&harmless(failure.message()));
                 continue;
             }
-            self.show("will be told that you ran", &input, "as you wrote them");
+            self.show("Instead, you would run", &input, "as you wrote them");
             if self.confirms("Run it with these arguments?")? {
                 let call_id = self.call.call_id.clone();
                 return Some(Decision::Edit { call_id, input });

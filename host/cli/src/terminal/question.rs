@@ -52,3 +52,43 @@ fn answer(line: &str, question: &Question) -> Answer {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::answer;
+    use agent_host_core::question::{Answer, Question};
+    use pretty_assertions::assert_eq;
+
+    fn text(text: &str) -> Answer {
+        let text = text.to_owned();
+        Answer::Text { text }
+    }
+
+    #[test]
+    fn a_number_is_a_choice_where_it_names_one() {
+        let question = Question {
+            prompt: "Which?".to_owned(),
+            choices: vec!["red".to_owned(), "blue".to_owned()],
+            free_text: false,
+        };
+        let choice = |index| Answer::Choice { index };
+        let cases = [
+            ("1", choice(0), true),
+            ("2", choice(1), true),
+            ("0", text("0"), false),
+            ("3", text("3"), false),
+            ("red", text("red"), false),
+        ];
+        for (line, given, taken) in cases {
+            assert_eq!(answer(line, &question), given, "{line}");
+            assert_eq!(question.check(&given).is_ok(), taken, "{line}");
+        }
+        let own_words = Question {
+            free_text: true,
+            ..question
+        };
+        for line in ["0", "3", "red"] {
+            assert_eq!(own_words.check(&answer(line, &own_words)), Ok(()), "{line}");
+        }
+    }
+}

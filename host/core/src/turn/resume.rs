@@ -53,8 +53,10 @@ impl Agent {
         Ok(Transition::to(Step::CheckApproval))
     }
 
-    /// The rules that follow from these decisions.
-    fn rules_to_remember(
+    /// The rules that follow from decisions about these calls, one for each call in order. Those of a project are kept by whoever
+    /// runs the loop, when the turn that took the decisions has not refused them.
+    #[must_use]
+    pub fn rules_to_remember(
         &self,
         calls: &[PendingCall],
         decisions: &[Decision],

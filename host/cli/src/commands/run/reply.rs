@@ -1,10 +1,11 @@
 //! `--decide` and `--submit`: what a waiting session is told from the command line, in another process than the one that began
 //! to wait.
 
+use super::read_bounded;
 use crate::{
     args::RunArgs,
     exit::Failure,
-    terminal::{harmless_line, one_line},
+    terminal::{date, harmless_line, one_line},
 };
 use agent_host_core::{
     id::CallId,
@@ -136,18 +137,56 @@ fn decisions(
             }
         });
     }
-    match words.first() {
-        Some((other, _)) => Err(Failure::usage(format!(
-            "call {} does not wait, or was decided twice. These wait:\n{}",
-            harmless_line(&other.0),
+    let Some((other, _)) = words.first() else {
+        return Ok(decisions);
+    };
+    let twice = calls.iter().any(|call| call.call_id == *other);
+    Err(Failure::usage(format!(
+        "call {} {}. These wait:\n{}",
+        harmless_line(&other.0),
+        if twice {
+            "was decided twice"
+        } else {
+            "does not wait"
+        },
+        list(calls)
+    )))
+}
+
+/// What a session waits for, and how to go on with it.
+pub(super) fn wanted(continuation: &Continuation) -> String {
+    let resume = format!("agent-host run --resume {}", continuation.session);
+    match &continuation.awaiting {
+        Awaiting::Confirm { calls, .. } => {
+            let until = continuation.expires_at_ms.map_or_else(String::new, |late| {
+                format!(" until {} UTC, and are denied then", date(late))
+            });
+            format!(
+                "These calls wait for a decision{until}:\n{}\nTo decide on a terminal: {resume}\nTo decide anywhere: {resume} --decide \
+                 CALL=approve, once for each call; also CALL=reject:REASON, CALL=edit:JSON, CALL=respond:TEXT",
+                list(calls)
+            )
+        }
+        Awaiting::Answer {
+            call_id,
+            tool,
+            question,
+        } => format!(
+            "Call {call} of {} asks: {}\nTo answer on a terminal: {resume}\nTo answer anywhere: {resume} --decide {call}=respond:TEXT; also \
+             choice:NUMBER, reject",
+            harmless_line(tool),
+            one_line(&question.prompt, 500),
+            call = harmless_line(&call_id.0),
+        ),
+        Awaiting::External { calls } => format!(
+            "These calls run outside (--output-format json prints all of them):\n{}\nTo go on with their results: {resume} --submit FILE",
             list(calls)
-        ))),
-        None => Ok(decisions),
+        ),
     }
 }
 
 /// The calls, one a line.
-pub(super) fn list(calls: &[PendingCall]) -> String {
+fn list(calls: &[PendingCall]) -> String {
     let line = |call: &PendingCall| {
         format!(
             "  {}  {} {}",
@@ -195,15 +234,7 @@ fn read_results(file: &Path) -> Result<Vec<SubmittedResult>, Failure> {
             "cannot take the results in {shown}: {why}. It holds a JSON list of {{\"call_id\": ID, \"output\": RESULT}} or {{\"call_id\": ID, \"value\": ANYTHING}}"
         ))
     };
-    let size = std::fs::metadata(file)
-        .map_err(|error| fault(&error))?
-        .len();
-    if size > MAX_SUBMITTED_BYTES {
-        return Err(fault(&format!(
-            "it has more than {MAX_SUBMITTED_BYTES} bytes"
-        )));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| fault(&error))?;
+    let text = read_bounded(file, MAX_SUBMITTED_BYTES).map_err(|error| fault(&error))?;
     serde_json::from_str(&text).map_err(|error| fault(&error))
 }
 

@@ -1,0 +1,97 @@
+//! The person at the terminal: what waits for them is shown, and what they say goes back into the session.
+
+use super::Run;
+use crate::terminal::{Review, Verdict, ask_question};
+use agent_host_app::project;
+use agent_host_core::{
+    policy::{ApprovalRule, RememberScope},
+    question::Answer,
+    session::Session,
+    turn::{AgentInput, Awaiting, Continuation, Decision, Outcome, Prompts, TurnError},
+};
+
+impl Run<'_> {
+    /// Asks about every call that waits; nothing when the person wants to decide later or cannot be asked.
+    pub(super) async fn decide(&self, continuation: &Continuation) -> Option<Vec<Decision>> {
+        if !self.can_ask() {
+            return None;
+        }
+        let mut decisions = Vec::with_capacity(continuation.calls().len());
+        for call in continuation.calls() {
+            let (terminal, call) = (*self.terminal, call.clone());
+            let tools = self.agent.tools.clone();
+            let project = project(self.host.config()).display().to_string();
+            let asked = tokio::task::spawn_blocking(move || {
+                let review = Review {
+                    terminal: &terminal,
+                    call: &call,
+                    tools: tools.as_ref(),
+                    project: &project,
+                };
+                review.ask()
+            });
+            let verdict = tokio::select! {
+                () = self.stop.token.cancelled() => return None,
+                verdict = asked => verdict.ok()?,
+            };
+            match verdict {
+                Verdict::Decided(decision) => decisions.push(decision),
+                Verdict::Later => return None,
+            }
+        }
+        Some(decisions)
+    }
+
+    /// Asks a call's question; nothing when the person wants to answer later or cannot be asked.
+    pub(super) async fn answer_question(&self, continuation: &Continuation) -> Option<Answer> {
+        let Awaiting::Answer { tool, question, .. } = &continuation.awaiting else {
+            return None;
+        };
+        if !self.can_ask() {
+            return None;
+        }
+        let (terminal, tool, question) = (*self.terminal, tool.clone(), question.clone());
+        let asked = tokio::task::spawn_blocking(move || ask_question(&terminal, &tool, &question));
+        tokio::select! {
+            () = self.stop.token.cancelled() => None,
+            answer = asked => answer.ok()?,
+        }
+    }
+
+    fn can_ask(&self) -> bool {
+        self.asks_now && self.agent.settings.prompts == Prompts::Ask
+    }
+
+    /// What the decisions of an input are to be remembered for in this project.
+    pub(super) fn rules_of_project(&self, input: &AgentInput) -> Vec<ApprovalRule> {
+        let AgentInput::Resume {
+            continuation,
+            decisions,
+        } = input
+        else {
+            return Vec::new();
+        };
+        let rules = self
+            .agent
+            .rules_to_remember(continuation.calls(), decisions);
+        let of_project = |(rule, scope)| (scope == RememberScope::Project).then_some(rule);
+        rules.into_iter().filter_map(of_project).collect()
+    }
+
+    /// Keeps rules for this project, if the decisions that they follow from were taken. That they cannot be kept is no reason to
+    /// stop: people are asked again.
+    pub(super) fn remember(&self, session: &Session, outcome: &Outcome, rules: Vec<ApprovalRule>) {
+        let refused = matches!(
+            outcome,
+            Outcome::Error {
+                error: TurnError::Input { .. } | TurnError::Journal { .. }
+            }
+        );
+        if rules.is_empty() || refused {
+            return;
+        }
+        if let Err(error) = self.host.remember(session.id(), rules) {
+            self.terminal.error(&error.to_string());
+        }
+    }
+}
