@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 /// The version of the JSON form below. It goes up when a field or a kind is added, so that an older program refuses what it
 /// would lose; [`Event::from_stored`] then learns to read the form before.
-pub const EVENT_VERSION: u32 = 2;
+pub const EVENT_VERSION: u32 = 3;
 
 /// One event with its place in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +53,14 @@ pub enum Event {
         /// The working folder, for people who look for a session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         folder: Option<String>,
+    },
+    /// The events before this one were copied from another session or another journal. What waited, ran or was allowed there
+    /// does not wait, run or hold here; the calls that had no result are answered next.
+    SessionForked {
+        /// The session that they were copied from.
+        from: SessionId,
+        /// The place of the last of them.
+        at: u64,
     },
     /// The person said something.
     InputReceived {

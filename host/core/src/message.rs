@@ -53,6 +53,12 @@ pub struct ToolResult {
 }
 
 impl Message {
+    /// Whether a person could have sent it: it is theirs, and answers and makes no calls.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        self.role == Role::User && self.tool_calls.is_empty() && self.tool_results.is_empty()
+    }
+
     /// A message of one text part.
     #[must_use]
     pub fn text(role: Role, text: impl Into<String>) -> Self {

@@ -1,11 +1,13 @@
 //! A session: its journal, and the state that follows from the journal's records. Nothing is kept here that cannot be read
 //! back from them.
 
+mod copy;
 mod spent;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub use copy::SessionCopy;
 pub use spent::Spent;
 pub(crate) use spent::identity;
 pub use state::{BatchCall, SessionState};

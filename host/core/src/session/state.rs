@@ -180,6 +180,10 @@ impl SessionState {
     pub fn apply(&mut self, event: &Event) {
         match event {
             Event::SessionStarted { system, .. } => self.system.clone_from(system),
+            Event::SessionForked { .. } => {
+                self.open = None;
+                self.remembered.clear();
+            }
             Event::InputReceived { message } => {
                 self.messages.push(message.clone());
                 self.spent = Spent::default();

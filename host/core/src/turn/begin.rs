@@ -23,10 +23,7 @@ impl Agent {
         match input {
             AgentInput::Text(text) => Ok(self.receive(session, Message::text(Role::User, text))),
             AgentInput::Message(message) => {
-                if message.role != Role::User
-                    || !message.tool_calls.is_empty()
-                    || !message.tool_results.is_empty()
-                {
+                if !message.is_input() {
                     return Err(refuse(
                         "an input message must be a user message without tool calls and results",
                     ));
