@@ -33,4 +33,5 @@ mod model;
 mod people;
 mod secrets;
 mod semantics;
+mod sessions;
 mod support;

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
-    /// Every call that ended, in order.
+    /// Every call that ended in this session, in order; of a copy, those after it was made.
     pub calls: Vec<ExplainedCall>,
     /// What would have allowed the denied requests of all of them.
     pub suggestions: Vec<Suggestion>,
@@ -52,35 +52,32 @@ impl Explanation {
         records: impl IntoIterator<Item = Result<EventRecord, E>>,
         implied: Option<String>,
     ) -> Result<Self, E> {
-        let explained = records
-            .into_iter()
-            .filter_map(|record| record.map(|record| explained(&record)).transpose());
-        let calls: Vec<ExplainedCall> = explained.collect::<Result<_, E>>()?;
+        let mut calls = Vec::new();
+        for record in records {
+            match record?.event {
+                Event::CallSettled {
+                    call_id,
+                    tool,
+                    output,
+                    audit,
+                    ..
+                } => calls.push(ExplainedCall {
+                    call_id,
+                    tool,
+                    outcome: output.tag().to_owned(),
+                    asked: audit,
+                }),
+                // What was asked before was asked elsewhere. A file can say anything of it, and suggest any grant.
+                Event::SessionForked { .. } => calls.clear(),
+                _ => {}
+            }
+        }
         let asked = calls.iter().flat_map(|call| &call.asked);
         Ok(Self {
             suggestions: suggestions(asked, implied),
             calls,
         })
     }
-}
-
-fn explained(record: &EventRecord) -> Option<ExplainedCall> {
-    let Event::CallSettled {
-        call_id,
-        tool,
-        output,
-        audit,
-        ..
-    } = &record.event
-    else {
-        return None;
-    };
-    Some(ExplainedCall {
-        call_id: call_id.clone(),
-        tool: tool.clone(),
-        outcome: output.tag().to_owned(),
-        asked: audit.clone(),
-    })
 }
 
 /// What would have allowed the denied ones of these requests, each once, in the order of first asking. Before them stands the
@@ -160,11 +157,24 @@ mod tests {
         let change = "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\"";
         let first = vec![entry("GET a", Some(web)), entry("read ../x", None)];
         let second = vec![entry("write b", Some(change)), entry("GET c", Some(web))];
+        let foreign = settled(
+            0,
+            "t",
+            ToolResultOutput::ExecutionDenied(None),
+            vec![entry("read /", Some("[[grants.dir]]\nhost = \"/\""))],
+        );
+        let mut forked = foreign.clone();
+        forked.event = Event::SessionForked {
+            from: forked.session,
+            at: 0,
+        };
         let mut other = settled(1, "t", ToolResultOutput::Text(String::new()), Vec::new());
         other.event = Event::InputReceived {
             message: Message::text(Role::User, "hello"),
         };
         let records = [
+            foreign,
+            forked,
             settled(
                 0,
                 "t",

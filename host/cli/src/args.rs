@@ -27,7 +27,7 @@ pub(crate) enum Command {
     Call(CallArgs),
     /// Show what a component is: tools, schemas, effects, permissions, size and digest.
     Inspect(InspectArgs),
-    /// List sessions, or show one with every step.
+    /// List sessions, show one with every step, go on with it, copy it, or remove it.
     Sessions(SessionsArgs),
     /// Show what a session's calls asked, what was denied, and the smallest grant for each denial.
     Explain(ExplainArgs),
@@ -209,6 +209,65 @@ pub(crate) enum SessionsCommand {
         /// Print its events as JSON, one a line.
         #[arg(long)]
         json: bool,
+    },
+    /// Go on with a session: what `run --resume SESSION` does.
+    #[command(
+        mut_arg("resume", |session| session.long(None).index(1).required(true)),
+        mut_arg("prompt", |prompt| prompt.index(2))
+    )]
+    Resume(Box<RunArgs>),
+    /// Copy a session into a new one, and print the new one's id. What waits or is allowed in the original does not wait and
+    /// is not allowed in the copy.
+    Fork {
+        /// Its id, the beginning of its id, or `latest`.
+        session: String,
+        /// Take over the events up to this one, at which a turn ended [default: all]. `sessions show` numbers them.
+        #[arg(long, value_name = "EVENT")]
+        at: Option<u64>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Write a session as one file that needs nothing else.
+    Export {
+        /// Its id, the beginning of its id, or `latest`.
+        session: String,
+        /// The file; it must not exist [default: standard output].
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Take over a session from a file that `export` wrote, and print its id. Calls that wait in it will not run, and nothing
+    /// that was allowed in it is allowed here.
+    Import {
+        /// The file.
+        file: PathBuf,
+        /// Give it a new id.
+        #[arg(long)]
+        as_new: bool,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Remove sessions for good, and print their ids.
+    Delete {
+        /// Their ids, the beginnings of their ids, or `latest`.
+        #[arg(required = true, value_name = "SESSION")]
+        sessions: Vec<String>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Remove the sessions for good that were not written to for long, and print their ids.
+    Prune {
+        /// Those that were not written to for so many days.
+        #[arg(long, value_name = "DAYS")]
+        older_than: u32,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
     },
     /// Write a blob (an image, a long result) to standard output.
     Blob {

@@ -24,7 +24,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Run(args) => run::run(args, terminal).await,
         Command::Call(args) => call::call(args, terminal).await,
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
-        Command::Sessions(args) => sessions::sessions(args, terminal),
+        Command::Sessions(args) => sessions::sessions(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal),
         Command::Approvals(args) => approvals::approvals(args, terminal).await,
         Command::Lock(args) => lock::lock(args, terminal).await,

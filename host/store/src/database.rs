@@ -84,13 +84,21 @@ pub(crate) fn open_writer(file: &Path, locks: &Path) -> Result<Connection, Journ
             })?;
         }
     }
-    let settings = || -> Result<(), rusqlite::Error> {
-        db.pragma_update(None, "journal_mode", "wal")?;
-        db.pragma_update(None, "synchronous", "full")?;
-        db.pragma_update(None, "journal_size_limit", WAL_BYTES)
-    };
-    settings().map_err(|error| fault(&error))?;
+    settings(&db).map_err(|error| fault(&error))?;
     Ok(db)
+}
+
+/// Opens a further connection that writes, to a file that [`open_writer`] has checked.
+pub(crate) fn connect_writer(file: &Path) -> Result<Connection, rusqlite::Error> {
+    let db = connect(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    settings(&db)?;
+    Ok(db)
+}
+
+fn settings(db: &Connection) -> Result<(), rusqlite::Error> {
+    db.pragma_update(None, "journal_mode", "wal")?;
+    db.pragma_update(None, "synchronous", "full")?;
+    db.pragma_update(None, "journal_size_limit", WAL_BYTES)
 }
 
 /// Opens a connection that only reads. In write-ahead mode it waits for nobody and nobody waits for it.
@@ -116,6 +124,8 @@ fn connect(file: &Path, access: OpenFlags) -> Result<Connection, rusqlite::Error
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     db.pragma_update(None, "cell_size_check", true)?;
     db.pragma_update(None, "foreign_keys", true)?;
+    // What is removed or replaced is overwritten with zeros, so that it cannot be read in the file any more.
+    db.pragma_update(None, "secure_delete", true)?;
     Ok(db)
 }
 

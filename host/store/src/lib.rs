@@ -1,7 +1,7 @@
 //! The journal on SQLite: the events of every session, their blobs, and the lock that lets one process write to a session.
 //!
 //! This room stores and reads back. It never interprets a session beyond the few columns that [`Store::list`] shows, never
-//! changes or removes an event, and never runs anything.
+//! changes an event, removes sessions only as a whole, and never runs anything.
 
 mod chain;
 mod database;
@@ -19,6 +19,8 @@ mod row;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transfer;
+mod whole;
 mod writer;
 
 pub use journal::SqliteJournal;

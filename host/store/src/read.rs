@@ -14,7 +14,9 @@ use agent_host_core::{
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::{
+    error::Error,
     path::{Path, PathBuf},
+    str::FromStr,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -221,6 +223,29 @@ impl Reader {
         Ok(bytes)
     }
 
+    /// How many durable events a session has.
+    pub(crate) fn count(&self, session: SessionId) -> Result<u64, JournalError> {
+        let query = "SELECT events FROM sessions WHERE id = ?1";
+        let found = self
+            .lock()
+            .query_row(query, [session.to_string()], |row| positive(row, 0))
+            .optional();
+        Ok(found.map_err(|error| self.fault(&error))?.unwrap_or(0))
+    }
+
+    /// The blobs that a session refers to, in a fixed order.
+    pub(crate) fn blobs_of(&self, session: SessionId) -> Result<Vec<Digest>, JournalError> {
+        let query = || -> Result<Vec<Digest>, rusqlite::Error> {
+            let db = self.lock();
+            let mut query = db.prepare_cached(
+                "SELECT digest FROM blob_references WHERE session = ?1 ORDER BY digest",
+            )?;
+            let rows = query.query_map([session.to_string()], parsed)?;
+            rows.collect()
+        };
+        query().map_err(|error| self.fault(&error))
+    }
+
     /// All sessions, the one that was written to last first.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionRow>, JournalError> {
         self.session_rows().map_err(|error| self.fault(&error))
@@ -234,7 +259,7 @@ impl Reader {
         )?;
         let rows = query.query_map([], |row| {
             Ok(SessionRow {
-                id: session_id(row)?,
+                id: parsed(row)?,
                 started_ms: positive(row, 1)?,
                 last_ms: positive(row, 2)?,
                 events: positive(row, 3)?,
@@ -281,10 +306,7 @@ impl Reader {
         let db = self.lock();
         if wanted == "latest" {
             let query = "SELECT id FROM sessions ORDER BY last_ms DESC, id DESC LIMIT 1";
-            return db
-                .prepare_cached(query)?
-                .query_map([], session_id)?
-                .collect();
+            return db.prepare_cached(query)?.query_map([], parsed)?.collect();
         }
         let query = "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1
              ORDER BY last_ms DESC, id DESC LIMIT ?2";
@@ -292,7 +314,7 @@ impl Reader {
         let limit = i64::try_from(MAX_NAMED + 1).unwrap_or(i64::MAX);
         let mut query = db.prepare_cached(query)?;
         query
-            .query_map(rusqlite::params![wanted, limit], session_id)?
+            .query_map(rusqlite::params![wanted, limit], parsed)?
             .collect()
     }
 }
@@ -309,7 +331,11 @@ fn stored_event(row: &rusqlite::Row<'_>) -> Result<StoredEvent, rusqlite::Error>
     })
 }
 
-fn session_id(row: &rusqlite::Row<'_>) -> Result<SessionId, rusqlite::Error> {
+/// The first column as an id or a digest.
+fn parsed<T>(row: &rusqlite::Row<'_>) -> Result<T, rusqlite::Error>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static>,
+{
     let text: String = row.get(0)?;
     text.parse().map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))

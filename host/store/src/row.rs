@@ -77,7 +77,8 @@ impl Summary {
                 outcome: Some(outcome_type(outcome)),
                 ..Self::default()
             },
-            Event::ModelRequested { .. }
+            Event::SessionForked { .. }
+            | Event::ModelRequested { .. }
             | Event::ModelReplied { .. }
             | Event::CallIntended { .. }
             | Event::ApprovalRequested { .. }
@@ -181,6 +182,7 @@ fn title(message: &Message) -> Option<String> {
 fn kind(event: &Event) -> &'static str {
     match event {
         Event::SessionStarted { .. } => "session-started",
+        Event::SessionForked { .. } => "session-forked",
         Event::InputReceived { .. } => "input-received",
         Event::ModelRequested { .. } => "model-requested",
         Event::ModelReplied { .. } => "model-replied",

@@ -109,12 +109,7 @@ impl Store {
     /// # Errors
     /// [`JournalError::Locked`] and [`JournalError::Storage`]; the latter also when the session exists.
     pub fn create(&self, session: SessionId) -> Result<SqliteJournal, JournalError> {
-        let lock = SessionLock::take(&self.shared.folder.locks, session)?;
-        if self.shared.reader.exists(session)? {
-            return Err(JournalError::Storage(format!(
-                "cannot begin session {session}: there is a session of this id; resume it, or begin one with another id"
-            )));
-        }
+        let lock = self.claim(session)?;
         Ok(SqliteJournal::new(session, Arc::clone(&self.shared), lock))
     }
 
@@ -123,9 +118,28 @@ impl Store {
     /// # Errors
     /// [`JournalError::Locked`] names who writes to it now; [`JournalError::NotFound`] when there is no such session.
     pub fn open_session(&self, session: SessionId) -> Result<SqliteJournal, JournalError> {
+        let lock = self.claim_existing(session)?;
+        Ok(SqliteJournal::new(session, Arc::clone(&self.shared), lock))
+    }
+
+    /// Takes the lock of a session that is not there yet.
+    pub(crate) fn claim(&self, session: SessionId) -> Result<SessionLock, JournalError> {
+        let lock = SessionLock::take(&self.shared.folder.locks, session)?;
+        if self.shared.reader.exists(session)? {
+            return Err(JournalError::Storage(format!(
+                "cannot begin session {session}: there is a session of this id; resume it, or begin one with another id"
+            )));
+        }
+        Ok(lock)
+    }
+
+    /// Takes the lock of a session that is there, also when somebody else held it last.
+    pub(crate) fn claim_existing(&self, session: SessionId) -> Result<SessionLock, JournalError> {
+        // Looked for first, so that no lock is left behind of a session that never was.
         self.must_exist(session)?;
         let lock = SessionLock::take(&self.shared.folder.locks, session)?;
-        Ok(SqliteJournal::new(session, Arc::clone(&self.shared), lock))
+        self.must_exist(session)?;
+        Ok(lock)
     }
 
     /// All sessions, the one that was written to last first.

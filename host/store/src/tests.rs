@@ -5,6 +5,8 @@ mod fuzz;
 mod journals;
 mod migration;
 mod reads;
+mod transfer;
+mod whole;
 
 use crate::{SqliteJournal, Store};
 use agent_host_core::{
@@ -102,6 +104,10 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             program: "0.1.0".to_owned(),
             system: Some("Be brief.".to_owned()),
             folder: Some("/home/ann/photos".to_owned()),
+        },
+        Event::SessionForked {
+            from: session,
+            at: 7,
         },
         Event::InputReceived {
             message: Message::parts(

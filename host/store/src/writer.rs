@@ -9,10 +9,10 @@ use crate::{
     journal::Queue,
     row::{Row, Summary},
 };
-use agent_host_core::{id::SessionId, output::Blob};
+use agent_host_core::{id::SessionId, journal::JournalError, output::Blob};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -114,22 +114,29 @@ impl Writer {
                 self.commits.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            Err(WriteError::Sqlite(error)) => {
-                Err(explain(&self.file, "write the journal", &error).to_string())
-            }
-            Err(WriteError::OutOfOrder(session)) => Err(format!(
-                "cannot write the journal: session {session} has changed in {} since it was opened here, so another \
-                 process writes to it although the session is locked; if the folder is on a network file system, check \
-                 that it supports locks",
-                self.file.display()
-            )),
+            Err(error) => Err(error.explain(&self.file).to_string()),
         }
     }
 }
 
-enum WriteError {
+/// Why rows cannot be written.
+pub(crate) enum WriteError {
     Sqlite(rusqlite::Error),
     OutOfOrder(SessionId),
+}
+
+impl WriteError {
+    pub(crate) fn explain(&self, file: &Path) -> JournalError {
+        match self {
+            Self::Sqlite(error) => explain(file, "write the journal", error),
+            Self::OutOfOrder(session) => JournalError::Storage(format!(
+                "cannot write the journal: session {session} has changed in {} since it was opened here, so another \
+                 process writes to it although the session is locked; if the folder is on a network file system, check \
+                 that it supports locks",
+                file.display()
+            )),
+        }
+    }
 }
 
 impl From<rusqlite::Error> for WriteError {
@@ -139,7 +146,7 @@ impl From<rusqlite::Error> for WriteError {
 }
 
 /// Stores what is not there yet, and that the session refers to it.
-fn write_blobs(
+pub(crate) fn write_blobs(
     tx: &Transaction<'_>,
     session: SessionId,
     blobs: &[Arc<Blob>],
@@ -159,7 +166,7 @@ fn write_blobs(
     Ok(())
 }
 
-fn write_rows(
+pub(crate) fn write_rows(
     tx: &Transaction<'_>,
     session: SessionId,
     rows: &[Arc<Row>],

@@ -1,8 +1,9 @@
-//! `agent-host sessions`: what happened, read from the journal.
+//! `agent-host sessions`: what happened, read from the journal; and sessions as a whole.
 
+mod manage;
 mod show;
 
-use super::configure;
+use super::{configure, run};
 use crate::{
     args::{SessionsArgs, SessionsCommand},
     exit::{Exit, Failure},
@@ -13,25 +14,35 @@ use agent_host_core::id::Digest;
 use agent_host_store::Store;
 use serde_json::json;
 
-pub(super) fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     match args.command {
         SessionsCommand::List { config, json } => list(&open(config)?, json, terminal),
         SessionsCommand::Show {
             session,
             config,
             json,
-        } => {
-            let store = open(config)?;
-            let id = store.find(&session).map_err(Failure::usage)?;
-            for record in store.read(id).map_err(Failure::failed)? {
-                let record = record.map_err(Failure::failed)?;
-                terminal.println(&if json {
-                    json!(record).to_string()
-                } else {
-                    show::step(&record)
-                });
-            }
-            Ok(Exit::Done)
+        } => show(&open(config)?, &session, json, terminal),
+        SessionsCommand::Resume(args) => run::run(*args, terminal).await,
+        SessionsCommand::Fork {
+            session,
+            at,
+            config,
+        } => manage::fork(&open(config)?, &session, at, terminal),
+        SessionsCommand::Export {
+            session,
+            output,
+            config,
+        } => manage::export(&open(config)?, &session, output.as_deref()),
+        SessionsCommand::Import {
+            file,
+            as_new,
+            config,
+        } => manage::import(&open(config)?, &file, as_new, terminal),
+        SessionsCommand::Delete { sessions, config } => {
+            manage::delete(&open(config)?, &sessions, terminal)
+        }
+        SessionsCommand::Prune { older_than, config } => {
+            manage::prune(&open(config)?, older_than, terminal)
         }
         SessionsCommand::Blob { digest, config } => {
             let digest: Digest = digest.parse().map_err(Failure::usage)?;
@@ -45,6 +56,19 @@ pub(super) fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, 
 pub(super) fn open(config: crate::args::ConfigArgs) -> Result<Store, Failure> {
     let config = configure(config, Overrides::default())?;
     Store::open(&config.state_dir).map_err(Failure::failed)
+}
+
+fn show(store: &Store, session: &str, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
+    let id = store.find(session).map_err(Failure::usage)?;
+    for record in store.read(id).map_err(Failure::failed)? {
+        let record = record.map_err(Failure::failed)?;
+        terminal.println(&if as_json {
+            json!(record).to_string()
+        } else {
+            show::step(&record)
+        });
+    }
+    Ok(Exit::Done)
 }
 
 fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {

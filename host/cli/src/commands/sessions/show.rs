@@ -32,7 +32,13 @@ fn event(event: &Event) -> String {
                 .as_deref()
                 .map(|folder| format!(" in {}", harmless_line(folder)))
                 .unwrap_or_default();
-            format!("{BOLD}session{BOLD:#} started by agent-host {program}{folder}")
+            format!(
+                "{BOLD}session{BOLD:#} started by agent-host {}{folder}",
+                harmless_line(program)
+            )
+        }
+        Event::SessionForked { from, at } => {
+            format!("{BOLD}copied{BOLD:#} from session {from} up to its event {at}")
         }
         Event::InputReceived { message } => format!("{BOLD}person{BOLD:#} {}", content(message)),
         Event::ModelRequested {

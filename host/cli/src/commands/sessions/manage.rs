@@ -1,0 +1,139 @@
+//! Sessions as a whole: copied, written to a file, read from one, removed. Ids go to stdout.
+
+use crate::{
+    exit::{Exit, Failure},
+    terminal::Terminal,
+};
+use agent_host_app::OpenError;
+use agent_host_core::{id::SessionId, journal::JournalError};
+use agent_host_store::Store;
+use std::{
+    fs::{File, OpenOptions},
+    io::{BufReader, BufWriter},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+pub(super) fn fork(
+    store: &Store,
+    session: &str,
+    at: Option<u64>,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let new = find(store, session)?;
+    let new = store.fork(new, at).map_err(told)?;
+    made(new, terminal);
+    Ok(Exit::Done)
+}
+
+pub(super) fn export(store: &Store, session: &str, output: Option<&Path>) -> Result<Exit, Failure> {
+    let session = find(store, session)?;
+    let Some(path) = output else {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        store.export(session, &mut out).map_err(told)?;
+        return Ok(Exit::Done);
+    };
+    // What was said is for this user alone, as it is in the journal.
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| unusable(path, "write", &error))?;
+    let written = store
+        .export(session, &mut BufWriter::new(&file))
+        .and_then(|()| {
+            file.sync_all().map_err(|error| {
+                JournalError::Storage(format!("cannot write {}: {error}", path.display()))
+            })
+        });
+    if written.is_err() {
+        // Half a file would be refused anyway; if it stays, it does no harm.
+        let _ = std::fs::remove_file(path);
+    }
+    written.map_err(told)?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn import(
+    store: &Store,
+    path: &Path,
+    as_new: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let file = File::open(path).map_err(|error| unusable(path, "read", &error))?;
+    let about = file
+        .metadata()
+        .map_err(|error| unusable(path, "read", &error))?;
+    // The journal is locked while the file is read, and a pipe may take for ever.
+    if !about.is_file() {
+        return Err(unusable(path, "read", &"it is not a regular file"));
+    }
+    let session = store
+        .import(&mut BufReader::new(file), as_new)
+        .map_err(told)?;
+    made(session, terminal);
+    Ok(Exit::Done)
+}
+
+pub(super) fn delete(
+    store: &Store,
+    sessions: &[String],
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    // A name that is wrong is found before anything is gone.
+    let found: Result<Vec<_>, _> = sessions.iter().map(|name| find(store, name)).collect();
+    let mut found = found?;
+    found.sort_unstable();
+    found.dedup();
+    for session in found {
+        store.delete(session).map_err(told)?;
+        terminal.println(&session.to_string());
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn prune(store: &Store, days: u32, terminal: &Terminal) -> Result<Exit, Failure> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_err(Failure::failed)?;
+    let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let oldest = now.saturating_sub(u64::from(days).saturating_mul(DAY_MS));
+    for row in store.list().map_err(told)? {
+        if row.last_ms > oldest {
+            continue;
+        }
+        match store.delete(row.id) {
+            Ok(()) => terminal.println(&row.id.to_string()),
+            // Somebody goes on with it, or removed it meanwhile.
+            Err(JournalError::Locked(why) | JournalError::NotFound(why)) => terminal.note(&why),
+            Err(error) => return Err(told(error)),
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the id of a session that is new here.
+fn made(session: SessionId, terminal: &Terminal) {
+    terminal.println(&session.to_string());
+    terminal.note(&format!("To go on: agent-host sessions resume {session}"));
+}
+
+fn find(store: &Store, name: &str) -> Result<SessionId, Failure> {
+    store.find(name).map_err(told)
+}
+
+/// What the journal says, with the exit code that goes with it.
+fn told(error: JournalError) -> Failure {
+    OpenError::from(error).into()
+}
+
+fn unusable(path: &Path, verb: &str, why: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!(
+        "cannot {verb} {}: {why}; give another file",
+        path.display()
+    ))
+}
