@@ -15,9 +15,6 @@ const LAST: &str = "/last";
 /// What a request was counted as: its path, and its `idempotency-key`, empty where it had none.
 pub(crate) type Hit = (String, String);
 
-/// Called with each request when it has been counted and before it is answered, with its number from 0.
-type Arrived = Box<dyn FnMut(usize) + Send>;
-
 /// The service. It serves until the tests end, one request after the other.
 pub(crate) struct Counter {
     /// Where it listens on 127.0.0.1.
@@ -28,11 +25,11 @@ pub(crate) struct Counter {
 impl Counter {
     /// Begins to count.
     pub(crate) fn start() -> Self {
-        Self::watched(Box::new(|_| {}))
+        Self::watched(|_| {})
     }
 
-    /// Begins to count, and tells of each request while whoever sent it waits for the answer.
-    pub(crate) fn watched(mut arrived: Arrived) -> Self {
+    /// Begins to count, and tells of each request, by its number from 0, while whoever sent it waits for the answer.
+    pub(crate) fn watched(mut arrived: impl FnMut(usize) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let hits = Arc::new(Mutex::new(BTreeMap::new()));

@@ -76,6 +76,16 @@ impl Play {
         }
     }
 
+    /// One batch of counted calls, and an answer.
+    pub(crate) fn batch(tools: &[&str]) -> Self {
+        let calls: Vec<Value> = tools.iter().copied().map(counted).collect();
+        Self {
+            posting: "",
+            script: json!([{ "call": calls }, { "text": "That is all." }]),
+            schema: None,
+        }
+    }
+
     /// Writes everything that a process needs to play it.
     pub(crate) fn lay_out(&self, place: &Place, port: u16) {
         place.write("count.wasm", guest::component());

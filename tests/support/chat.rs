@@ -37,15 +37,26 @@ pub(crate) fn ask(place: &Place, server: &ChatServer, args: &[&str]) -> Ran {
 impl ChatServer {
     /// Begins to serve these answers, one for each request, in order.
     pub(crate) fn start(answers: Vec<Answer>) -> Self {
+        Self::watched(answers, |_| {})
+    }
+
+    /// Begins to serve, and tells of its points while whoever asked waits: `2 * n` when request `n` (from 0) has arrived, and
+    /// `2 * n + 1` when half of its answer was sent.
+    pub(crate) fn watched(
+        answers: Vec<Answer>,
+        mut reached: impl FnMut(usize) + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = seen.clone();
         thread::spawn(move || {
-            for answer in answers {
+            for (number, answer) in answers.into_iter().enumerate() {
                 let (stream, _) = listener.accept().unwrap();
-                let request = serve(stream, &answer);
-                log.lock().unwrap().push(request);
+                log.lock().unwrap().push(receive(&stream));
+                reached(2 * number);
+                // Whoever asked may be dead by now, or have hung up.
+                let _ = send(stream, &answer, || reached(2 * number + 1));
             }
         });
         Self { base_url, seen }
@@ -129,8 +140,9 @@ impl Answer {
     }
 }
 
-fn serve(mut stream: TcpStream, answer: &Answer) -> Value {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
+/// The body of a request.
+fn receive(stream: &TcpStream) -> Value {
+    let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -146,13 +158,20 @@ fn serve(mut stream: TcpStream, answer: &Answer) -> Value {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// Sends an answer in two halves.
+fn send(mut stream: TcpStream, answer: &Answer, halfway: impl FnOnce()) -> std::io::Result<()> {
     let head = format!(
         "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         answer.status,
         answer.content_type,
         answer.body.len()
     );
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(answer.body.as_bytes()).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    let (first, second) = answer.body.split_at(answer.body.len() / 2);
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(first.as_bytes())?;
+    halfway();
+    stream.write_all(second.as_bytes())
 }

@@ -46,12 +46,11 @@ impl Agent {
     /// What a person has to be shown of a call; nothing when they need not or cannot be asked. Calls that cannot run anyway
     /// (unknown tool, invalid arguments) are answered without asking anybody.
     pub(super) fn pending(&self, session: &Session, entry: &BatchCall) -> Option<PendingCall> {
-        let interrupted = entry.intended == Some(Effect::Effectful);
         // A call that runs again with an answer was confirmed before its first run.
         let asked_before = entry.decision.is_some() || !entry.answers.is_empty();
         if self.settings.prompts == Prompts::Deny
             || asked_before
-            || interrupted
+            || self.is_in_doubt(entry)
             || entry.result.is_some()
         {
             return None;
@@ -60,6 +59,16 @@ impl Agent {
             Ruling::Ask { rule } => self.describe(entry, rule),
             Ruling::Allow { .. } | Ruling::Deny { .. } => None,
         }
+    }
+
+    /// Whether a call may have changed something when its process died, so that it must not run again: its tool was effectful,
+    /// or it was idempotent then and is not any more. What only read, changed nothing, whatever its tool is now.
+    pub(super) fn is_in_doubt(&self, entry: &BatchCall) -> bool {
+        let now = self.tool(&entry.call.name).map(|tool| tool.effect);
+        matches!(
+            (entry.intended, now),
+            (Some(Effect::Effectful), _) | (Some(Effect::Idempotent), Some(Effect::Effectful))
+        )
     }
 
     /// What the policy says to a call that could run.

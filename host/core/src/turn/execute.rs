@@ -201,7 +201,7 @@ impl Agent {
         if let Some(output) = entry.decision.as_ref().and_then(answer_of) {
             return Plan::Answer(output);
         }
-        if entry.intended == Some(Effect::Effectful) {
+        if self.is_in_doubt(entry) {
             return Plan::Answer(interrupted(&call.name).into());
         }
         let Some(tool) = self.tool(&call.name) else {

@@ -116,6 +116,22 @@ async fn a_repeated_call_passes_the_policy_as_it_is_now() {
     }
 }
 
+/// What was accepted as idempotent when it ran, and is not any more, is not repeated, whatever the policy says to it.
+#[tokio::test]
+async fn a_call_that_is_idempotent_no_more_is_not_repeated() {
+    let unknown = UNKNOWN.replace("`act`", "`put`");
+    let journal = died_during(&[("a", "put", "")]).await;
+    for approval in [Approval::Never, Approval::ByEffect] {
+        let stricter = vec![tool("put", Effect::Effectful, approval)];
+        let mut bench = Bench::resume(&journal, Vec::new(), stricter).await;
+        let outcome = bench.turn(AgentInput::Continue).await;
+        assert_eq!(kind(&outcome), "needs-more-turns");
+        assert_eq!(bench.ran(), Vec::<String>::new());
+        let result = failure("interrupted-unknown", &unknown);
+        assert_eq!(bench.results(), pairs([("a", result)]));
+    }
+}
+
 /// S15: a message settles what was left open before the model is asked, and says of each call what is known of it.
 #[tokio::test]
 async fn a_message_settles_what_was_left_open() {

@@ -1,0 +1,178 @@
+//! What the next process finds changed: the tool, its bytes, what it is granted, who has to approve it, and the program itself.
+
+use super::{
+    counter::Counter,
+    held::held,
+    play::Play,
+    running::{Running, goes_on, journaled, program, run},
+};
+use crate::support::{Place, of_kind};
+use agent_host_core::{
+    id::SessionId,
+    session::{Session, SessionStart},
+};
+use agent_host_store::Store;
+use pretty_assertions::assert_eq;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::{fs, sync::Arc};
+
+/// A change of `agent.toml`: what is replaced by what.
+type Change = (&'static str, &'static str);
+
+/// A place whose program died while its only call ran, one that may be repeated, and the service, which heard of it once.
+fn died() -> (Place, Counter) {
+    let (service, arrived) = held(0);
+    let counter = Counter::watched(arrived);
+    let place = Place::new();
+    Play::batch(&["put"]).lay_out(&place, counter.port);
+    let running = Running::start(&mut program(&place, &["run", "go"]));
+    service.wait();
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, None);
+    drop(service);
+    assert_eq!(counter.take().values().sum::<usize>(), 1);
+    (place, counter)
+}
+
+fn change(place: &Place, (from, to): Change) {
+    let file = place.work().join("agent.toml");
+    let config = fs::read_to_string(&file).unwrap();
+    assert!(config.contains(from), "{config}");
+    fs::write(file, config.replacen(from, to, 1)).unwrap();
+}
+
+/// The only result: its tag, and its value or reason.
+fn result(place: &Place) -> [Value; 2] {
+    let events = journaled(place);
+    let settled = of_kind(&events, "call-settled");
+    assert_eq!(settled.len(), 1);
+    let output = &settled[0]["output"];
+    let value = output.get("value").or_else(|| output.get("reason"));
+    [output["type"].clone(), value.unwrap().clone()]
+}
+
+/// A call that may be repeated needs no less than a first one: it is held against what the operator says now.
+#[test]
+fn a_repeated_call_passes_what_holds_now() {
+    let component = "[[tool]]\nname = \"count\"\ncomponent = \"count.wasm\"\napproval = \"never\"\naccept-idempotent = true\n";
+    let unknown = "The host stopped while `put` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again.";
+    let table: [(&str, Change, Value); 4] = [
+        (
+            "the tool is gone",
+            (component, ""),
+            json!(["error-json", { "code": "unknown-tool", "message": "There is no tool `put`. The tools are: fetch, http_post." }]),
+        ),
+        (
+            "a person has to approve",
+            ("\"never\"", "\"always\""),
+            json!([
+                "execution-denied",
+                "This call needs a person's approval (rule approval.always), and nobody can be asked in this run."
+            ]),
+        ),
+        (
+            "it is effectful now",
+            ("accept-idempotent = true", "accept-idempotent = false"),
+            json!(["error-json", { "code": "interrupted-unknown", "message": unknown }]),
+        ),
+        (
+            "the grant is gone",
+            ("host = \"127.0.0.1\"", "host = \"127.0.0.2\""),
+            json!("denied"),
+        ),
+    ];
+    for (what, changed, expected) in table {
+        let (place, counter) = died();
+        change(&place, changed);
+        goes_on(&place);
+        if expected == "denied" {
+            let events = journaled(&place);
+            let audit = &of_kind(&events, "call-settled")[0]["audit"];
+            let verdicts: Vec<&Value> = audit
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|entry| &entry["verdict"])
+                .collect();
+            assert_eq!(verdicts, ["denied"], "{what}");
+        } else {
+            assert_eq!(json!(result(&place)), expected, "{what}");
+        }
+        assert_eq!(counter.take().len(), 0, "{what}");
+    }
+}
+
+/// A component of other bytes runs nothing, and the session waits until the operator has accepted it.
+#[test]
+fn a_component_of_other_bytes_has_to_be_accepted() {
+    let (place, counter) = died();
+    let file = place.work().join("count.wasm");
+    // A custom section, which no engine looks at.
+    let other = [&fs::read(&file).unwrap()[..], b"\0\x05\x04mark"].concat();
+    fs::write(&file, other).unwrap();
+    let before = journaled(&place);
+    let refused = run(&place, &["run", "--resume", "latest"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("the component `count` changed since it was accepted"),
+        "{refused:?}"
+    );
+    assert_eq!(journaled(&place), before);
+    assert_eq!(counter.take().len(), 0);
+    assert_eq!(run(&place, &["lock", "--accept"]).code, Some(0));
+    goes_on(&place);
+    assert_eq!(result(&place), [json!("text"), json!("put")]);
+    assert_eq!(counter.take().values().sum::<usize>(), 1);
+}
+
+/// A session that another version of the program began goes on; it keeps the name of that version.
+#[test]
+fn a_session_of_another_version_goes_on() {
+    let place = Place::new();
+    let counter = Counter::start();
+    Play::batch(&["put"]).lay_out(&place, counter.port);
+    let store = Store::open(&place.outside().join("state")).unwrap();
+    let journal = store.create(SessionId::new()).unwrap();
+    let start = SessionStart {
+        program: "0.0.1-of-old".to_owned(),
+        ..SessionStart::default()
+    };
+    // Dropping it writes what it has.
+    drop(Session::start(Arc::new(journal), start));
+    drop(store);
+    let ran = run(&place, &["run", "--resume", "latest", "go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let events = journaled(&place);
+    assert_eq!(events[0]["event"]["program"], "0.0.1-of-old");
+    assert_eq!(result(&place), [json!("text"), json!("put")]);
+}
+
+/// A journal of a newer program is refused before anything happens, and works as before when that program is back.
+#[test]
+fn a_journal_of_a_newer_format_is_refused() {
+    let (place, counter) = died();
+    let db = rusqlite::Connection::open(place.outside().join("state/agent-host.db")).unwrap();
+    let format = |version: u32| {
+        db.execute("UPDATE meta SET format_version = ?1", [version])
+            .unwrap();
+    };
+    let ours: u32 = db
+        .query_row("SELECT format_version FROM meta", [], |row| row.get(0))
+        .unwrap();
+    format(ours + 1);
+    let refused = run(&place, &["run", "--resume", "latest"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("another agent-host, probably a newer one, wrote it"),
+        "{refused:?}"
+    );
+    assert_eq!(counter.take().len(), 0);
+    format(ours);
+    goes_on(&place);
+    assert_eq!(result(&place), [json!("text"), json!("put")]);
+}

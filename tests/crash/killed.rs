@@ -1,0 +1,169 @@
+//! The program itself, killed with SIGKILL by those that it talks to: by the model's server before and in the middle of an answer,
+//! and by the service while it holds a call's request. And a second program that wants the session of the first.
+
+use super::{
+    counter::Counter,
+    held::held,
+    play::Play,
+    running::{Running, asking, goes_on, is_done, journaled, program, run},
+};
+use crate::support::{
+    Place,
+    chat::{Answer, ChatServer},
+    of_kind,
+};
+use pretty_assertions::assert_eq;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+
+/// Who holds the program when it dies, and at which of its points.
+#[derive(Clone, Copy, Debug)]
+enum Killer {
+    Model(usize),
+    Service,
+}
+
+/// The value of the only result in the session.
+fn result(place: &Place) -> Value {
+    let events = journaled(place);
+    let settled = of_kind(&events, "call-settled");
+    assert_eq!(settled.len(), 1);
+    let value = &settled[0]["output"]["value"];
+    value.get("code").unwrap_or(value).clone()
+}
+
+/// Each moment at which it dies, what the call comes to, and how often the service heard of it. What may be repeated carries the
+/// key of the first attempt.
+#[test]
+fn the_program_dies_and_goes_on() {
+    let table = [
+        ("act", Killer::Model(0), json!("act"), 1),
+        ("act", Killer::Model(1), json!("act"), 1),
+        ("act", Killer::Service, json!("interrupted-unknown"), 1),
+        ("act", Killer::Model(2), json!("act"), 1),
+        ("act", Killer::Model(3), json!("act"), 1),
+        ("put", Killer::Service, json!("put"), 2),
+    ];
+    for (tool, killer, expected, times) in table {
+        let what = format!("{tool}, {killer:?}");
+        let (of_model, of_service) = match killer {
+            Killer::Model(point) => (point, usize::MAX),
+            Killer::Service => (usize::MAX, 0),
+        };
+        let (model, asked) = held(of_model);
+        let (service, arrived) = held(of_service);
+        let counter = Counter::watched(arrived);
+        let place = Place::new();
+        Play::batch(&[]).lay_out(&place, counter.port);
+        let to = format!("127.0.0.1:{}", counter.port);
+        let call = || Answer::calls(&[(tool, json!({ "to": to }))]);
+        let text = || Answer::text("That is all.");
+        // What was being answered when the program died is asked for again. Before the first barrier there is no session yet.
+        let (answers, again) = match killer {
+            Killer::Model(0 | 1) => (vec![call(), call(), text()], &["go"][..]),
+            Killer::Model(_) => (vec![call(), text(), text()], &["--resume", "latest"][..]),
+            Killer::Service => (vec![call(), text()], &["--resume", "latest"][..]),
+        };
+        let server = ChatServer::watched(answers, asked);
+        let running = Running::start(&mut asking(&place, &server, &["go"]));
+        match killer {
+            Killer::Model(_) => model.wait(),
+            Killer::Service => service.wait(),
+        }
+        running.signal(Signal::KILL);
+        assert_eq!(running.end().code, None, "{what}");
+        drop((model, service));
+
+        let mut again = asking(&place, &server, again);
+        is_done(&again.output().unwrap().into());
+        assert_eq!(result(&place), expected, "{what}");
+        let hits = counter.take();
+        let counts: Vec<usize> = hits.values().copied().collect();
+        assert_eq!(counts, [times], "{what}: {hits:?}");
+    }
+}
+
+/// A decision is used up by the process that dies with it: it cannot be given again, and what it allowed does not run again.
+#[test]
+fn a_decision_is_used_once() {
+    let (service, arrived) = held(0);
+    let counter = Counter::watched(arrived);
+    let place = Place::new();
+    Play::batch(&["act"]).lay_out(&place, counter.port);
+    let file = place.work().join("agent.toml");
+    let config = fs::read_to_string(&file).unwrap();
+    fs::write(&file, config.replace("\"never\"", "\"always\"")).unwrap();
+    let ran = run(&place, &["run", "--permission-prompts", "later", "go"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let events = journaled(&place);
+    let call = &of_kind(&events, "approval-requested")[0]["calls"][0]["call_id"];
+    let decision = format!("{}=approve", call.as_str().unwrap());
+    let decide = ["run", "--resume", "latest", "--decide", &decision];
+
+    let running = Running::start(&mut program(&place, &decide));
+    service.wait();
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, None);
+    drop(service);
+    let again = run(&place, &decide);
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(
+        again.stderr.contains("nothing waits in this session"),
+        "{again:?}"
+    );
+    goes_on(&place);
+    assert_eq!(result(&place), "interrupted-unknown");
+    assert_eq!(counter.take().values().sum::<usize>(), 1);
+}
+
+/// The second program on a session is refused and told of the first, which goes on undisturbed. Reading needs no permission.
+#[test]
+fn a_session_has_one_program() {
+    let (service, arrived) = held(0);
+    let counter = Counter::watched(arrived);
+    let place = Place::new();
+    Play::batch(&["act"]).lay_out(&place, counter.port);
+    let first = Running::start(&mut program(&place, &["run", "go"]));
+    service.wait();
+    let before = journaled(&place);
+    let session = before[0]["session"].as_str().unwrap();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let refusal = format!(
+        "error: session {session} is in use: process {} on {} since 2",
+        first.pid(),
+        host.trim()
+    );
+    for args in [
+        &["run", "--resume", "latest"][..],
+        &["run", "--resume", session, "what now?"],
+        &["run", "--resume", session, "--decide", "call_0=approve"],
+    ] {
+        let second = run(&place, args);
+        assert_eq!(
+            (second.code, second.stdout.as_str()),
+            (Some(1), ""),
+            "{args:?}"
+        );
+        assert!(
+            second.stderr.lines().any(|line| line.starts_with(&refusal)),
+            "{args:?}: {}",
+            second.stderr
+        );
+    }
+    assert_eq!(journaled(&place), before);
+    drop(service);
+    is_done(&first.end());
+    assert_eq!(result(&place), "act");
+    assert_eq!(counter.take().values().sum::<usize>(), 1);
+    // The lock ended with its owner.
+    let after = run(
+        &place,
+        &["run", "--resume", "latest", "--permission-prompts", "none"],
+    );
+    assert_eq!(after.code, Some(2), "{after:?}");
+    assert!(
+        after.stderr.contains("the model has given its answer"),
+        "{after:?}"
+    );
+}
