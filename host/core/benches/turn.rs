@@ -164,7 +164,7 @@ impl Loop {
 
     /// How many messages the session has.
     fn length(&self) -> usize {
-        self.session.state().messages().len()
+        self.session.state().message_count()
     }
 }
 

@@ -2,6 +2,7 @@
 //! back from them.
 
 mod copy;
+mod history;
 mod spent;
 mod state;
 #[cfg(test)]
@@ -89,16 +90,21 @@ impl Session {
     pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
         let mut state = SessionState::default();
         let mut next_seq = 0;
-        loop {
-            let page = journal.records(next_seq).await?;
-            if page.is_empty() {
-                break;
-            }
-            for record in &page {
-                check_record(record, next_seq, journal.session())?;
-                state.apply(&record.event);
-                next_seq += 1;
-            }
+        let mut page = journal.records(0).await?;
+        while !page.is_empty() {
+            let follow = async {
+                for record in &page {
+                    check_record(record, next_seq, journal.session())?;
+                    state.apply(&record.event);
+                    next_seq += 1;
+                }
+                Ok::<_, JournalError>(())
+            };
+            // The next page is read while this one is followed.
+            let behind = page.last().map_or(0, |last| last.seq.saturating_add(1));
+            let (next, followed) = tokio::join!(journal.records(behind), follow);
+            followed?;
+            page = next?;
         }
         if next_seq == 0 {
             return Err(JournalError::NotFound(format!(
@@ -196,7 +202,12 @@ impl Session {
 
     /// The conversation with its bytes put back, for a model.
     pub(crate) async fn hydrated_messages(&self) -> Result<Vec<Message>, JournalError> {
-        let mut messages = self.state.messages().to_vec();
+        let mut messages = self.state.all_messages().map_err(|error| {
+            JournalError::Corrupt(format!(
+                "cannot read the conversation of session {} again: {error}; resume it with the program that wrote it",
+                self.id()
+            ))
+        })?;
         for message in &mut messages {
             for part in &mut message.content {
                 self.hydrate(part).await?;

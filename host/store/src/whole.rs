@@ -1,6 +1,6 @@
 //! Sessions that are written or removed as a whole: each in one transaction on a connection of its own, so that a crash or an
 //! error leaves all of it or nothing. Whoever begins a copy or a removal holds the session's lock until its end. Other writers
-//! wait meanwhile, which takes about 10 s for a million events.
+//! wait meanwhile, which takes about 15 s for a million events.
 
 use crate::{
     Store, database,

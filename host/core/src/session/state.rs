@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::Spent;
+use super::{Spent, history::History};
 use crate::{
     event::Event,
     id::CallId,
@@ -23,7 +23,7 @@ use std::{collections::HashSet, sync::Arc};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionState {
     system: Option<String>,
-    messages: Vec<Message>,
+    messages: History,
     turns: u64,
     spent: Spent,
     model_paused: bool,
@@ -90,10 +90,25 @@ impl SessionState {
         self.system.as_deref()
     }
 
-    /// The conversation. Every call in it is answered; those of the open batch follow in [`Self::batch`].
+    /// The end of the conversation: at least its last 1,024 messages, and all of a shorter one. Every call in it is answered;
+    /// those of the open batch follow in [`Self::batch`].
     #[must_use]
     pub fn messages(&self) -> &[Message] {
-        &self.messages
+        self.messages.end()
+    }
+
+    /// How many messages the conversation has.
+    #[must_use]
+    pub fn message_count(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// The whole conversation. The older messages of a long one are kept as text, and read again here.
+    ///
+    /// # Errors
+    /// When one of them cannot be read again, which no message that the loop records is known to do.
+    pub fn all_messages(&self) -> Result<Vec<Message>, serde_json::Error> {
+        self.messages.all()
     }
 
     /// The model calls of the session so far.
@@ -141,7 +156,7 @@ impl SessionState {
     #[must_use]
     pub fn last_words(&self) -> &str {
         let last = self
-            .messages
+            .messages()
             .iter()
             .rfind(|message| message.role == Role::Assistant);
         let text = last.and_then(|message| {
