@@ -1,18 +1,12 @@
 //! Secrets through the whole program: where they come from, the one server that gets them, and that their values are nowhere
 //! else: not in an answer, a log, the journal or any file of the state folder.
 
-use crate::support::{Place, Ran, of_kind};
-use base64::{
-    Engine as _,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
-};
+use crate::support::{Place, Ran, of_kind, traces};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::{
-    fmt::Write as _,
     io::{BufRead as _, BufReader, Write as _},
     net::{TcpListener, TcpStream},
-    path::Path,
     sync::{Arc, Mutex},
     thread,
 };
@@ -60,7 +54,7 @@ fn answer(mut stream: TcpStream) -> String {
         .filter_map(|line| line.strip_prefix("authorization: "))
         .collect();
     let said = said.join(" ");
-    let body = format!("you said: {said}\n{}\n", encoded(&said).join("\n"));
+    let body = format!("you said: {said}\n{}\n", traces::encoded(&said).join("\n"));
     // In two pieces, with the value across the border.
     let (first, second) = body.split_at(10 + said.len() / 2);
     write!(
@@ -72,69 +66,6 @@ fn answer(mut stream: TcpStream) -> String {
     stream.flush().unwrap();
     stream.write_all(second.as_bytes()).unwrap();
     head
-}
-
-/// The forms of a text, besides itself.
-fn encoded(text: &str) -> Vec<String> {
-    let hex = |upper: bool| {
-        text.bytes().fold(String::new(), |mut out, byte| {
-            if upper {
-                write!(out, "{byte:02X}").unwrap();
-            } else {
-                write!(out, "{byte:02x}").unwrap();
-            }
-            out
-        })
-    };
-    let url = text
-        .replace('/', "%2F")
-        .replace('+', "%2B")
-        .replace('=', "%3D")
-        .replace(' ', "%20");
-    vec![
-        STANDARD.encode(text),
-        STANDARD.encode(format!("u:{text}")),
-        URL_SAFE_NO_PAD.encode(format!("us:{text}")),
-        hex(false),
-        hex(true),
-        url.to_lowercase(),
-        url,
-    ]
-}
-
-/// What may be found nowhere: the value and its forms. Of base64 the middle, which no neighbour changes.
-fn forbidden() -> Vec<String> {
-    let mut forms = encoded(VALUE);
-    for form in &mut forms[..3] {
-        *form = form[6..form.len() - 6].to_owned();
-    }
-    forms.push(VALUE.to_owned());
-    forms
-}
-
-fn assert_clean(what: &str, bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes).to_lowercase();
-    for form in forbidden() {
-        assert!(
-            !text.contains(&form.to_lowercase()),
-            "{form} is in {what}:\n{text}"
-        );
-    }
-}
-
-/// Every file below a folder, read.
-fn assert_clean_folder(folder: &Path) -> usize {
-    let mut files = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files += assert_clean_folder(&path);
-        } else {
-            assert_clean(&path.display().to_string(), &std::fs::read(&path).unwrap());
-            files += 1;
-        }
-    }
-    files
 }
 
 /// A configuration in which `fetch` may ask the server and use the secret with it.
@@ -237,10 +168,18 @@ fn a_run_with_a_secret_leaves_no_trace_of_its_value() {
         ("explain", &explained),
     ] {
         assert_eq!(ran.code, Some(0), "{what}: {}", ran.stderr);
-        assert_clean(&format!("the stdout of {what}"), ran.stdout.as_bytes());
-        assert_clean(&format!("the stderr of {what}"), ran.stderr.as_bytes());
+        traces::assert_none(
+            VALUE,
+            &format!("the stdout of {what}"),
+            ran.stdout.as_bytes(),
+        );
+        traces::assert_none(
+            VALUE,
+            &format!("the stderr of {what}"),
+            ran.stderr.as_bytes(),
+        );
     }
-    assert!(assert_clean_folder(&state) > 0);
+    assert!(traces::assert_none_below(VALUE, &state) > 0);
 }
 
 #[test]
@@ -260,7 +199,11 @@ fn every_source_reaches_the_server_and_only_it() {
         assert!(ran.stdout.contains("you said: [secret:github]"), "{ran:?}");
         let expected = format!("\r\nauthorization: {VALUE}\r\n");
         assert!(echo.seen()[count].contains(&expected), "{from}");
-        assert_clean(from, format!("{}{}", ran.stdout, ran.stderr).as_bytes());
+        traces::assert_none(
+            VALUE,
+            from,
+            format!("{}{}", ran.stdout, ran.stderr).as_bytes(),
+        );
     }
     // Another server, which the tool may ask, and another name.
     let more = format!(

@@ -2,6 +2,7 @@
 
 pub(crate) mod chat;
 pub(crate) mod pictures;
+pub(crate) mod traces;
 
 use serde_json::Value;
 use std::{

@@ -127,6 +127,25 @@ pub(crate) fn nested_components(depth: usize) -> Vec<u8> {
     inner
 }
 
+/// The same functions, each with a name of so many letters.
+pub(crate) fn named_functions(count: usize, letters: usize) -> Vec<u8> {
+    /// The part of a name section that names functions.
+    const FUNCTION_NAMES: u8 = 1;
+    let mut names = leb(count);
+    for index in 0..count {
+        names.extend(leb(index));
+        names.extend(counted(format!("{index:0letters$}").as_bytes()));
+    }
+    let section_of_names = [counted(b"name"), section(FUNCTION_NAMES, &names)].concat();
+    let module = [
+        MODULE.to_vec(),
+        functions(count, &body(&[])).concat(),
+        section(id::CUSTOM, &section_of_names),
+    ]
+    .concat();
+    [good(), section(id::CORE_MODULE, &module)].concat()
+}
+
 /// A good guest with a custom section of this name and so many bytes at its end.
 pub(crate) fn with_custom_section(name: &str, bytes: usize) -> Vec<u8> {
     let content = [counted(name.as_bytes()), vec![b'x'; bytes]].concat();

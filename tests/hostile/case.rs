@@ -74,6 +74,8 @@ pub(crate) struct Case {
     pub(crate) may_change: Vec<&'static str>,
     /// How many connections the sink must have seen.
     pub(crate) contacts: usize,
+    /// The line of shell that starts the program, as `"$0"` with `"$@"`, where that is not done directly.
+    pub(crate) launcher: Option<&'static str>,
     /// How each of the calls ends that the model makes in one reply, in their order.
     pub(crate) ends: Vec<Ends>,
 }
@@ -91,6 +93,7 @@ impl Case {
             prepare: |_| (),
             may_change: Vec::new(),
             contacts: 0,
+            launcher: None,
             ends: vec![ends],
         }
     }
@@ -150,6 +153,18 @@ impl Case {
     /// What the call may change, as prefixes of paths below the place's root.
     pub(crate) fn changing(mut self, paths: &[&'static str]) -> Self {
         self.may_change.extend(paths);
+        self
+    }
+
+    /// How many connections the sink sees.
+    pub(crate) fn contacting(mut self, contacts: usize) -> Self {
+        self.contacts = contacts;
+        self
+    }
+
+    /// The line of shell that starts the program.
+    pub(crate) fn launched(mut self, line: &'static str) -> Self {
+        self.launcher = Some(line);
         self
     }
 

@@ -6,20 +6,28 @@ use super::{
     sink::Sink,
     snapshot,
 };
-use crate::support::{Place, Ran, of_kind};
+use crate::support::{Place, Ran, of_kind, traces};
 use agent_host_core::failure::MAX_MESSAGE_BYTES;
 use agent_host_sandbox::LoadFault;
 use pretty_assertions::assert_eq;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, path::Path, process::Stdio, sync::mpsc, thread, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
 
 /// How long a run may take before the host itself counts as stuck. It is far beyond every deadline in the table, compiling
 /// included.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The secret that is in the program's environment and in a file beside the working folder; no row may show it.
-const SECRET: &str = "hunter2-in-the-environment";
+/// The secret that is in the program's environment and in a file beside the working folder; no row may show it. It has letters
+/// that each encoding writes in its own way.
+pub(crate) const SECRET: &str = "hunter2/in+the=environment";
 
 /// Runs a row and checks everything about it.
 pub(crate) fn check(case: &Case) {
@@ -37,6 +45,11 @@ pub(crate) fn check(case: &Case) {
     assert_eq!(changed, Vec::<std::path::PathBuf>::new(), "{name}: changed");
     assert_eq!(sink.contacts(), case.contacts, "{name}: connections");
     check_stderr(&name, &ran);
+    traces::assert_none(SECRET, &format!("{name}: stdout"), ran.stdout.as_bytes());
+    let state = place.outside().join("state");
+    if state.exists() {
+        traces::assert_none_below(SECRET, &state);
+    }
     match case.ends.as_slice() {
         [Ends::Refused(fault, says)] => {
             return check_refusal(&name, &ran, &[&format!("({fault})"), says]);
@@ -130,8 +143,17 @@ fn run(place: &Place, case: &Case, sink: &Sink) -> Ran {
     let args: Vec<&str> = args.into_iter().chain(grants).chain(["go on"]).collect();
     // A proxy that nobody granted: whoever heeds the environment is seen by the sink.
     let proxy = format!("http://127.0.0.1:{}", sink.port());
+    let program = env!("CARGO_BIN_EXE_agent-host");
+    let mut command = match case.launcher {
+        None => Command::new(program),
+        Some(line) => {
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", line, program]);
+            shell
+        }
+    };
     let child = place
-        .command(&args)
+        .prepare(command.args(&args))
         .env("AGENT_HOST_TEST_SECRET", SECRET)
         .env("RUST_BACKTRACE", "1")
         .envs(
@@ -165,9 +187,10 @@ fn run(place: &Place, case: &Case, sink: &Sink) -> Ran {
 /// What is on stderr is for a person at a terminal, whatever a guest had a part in.
 fn check_stderr(name: &str, ran: &Ran) {
     let text = &ran.stderr;
-    for mark in ["panicked", "stack backtrace", "wasm backtrace", SECRET] {
+    for mark in ["panicked", "stack backtrace", "wasm backtrace"] {
         assert!(!text.contains(mark), "{name}: {mark:?} on stderr: {text}");
     }
+    traces::assert_none(SECRET, &format!("{name}: stderr"), text.as_bytes());
     let steering = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')
             || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

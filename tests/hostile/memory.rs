@@ -4,7 +4,7 @@ use super::{
     case::{Case, Ends},
     table,
 };
-use agent_host_core::failure::ToolErrorCode::{self, OutOfMemory, ResourceLimit, Trap};
+use agent_host_core::failure::ToolErrorCode::{self, OutOfMemory, ResourceLimit};
 use agent_host_test_guests::{Definition, Guest};
 use serde_json::json;
 
@@ -58,8 +58,8 @@ pub(crate) fn cases() -> Vec<Case> {
         (
             "fields-full.wat",
             "http-header-bytes = 65536",
-            Trap,
-            "limit",
+            ResourceLimit,
+            "`http-header-bytes`",
         ),
         (
             "fields-cloned.wat",

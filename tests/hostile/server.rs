@@ -1,5 +1,6 @@
 //! A server on loopback that answers as no server should. The path of a request says how.
 
+use crate::support::traces;
 use std::{
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
@@ -58,6 +59,7 @@ fn serve(mut stream: TcpStream, port: u16) -> std::io::Result<()> {
             ok(&request.replace(&port.to_string(), "PORT")).into_bytes(),
             Then::End,
         ),
+        Some("/echo") => (echo(&request).into_bytes(), Then::End),
         _ => answer(path),
     };
     stream.write_all(&beginning)?;
@@ -111,6 +113,18 @@ fn ok(body: &str) -> String {
         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )
+}
+
+/// The authorization of a request told back in a field and in a body: its length, and it in every form.
+fn echo(request: &str) -> String {
+    let said = request
+        .lines()
+        .find_map(|line| line.strip_prefix("authorization: "))
+        .unwrap_or_default();
+    let forms = traces::encoded(said).join("\n");
+    let body = format!("{} letters\n{said}\n{forms}\n", said.len());
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\nx-echo: {said}\r\ncontent-length: {length}\r\n\r\n{body}")
 }
 
 fn answer(path: &str) -> (Vec<u8>, Then) {
@@ -171,6 +185,10 @@ fn answer(path: &str) -> (Vec<u8>, Then) {
         ),
         "/to-metadata" => (redirect("http://169.254.169.254/latest/"), Then::End),
         "/to-hello" => (redirect("/hello"), Then::End),
+        "/packed" => (
+            head("content-encoding: gzip\r\ncontent-length: 0\r\n"),
+            Then::End,
+        ),
         "/silent" => (Vec::new(), Then::Silence),
         "/half" => (
             [head("content-length: 9\r\n"), b"hello".to_vec()].concat(),

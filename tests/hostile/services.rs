@@ -23,6 +23,8 @@ pub(crate) fn cases() -> Vec<Case> {
         redirects(),
         targets(),
         fields(),
+        header_sections(),
+        too_long_and_failed(),
         framing(),
         methods(),
         read_only_methods(),
@@ -209,6 +211,44 @@ fn fields() -> Case {
         )
         .row('E', "header fields")
         .config(SERVER)
+}
+
+/// What is beyond the limit by a little or by much has the standard error; the tool goes on.
+fn header_sections() -> Case {
+    // On the wire a field has its name, its value and four bytes around them.
+    let with = |length: usize| {
+        http(
+            "/hello",
+            json!({ "headers": [["x", "y".repeat(length - 1 - 4)]] }),
+        )
+    };
+    let many: Vec<Value> = (0..100).map(|n| json!([format!("x-{n:03}"), ""])).collect();
+    Script::default()
+        .gives(answer("hello"), with(1000))
+        .refused(
+            "http-request-header-section-size",
+            [with(1001), with(2000), with(30_000)],
+        )
+        .gives(answer("hello"), http("/hello", json!({ "headers": many })))
+        .row('E', "header sections beyond the limit")
+        .config("[limits]\nhttp-header-bytes = 1000")
+        .config(SERVER)
+}
+
+fn too_long_and_failed() -> Case {
+    let attempts = [
+        http("/hello", json!({ "headers": [["x", "y".repeat(1000)]] })),
+        op("panic", json!({ "message": "refused" })),
+    ];
+    let ends = Ends::Failed(ToolErrorCode::ResourceLimit, "limits.http-header-bytes");
+    last_words(
+        'E',
+        "a header section beyond the limit, and a crash",
+        &attempts,
+        ends,
+    )
+    .config("[limits]\nhttp-header-bytes = 1000")
+    .config(SERVER)
 }
 
 /// How long a body is has one answer.

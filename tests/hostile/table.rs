@@ -2,7 +2,8 @@
 
 use super::{
     case::{Case, Component, Ends, guests},
-    files, harness, load, memory, network, own_files, services, social, time, values,
+    files, harness, load, memory, network, own_files, quotas, secrets, services, social, time,
+    values,
 };
 use agent_host_core::failure::ToolErrorCode;
 use agent_host_sandbox::LoadFault;
@@ -27,7 +28,9 @@ fn all() -> Vec<Case> {
         values::cases(),
         services::cases(),
         network::cases(),
+        secrets::cases(),
         files::cases(),
+        quotas::cases(),
         own_files::cases(),
         social::cases(),
     ]

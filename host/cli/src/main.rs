@@ -37,7 +37,12 @@ fn main() -> ExitCode {
             return failure.report(&terminal);
         }
     };
-    let result = runtime.block_on(commands::dispatch(args.command, &terminal));
+    let result = runtime.block_on(async {
+        if let Err(error) = signals::outlive_file_bounds() {
+            tracing::warn!("a write beyond `ulimit -f` ends the program: {error}");
+        }
+        commands::dispatch(args.command, &terminal).await
+    });
     // Whatever still runs (a guest in a host call, say) must not hold up the end of the process.
     runtime.shutdown_background();
     match result {

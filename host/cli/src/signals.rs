@@ -1,10 +1,23 @@
 //! Ctrl-C and SIGTERM. The first one asks the turn to end: running calls are stopped and answered, and the journal is
 //! written. The second ends the process at once; the next resume mends what is missing.
+//!
+//! And SIGXFSZ, which ends a process that writes a file beyond `ulimit -f`, unless somebody listens.
 
 use crate::exit::Exit;
+use rustix::process::Signal;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+
+/// Makes a write beyond the bound on the size of files (`ulimit -f`) fail like one on a full disk, for as long as the process
+/// lives. Otherwise one write of a guest could end the host.
+///
+/// # Errors
+/// When the signal handler cannot be installed.
+pub(crate) fn outlive_file_bounds() -> std::io::Result<()> {
+    // The handler stays when nobody listens any more, and does nothing then.
+    signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
+}
 
 /// What stops a run from outside.
 #[derive(Clone, Debug, Default)]

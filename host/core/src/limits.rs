@@ -63,7 +63,7 @@ impl Default for Limits {
             output_bytes: 8 * MIB,
             stdio_bytes: 64 * KIB,
             random_bytes: MIB,
-            http_header_bytes: 64 * KIB,
+            http_header_bytes: 32 * KIB,
             http_request_bytes: 8 * MIB,
             http_response_bytes: 8 * MIB,
             http_requests: 64,

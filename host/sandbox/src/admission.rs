@@ -1,8 +1,8 @@
 //! How many calls run and how many wait. A call beyond both is answered at once, so that a flood costs nobody memory.
 //!
 //! A tool has at most its own share of the places and of the queue, which by default is half of each, so its flood leaves the
-//! rest to others. A place that falls free goes to the tools that wait in turn, and within a tool to the call that has waited
-//! longest.
+//! rest to others. The last places are for tools of which nothing runs, so that several floods together leave one, too. A place
+//! that falls free goes to the tools that wait in turn, and within a tool to the call that has waited longest.
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +37,11 @@ pub(crate) struct Queue {
 impl Admission {
     pub(crate) fn new(config: &SandboxConfig) -> Self {
         Self {
-            turns: Turns::new(config.concurrent_calls, config.queued_calls),
+            turns: Turns::new(
+                config.concurrent_calls,
+                config.calls_kept(),
+                config.queued_calls,
+            ),
             config: Bounds {
                 calls: config.concurrent_calls,
                 queued: config.queued_calls,
@@ -91,10 +95,14 @@ impl Queue {
                 self.bounds.most.places
             )
         } else {
-            format!(
-                "{} calls run at once (limit `concurrent-calls`)",
-                self.bounds.calls
-            )
+            let run = match self.party.left_to_others() {
+                0 => format!("{} calls run at once", self.bounds.calls),
+                left => format!(
+                    "the last {left} of {} places are for tools of which nothing runs",
+                    self.bounds.calls
+                ),
+            };
+            format!("{run} (limit `concurrent-calls`)")
         };
         let waited = patience.as_millis();
         busy(&format!("{limit} and none ended within {waited} ms"))

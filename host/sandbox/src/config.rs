@@ -34,7 +34,8 @@ pub struct SandboxConfig {
     pub protected: Vec<PathBuf>,
     /// The threads on which guests begin, and as many again for those that compute for long.
     pub guest_threads: usize,
-    /// The calls that run at once; the pool has a place for each.
+    /// The calls that run at once; the pool has a place for each. The last quarter is for tools of which nothing runs, or less
+    /// where [`Self::concurrent_calls_per_tool`] lets one tool have more than the rest.
     pub concurrent_calls: usize,
     /// The calls that may wait for a place; one more is answered with `busy`.
     pub queued_calls: usize,
@@ -89,6 +90,15 @@ impl SandboxConfig {
     pub(crate) fn concurrent_calls_per_tool(&self) -> usize {
         let half = self.concurrent_calls.div_ceil(2);
         self.concurrent_calls_per_tool.unwrap_or(half)
+    }
+
+    /// The places that only a tool gets of which nothing runs. While fewer tools than this run anything, another one's first call
+    /// need not wait: a tool takes no more than one of them.
+    pub(crate) fn calls_kept(&self) -> usize {
+        let beside_one_tool = self
+            .concurrent_calls
+            .saturating_sub(self.concurrent_calls_per_tool());
+        (self.concurrent_calls / 4).min(beside_one_tool)
     }
 
     /// The waiting calls that may be of one tool.

@@ -11,6 +11,7 @@ use agent_host_core::{
 };
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace, component::ResourceTableError};
 use wasmtime_wasi::I32Exit;
+use wasmtime_wasi_http::FieldMapError;
 
 /// What is shown of a text that a guest may have had a part in, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;
@@ -91,6 +92,17 @@ pub(crate) fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limit
             format!(
                 "The tool was stopped: it held more than {} files, streams or requests open at once (limit `open-resources`).",
                 limits.open_resources
+            ),
+        );
+    }
+    if let Some(FieldMapError::TotalSizeTooBig | FieldMapError::TooManyFields) =
+        error.downcast_ref()
+    {
+        return failure(
+            ToolErrorCode::ResourceLimit,
+            format!(
+                "The tool was stopped: it put far more header fields together than the {} bytes that it may send (limit `http-header-bytes`).",
+                limits.http_header_bytes
             ),
         );
     }

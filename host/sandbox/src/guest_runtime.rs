@@ -94,7 +94,7 @@ impl GuestRuntime {
                     tracing::debug!("a thread for long calls keeps its priority: {error}");
                 }
             })?,
-            lanes: Turns::new(threads, usize::MAX),
+            lanes: Turns::new(threads, 0, usize::MAX),
             threads,
         })
     }

@@ -27,6 +27,11 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 /// interrupted whenever a tick happened to fall into it.
 const TICKS: u64 = 2;
 
+/// What a guest's set of header fields may hold beyond `http-header-bytes`, in bytes: wasi:http counts some 70 for each field
+/// besides its text, and it has no error for a set that is full but the guest's end. So what is somewhat too large to send is
+/// made all the same, and then refused with the standard error when it is to be sent. Each open resource may hold this much.
+const FIELDS_ROOM: u64 = 32 * 1024;
+
 /// Everything that the host functions of one call work on.
 pub(crate) struct CallState {
     wasi: WasiCtx,
@@ -98,7 +103,8 @@ pub(crate) fn configure_store(
         wasi.initial_cwd(cwd);
     }
     let mut http = WasiHttpCtx::new();
-    http.set_field_size_limit(as_count(limits.http_header_bytes));
+    let fields = limits.http_header_bytes.saturating_add(FIELDS_ROOM);
+    http.set_field_size_limit(as_count(fields));
     let mut table = ResourceTable::new();
     let (transfer_bytes, open_resources) = (
         as_count(limits.max_transfer_bytes),

@@ -1,6 +1,7 @@
 //! Places that are handed out in turn: within a party to whoever has waited longest, between the parties to one after the
-//! other, and never more to one party than its share. Calls wait here to be admitted, and guests that compute for long wait
-//! here for a processor.
+//! other, and never more to one party than its share. Some places can be kept for parties that have none, so that a few that
+//! always want more do not have them all. Calls wait here to be admitted, and guests that compute for long wait here for a
+//! processor.
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,8 @@ pub(crate) struct Turns(Mutex<Book>);
 struct Book {
     /// The places that nobody has.
     free: usize,
+    /// The last of the free places: as many go only to parties that have none.
+    kept: usize,
     /// All who wait, and how many may.
     waiting: usize,
     most_waiting: usize,
@@ -56,10 +59,11 @@ pub(crate) enum Full {
 }
 
 impl Turns {
-    /// So many places, and so many who wait for one.
-    pub(crate) fn new(places: usize, most_waiting: usize) -> Arc<Self> {
+    /// So many places, of which some are kept for parties that have none, and so many who wait for one.
+    pub(crate) fn new(places: usize, kept: usize, most_waiting: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Book {
             free: places,
+            kept,
             waiting: 0,
             most_waiting,
             last: 0,
@@ -96,18 +100,28 @@ impl Book {
         self.next
     }
 
+    /// Whether there is a place for a party with this share.
+    fn has_place(&self, share: &Share) -> bool {
+        let kept = if share.places == 0 { 0 } else { self.kept };
+        self.free > kept && share.places < share.most.places
+    }
+
     /// A place for a party that may have one more, if there is one. While somebody waits who could have it there is none.
     fn take(&mut self, party: u64) -> bool {
-        let Some(share) = self.parties.get_mut(&party) else {
-            return false;
-        };
-        if self.free == 0 || share.places >= share.most.places {
-            return false;
+        let share = self.parties.get(&party);
+        let may = share.is_some_and(|share| self.has_place(share));
+        if may {
+            self.give(party);
         }
-        self.free -= 1;
-        share.places += 1;
-        self.last = party;
-        true
+        may
+    }
+
+    fn give(&mut self, party: u64) {
+        if let Some(share) = self.parties.get_mut(&party) {
+            share.places += 1;
+            self.free -= 1;
+            self.last = party;
+        }
     }
 
     fn give_back(&mut self, party: u64) {
@@ -120,17 +134,14 @@ impl Book {
 
     /// Gives free places to those who wait, beginning with the party after the one that got the last.
     fn hand_out(&mut self) {
-        while self.free > 0
-            && let Some(number) = self.next_in_turn()
+        while let Some(number) = self.next_in_turn()
             && let Some(share) = self.parties.get_mut(&number)
             && let Some((_, first)) = share.waiting.pop_first()
         {
             // Whoever waits leaves the book before it goes, so it hears of this.
             let _ = first.send(());
-            share.places += 1;
-            self.free -= 1;
             self.waiting -= 1;
-            self.last = number;
+            self.give(number);
         }
     }
 
@@ -140,7 +151,7 @@ impl Book {
         self.parties
             .range(after)
             .chain(self.parties.range(..=self.last))
-            .find(|(_, share)| share.places < share.most.places && !share.waiting.is_empty())
+            .find(|(_, share)| self.has_place(share) && !share.waiting.is_empty())
             .map(|(number, _)| *number)
     }
 }
@@ -191,6 +202,11 @@ impl Party {
         book.parties
             .get(&self.number)
             .is_some_and(|share| share.places >= share.most.places)
+    }
+
+    /// The places that nobody has, and that this party did not get.
+    pub(crate) fn left_to_others(&self) -> usize {
+        self.turns.book().free
     }
 }
 

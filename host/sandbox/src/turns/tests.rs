@@ -23,7 +23,7 @@ fn counts(turns: &Turns) -> (usize, usize) {
 
 #[test]
 fn a_place_that_falls_free_goes_to_the_parties_in_turn_and_to_the_first_of_each() {
-    let turns = Turns::new(1, 100);
+    let turns = Turns::new(1, 0, 100);
     let (a, b, c) = (turns.party(MOST), turns.party(MOST), turns.party(MOST));
     let mut place = a.try_take();
     let mut waiting: Vec<(&str, Turn)> = [
@@ -61,7 +61,7 @@ fn a_place_that_falls_free_goes_to_the_parties_in_turn_and_to_the_first_of_each(
 
 #[test]
 fn a_party_has_no_more_than_its_share_and_leaves_the_rest_to_others() {
-    let turns = Turns::new(4, 3);
+    let turns = Turns::new(4, 0, 3);
     let greedy = turns.party(Most {
         places: 3,
         waiting: 2,
@@ -95,8 +95,36 @@ fn a_party_has_no_more_than_its_share_and_leaves_the_rest_to_others() {
 }
 
 #[test]
+fn the_last_places_are_for_parties_that_have_none() {
+    let turns = Turns::new(8, 3, 100);
+    let greedy: Vec<Arc<Party>> = (0..2).map(|_| turns.party(MOST)).collect();
+    let mut places: Vec<Place> = std::iter::from_fn(|| greedy[0].try_take()).collect();
+    assert_eq!((places.len(), counts(&turns)), (5, (3, 0)));
+    // One that has none has one of them, and no second one.
+    let seconds = greedy[1].try_take();
+    assert!(seconds.is_some() && greedy[1].try_take().is_none());
+    let mut wait: Vec<Turn> = greedy.iter().map(|party| party.turn().unwrap()).collect();
+    assert!(wait.iter_mut().all(|turn| ready_now(turn).is_none()));
+    assert_eq!((greedy[0].left_to_others(), counts(&turns)), (2, (2, 2)));
+
+    // Whoever comes does not wait behind them, and leaves what it had to the next of its kind.
+    for _ in 0..10 {
+        let other = turns.party(MOST);
+        assert!(other.try_take().is_some());
+        assert!(wait.iter_mut().all(|turn| ready_now(turn).is_none()));
+    }
+    // What the greedy give back they get again, in turn, as soon as more than the last places are free.
+    drop(places.pop());
+    assert_eq!(counts(&turns), (3, 2));
+    drop(places.pop());
+    let got: Vec<Option<Place>> = wait.iter_mut().map(ready_now).collect();
+    let has: Vec<bool> = got.iter().map(Option::is_some).collect();
+    assert_eq!((has, counts(&turns)), (vec![true, false], (3, 1)));
+}
+
+#[test]
 fn whoever_goes_leaves_nothing_behind() {
-    let turns = Turns::new(1, 8);
+    let turns = Turns::new(1, 0, 8);
     let party = turns.party(MOST);
     let never_polled = party.turn().unwrap();
     let waits = party.turn().unwrap();

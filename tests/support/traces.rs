@@ -1,0 +1,72 @@
+//! The forms in which a secret's value is promised not to come back, and a search for them.
+
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use std::{fmt::Write as _, path::Path};
+
+/// The forms of a text, besides itself.
+pub(crate) fn encoded(text: &str) -> Vec<String> {
+    let hex = |upper: bool| {
+        text.bytes().fold(String::new(), |mut out, byte| {
+            if upper {
+                write!(out, "{byte:02X}").unwrap();
+            } else {
+                write!(out, "{byte:02x}").unwrap();
+            }
+            out
+        })
+    };
+    let url = text
+        .replace('/', "%2F")
+        .replace('+', "%2B")
+        .replace('=', "%3D")
+        .replace(' ', "%20");
+    vec![
+        STANDARD.encode(text),
+        STANDARD.encode(format!("u:{text}")),
+        URL_SAFE_NO_PAD.encode(format!("us:{text}")),
+        hex(false),
+        hex(true),
+        url.to_lowercase(),
+        url,
+    ]
+}
+
+/// What may be found nowhere: the value and its forms. Of base64 the middle, which no neighbour changes.
+fn forbidden(value: &str) -> Vec<String> {
+    let mut forms = encoded(value);
+    for form in &mut forms[..3] {
+        *form = form[6..form.len() - 6].to_owned();
+    }
+    forms.push(value.to_owned());
+    forms
+}
+
+/// No form of the value is in these bytes.
+pub(crate) fn assert_none(value: &str, what: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes).to_lowercase();
+    for form in forbidden(value) {
+        assert!(
+            !text.contains(&form.to_lowercase()),
+            "{form} is in {what}:\n{text}"
+        );
+    }
+}
+
+/// No form of the value is in a file below this folder. Says how many files there are.
+pub(crate) fn assert_none_below(value: &str, folder: &Path) -> usize {
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files += assert_none_below(value, &path);
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            assert_none(value, &path.display().to_string(), &bytes);
+            files += 1;
+        }
+    }
+    files
+}
