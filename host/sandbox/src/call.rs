@@ -108,7 +108,6 @@ impl ToolComponent {
         let setup = CallSetup {
             gate: Arc::clone(&gate),
             deadline,
-            initial_cwd: call.grants.dirs.first().map(|dir| dir.guest.clone()),
             protected: Arc::clone(&self.room().protected),
             client: Arc::clone(&self.tenant().client),
             secrets: Arc::clone(&call.secrets),

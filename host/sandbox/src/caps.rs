@@ -6,3 +6,4 @@ pub(crate) mod http;
 pub(crate) mod human;
 pub(crate) mod progress;
 pub(crate) mod state;
+pub(crate) mod wasi;

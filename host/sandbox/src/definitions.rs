@@ -146,7 +146,6 @@ pub(crate) async fn ask(
         questions: Questions::new(Arc::clone(&gate), false, Vec::new()),
         gate,
         deadline: Instant::now() + patience,
-        initial_cwd: None,
         protected: Arc::clone(&room.protected),
         client: Arc::clone(&room.client),
         // Nothing is granted, so nothing comes back.

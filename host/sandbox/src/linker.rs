@@ -11,7 +11,6 @@ use wasmtime::{
     component::{HasData, HasSelf, Linker, ResourceTable},
 };
 use wasmtime_wasi::{
-    WasiView as _,
     cli::{WasiCli, WasiCliView as _},
     clocks::{WasiClocks, WasiClocksView as _},
     p2::bindings::{cli, clocks, io, random, sockets},
@@ -48,9 +47,9 @@ impl HasData for Table {
 }
 
 fn add_io(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
-    io::error::add_to_linker::<CallState, Table>(linker, |state| state.ctx().table)?;
-    io::poll::add_to_linker::<CallState, Table>(linker, |state| state.ctx().table)?;
-    io::streams::add_to_linker::<CallState, Table>(linker, |state| state.ctx().table)
+    io::error::add_to_linker::<CallState, Table>(linker, CallState::table)?;
+    io::poll::add_to_linker::<CallState, Table>(linker, CallState::table)?;
+    io::streams::add_to_linker::<CallState, Table>(linker, CallState::table)
 }
 
 fn add_clocks_and_random(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {

@@ -9,18 +9,18 @@ use crate::{
         human::Questions,
         progress::Progress,
         state::SharedState,
+        wasi::Wasi,
     },
     failure::Stop,
     gate::Gate,
     limiter::{Limiter, Pausing, as_count},
     secrets::Secrets,
-    stdio::Stream,
     telemetry::Telemetry,
 };
 use agent_host_core::limits::Limits;
 use std::{path::PathBuf, sync::Arc, time::Instant};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 /// Ticks of the guests' clock between two looks at the deadline. With one, a call that lasts a few microseconds would be
@@ -34,7 +34,7 @@ const FIELDS_ROOM: u64 = 32 * 1024;
 
 /// Everything that the host functions of one call work on.
 pub(crate) struct CallState {
-    wasi: WasiCtx,
+    wasi: Wasi,
     http: WasiHttpCtx,
     hooks: GatedHttp,
     files: FilesState,
@@ -54,8 +54,6 @@ pub(crate) struct CallSetup {
     pub(crate) gate: Arc<Gate>,
     pub(crate) limits: Limits,
     pub(crate) deadline: Instant,
-    /// Where relative paths resolve: the first mounted folder.
-    pub(crate) initial_cwd: Option<String>,
     pub(crate) protected: Arc<[PathBuf]>,
     pub(crate) client: Arc<HttpClient>,
     pub(crate) secrets: Arc<Secrets>,
@@ -77,7 +75,6 @@ pub(crate) fn configure_store(
         gate,
         limits,
         deadline,
-        initial_cwd,
         protected,
         client,
         secrets,
@@ -85,23 +82,6 @@ pub(crate) fn configure_store(
         shared,
         questions,
     } = setup;
-    let mut wasi = WasiCtx::builder();
-    // Arguments, stdin and preopened folders stay empty, and the environment has what was granted and nothing else: nothing of
-    // the host's is to be seen. Clocks and random numbers are the host's.
-    for variable in &gate.grants().env {
-        wasi.env(&variable.name, &variable.value);
-    }
-    wasi.stdout(Stream::stdout(&telemetry))
-        .stderr(Stream::stderr(&telemetry))
-        .max_random_size(limits.random_bytes)
-        .allow_tcp(false)
-        .allow_udp(false)
-        .allow_ip_name_lookup(false)
-        // Guests have threads of their own, which may block for the length of a file operation.
-        .allow_blocking_current_thread(true);
-    if let Some(cwd) = initial_cwd {
-        wasi.initial_cwd(cwd);
-    }
     let mut http = WasiHttpCtx::new();
     let fields = limits.http_header_bytes.saturating_add(FIELDS_ROOM);
     http.set_field_size_limit(as_count(fields));
@@ -112,7 +92,11 @@ pub(crate) fn configure_store(
     );
     table.set_max_capacity(open_resources);
     let state = CallState {
-        wasi: wasi.build(),
+        wasi: Wasi::new(
+            Arc::clone(&gate),
+            Arc::clone(&telemetry),
+            limits.random_bytes,
+        ),
         http,
         hooks: GatedHttp::new(
             Arc::clone(&gate),
@@ -145,6 +129,11 @@ pub(crate) fn configure_store(
 }
 
 impl CallState {
+    /// What the guest holds open.
+    pub(crate) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
+    }
+
     /// The view for the file interfaces, which go through the gate.
     pub(crate) fn gated_files(&mut self) -> GatedFs<'_> {
         GatedFs {
@@ -157,7 +146,7 @@ impl CallState {
 impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView {
-            ctx: &mut self.wasi,
+            ctx: self.wasi.ctx(),
             table: &mut self.table,
         }
     }
