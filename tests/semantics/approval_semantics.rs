@@ -38,6 +38,7 @@ async fn m01_only_the_listed_call_interrupts_and_nothing_ran() {
         effect: Effect::Effectful,
         input_digest: json_digest(&input),
         input: input.as_object().cloned().unwrap(),
+        requested_input: None,
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };

@@ -102,15 +102,19 @@ impl Component {
 
 /// Runs outside; nobody is asked about it.
 pub(super) fn outside(name: &'static str) -> Component {
+    gated_outside(name).free()
+}
+
+/// Runs outside when a person has confirmed it.
+pub(super) fn gated_outside(name: &'static str) -> Component {
     let settings = format!(
         "description = \"Does {name}.\"\neffect = \"effectful\"\ninput-schema = {{ type = \"object\" }}\n"
     );
-    let component = Component {
+    Component {
         name,
         settings,
         bytes: None,
-    };
-    component.free()
+    }
 }
 
 /// Read-only: returns its arguments.

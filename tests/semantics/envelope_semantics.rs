@@ -3,11 +3,12 @@
 
 use super::{
     components::{act, look, order, outside, peek, send},
-    script::{calls, says},
+    script::{USAGE, calls, says},
     world::*,
 };
 use agent_host_core::{
     message::ToolResult,
+    model::StopReason,
     output::ToolResultOutput,
     turn::{Awaiting, CONTINUATION_VERSION, Continuation, Decision, Outcome, Timing},
 };
@@ -42,10 +43,12 @@ async fn refuses(
     assert_eq!((world.ran(), world.made()), (vec![], vec![]));
 }
 
-/// Holds that the right decision works once.
+/// Holds that the right decision works: every call runs once, no model is asked, and the facts are those of before the pause.
 async fn works(world: &mut World, continuation: &Continuation) {
     let outcome = world.decide(continuation, &[approve("b")]).await;
-    assert_eq!(kind(&outcome), "needs-more-turns");
+    let summary = world.summary(StopReason::ToolUse, 3);
+    assert_eq!(outcome, Outcome::NeedsMoreTurns { summary });
+    assert_eq!(world.script.asked().len(), 1);
     let empty = || value(json!({}));
     let expected = pairs([("a", empty()), ("b", empty()), ("c", empty())]);
     assert_eq!(world.results(), expected);
@@ -112,6 +115,7 @@ async fn t04_in_order_and_in_a_batch() {
             panic!("{continuation:?}");
         };
         assert_eq!((index, &continuation.completed), (1, &completed));
+        assert_eq!(continuation.usage, USAGE);
         assert_eq!(world.made(), before);
         let outcome = world.decide(&continuation, &[approve("b")]).await;
         assert_eq!(kind(&outcome), "needs-more-turns");

@@ -1,9 +1,9 @@
 //! Section T, how turns end: outcomes with their summaries, calls that run outside, and results of every kind.
 
 use super::{
-    components::{act, crash, late, look, outside, returning},
+    components::{act, crash, gated_outside, late, look, outside, returning},
     endings::{KINDS, endings},
-    script::{USAGE, calls, nothing_left, provenance, says},
+    script::{calls, nothing_left, says},
     world::*,
 };
 use agent_host_core::{
@@ -20,23 +20,6 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// The summary of a first turn in which the model asked for this many calls.
-fn summary(world: &World, stop_reason: StopReason, tool_calls: u64) -> TurnSummary {
-    TurnSummary {
-        session: world.id(),
-        turn: 1,
-        total_turns: 1,
-        turn_usage: USAGE,
-        total_usage: USAGE,
-        provenance: provenance(),
-        response_id: Some("r".into()),
-        stop_reason: Some(stop_reason),
-        tool_calls,
-        duration_ms: 0,
-        tool_runtime: ToolRuntime::Host,
-    }
-}
-
 /// The summary of a turn that ended before its model call.
 fn unasked(world: &World) -> TurnSummary {
     TurnSummary {
@@ -46,7 +29,22 @@ fn unasked(world: &World) -> TurnSummary {
         total_usage: Usage::default(),
         response_id: None,
         stop_reason: None,
-        ..summary(world, StopReason::EndTurn, 0)
+        ..world.summary(StopReason::EndTurn, 0)
+    }
+}
+
+/// A call of the tool `outside` about which nobody was asked.
+fn pending(call: &str, input: &Value) -> PendingCall {
+    PendingCall {
+        call_id: id(call),
+        tool: "outside".into(),
+        title: None,
+        effect: Effect::Effectful,
+        input_digest: json_digest(input),
+        input: input.as_object().cloned().unwrap(),
+        requested_input: None,
+        rule: "approval.never".into(),
+        decisions: DecisionKind::ALL.into(),
     }
 }
 
@@ -57,21 +55,11 @@ async fn t08_calls_that_run_outside_come_out_at_once() {
     let outcome = world.say("go").await;
     let external = TurnSummary {
         tool_runtime: ToolRuntime::External,
-        ..summary(&world, StopReason::ToolUse, 2)
+        ..world.summary(StopReason::ToolUse, 2)
     };
     assert_eq!(kind(&outcome), "pending-tool-calls");
     assert_eq!(outcome.summary(), Some(&external));
-    let pending = |call: &str, input: Value| PendingCall {
-        call_id: id(call),
-        tool: "outside".into(),
-        title: None,
-        effect: Effect::Effectful,
-        input_digest: json_digest(&input),
-        input: input.as_object().cloned().unwrap(),
-        rule: "approval.never".into(),
-        decisions: DecisionKind::ALL.into(),
-    };
-    let calls = vec![pending("a", json!({"n": 1})), pending("b", json!({}))];
+    let calls = vec![pending("a", &json!({"n": 1})), pending("b", &json!({}))];
     assert_eq!(waiting(outcome).awaiting, Awaiting::External { calls });
     assert_eq!(world.ran(), Vec::<String>::new());
     let kinds = [
@@ -85,6 +73,22 @@ async fn t08_calls_that_run_outside_come_out_at_once() {
         "turn-ended",
     ];
     assert_eq!(world.watcher.kinds(), kinds);
+}
+
+#[tokio::test]
+async fn t08_an_edited_call_comes_out_with_both_inputs() {
+    let replies = vec![calls(&[("a", "outside", r#"{"n": 1}"#)])];
+    let mut world = World::new(&[gated_outside("outside")], replies).await;
+    let continuation = waiting(world.say("go").await);
+    let edited = json!({"n": 7});
+    let outcome = world.decide(&continuation, &[edit("a", &edited)]).await;
+    assert_eq!(kind(&outcome), "pending-tool-calls");
+    let call = PendingCall {
+        requested_input: json!({"n": 1}).as_object().cloned(),
+        rule: "effect.effectful".into(),
+        ..pending("a", &edited)
+    };
+    assert_eq!(waiting(outcome).calls(), [call]);
 }
 
 #[tokio::test]
@@ -163,15 +167,15 @@ async fn t13_every_outcome_but_error_has_a_summary() {
     let kinds: Vec<String> = endings.iter().map(|(_, outcome)| kind(outcome)).collect();
     assert_eq!(kinds, KINDS);
     for (world, outcome) in &endings {
-        let called = || summary(world, StopReason::ToolUse, 1);
+        let called = || world.summary(StopReason::ToolUse, 1);
         let expected = match kind(outcome).as_str() {
             "needs-more-turns" | "awaiting-confirmation" | "awaiting-answer" => Some(called()),
             "pending-tool-calls" => Some(TurnSummary {
                 tool_runtime: ToolRuntime::External,
                 ..called()
             }),
-            "done" => Some(summary(world, StopReason::EndTurn, 0)),
-            "refusal" => Some(summary(world, StopReason::Refusal, 0)),
+            "done" => Some(world.summary(StopReason::EndTurn, 0)),
+            "refusal" => Some(world.summary(StopReason::Refusal, 0)),
             "budget-exceeded" => Some(unasked(world)),
             // The turn has begun and asks nobody.
             "cancelled" => Some(unasked(world)),

@@ -2,7 +2,7 @@
 
 use super::{
     components::{act, crash, look, order, peek, slow, spin},
-    script::{USAGE, calls, provenance, says},
+    script::{calls, says},
     tools::Native,
     world::*,
 };
@@ -14,8 +14,8 @@ use agent_host_core::{
     model::StopReason,
     output::ToolResultOutput,
     question::{AnsweredBy, Asked, Question},
-    tool::{Effect, Invocation, RunEnd, ToolRuntime},
-    turn::{Awaiting, Budget, End, Outcome, Step, StepOutput, StepResult, Transition, TurnSummary},
+    tool::{Effect, Invocation, RunEnd},
+    turn::{Awaiting, Budget, End, Outcome, Step, StepOutput, StepResult, Transition},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -116,24 +116,14 @@ async fn s03_calls_lead_on_to_the_tools() {
         },
     };
     assert_eq!(world.watcher.steps()[1], (Step::CallModel, expected));
+    let empty = || value(json!({}));
+    assert_eq!(world.results(), pairs([("a", empty()), ("b", empty())]));
 }
 
 #[tokio::test]
 async fn s04_text_alone_ends_the_turn() {
     let mut world = World::new(&[look()], vec![says("hello")]).await;
-    let summary = TurnSummary {
-        session: world.id(),
-        turn: 1,
-        total_turns: 1,
-        turn_usage: USAGE,
-        total_usage: USAGE,
-        provenance: provenance(),
-        response_id: Some("r".into()),
-        stop_reason: Some(StopReason::EndTurn),
-        tool_calls: 0,
-        duration_ms: 0,
-        tool_runtime: ToolRuntime::Host,
-    };
+    let summary = world.summary(StopReason::EndTurn, 0);
     let done = Outcome::Done {
         summary,
         text: "hello".into(),

@@ -2,7 +2,7 @@
 
 use super::{
     components::Component,
-    script::Script,
+    script::{Script, USAGE, provenance},
     tools::{Native, Runs, Tools},
     watcher::Watcher,
 };
@@ -11,12 +11,14 @@ use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_core::{
     id::{CallId, SessionId},
     message::{Message, Role},
-    model::ModelReply,
+    model::{ModelReply, StopReason},
     output::ToolResultOutput,
     question::Answer,
     session::Session,
+    tool::ToolRuntime,
     turn::{
         Agent, AgentInput, Continuation, Decision, Outcome, Prompts, SubmittedResult, TurnError,
+        TurnSummary,
     },
 };
 use serde_json::{Value, json};
@@ -241,6 +243,23 @@ impl World {
     /// The results that the model was shown last.
     pub(super) fn shown(&self) -> Vec<(String, ToolResultOutput)> {
         results_of(self.script.asked().last().unwrap().messages.last().unwrap())
+    }
+
+    /// The summary of a first turn in which the played model stopped for this reason and asked for this many calls.
+    pub(super) fn summary(&self, stop_reason: StopReason, tool_calls: u64) -> TurnSummary {
+        TurnSummary {
+            session: self.id(),
+            turn: 1,
+            total_turns: 1,
+            turn_usage: USAGE,
+            total_usage: USAGE,
+            provenance: provenance(),
+            response_id: Some("r".into()),
+            stop_reason: Some(stop_reason),
+            tool_calls,
+            duration_ms: 0,
+            tool_runtime: ToolRuntime::Host,
+        }
     }
 
     /// Where this host keeps its sessions.

@@ -48,6 +48,9 @@ pub struct ModelReply {
     /// What the provider wants back unchanged with this message; keyed by provider.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
+    /// The reply as the provider sent it, for whoever reads the journal; no model sees it again. Absent where it came in pieces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Value>,
 }
 
 impl ModelReply {

@@ -56,7 +56,7 @@ pub struct AgentResponse {
     pub stop_reason: Option<StopReason>,
     /// The tokens.
     pub usage: Usage,
-    /// The reply as the provider sent it; absent where the adapter does not keep it, as where it reads a stream.
+    /// The reply as the provider sent it; absent where it came in pieces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
     /// What the provider wants back unchanged; keyed by provider.
@@ -71,7 +71,7 @@ impl From<ModelReply> for AgentResponse {
             tool_calls: reply.tool_calls,
             stop_reason: reply.stop_reason,
             usage: reply.usage,
-            raw: None,
+            raw: reply.raw,
             metadata: reply.metadata,
         }
     }

@@ -165,14 +165,19 @@ impl OpenAiChat {
             let why = "it is a web page; the base URL is probably not that of a model server";
             return Err(self.server.garbled(why, Retry::Never));
         }
+        let mut raw = None;
         if media_type.ends_with("json") {
             // Some servers and gateways ignore `stream` and answer at once.
             let whole = body.whole(MAX_BODY_BYTES).await?;
             decoder.data(&String::from_utf8_lossy(&whole), sink)?;
+            if whole.len() <= stream::MAX_REPLY_BYTES {
+                raw = serde_json::from_slice(&whole).ok();
+            }
         } else {
             read_events(&self.server, &mut body, &mut decoder, sink).await?;
         }
-        decoder.finish()
+        let reply = decoder.finish()?;
+        Ok(ModelReply { raw, ..reply })
     }
 }
 

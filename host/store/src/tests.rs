@@ -267,6 +267,7 @@ fn pending(call_id: &CallId) -> PendingCall {
         effect: Effect::Effectful,
         input: serde_json::Map::new(),
         input_digest: Digest::of(b"{}"),
+        requested_input: None,
         rule: "effect.effectful".to_owned(),
         decisions: DecisionKind::ALL.into(),
     }
@@ -344,6 +345,7 @@ fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec
         request: "request_1".to_owned(),
         awaiting,
         completed: Vec::new(),
+        usage: Usage::default(),
         expires_at_ms: Some(7),
         signature: Digest::of(b"signed"),
     };

@@ -24,6 +24,7 @@ fn parts() -> (SessionId, Value, PendingCall) {
         effect: Effect::Effectful,
         input,
         input_digest: digest,
+        requested_input: None,
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };
@@ -93,6 +94,7 @@ fn events_of_version_1_are_read() {
                             calls: vec![read],
                         },
                         completed: Vec::new(),
+                        usage: crate::model::Usage::default(),
                         expires_at_ms: None,
                         signature: Digest::of(&[]),
                     },

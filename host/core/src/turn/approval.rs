@@ -96,12 +96,14 @@ impl Agent {
     pub(super) fn describe(&self, entry: &BatchCall, rule: String) -> Option<PendingCall> {
         let tool = self.tool(&entry.call.name)?;
         let input = entry.effective_input()?.clone();
+        let requested = entry.call.input.clone();
         Some(PendingCall {
             call_id: entry.call.id.clone(),
             tool: entry.call.name.clone(),
             title: tool.definition.title.clone(),
             effect: tool.effect,
             input_digest: json_digest(&Value::Object(input.clone())),
+            requested_input: requested.filter(|requested| *requested != input),
             input,
             rule,
             decisions: tool.decisions.clone(),

@@ -4,6 +4,7 @@ use super::{Agent, End};
 use crate::{
     id::{CallId, Digest, SessionId},
     message::ToolResult,
+    model::Usage,
     question::Question,
     session::Session,
     tool::{DecisionKind, Effect},
@@ -33,6 +34,9 @@ pub struct Continuation {
     /// The results that calls of the same batch already have, in the order of the calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed: Vec<ToolResult>,
+    /// The tokens of the turn; going on asks no model.
+    #[serde(default)]
+    pub usage: Usage,
     /// When it is too late, in milliseconds since 1970; absent for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<u64>,
@@ -82,6 +86,9 @@ pub struct PendingCall {
     pub effect: Effect,
     /// Exactly what will run.
     pub input: Map<String, Value>,
+    /// What the model asked for, where a person put `input` in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_input: Option<Map<String, Value>>,
     /// The digest of `input`: what is approved is what runs.
     pub input_digest: Digest,
     /// The rule that asks; of a call that runs outside, the one that allows it.
@@ -126,6 +133,7 @@ impl Agent {
             request: open.request.clone(),
             awaiting: open.awaiting.clone(),
             completed: batch.filter_map(|entry| entry.result.clone()).collect(),
+            usage: session.state().facts().usage,
             expires_at_ms: open.expires_at_ms,
             signature: Digest::of(&[]),
         };

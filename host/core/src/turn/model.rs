@@ -90,6 +90,8 @@ fn fit(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnEr
             error: ModelError::new(ModelErrorKind::Protocol, message),
         });
     }
+    // Nothing goes by it, so it is not worth the reply.
+    reply.raw = reply.raw.filter(|raw| !json::is_too_deep(raw));
     match reply.stop_reason {
         None | Some(StopReason::ToolUse) => {}
         Some(

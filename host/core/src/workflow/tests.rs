@@ -50,6 +50,7 @@ fn json_forms() {
         stop_reason: Some(StopReason::ToolUse),
         response_id: Some("r".into()),
         metadata,
+        raw: Some(json!({"id": "r"})),
         ..ModelReply::default()
     };
     let form = json!({
@@ -57,6 +58,7 @@ fn json_forms() {
         "tool_calls": [{"id": "c", "name": "look", "input": {"n": 1}, "raw_arguments": r#"{ "n": 1 }"#}],
         "stop_reason": "tool-use",
         "usage": {"input_tokens": 0, "output_tokens": 0, "cached_input_tokens": 0},
+        "raw": {"id": "r"},
         "metadata": {"provider": {"id": 7}},
     });
     has_form(&AgentResponse::from(reply), &form);

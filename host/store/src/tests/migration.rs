@@ -64,6 +64,7 @@ fn expected() -> Vec<EventRecord> {
         input_digest: "sha256:c0c1a6b6a5e7f8b2a9b0d5c4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4"
             .parse()
             .unwrap(),
+        requested_input: None,
         rule: "effect.effectful".to_owned(),
         decisions: DecisionKind::ALL.into(),
     };
@@ -142,6 +143,7 @@ fn expected() -> Vec<EventRecord> {
                         calls: vec![pending],
                     },
                     completed: Vec::new(),
+                    usage: Usage::default(),
                     expires_at_ms: None,
                     signature: Digest::of(&[]),
                 },

@@ -19,6 +19,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
         effect: Effect::Effectful,
         input: serde_json::Map::new(),
         input_digest: Digest::of(b""),
+        requested_input: None,
         rule: "effect.effectful".to_owned(),
         decisions: decisions.into(),
     }

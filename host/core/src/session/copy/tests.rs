@@ -25,6 +25,7 @@ fn pending(id: &str) -> PendingCall {
         effect: Effect::Effectful,
         input: Map::new(),
         input_digest: json_digest(&json!({})),
+        requested_input: None,
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     }

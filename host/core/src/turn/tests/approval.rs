@@ -65,6 +65,7 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
         effect: Effect::Effectful,
         input_digest: json_digest(&Value::Object(input.clone())),
         input,
+        requested_input: None,
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };
@@ -79,6 +80,7 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
             calls: vec![pending],
         },
         completed: Vec::new(),
+        usage: summary.turn_usage,
         expires_at_ms: None,
         signature: open.signature,
     };

@@ -318,6 +318,29 @@ async fn a_reply_whose_metadata_nests_too_deep_is_an_error() {
     assert_eq!(bench.session.state().messages().len(), 1);
 }
 
+/// A reply as the provider sent it is in the journal, unless it nests so deep that nobody could read it again there.
+#[tokio::test]
+async fn a_reply_as_it_was_sent_is_kept() {
+    for (raw, kept) in [(nested(100), true), (nested(101), false)] {
+        let reply = ModelReply {
+            raw: Some(raw.clone()),
+            ..says("ok")
+        };
+        let mut bench = Bench::new(vec![reply]);
+        assert_eq!(kind(&bench.say("go").await), "done");
+        let journaled: Vec<_> = bench
+            .journal
+            .durable()
+            .into_iter()
+            .filter_map(|record| match record.event {
+                Event::ModelReplied { reply, .. } => Some(reply.raw),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(journaled, [kept.then_some(raw)]);
+    }
+}
+
 /// An adapter may build calls without `ToolCall::parse`; the loop holds them to the same bound.
 #[tokio::test]
 async fn arguments_that_an_adapter_parsed_are_held_to_the_bound() {

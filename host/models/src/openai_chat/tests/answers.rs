@@ -86,7 +86,27 @@ async fn an_answer_in_one_piece_is_read() {
             cached_input_tokens: 0
         }
     );
+    assert_eq!(answer.raw, Some(body));
     assert_eq!(shown, [""; 0]);
+}
+
+/// It is kept as it came, unless it is larger than a reply may be.
+#[tokio::test]
+async fn an_answer_in_one_piece_is_kept_within_bounds() {
+    let choice = json!({"finish_reason": "stop", "message": {"content": "a"}});
+    let frame = json!({"choices": [choice], "padding": ""})
+        .to_string()
+        .len();
+    for (excess, kept) in [(0, true), (1, false)] {
+        let padding = "x".repeat(stream::MAX_REPLY_BYTES - frame + excess);
+        let body = json!({"choices": [choice], "padding": padding});
+        let server = MockServer::start().await;
+        let template = ResponseTemplate::new(200).set_body_json(&body);
+        mount(&server, template, None).await;
+        let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
+        let answer = answer.unwrap();
+        assert_eq!((answer.text.as_str(), answer.raw.is_some()), ("a", kept));
+    }
 }
 
 #[tokio::test]

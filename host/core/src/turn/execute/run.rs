@@ -1,0 +1,193 @@
+//! One call: how it is noted before it runs, and how its run ends.
+
+use super::plan::Run;
+use crate::{
+    accounting::Accounting,
+    event::Event,
+    failure::{ToolErrorCode, ToolFailure},
+    id::{CallId, SessionId, json_digest},
+    observer::Live,
+    output::ToolResultOutput,
+    question::{Asked, MAX_QUESTIONS},
+    session::{BatchCall, Session},
+    tool::{CallReport, Effect, Invocation, RunEnd, ToolCall},
+    turn::{Agent, Prompts, approval::request_name},
+};
+use serde_json::{Map, Value, json};
+use std::{sync::Arc, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+impl Agent {
+    pub(super) async fn run_call(
+        &self,
+        session: SessionId,
+        run: &Run,
+        shared: &Arc<Map<String, Value>>,
+        cancel: &CancellationToken,
+    ) -> RunEnd {
+        let call = &run.entry.call;
+        let (call_id, tool) = (&call.id, call.name.as_str());
+        if cancel.is_cancelled() {
+            return self.unrun(call, not_started().into()).into();
+        }
+        let began = Instant::now();
+        self.observer.live(Live::CallStarted {
+            call_id,
+            tool,
+            input: &run.input,
+        });
+        let invocation = Invocation {
+            session,
+            call_id: call_id.clone(),
+            tool: call.name.clone(),
+            input: run.input.clone(),
+            idempotency_key: idempotency_key(session, call_id),
+            shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(shared)),
+            answers: run.entry.answers.clone(),
+            can_ask: self.settings.prompts == Prompts::Ask,
+        };
+        let progress = |message: &str, fraction: Option<f64>| {
+            self.observer.live(Live::CallProgress {
+                call_id,
+                message,
+                fraction,
+            });
+        };
+        let end = tokio::select! {
+            biased;
+            () = cancel.cancelled() => stopped(run.effect, began, self.unused(tool)).into(),
+            end = self.run_tool(invocation, run.effect, &progress) => end,
+        };
+        let report = match self.heard(&run.entry, end) {
+            RunEnd::Settled(report) => checked(report),
+            asked @ RunEnd::Asked(_) => return asked,
+        };
+        let wall_us = report.accounting.wall_us;
+        let input = Some(&run.input);
+        self.observer.live(Live::CallEnded {
+            call_id,
+            tool,
+            input,
+            output: &report.output,
+            wall_us,
+        });
+        report.into()
+    }
+
+    /// A question that nobody can or should answer settles the call.
+    fn heard(&self, entry: &BatchCall, end: RunEnd) -> RunEnd {
+        let RunEnd::Asked(asked) = end else {
+            return end;
+        };
+        let output = if self.settings.prompts == Prompts::Deny {
+            ToolResultOutput::ExecutionDenied(Some(
+                "The tool asked a person a question, and nobody can be asked in this run."
+                    .to_owned(),
+            ))
+        } else if entry.answers.len() >= MAX_QUESTIONS {
+            ToolFailure::invalid_output(format!(
+                "The tool asked more than {MAX_QUESTIONS} questions in one call."
+            ))
+            .into()
+        } else if let Err(failure) = asked.question.validate() {
+            failure.into()
+        } else {
+            return RunEnd::Asked(asked);
+        };
+        RunEnd::Settled(CallReport {
+            accounting: asked.accounting,
+            audit: asked.audit,
+            ..CallReport::of(output)
+        })
+    }
+
+    /// The report of a call that did not run.
+    pub(super) fn unrun(&self, call: &ToolCall, output: ToolResultOutput) -> CallReport {
+        self.observer.live(Live::CallEnded {
+            call_id: &call.id,
+            tool: &call.name,
+            input: call.input.as_ref(),
+            output: &output,
+            wall_us: 0,
+        });
+        CallReport {
+            accounting: self.unused(&call.name),
+            ..CallReport::of(output)
+        }
+    }
+
+    /// The account of a call that used nothing: the limits that would have held, or did.
+    fn unused(&self, tool: &str) -> Accounting {
+        Accounting {
+            limits: self.tools.limits(tool).cloned(),
+            ..Accounting::default()
+        }
+    }
+}
+
+/// The note that a call is about to run.
+pub(super) fn intention(session: &Session, run: &Run) -> Event {
+    Event::CallIntended {
+        call_id: run.entry.call.id.clone(),
+        tool: run.entry.call.name.clone(),
+        input: run.input.clone(),
+        input_digest: json_digest(&Value::Object(run.input.clone())),
+        effect: run.effect,
+        idempotency_key: idempotency_key(session.id(), &run.entry.call.id),
+    }
+}
+
+/// The same for every attempt at a call, and different for every call of every session.
+fn idempotency_key(session: SessionId, call: &CallId) -> String {
+    json_digest(&json!([session, call])).hex()
+}
+
+/// The note that a call asked a person something.
+pub(super) fn question(session: &Session, run: &Run, asked: Asked) -> Event {
+    Event::QuestionAsked {
+        request: request_name(session),
+        turn: session.state().turns(),
+        call_id: run.entry.call.id.clone(),
+        tool: run.entry.call.name.clone(),
+        question: asked.question,
+        answered_by: asked.answered_by,
+        accounting: asked.accounting,
+        audit: asked.audit,
+    }
+}
+
+/// Whoever ran the call: a result that could not be shown to a model, or read again from the journal, goes no further.
+fn checked(report: CallReport) -> CallReport {
+    match report.output.validate() {
+        Ok(()) => report,
+        Err(failure) => CallReport {
+            output: failure.into(),
+            merges: Vec::new(),
+            ..report
+        },
+    }
+}
+
+/// The report of a call that was stopped while it ran.
+fn stopped(effect: Effect, began: Instant, unused: Accounting) -> CallReport {
+    let message = match effect {
+        Effect::ReadOnly => "The call was stopped before it ended.",
+        Effect::Idempotent | Effect::Effectful => {
+            "The call was stopped before it ended. Whether it took effect is not known."
+        }
+    };
+    CallReport {
+        accounting: Accounting {
+            wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            ..unused
+        },
+        ..CallReport::of(ToolFailure::new(ToolErrorCode::Cancelled, message).into())
+    }
+}
+
+pub(super) fn not_started() -> ToolFailure {
+    ToolFailure::new(
+        ToolErrorCode::Cancelled,
+        "The run was stopped before this call began.",
+    )
+}
