@@ -1,17 +1,17 @@
 //! The state of a session as a fold over its events. `apply` is the only thing that changes it; it never fails and never
 //! looks at anything but the event.
 
+mod apply;
 #[cfg(test)]
 mod tests;
 
 use super::{Spent, history::History};
 use crate::{
-    event::Event,
     id::CallId,
     message::{Message, Role, ToolResult},
-    model::{ModelReply, Provenance, StopReason, Usage},
+    model::{Provenance, StopReason, Usage},
     output::ContentPart,
-    policy::{ApprovalRule, RememberScope},
+    policy::ApprovalRule,
     question::{AnsweredBy, Exchange},
     tool::{Effect, ToolCall},
     turn::{Awaiting, Decision, Outcome},
@@ -189,210 +189,6 @@ impl SessionState {
     /// What the session waits for, if it does.
     pub(crate) fn open(&self) -> Option<&Open> {
         self.open.as_ref()
-    }
-
-    /// Follows one event.
-    pub fn apply(&mut self, event: &Event) {
-        match event {
-            Event::SessionStarted { system, .. } => self.system.clone_from(system),
-            Event::SessionForked { .. } => {
-                self.open = None;
-                self.remembered.clear();
-            }
-            Event::InputReceived { message } => {
-                self.messages.push(message.clone());
-                self.spent = Spent::default();
-                self.model_paused = false;
-                self.facts = TurnFacts::default();
-            }
-            Event::ModelRequested { provenance, .. } => {
-                self.turns += 1;
-                self.facts = TurnFacts {
-                    provenance: Some(provenance.clone()),
-                    ..TurnFacts::default()
-                };
-            }
-            Event::ModelReplied { reply, .. } => {
-                self.spent.turns += 1;
-                self.spent.usage += reply.usage;
-                self.model_paused = reply.stop_reason == Some(StopReason::PauseTurn);
-                self.facts.learn(reply);
-                self.usage += reply.usage;
-                self.messages.push(reply.to_message());
-                self.call_ids
-                    .extend(reply.tool_calls.iter().map(|call| call.id.clone()));
-                self.batch = reply.tool_calls.iter().map(BatchCall::new).collect();
-            }
-            Event::CallIntended {
-                call_id,
-                tool,
-                input_digest,
-                effect,
-                ..
-            } => {
-                let shared = Arc::clone(&self.shared);
-                if let Some(entry) = self.entry(call_id) {
-                    entry.intended = Some(*effect);
-                    if entry.shared.is_none() {
-                        entry.shared = Some(shared);
-                        self.spent.call(tool, *input_digest);
-                    }
-                }
-            }
-            Event::ApprovalRequested {
-                request,
-                turn,
-                index,
-                calls,
-                expires_at_ms,
-            } => {
-                let calls = calls.clone();
-                let awaiting = Awaiting::Confirm {
-                    index: *index,
-                    calls,
-                };
-                self.wait(request, *turn, awaiting, *expires_at_ms);
-            }
-            Event::QuestionAsked {
-                request,
-                turn,
-                call_id,
-                tool,
-                question,
-                answered_by,
-                ..
-            } => {
-                if let Some(entry) = self.entry(call_id) {
-                    entry.asked = Some(*answered_by);
-                    // The run ended without an effect, so it is no interrupted one.
-                    entry.intended = None;
-                }
-                let awaiting = Awaiting::Answer {
-                    call_id: call_id.clone(),
-                    tool: tool.clone(),
-                    question: question.clone(),
-                };
-                self.wait(request, *turn, awaiting, None);
-            }
-            Event::AnswerReceived {
-                call_id, answer, ..
-            } => {
-                let open = self.open.take();
-                if let Some(Awaiting::Answer { question, .. }) = open.map(|open| open.awaiting)
-                    && let Some(entry) = self.entry(call_id)
-                {
-                    entry.answers.push(Exchange {
-                        question,
-                        answer: answer.clone(),
-                    });
-                }
-            }
-            Event::CallsDelegated {
-                request,
-                turn,
-                calls,
-            } => {
-                for call in calls {
-                    if let Some(entry) = self.entry(&call.call_id) {
-                        entry.delegated = true;
-                    }
-                }
-                let calls = calls.clone();
-                self.wait(request, *turn, Awaiting::External { calls }, None);
-            }
-            Event::DecisionRecorded { decisions, .. } => {
-                self.open = None;
-                for decision in decisions {
-                    if let Some(entry) = self.entry(decision.call_id()) {
-                        entry.decision = Some(decision.clone());
-                    }
-                }
-            }
-            Event::CallSettled {
-                call_id,
-                tool,
-                output,
-                ..
-            } => {
-                if let Some(entry) = self.entry(call_id) {
-                    let result = ToolResult {
-                        call_id: call_id.clone(),
-                        name: tool.clone(),
-                        output: output.clone(),
-                    };
-                    entry.result = Some(result);
-                    self.close_batch();
-                }
-            }
-            Event::RepairRequested { message } => {
-                self.messages.push(Message::text(Role::User, message));
-                self.spent.repairs += 1;
-            }
-            Event::ApprovalRemembered { rule, scope } => match scope {
-                RememberScope::Session if !self.remembered.contains(rule) => {
-                    self.remembered.push(rule.clone());
-                }
-                RememberScope::Session | RememberScope::Project => {}
-            },
-            Event::ApprovalRevoked { rule } => self.remembered.retain(|kept| kept != rule),
-            Event::StateMerged { delta, .. } => merge(Arc::make_mut(&mut self.shared), delta),
-            Event::TurnEnded { outcome } => {
-                self.last_outcome = Some(outcome.clone());
-                let took = outcome.summary().map_or(0, |summary| summary.duration_ms);
-                self.spent.wall_ms = self.spent.wall_ms.saturating_add(took);
-                if self.batch.is_empty() {
-                    self.facts = TurnFacts::default();
-                }
-            }
-        }
-    }
-
-    fn wait(&mut self, request: &str, turn: u64, awaiting: Awaiting, expires_at_ms: Option<u64>) {
-        self.open = Some(Open {
-            request: request.to_owned(),
-            turn,
-            awaiting,
-            expires_at_ms,
-        });
-    }
-
-    fn entry(&mut self, id: &CallId) -> Option<&mut BatchCall> {
-        self.batch.iter_mut().find(|entry| entry.call.id == *id)
-    }
-
-    /// When every call is answered, the results enter the conversation in the order of the calls.
-    fn close_batch(&mut self) {
-        if self.batch.iter().all(|entry| entry.result.is_some()) {
-            let results: Vec<ToolResult> = self
-                .batch
-                .drain(..)
-                .filter_map(|entry| entry.result)
-                .collect();
-            self.messages.push(Message::results(results));
-            self.open = None;
-        }
-    }
-}
-
-/// Merges a change into the shared state: objects deeply, everything else by the new value in the old one's place.
-fn merge(state: &mut Map<String, Value>, delta: &Map<String, Value>) {
-    for (key, new) in delta {
-        match (state.get_mut(key), new) {
-            (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
-            (Some(old), new) => old.clone_from(new),
-            (None, new) => {
-                state.insert(key.clone(), new.clone());
-            }
-        }
-    }
-}
-
-impl TurnFacts {
-    fn learn(&mut self, reply: &ModelReply) {
-        self.usage = reply.usage;
-        self.response_id.clone_from(&reply.response_id);
-        self.stop_reason = reply.stop_reason;
-        self.tool_calls = reply.tool_calls.len() as u64;
     }
 }
 

@@ -1,5 +1,8 @@
 use super::*;
-use crate::{accounting::Accounting, id::Digest, message::Role, output::ToolResultOutput};
+use crate::{
+    accounting::Accounting, event::Event, id::Digest, message::Role, model::ModelReply,
+    output::ToolResultOutput,
+};
 use pretty_assertions::assert_eq;
 use serde_json::Map;
 
