@@ -5,6 +5,7 @@ mod cancel;
 mod changed;
 mod child;
 mod counter;
+mod full;
 mod guest;
 mod held;
 mod killed;

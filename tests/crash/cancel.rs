@@ -220,21 +220,24 @@ fn a_prompt_is_left_undecided() {
 /// left of it either.
 #[test]
 fn opening_is_not_waited_for() {
-    let place = Place::new();
-    place.write(
-        "agent.toml",
-        "model = \"openai-compat:m\"\n[openai-compat]\nbase-url = \"http://127.0.0.1:9/v1\"\n\
-         api-key = \"cmd:echo the command runs >&2; sleep 600; echo late\"\n",
-    );
-    let mut running = Running::start(&mut program(&place, &["run", "go"]));
-    running.stderr.until("the command runs");
-    running.signal(Signal::INT);
-    let ran = running.end();
-    assert_eq!(
-        (ran.code, ran.stderr.lines().last()),
-        (Some(130), Some("Stopped before anything ran."))
-    );
-    assert_eq!(run(&place, &["sessions", "list", "--json"]).stdout, "");
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        place.write(
+            "agent.toml",
+            "model = \"openai-compat:m\"\n[openai-compat]\nbase-url = \"http://127.0.0.1:9/v1\"\n\
+             api-key = \"cmd:echo the command runs >&2; exec sleep 600\"\n",
+        );
+        let mut running = Running::start(&mut program(&place, &["run", "go"]));
+        running.stderr.until("the command runs");
+        running.signal(signal);
+        let ran = running.end();
+        assert_eq!(
+            (ran.code, ran.stderr.lines().last()),
+            (Some(130), Some("Stopped before anything ran.")),
+            "{signal:?}"
+        );
+        assert_eq!(run(&place, &["sessions", "list", "--json"]).stdout, "");
+    }
 }
 
 /// Another program holds the journal's file, so that the barrier behind a stopped call waits. One signal waits for it. The second

@@ -45,7 +45,7 @@ impl Host {
         if let Some(error) = &config.ungranted {
             return Err(OpenError::usage(error.to_string()));
         }
-        let model = model(&config)?;
+        let model = model(&config).await?;
         let store = Store::open(&config.state_dir)?;
         let key = ContinuationKey::new(store.continuation_key()?);
         let approvals = ApprovalFile::of(&config.state_dir);
@@ -151,7 +151,7 @@ impl Host {
 ///
 /// # Errors
 /// When its script cannot be read or its endpoint's settings cannot be used.
-pub fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
+pub async fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
     Ok(match &config.model {
         None => Arc::new(Scripted::builtin("tour")?),
         Some(ModelConfig::BuiltinScript(name)) => Arc::new(Scripted::builtin(name)?),
@@ -171,6 +171,7 @@ pub fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
         }) => {
             let endpoint = endpoint
                 .open()
+                .await
                 .map_err(|error| OpenError::usage(error.to_string()))?;
             Arc::new(OpenAiChat::new(
                 "openai-compat",

@@ -77,7 +77,7 @@ impl Registry {
     pub async fn open(config: &Config) -> Result<Self, OpenError> {
         let mut registry = Self::open_unlocked(config).await?;
         registry.check_lock(config)?;
-        registry.read_secrets(config)?;
+        registry.read_secrets(config).await?;
         Ok(registry)
     }
 
@@ -102,7 +102,7 @@ impl Registry {
         if config.tools.iter().any(|tool| tool.name == name) {
             registry.check_lock(config)?;
         }
-        registry.read_secrets(config)?;
+        registry.read_secrets(config).await?;
         Ok(registry)
     }
 
@@ -122,11 +122,12 @@ impl Registry {
 
     /// Reads the secrets that the components may use, each once. Only for running them, after they are known to be the accepted
     /// ones: it opens files and runs commands of the operator.
-    fn read_secrets(&mut self, config: &Config) -> Result<(), OpenError> {
+    async fn read_secrets(&mut self, config: &Config) -> Result<(), OpenError> {
         let granted = self.entries.iter().flat_map(|entry| &entry.grants.secrets);
         let names = granted.map(|grant| grant.name.as_str()).collect();
         let secrets = config
             .read_secrets(&names)
+            .await
             .map_err(|error| OpenError::usage(error.to_string()))?;
         self.secrets = Arc::new(secrets);
         Ok(())

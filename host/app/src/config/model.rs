@@ -45,20 +45,24 @@ pub struct EndpointConfig {
 }
 
 impl EndpointConfig {
-    /// Reads the key, which may open a file or run a command, and takes up to a minute.
+    /// Reads the key, which may open a file or run a command, and takes up to a minute. Dropping the future ends the command.
     ///
     /// # Errors
     /// When no base URL is known, or the key is not where it should be.
-    pub fn open(&self) -> Result<Endpoint, ConfigError> {
+    pub async fn open(&self) -> Result<Endpoint, ConfigError> {
         let base_url = self.base_url.clone().ok_or_else(|| {
             ConfigError::new(format!(
                 "it is not known where the model server of `openai-compat` is; set `base-url` under [openai-compat] in \
                  agent.toml, or the variable {URL_VARIABLE}, to an address like http://127.0.0.1:11434/v1"
             ))
         })?;
+        let key = match &self.key {
+            Some(source) => Some(source.read().await?),
+            None => None,
+        };
         Ok(Endpoint {
             base_url,
-            key: self.key.as_ref().map(Source::read).transpose()?,
+            key,
             key_source: self
                 .key
                 .as_ref()

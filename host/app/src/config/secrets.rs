@@ -33,15 +33,16 @@ impl SecretConfig {
 }
 
 impl Config {
-    /// Reads the secrets of these names, each from its source, which may open files and run commands.
+    /// Reads the secrets of these names, each from its source, which may open files and run commands. Dropping the future ends a
+    /// command.
     ///
     /// # Errors
     /// One of them is not where it should be, or cannot be sent or found again.
-    pub fn read_secrets(&self, names: &BTreeSet<&str>) -> Result<Secrets, ConfigError> {
+    pub async fn read_secrets(&self, names: &BTreeSet<&str>) -> Result<Secrets, ConfigError> {
         let mut values = BTreeMap::new();
         for secret in &self.secrets {
             if names.contains(secret.grant.name.as_str()) {
-                let value = secret.source.read()?;
+                let value = secret.source.read().await?;
                 Secrets::check(&value).map_err(|error| secret.source.unusable(&error))?;
                 values.insert(secret.grant.name.clone(), value);
             }

@@ -5,7 +5,7 @@ use secrecy::SecretString;
 use std::{
     io::Read as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -105,11 +105,11 @@ impl Source {
         }
     }
 
-    /// Reads it, which may open the file or run the command, and takes up to a minute.
+    /// Reads it, which may open the file or run the command, and takes up to a minute. Dropping the future ends the command.
     ///
     /// # Errors
     /// It is not there, or not one line of text.
-    pub(super) fn read(&self) -> Result<SecretString, ConfigError> {
+    pub(super) async fn read(&self) -> Result<SecretString, ConfigError> {
         match &self.kind {
             Kind::Variable {
                 value: Some(value), ..
@@ -127,7 +127,7 @@ impl Source {
                     .map_err(|error| self.unusable(&error))?;
                 self.line(bytes)
             }
-            Kind::Command(command) => self.run(command),
+            Kind::Command(command) => self.run(command).await,
         }
     }
 
@@ -161,23 +161,24 @@ impl Source {
     }
 
     /// Runs the command in the shell. What it says on stderr reaches the person; it reads nothing from stdin.
-    fn run(&self, command: &str) -> Result<SecretString, ConfigError> {
-        let mut child = Command::new("sh")
+    async fn run(&self, command: &str) -> Result<SecretString, ConfigError> {
+        let child = Command::new("sh")
             .args(["-c", command])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| self.unusable(&error))?;
+        let mut running = Running(child);
+        let child = &mut running.0;
         let began = Instant::now();
         // One line fits the pipe, so the command can end before it is read; one that prints more runs out of time.
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if began.elapsed() < COMMAND_PATIENCE => std::thread::sleep(COMMAND_POLL),
+                Ok(None) if began.elapsed() < COMMAND_PATIENCE => {
+                    tokio::time::sleep(COMMAND_POLL).await;
+                }
                 Ok(None) => {
-                    // It may have ended by itself in this moment, which is as well.
-                    let _ = child.kill();
-                    let _ = child.wait();
                     return Err(self.unusable(&format!(
                         "it took longer than {} seconds",
                         COMMAND_PATIENCE.as_secs()
@@ -197,5 +198,16 @@ impl Source {
                 .map_err(|error| self.unusable(&error))?;
         }
         self.line(bytes)
+    }
+}
+
+/// A command that is killed and reaped when nobody waits for it any more.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is as well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }

@@ -15,6 +15,15 @@ use super::{Config, ConfigError, Environment, Overrides};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
+/// Waits for what may run a command.
+fn finish<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(work)
+}
+
 /// A tree with a home folder and a project in it: `ROOT/home/ann/project`, where the process is.
 struct Tree {
     _dir: TempDir,

@@ -26,7 +26,7 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
         ("state", state(&config)),
         ("approvals", approvals(&config)),
         ("cache", cache(&config)),
-        ("model", model(&config)),
+        ("model", model(&config).await),
     ];
     let mut exit = Exit::Done;
     for (name, finding) in findings.into_iter().chain(tools(&config).await) {
@@ -82,8 +82,8 @@ fn cache(config: &Config) -> Finding {
     }
 }
 
-fn model(config: &Config) -> Finding {
-    match agent_host_app::model(config) {
+async fn model(config: &Config) -> Finding {
+    match agent_host_app::model(config).await {
         Ok(model) if config.model.is_some() => {
             let provenance = model.provenance();
             Finding::Good(format!("{}:{} is configured; it was not asked", provenance.provider, provenance.model))

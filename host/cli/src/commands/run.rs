@@ -70,15 +70,14 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     let config = configure(args.config.clone(), overrides)?;
     let stop = Stop::listen(args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
-    // On a task of its own: it may compile for seconds, and wait a minute for a command that knows a secret.
-    let opening = tokio::spawn(Host::open(config));
+    // It may compile for seconds, and wait a minute for a command that knows a secret. Both end when this is dropped.
     let host = tokio::select! {
         biased;
         () = stop.token.cancelled() => {
             terminal.note("Stopped before anything ran.");
             return Ok(stop.exit());
         }
-        opened = opening => opened.map_err(Failure::failed)??,
+        opened = Host::open(config) => opened?,
     };
     let mut session = match &args.resume {
         Some(name) => host.resume_session(name).await?,

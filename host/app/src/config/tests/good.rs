@@ -1,6 +1,6 @@
 //! Configurations that hold: defaults, precedence, and where paths begin.
 
-use super::{Tree, granted};
+use super::{Tree, finish, granted};
 use crate::config::{ComponentSource, Config, ModelConfig, Overrides, RawConfig, RawLimits};
 use agent_host_core::{
     limits::Limits,
@@ -159,7 +159,7 @@ fn every_key_is_read() {
         ("llama3.2", false, true)
     );
     assert_eq!(
-        endpoint.open().unwrap().base_url,
+        finish(endpoint.open()).unwrap().base_url,
         "http://127.0.0.1:11434/v1"
     );
     let mine = ComponentSource::File(tree.cwd().join("tools/mine.wasm"));

@@ -1,6 +1,6 @@
 //! The model server: where its address and its key come from, and that a key is not shown.
 
-use super::Tree;
+use super::{Tree, finish};
 use crate::config::{ConfigError, ModelConfig, Overrides};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
@@ -12,7 +12,7 @@ fn open(tree: &Tree, server: &str) -> Result<(String, Option<String>, String), C
     let Some(ModelConfig::OpenAiCompat { endpoint, .. }) = config.model else {
         panic!("another model");
     };
-    let opened = endpoint.open()?;
+    let opened = finish(endpoint.open())?;
     let key = opened.key.map(|key| key.expose_secret().to_owned());
     Ok((opened.base_url, key, opened.key_source))
 }

@@ -1,6 +1,6 @@
 //! Secrets and environment variables for tools: what is granted to whom, what is read when, and what is refused.
 
-use super::{Tree, granted};
+use super::{Tree, finish, granted};
 use crate::config::{Config, Overrides};
 use agent_host_core::policy::{EnvGrant, SecretGrant};
 use pretty_assertions::assert_eq;
@@ -210,8 +210,10 @@ fn secrets_are_read_when_asked_for_and_no_earlier() {
         printed.contains("TOKEN") && !printed.contains("from-variable"),
         "{printed}"
     );
-    let read =
-        |names: &[&str]| config.read_secrets(&names.iter().copied().collect::<BTreeSet<_>>());
+    let read = |names: &[&str]| {
+        let names = names.iter().copied().collect::<BTreeSet<_>>();
+        finish(config.read_secrets(&names))
+    };
     assert!(read(&[]).unwrap().is_empty());
     let good = read(&["variable", "file"]).unwrap();
     assert_eq!(format!("{good:?}"), r#"{"file", "variable"}"#);

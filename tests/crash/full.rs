@@ -1,0 +1,70 @@
+//! The program on a disk without room: for every bound on the size of its files, from nothing to all that it needs.
+
+use super::{
+    counter::Counter,
+    play::Play,
+    running::{is_done, journaled, run},
+};
+use crate::support::{Place, Ran, of_kind};
+use pretty_assertions::assert_eq;
+use std::{collections::BTreeSet, process::Command};
+
+/// Starts a program none of whose files may have more blocks than this, and which hears of that as an error and not as a signal
+/// that ends it.
+const BOUNDED: &str = r#"trap "" XFSZ; ulimit -f "$0"; exec "$@""#;
+
+/// The blocks of `ulimit -f` in a page of the journal, which is written as a whole.
+const PAGE: usize = 4_096 / 512;
+
+fn bounded(place: &Place, blocks: usize) -> Ran {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", BOUNDED, &blocks.to_string()])
+        .arg(env!("CARGO_BIN_EXE_agent-host"))
+        .args(["run", "--config", "agent.toml", "go"]);
+    place.prepare(&mut command).output().unwrap().into()
+}
+
+/// The program says what is wrong and does nothing whose intention is not stored. Once there is room, the session goes on, or
+/// begins where nothing of it was stored yet; the call has taken effect once, or the model is told that nobody knows.
+#[test]
+fn whatever_room_there_is_no_call_takes_effect_twice() {
+    let counter = Counter::start();
+    let mut seen = BTreeSet::new();
+    for blocks in (0..).step_by(PAGE) {
+        let place = Place::new();
+        Play::batch(&["act"]).lay_out(&place, counter.port);
+        let full = bounded(&place, blocks);
+        let before: usize = counter.take().values().sum();
+        if full.code == Some(0) {
+            break;
+        }
+        assert!(
+            matches!(full.code, Some(1 | 2)) && full.stdout.is_empty(),
+            "{blocks} blocks: {full:?}"
+        );
+        assert!(
+            full.stderr.contains("error: ") && !full.stderr.contains("panicked"),
+            "{blocks} blocks: {full:?}"
+        );
+        let mut next = run(&place, &["run", "--resume", "latest"]);
+        if next.stderr.contains("there is no session yet") {
+            next = run(&place, &["run", "go"]);
+        }
+        is_done(&next);
+        let after: usize = counter.take().values().sum();
+        let events = journaled(&place);
+        let settled = of_kind(&events, "call-settled");
+        assert_eq!((settled.len(), before + after), (1, 1), "{blocks} blocks");
+        let value = &settled[0]["output"]["value"];
+        let result = value.get("code").unwrap_or(value).as_str().unwrap();
+        seen.insert((before, result.to_owned()));
+    }
+    let expected = [(0, "act"), (1, "act"), (1, "interrupted-unknown")];
+    assert_eq!(
+        seen,
+        expected
+            .map(|(hits, result)| (hits, result.to_owned()))
+            .into()
+    );
+}
