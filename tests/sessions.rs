@@ -5,6 +5,7 @@ use crate::support::{
     Place, Ran,
     chat::{Answer, ChatServer, ask},
     of_kind,
+    pictures::{png, png_size},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -334,4 +335,46 @@ fn delete_removes_what_is_named_or_nothing() {
         !bytes.windows(said.len()).any(|window| window == said),
         "what was said is still in the file"
     );
+}
+
+/// The tour makes a thumbnail, which has a name. It is there by that name, in the original and in a copy.
+#[test]
+fn artifacts_are_listed_and_written_out() {
+    let place = Place::new();
+    place.write("pictures/lamp.png", png(640, 400));
+    assert_eq!(place.run(&["run", "What is in this folder?"]).code, Some(0));
+    let original = listed(&place).remove(0);
+    let fork = printed(&sessions(&place, &["fork", &original]));
+    let mut contents = Vec::new();
+    for session in [&original, &fork] {
+        let rows = sessions(&place, &["artifacts", session, "--json"]).json_lines();
+        let kept: Vec<[&Value; 3]> = rows
+            .iter()
+            .map(|row| [&row["name"], &row["media_type"], &row["tool"]])
+            .collect();
+        let thumbnail = ["lamp-thumbnail.png", "image/png", "image_thumbnail"].map(Value::from);
+        assert_eq!(kept, [thumbnail.each_ref()]);
+        let content = place
+            .command(&["sessions", "artifacts", session, "lamp-thumbnail.png"])
+            .output()
+            .unwrap();
+        assert_eq!(content.status.code(), Some(0), "{content:?}");
+        let size = u64::try_from(content.stdout.len()).unwrap();
+        assert_eq!(rows[0]["size"], size);
+        assert!(png_size(&content.stdout).0 < 640);
+        contents.push(content.stdout);
+    }
+    assert_eq!(contents[0], contents[1]);
+    for (name, why) in [
+        ("gone.png", "has no artifact `gone.png`"),
+        (
+            "../lamp.png",
+            "is no name of an artifact: it has `.` or `..`",
+        ),
+        ("/etc/passwd", "is no name of an artifact: it is absolute"),
+    ] {
+        let ran = sessions(&place, &["artifacts", &original, name]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    }
 }

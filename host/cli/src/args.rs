@@ -269,6 +269,19 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
+    /// List the files that a session's calls left, or write one to standard output.
+    Artifacts {
+        /// Its id, the beginning of its id, or `latest`.
+        session: String,
+        /// The file.
+        name: Option<String>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Print the list as JSON, one file a line.
+        #[arg(long, conflicts_with = "name")]
+        json: bool,
+    },
     /// Write a blob (an image, a long result) to standard output.
     Blob {
         /// Its digest, as `sessions show` prints it.

@@ -2,6 +2,7 @@
 //! the policy. Nothing here opens a file, a socket or a WebAssembly module; those rooms implement the traits of this crate.
 
 pub mod accounting;
+pub mod artifact;
 pub mod event;
 pub mod failure;
 pub mod hook;

@@ -1,5 +1,6 @@
 //! `agent-host sessions`: what happened, read from the journal; and sessions as a whole.
 
+mod artifacts;
 mod manage;
 mod show;
 
@@ -44,6 +45,12 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
         SessionsCommand::Prune { older_than, config } => {
             manage::prune(&open(config)?, older_than, terminal)
         }
+        SessionsCommand::Artifacts {
+            session,
+            name,
+            config,
+            json,
+        } => artifacts::artifacts(&open(config)?, &session, name.as_deref(), json, terminal),
         SessionsCommand::Blob { digest, config } => {
             let digest: Digest = digest.parse().map_err(Failure::usage)?;
             let bytes = open(config)?.read_blob(digest).map_err(Failure::usage)?;

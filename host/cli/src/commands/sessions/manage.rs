@@ -122,12 +122,12 @@ fn made(session: SessionId, terminal: &Terminal) {
     terminal.note(&format!("To go on: agent-host sessions resume {session}"));
 }
 
-fn find(store: &Store, name: &str) -> Result<SessionId, Failure> {
+pub(super) fn find(store: &Store, name: &str) -> Result<SessionId, Failure> {
     store.find(name).map_err(told)
 }
 
 /// What the journal says, with the exit code that goes with it.
-fn told(error: JournalError) -> Failure {
+pub(super) fn told(error: JournalError) -> Failure {
     OpenError::from(error).into()
 }
 
