@@ -268,6 +268,37 @@ fn a_session_in_use_does_not_keep_the_others_from_being_revoked() {
     assert_eq!(list(&place), Vec::<Value>::new());
 }
 
+/// A session whose records are damaged is told about, and hides no other one.
+#[test]
+fn a_damaged_session_does_not_keep_the_others_from_being_revoked() {
+    let place = place();
+    for prompt in ["go", "spoilt"] {
+        let args = format!("run --model openai-compat:m {prompt}");
+        let ran = on_a_terminal(&place, &model(&[json!({})]), &args, "m\n2\ny\n");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let file = place
+        .outside()
+        .join("home/.local/state/agent-host/agent-host.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let spoilt: Vec<usize> = (0..bytes.len() - 6)
+        .filter(|start| bytes[*start..].starts_with(b"spoilt"))
+        .collect();
+    assert!(!spoilt.is_empty());
+    for start in spoilt {
+        bytes[start] = b'S';
+    }
+    std::fs::write(&file, bytes).unwrap();
+    let listed = place.run(&["approvals", "list", "--json"]);
+    let revoked = revoke(&place, "--all");
+    for ran in [&listed, &revoked] {
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert_eq!(ran.stdout.lines().count(), 1, "{ran:?}");
+        assert!(ran.stderr.contains("cannot read session"), "{}", ran.stderr);
+    }
+    assert_eq!(place.run(&["approvals", "list"]).stdout, "");
+}
+
 /// The rule is for the component as it was, also when the operator has accepted the new one.
 #[test]
 fn a_changed_component_is_asked_about_again() {
@@ -283,6 +314,30 @@ fn a_changed_component_is_asked_about_again() {
     place.write("mine.wasm", sends("sent"));
     assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
     assert!(!asks(&place, &json!({})));
+}
+
+/// The same component with other grants may do more with the same call.
+#[test]
+fn a_tool_with_other_grants_is_asked_about_again() {
+    let place = place();
+    let ran = on_a_terminal(&place, &model(&[json!({})]), RUN, "m\n4\ny\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!asks(&place, &json!({})));
+    let wider = "[[grants.dir]]\nhost = \".\"\n[[grants.http]]\nhost = \"api.example.com\"\n";
+    place.write("agent.toml", format!("{CONFIG}{wider}"));
+    assert!(asks(&place, &json!({})));
+    place.write("agent.toml", CONFIG);
+    assert!(!asks(&place, &json!({})));
+}
+
+/// A tool that may no longer be approved is not approved by what was remembered.
+#[test]
+fn what_may_not_be_approved_any_longer_is_asked_about_again() {
+    let place = place();
+    let ran = on_a_terminal(&place, &model(&[json!({})]), RUN, "m\n4\ny\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    place.write("agent.toml", format!("{CONFIG}approval = [\"reject\"]\n"));
+    assert!(asks(&place, &json!({})));
 }
 
 /// What everybody could have written approves nothing: no run begins.

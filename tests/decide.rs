@@ -99,7 +99,7 @@ fn what_waits_is_told_to_people() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
     for shown in [
         "These calls wait for a decision until ",
-        " UTC, and are denied then:\n  call_0  write_file {\"content\":\"hello\",\"path\":\"note.txt\"}\n",
+        " UTC, and are denied then (--output-format json prints all of them):\n  call_0  write_file {\"content\":\"hello\",\"path\":\"note.txt\"}\n",
         "--decide CALL=approve",
     ] {
         assert!(ran.stderr.contains(shown), "no {shown:?} in {}", ran.stderr);

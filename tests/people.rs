@@ -255,7 +255,7 @@ fn only_allowed_decisions_are_offered() {
 fn the_whole_call_is_shown_with_nothing_hidden() {
     let place = Place::new();
     let content = format!(
-        "\u{1b}[2Jstart\u{202e}{}\u{200b}\u{7f}the end",
+        "\u{1b}[2Jstart\u{202e}{}\u{200b}\u{7f}the\u{a0}e\u{200d}nd",
         "0123456789".repeat(1_000)
     );
     let input = json!({ "path": "note.txt", "content": content });
@@ -271,7 +271,7 @@ fn the_whole_call_is_shown_with_nothing_hidden() {
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let shown = format!(
-        "\\u001b[2Jstart\\u{{202e}}{}\\u{{200b}}\\u{{7f}}the end",
+        "\\u001b[2Jstart\\u{{202e}}{}\\u{{200b}}\\u{{7f}}the\\u{{a0}}e\\u{{200d}}nd",
         "0123456789".repeat(1_000)
     );
     assert!(ran.stdout.contains(&shown), "{}", ran.stdout);

@@ -10,6 +10,7 @@ use crate::{
 use agent_host_core::{
     BoxFuture,
     failure::{ToolErrorCode, ToolFailure},
+    id::json_digest,
     limits::Limits,
     lock::LockedComponent,
     policy::Grants,
@@ -24,7 +25,7 @@ use agent_host_sandbox::{
     ToolComponent,
 };
 use futures_util::future::try_join_all;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 /// A component in the registry.
@@ -201,13 +202,14 @@ impl Registry {
                 )));
             }
             let confirmation = config.confirmation_of(&definition.name);
+            let set_up = json!([entry.component.digest(), entry.grants.to_json()]);
             self.tools.push(RegisteredTool {
                 definition: definition.clone(),
                 effect: enforced_effect(definition.effect, config),
                 approval: confirmation.approval,
                 decisions: confirmation.decisions.clone(),
                 runtime: ToolRuntime::Host,
-                component: Some(entry.component.digest()),
+                component: Some(json_digest(&set_up)),
             });
         }
         self.entries.push(entry);

@@ -173,7 +173,8 @@ pub struct RegisteredTool {
     pub decisions: Vec<DecisionKind>,
     /// Where its calls run.
     pub runtime: ToolRuntime,
-    /// The digest of the component that it is in; absent for tools that are in none.
+    /// The digest of the component that it is in, as the operator set it up: the code, and what it may reach. Absent for tools that
+    /// are in none.
     pub component: Option<Digest>,
 }
 

@@ -34,8 +34,8 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
     match args.command {
         ApprovalsCommand::List { config, json } => {
             let (store, file) = open(config)?;
-            let all = all(&store, &file)?;
-            if all.is_empty() && !json {
+            let (all, unread) = all(&store, &file)?;
+            if all.is_empty() && unread.is_empty() && !json {
                 terminal
                     .note("No approval is remembered: every call that needs one is asked about.");
             }
@@ -46,17 +46,28 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
                     kept.line()
                 });
             }
-            Ok(Exit::Done)
+            done_but(unread)
         }
         ApprovalsCommand::Revoke { id, config, .. } => {
             let (store, file) = open(config)?;
-            let gone = match id {
-                Some(id) => vec![find(all(&store, &file)?, &id)?],
-                None => all(&store, &file)?,
+            let (all, unread) = all(&store, &file)?;
+            let Some(id) = id else {
+                let mut faults = revoke(&store, &file, &all, terminal).await?;
+                faults.extend(unread);
+                return done_but(faults);
             };
-            revoke(&store, &file, &gone, terminal).await?;
-            Ok(Exit::Done)
+            let one = find(all, &id)?;
+            done_but(revoke(&store, &file, &[one], terminal).await?)
         }
+    }
+}
+
+/// Done, if nothing is amiss with any session.
+fn done_but(faults: Vec<String>) -> Result<Exit, Failure> {
+    if faults.is_empty() {
+        Ok(Exit::Done)
+    } else {
+        Err(Failure::failed(faults.join("\n")))
     }
 }
 
@@ -66,22 +77,27 @@ fn open(config: ConfigArgs) -> Result<(Store, ApprovalFile), Failure> {
     Ok((store, ApprovalFile::of(&config.state_dir)))
 }
 
-/// Everything that is remembered: in projects, then in sessions, the newest session first.
-fn all(store: &Store, file: &ApprovalFile) -> Result<Vec<Kept>, Failure> {
+/// Everything that is remembered: in projects, then in sessions, the newest session first; and which sessions cannot be read. One
+/// that cannot be read cannot go on either, so that nothing that is remembered in it is in force.
+fn all(store: &Store, file: &ApprovalFile) -> Result<(Vec<Kept>, Vec<String>), Failure> {
     let mut all: Vec<Kept> = file.read()?.into_iter().map(Kept::of_project).collect();
+    let mut unread = Vec::new();
     for row in store.list().map_err(Failure::failed)? {
-        all.extend(of_session(store.read(row.id).map_err(Failure::failed)?)?);
+        match store.read(row.id).and_then(of_session) {
+            Ok(kept) => all.extend(kept),
+            Err(error) => unread.push(error.to_string()),
+        }
     }
-    Ok(all)
+    Ok((all, unread))
 }
 
 /// What is remembered in a session: given and not taken back.
 fn of_session(
     records: impl Iterator<Item = Result<EventRecord, JournalError>>,
-) -> Result<Vec<Kept>, Failure> {
+) -> Result<Vec<Kept>, JournalError> {
     let mut kept = Vec::<Kept>::new();
     for record in records {
-        let record = record.map_err(Failure::failed)?;
+        let record = record?;
         match record.event {
             Event::ApprovalRemembered {
                 rule,
@@ -117,13 +133,13 @@ fn find(all: Vec<Kept>, wanted: &str) -> Result<Kept, Failure> {
     }
 }
 
-/// Takes approvals back, and says of each when it is. What cannot be taken back leaves the others no longer in force.
+/// Takes approvals back, says of each when it is, and returns why others could not be.
 async fn revoke(
     store: &Store,
     file: &ApprovalFile,
     gone: &[Kept],
     terminal: &Terminal,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     let told = |gone: &[&Kept]| {
         for kept in gone {
             terminal.println(&format!("revoked {}", kept.line()));
@@ -143,11 +159,7 @@ async fn revoke(
             Err(error) => faults.push(error.to_string()),
         }
     }
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::failed(faults.join("\n")))
-    }
+    Ok(faults)
 }
 
 /// Takes approvals of one session back, in its journal, which no other process may be writing to.

@@ -41,7 +41,7 @@ fn as_json(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> Value {
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
         "tools": component.definitions(),
-        "grants": reach::as_json(&entry.grants),
+        "grants": entry.grants.to_json(),
         "limits": entry.limits,
         "loading": of_loading(sandbox),
         "sandbox": of_sandbox(sandbox),

@@ -1,8 +1,7 @@
-//! What a component may reach, for people and as JSON. What is shown is what is enforced: it is read from the same values that
+//! What a component may reach, for people. What is shown is what is enforced: it is read from the same values that
 //! the gate decides by. Secrets are names here, and of a variable there is only the name.
 
 use agent_host_core::policy::{DirGrant, DirMode, Grants, HttpGrant, SecretGrant};
-use serde_json::{Value, json};
 
 /// One line for each grant, and one for files and for the network where there is none.
 pub(super) fn lines(grants: &Grants) -> Vec<String> {
@@ -71,42 +70,4 @@ fn secret(secret: &SecretGrant) -> String {
     };
     let audience = secret.audience();
     format!("secret {}, in {places} to {audience}", secret.name)
-}
-
-/// The grants by the names of `agent.toml`.
-pub(super) fn as_json(grants: &Grants) -> Value {
-    let dirs = grants.dirs.iter().map(|dir| {
-        json!({
-            "host": dir.host.to_string_lossy(),
-            "guest": dir.guest,
-            "mode": dir.mode,
-            "allow": dir.allow.patterns(),
-            "deny": dir.deny.patterns(),
-            "mask": dir.mask.patterns(),
-            "quota": dir.quota,
-        })
-    });
-    let http = grants.http.iter().map(|http| {
-        json!({
-            "scheme": http.scheme,
-            "host": http.host,
-            "port": http.port,
-            "methods": http.methods,
-            "path": http.path_prefix,
-        })
-    });
-    let secrets = grants.secrets.iter().map(|secret| {
-        json!({
-            "name": secret.name,
-            "audience": secret.audience(),
-            "in-query": secret.in_query,
-        })
-    });
-    let env = grants.env.iter().map(|env| &env.name);
-    json!({
-        "dir": dirs.collect::<Vec<_>>(),
-        "http": http.collect::<Vec<_>>(),
-        "env": env.collect::<Vec<_>>(),
-        "secrets": secrets.collect::<Vec<_>>(),
-    })
 }

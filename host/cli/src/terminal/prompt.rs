@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{BOLD, DIM, Terminal, YELLOW, harmless, harmless_line};
+use super::{BOLD, DIM, Terminal, YELLOW, exact, harmless, harmless_line};
 use agent_host_core::{
     policy::{ApprovalRule, Remember, RememberScope, RememberWhat},
     tool::{DecisionKind, RegisteredTool, ToolRunner},
@@ -95,7 +95,7 @@ impl Review<'_> {
             "\n{YELLOW}{what}{YELLOW:#} {BOLD}{tool}{BOLD:#}{title}, which is {}:\n{}\n{DIM}These are all {} characters of \
              the arguments of {tool}; rule {}, arguments {digest}{DIM:#}",
             call.effect.as_str(),
-            harmless(&text),
+            exact(&text),
             text.chars().count(),
             call.rule,
         ));
@@ -170,7 +170,7 @@ impl Review<'_> {
             RememberScope::Project => format!("every session of {}", harmless_line(self.project)),
         };
         format!(
-            "in {place}, without asking, {}, while the tool is what it is now ({}). `agent-host approvals revoke` takes it back.",
+            "in {place}, without asking, {}, while the tool and its grants are what they are now ({}). `agent-host approvals revoke` takes it back.",
             harmless_line(&rule.to_string()),
             rule.identity
         )

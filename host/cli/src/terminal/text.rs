@@ -19,6 +19,20 @@ pub(crate) fn harmless(text: &str) -> String {
     out
 }
 
+/// The same for what somebody decides by: each character that could be taken for another one, or for none, is written out.
+pub(crate) fn exact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in harmless(text).chars() {
+        let plain = matches!(character, ' ' | '\n' | '\t');
+        if !plain && (character.is_whitespace() || is_joiner(character)) {
+            let _ = write!(out, "{}", character.escape_unicode());
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
 /// The same, on one line.
 pub(crate) fn harmless_line(text: &str) -> String {
     harmless(text).replace(['\n', '\t'], " ")
@@ -46,6 +60,15 @@ fn is_unseen(character: char) -> bool {
         character,
         '\u{ad}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// Characters without a shape of their own that some writing needs: joiners, variation selectors and fillers.
+fn is_joiner(character: char) -> bool {
+    matches!(
+        character,
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{200d}'
+            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}'
     )
 }
 
@@ -90,7 +113,7 @@ pub(crate) fn micros(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, harmless, harmless_line, micros, one_line};
+    use super::{bytes, exact, harmless, harmless_line, micros, one_line};
     use pretty_assertions::assert_eq;
 
     #[test]
@@ -117,6 +140,27 @@ mod tests {
         assert_eq!(harmless_line("a\nb\tc"), "a b c");
         assert_eq!(one_line("日本語テキスト", 3), "日本語…");
         assert_eq!(one_line("日本語", 3), "日本語");
+    }
+
+    /// Whoever decides by a text sees what is in it.
+    #[test]
+    fn two_texts_that_look_the_same_are_told_apart() {
+        let cases = [
+            ("naïve 日本 👍\n\tkept", "naïve 日本 👍\n\tkept"),
+            (
+                "no\u{a0}break, em\u{2003}space",
+                "no\\u{a0}break, em\\u{2003}space",
+            ),
+            (
+                "a\u{200d}b\u{200c}c\u{fe0f}",
+                "a\\u{200d}b\\u{200c}c\\u{fe0f}",
+            ),
+            ("\u{3164}\u{2800}\u{e0100}", "\\u{3164}\\u{2800}\\u{e0100}"),
+            ("\u{1b}[2J\u{202e}", "\\u{1b}[2J\\u{202e}"),
+        ];
+        for (input, expected) in cases {
+            assert_eq!(exact(input), expected, "{input:?}");
+        }
     }
 
     #[test]

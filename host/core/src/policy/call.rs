@@ -3,7 +3,7 @@
 use super::{ApprovalRule, Ruling};
 use crate::{
     id::Digest,
-    tool::{Approval, Effect, RegisteredTool},
+    tool::{Approval, DecisionKind, Effect, RegisteredTool},
 };
 
 /// Decides whether a call of this tool with these arguments may run by itself. Grants and limits hold during the call in any
@@ -18,9 +18,11 @@ pub fn decide_call<'a>(
     let Ruling::Ask { .. } = &ruling else {
         return ruling;
     };
-    let covered = remembered
-        .into_iter()
-        .any(|rule| rule.covers(tool, input_digest));
+    // Where nobody may approve any longer, nobody's earlier approval counts.
+    let covered = tool.decisions.contains(&DecisionKind::Approve)
+        && remembered
+            .into_iter()
+            .any(|rule| rule.covers(tool, input_digest));
     if covered {
         return Ruling::Allow {
             rule: "approval.remembered".to_owned(),

@@ -2,6 +2,7 @@
 
 use super::PathRules;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// Everything that a component may reach. The default grants nothing.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +15,47 @@ pub struct Grants {
     pub env: Vec<EnvGrant>,
     /// Secrets that guests may have sent on their behalf.
     pub secrets: Vec<SecretGrant>,
+}
+
+impl Grants {
+    /// The grants by the names of `agent.toml`. Of variables there are only the names, and of secrets the audiences.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let dirs = self.dirs.iter().map(|dir| {
+            json!({
+                "host": dir.host.to_string_lossy(),
+                "guest": dir.guest,
+                "mode": dir.mode,
+                "allow": dir.allow.patterns(),
+                "deny": dir.deny.patterns(),
+                "mask": dir.mask.patterns(),
+                "quota": dir.quota,
+            })
+        });
+        let http = self.http.iter().map(|http| {
+            json!({
+                "scheme": http.scheme,
+                "host": http.host,
+                "port": http.port,
+                "methods": http.methods,
+                "path": http.path_prefix,
+            })
+        });
+        let secrets = self.secrets.iter().map(|secret| {
+            json!({
+                "name": secret.name,
+                "audience": secret.audience(),
+                "in-query": secret.in_query,
+            })
+        });
+        let env = self.env.iter().map(|env| &env.name);
+        json!({
+            "dir": dirs.collect::<Vec<_>>(),
+            "http": http.collect::<Vec<_>>(),
+            "env": env.collect::<Vec<_>>(),
+            "secrets": secrets.collect::<Vec<_>>(),
+        })
+    }
 }
 
 /// What may be done in a folder.

@@ -7,8 +7,8 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A rule by which a person is not asked again. It holds for the tool exactly as it was when they approved: another component
-/// or another definition under the same name is asked about anew.
+/// A rule by which a person is not asked again. It holds for the tool exactly as it was when they approved: another component,
+/// another definition under the same name, or the same one with other grants is asked about anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ApprovalRule {
@@ -89,7 +89,7 @@ impl fmt::Display for ApprovalRule {
 }
 
 impl RegisteredTool {
-    /// What the tool is: its component, its definition, and the effect that the policy goes by.
+    /// What the tool is: its component with its grants, its definition, and the effect that the policy goes by.
     #[must_use]
     pub fn identity(&self) -> Digest {
         json_digest(&serde_json::json!([

@@ -162,7 +162,7 @@ pub(super) fn wanted(continuation: &Continuation) -> String {
                 format!(" until {} UTC, and are denied then", date(late))
             });
             format!(
-                "These calls wait for a decision{until}:\n{}\nTo decide on a terminal: {resume}\nTo decide anywhere: {resume} --decide \
+                "These calls wait for a decision{until} (--output-format json prints all of them):\n{}\nTo decide on a terminal: {resume}\nTo decide anywhere: {resume} --decide \
                  CALL=approve, once for each call; also CALL=reject:REASON, CALL=edit:JSON, CALL=respond:TEXT",
                 list(calls)
             )

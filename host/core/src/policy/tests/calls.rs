@@ -76,6 +76,8 @@ fn remembered_approvals() {
     other_code.component = Some(Digest::of(b"other code"));
     let mut other_effect = send();
     other_effect.effect = Effect::Idempotent;
+    let mut no_approval = send();
+    no_approval.decisions = vec![DecisionKind::Reject, DecisionKind::Respond];
     let (allow, ask) = ("allow approval.remembered", "ask approval.always");
     let table = [
         (send(), &this, one, allow),
@@ -85,6 +87,7 @@ fn remembered_approvals() {
         (other_words, &every, one, ask),
         (other_code, &every, one, ask),
         (other_effect, &every, one, ask),
+        (no_approval, &every, one, ask),
     ];
     for (tool, rule, input, expected) in table {
         assert_eq!(
