@@ -40,6 +40,10 @@ fn goes_on(place: &Place, server: &ChatServer, toml: &str, args: &[&str]) {
 
 /// The server counts 11 tokens read and 7 written with each reply.
 #[test]
+#[expect(
+    clippy::type_complexity,
+    reason = "a table, and the columns have names below"
+)]
 fn tokens_and_dollars() {
     const PRICES: &str = "[prices.\"openai-compat:*\"]\ninput = 100\noutput = 1000\n";
     let table: [(&[&str], &str, Value, &str, &[&str]); 3] = [

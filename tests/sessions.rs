@@ -93,7 +93,7 @@ fn resume_is_run_with_a_session() {
         .unwrap()
         .into();
     assert_eq!(printed(&ran), "Five.");
-    assert_eq!(listed(&place), [id.clone()]);
+    assert_eq!(listed(&place), std::slice::from_ref(&id));
     let said: Vec<Value> = server.requests()[0]["messages"]
         .as_array()
         .unwrap()

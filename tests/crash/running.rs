@@ -114,8 +114,8 @@ impl Running {
 
     /// Waits for its end, and for the ends of its outputs, which whatever it left behind would hold open.
     pub(crate) fn end(mut self) -> Ran {
-        let stdout = self.stdout.to_the_end();
-        let stderr = self.stderr.to_the_end();
+        let stdout = self.stdout.read_to_end();
+        let stderr = self.stderr.read_to_end();
         let status = self.child.wait().unwrap();
         self.ended = true;
         Ran {
@@ -167,7 +167,7 @@ impl Heard {
         String::from_utf8_lossy(&self.bytes)
     }
 
-    fn to_the_end(&mut self) -> String {
+    fn read_to_end(&mut self) -> String {
         use std::sync::mpsc::RecvTimeoutError::{Disconnected, Timeout};
         loop {
             match self.more.recv_timeout(PATIENCE) {

@@ -147,6 +147,7 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                 },
                 response_id: Some("resp_1".to_owned()),
                 metadata: map.clone(),
+                raw: Some(json!({ "id": "resp_1" })),
             },
             duration_ms: 12,
         },

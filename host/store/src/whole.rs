@@ -144,6 +144,10 @@ impl Store {
     ///
     /// # Errors
     /// [`JournalError::Locked`] while a process writes to it, [`JournalError::NotFound`], or [`JournalError::Storage`].
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method by itself is for one lifetime, and this is for any"
+    )]
     pub fn delete(&self, session: SessionId) -> Result<(), JournalError> {
         let lock = self.claim_existing(session)?;
         self.whole(session, &lock, |whole| whole.remove())

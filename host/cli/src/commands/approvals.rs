@@ -46,7 +46,7 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
                     kept.line()
                 });
             }
-            done_but(unread)
+            done_but(&unread)
         }
         ApprovalsCommand::Revoke { id, config, .. } => {
             let (store, file) = open(config)?;
@@ -54,16 +54,16 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
             let Some(id) = id else {
                 let mut faults = revoke(&store, &file, &all, terminal).await?;
                 faults.extend(unread);
-                return done_but(faults);
+                return done_but(&faults);
             };
             let one = find(all, &id)?;
-            done_but(revoke(&store, &file, &[one], terminal).await?)
+            done_but(&revoke(&store, &file, &[one], terminal).await?)
         }
     }
 }
 
 /// Done, if nothing is amiss with any session.
-fn done_but(faults: Vec<String>) -> Result<Exit, Failure> {
+fn done_but(faults: &[String]) -> Result<Exit, Failure> {
     if faults.is_empty() {
         Ok(Exit::Done)
     } else {

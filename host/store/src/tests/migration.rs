@@ -108,6 +108,7 @@ fn expected() -> Vec<EventRecord> {
                 usage,
                 response_id: None,
                 metadata: serde_json::Map::new(),
+                raw: None,
             },
             duration_ms: 1,
         },
