@@ -1,5 +1,5 @@
 //! The pool's settings: calls in a second on one thread and on two, for each setting apart from the others. The chosen point is the
-//! first row. No run on a quiet machine is recorded yet.
+//! first row; the README has a run and says why it was chosen.
 //!
 //! `AGENT_HOST_PYTHON_TOOL=FILE cargo bench -p agent-host-sandbox --bench pool [ROUNDS]`: FILE is a component made from Python, with
 //! a tool `echo`; without it only the built-in tool in Rust is measured. Each row is the best of its rounds, which go around

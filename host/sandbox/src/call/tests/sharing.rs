@@ -207,11 +207,17 @@ async fn what_cannot_be_interrupted_does_not_begin_on_the_callers_thread() {
                 &limits
             ));
             let at_once = poll_once(told.as_mut());
-            assert_eq!(at_once.is_none(), leaves, "{name}");
             if leaves {
-                let report = told.await;
-                assert!(report.output.is_success(), "{name}: {report:?}");
+                // It cost the tool its standing. The threads for guests may have ended it by now.
+                assert!(!tool.tenant().schedule.is_trusted(), "{name}");
+            } else {
+                assert!(at_once.is_some(), "{name}");
             }
+            let report = match at_once {
+                Some(report) => report,
+                None => told.await,
+            };
+            assert!(report.output.is_success(), "{name}: {report:?}");
         }
     }
 }
