@@ -21,8 +21,8 @@ use agent_host_core::{
     },
 };
 use agent_host_sandbox::{
-    Allocator, Call, Confinement, LoadError, LoadFault, Sandbox, SandboxConfig, Secrets, Talk,
-    ToolComponent,
+    Allocator, Call, ComponentBytes, Confinement, LoadError, LoadFault, Sandbox, SandboxConfig,
+    Secrets, Talk, ToolComponent,
 };
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
@@ -325,7 +325,7 @@ fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
 }
 
 async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenError> {
-    let bytes = read(&tool.source)?;
+    let bytes = bytes_of(&tool.source)?;
     let component = sandbox.load(bytes).await.map_err(|error| {
         let text = format!("cannot load the component {}: {error}", tool.source);
         match error.fault {
@@ -346,21 +346,22 @@ async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenErr
     })
 }
 
-fn read(source: &ComponentSource) -> Result<Cow<'static, [u8]>, OpenError> {
+fn bytes_of(source: &ComponentSource) -> Result<ComponentBytes, OpenError> {
     match source {
         ComponentSource::Builtin(name) => match builtin(name) {
-            Some(found) => Ok(Cow::Borrowed(found.bytes)),
+            Some(found) => Ok(Cow::Borrowed(found.bytes).into()),
             None => {
-                let names: Vec<String> = BUILTINS.iter().map(|known| format!("builtin:{}", known.name)).collect();
-                Err(OpenError::usage(format!("there is no `builtin:{name}`; there are {}", names.join(", "))))
+                let names: Vec<String> = BUILTINS
+                    .iter()
+                    .map(|known| format!("builtin:{}", known.name))
+                    .collect();
+                Err(OpenError::usage(format!(
+                    "there is no `builtin:{name}`; there are {}",
+                    names.join(", ")
+                )))
             }
         },
-        ComponentSource::File(path) => std::fs::read(path).map(Cow::Owned).map_err(|error| {
-            OpenError::usage(format!(
-                "cannot read the component {}: {error}. Check the path in agent.toml or on the command line",
-                path.display()
-            ))
-        }),
+        ComponentSource::File(path) => Ok(path.clone().into()),
     }
 }
 

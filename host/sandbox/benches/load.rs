@@ -8,7 +8,7 @@
 )]
 #![expect(clippy::print_stdout, reason = "it says what it measures")]
 
-use agent_host_sandbox::{Compiled, Sandbox, SandboxConfig};
+use agent_host_sandbox::{Compiled, ComponentBytes, Sandbox, SandboxConfig};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::{env, fs, path::PathBuf};
 use tokio::runtime::{Builder, Runtime};
@@ -36,8 +36,13 @@ fn sandbox(cache: &tempfile::TempDir) -> Sandbox {
     .unwrap()
 }
 
-fn load(runtime: &Runtime, sandbox: &Sandbox, bytes: Vec<u8>, expected: Compiled) {
-    let tool = runtime.block_on(sandbox.load(bytes)).unwrap();
+fn load(
+    runtime: &Runtime,
+    sandbox: &Sandbox,
+    component: impl Into<ComponentBytes>,
+    expected: Compiled,
+) {
+    let tool = runtime.block_on(sandbox.load(component)).unwrap();
     assert_eq!(tool.compiled(), expected);
 }
 
@@ -61,14 +66,7 @@ fn cached(criterion: &mut Criterion) {
         );
     });
     group.bench_function("file", |bencher| {
-        bencher.iter(|| {
-            load(
-                &runtime,
-                &sandbox,
-                fs::read(&path).unwrap(),
-                Compiled::FromCache,
-            )
-        });
+        bencher.iter(|| load(&runtime, &sandbox, path.clone(), Compiled::FromCache));
     });
     group.finish();
 }

@@ -11,7 +11,7 @@ use wasmparser::{Validator, WasmFeatures};
 use wasmtime::{Engine, OutOfMemory, component::Component};
 
 /// The largest component, in bytes. Python with its standard library has 18 MiB.
-pub const MAX_COMPONENT_BYTES: usize = 64 * 1024 * 1024;
+pub const MAX_COMPONENT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What is shown of a compiler's error, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;
@@ -40,7 +40,7 @@ impl<'a> TrustedCode<'a> {
 }
 
 /// Refuses a file by its size alone.
-pub(crate) fn check_size(bytes: usize) -> Result<(), LoadError> {
+pub(crate) fn check_size(bytes: u64) -> Result<(), LoadError> {
     if bytes <= MAX_COMPONENT_BYTES {
         return Ok(());
     }

@@ -35,6 +35,8 @@ pub enum SandboxError {
 /// Why a component does not load. The kebab-case names are part of the contract with operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoadFault {
+    /// Its file cannot be read, or changes meanwhile.
+    Unreadable,
     /// The bytes are not a WebAssembly component.
     NotAComponent,
     /// It is a component, but not one for this version of `agent:tool`, or its definitions break the contract.
@@ -53,7 +55,8 @@ pub enum LoadFault {
 
 impl LoadFault {
     /// Every fault, for tables and tests.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
+        Self::Unreadable,
         Self::NotAComponent,
         Self::ContractMismatch,
         Self::MissingCapability,
@@ -67,6 +70,7 @@ impl LoadFault {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Unreadable => "unreadable",
             Self::NotAComponent => "not-a-component",
             Self::ContractMismatch => "contract-mismatch",
             Self::MissingCapability => "missing-capability",

@@ -9,6 +9,7 @@ use crate::{
     bindings::HostPre,
     caps::http::HttpClient,
     code::{self, TrustedCode},
+    component_bytes::{ComponentBytes, Identified},
     definitions::{self, Definitions},
     engine::{Allocator, fingerprint},
     error::{LoadError, LoadFault},
@@ -251,29 +252,31 @@ impl Slot {
 }
 
 /// Loads a component.
-pub(crate) async fn load(room: &Arc<Room>, bytes: Bytes) -> Result<ToolComponent, LoadError> {
-    code::check_size(bytes.len())?;
+pub(crate) async fn load(
+    room: &Arc<Room>,
+    component: ComponentBytes,
+) -> Result<ToolComponent, LoadError> {
     // The digest for people is a slower one. It is computed once, and then comes from the cache.
-    let hash = {
-        let bytes = bytes.clone();
-        blocking(room, move |_| blake3::hash(&bytes)).await?
-    };
-    let slot = room.loads.slot(hash);
+    let component = blocking(room, move |_| component.identify()).await??;
+    let slot = room.loads.slot(component.hash);
     let _turn = slot.turn.acquire().await;
     if let Some(loaded) = slot.lock().upgrade() {
         return Ok(ToolComponent::of(loaded));
     }
-    let loaded = Arc::new(load_new(room, hash, bytes).await?);
+    let loaded = Arc::new(load_new(room, component).await?);
     *slot.lock() = Arc::downgrade(&loaded);
     Ok(ToolComponent::of(loaded))
 }
 
-async fn load_new(room: &Arc<Room>, hash: blake3::Hash, bytes: Bytes) -> Result<Loaded, LoadError> {
-    let size_bytes = bytes.len() as u64;
+async fn load_new(room: &Arc<Room>, component: Identified) -> Result<Loaded, LoadError> {
+    let Identified {
+        hash, size_bytes, ..
+    } = component;
     let cached = blocking(room, move |room| from_cache(room, hash)).await?;
     let (linked, definitions, digest, compiled) = match cached {
         Some((linked, definitions, digest)) => (linked, definitions, digest, Compiled::FromCache),
         None => {
+            let bytes = blocking(room, move |_| component.into_bytes()).await??;
             let machine_code = compile(room, bytes.clone()).await?;
             let (linked, machine_code) =
                 blocking(room, move |room| from_source(room, machine_code)).await??;

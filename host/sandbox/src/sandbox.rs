@@ -87,8 +87,11 @@ impl Sandbox {
     ///
     /// # Errors
     /// One of the load faults, with a text that says what, why and what to do.
-    pub async fn load(&self, bytes: impl Into<ComponentBytes>) -> Result<ToolComponent, LoadError> {
-        load::load(&self.room, bytes.into().into_bytes()).await
+    pub async fn load(
+        &self,
+        component: impl Into<ComponentBytes>,
+    ) -> Result<ToolComponent, LoadError> {
+        load::load(&self.room, component.into()).await
     }
 
     /// Tries the compiler of this sandbox, and says how far it is confined; absent where components are compiled in this

@@ -70,10 +70,8 @@ fn read(input: &mut impl Read) -> io::Result<Option<(Header, Vec<u8>)>> {
         .map_err(|_| io::Error::other("the input ends in its header"))?;
     let header = Header::from_bytes(header)
         .ok_or_else(|| io::Error::other("the input is of another version of agent-host"))?;
-    let size = usize::try_from(header.component_bytes)
-        .ok()
-        .filter(|size| code::check_size(*size).is_ok())
-        .ok_or_else(|| io::Error::other("the component is too large"))?;
+    code::check_size(header.component_bytes).map_err(io::Error::other)?;
+    let size = usize::try_from(header.component_bytes).map_err(io::Error::other)?;
     let mut component = vec![0; size];
     input.read_exact(&mut component)?;
     Ok(Some((header, component)))

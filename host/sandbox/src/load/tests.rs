@@ -58,7 +58,7 @@ fn bytes_that_are_no_component() -> Vec<Case> {
             "core WebAssembly module",
         ),
         (
-            vec![0; code::MAX_COMPONENT_BYTES + 1],
+            vec![0; usize::try_from(code::MAX_COMPONENT_BYTES + 1).unwrap()],
             LoadFault::TooLarge,
             "67108865 bytes",
         ),
@@ -268,6 +268,7 @@ fn every_fault_has_its_name() {
     assert_eq!(
         names,
         [
+            "unreadable",
             "not-a-component",
             "contract-mismatch",
             "missing-capability",
