@@ -165,7 +165,11 @@ fn a_child_that_is_told_nonsense_says_so() {
         (&["536870912", "x"], Vec::new(), "is for agent-host itself"),
         (&["536870912", "9"], b"agent".to_vec(), "ends in its header"),
         (&["536870912", "9"], vec![b'x'; 100], "another version"),
-        (&["536870912", "9"], header(&[255; 8]), "more than the 67108864 that are loaded"),
+        (
+            &["536870912", "9"],
+            header(&[255; 8]),
+            "more than the 67108864 that are loaded",
+        ),
         (
             &["536870912", "9"],
             header(&[9, 0, 0, 0, 0, 0, 0, 0]),

@@ -35,7 +35,7 @@ pub struct SandboxConfig {
     /// The threads on which guests begin, and as many again for those that compute for long.
     pub guest_threads: usize,
     /// The calls that run at once; the pool has a place for each. The last quarter is for tools of which nothing runs, or less
-    /// where [`Self::concurrent_calls_per_tool`] lets one tool have more than the rest.
+    /// where [`field@Self::concurrent_calls_per_tool`] lets one tool have more than the rest.
     pub concurrent_calls: usize,
     /// The calls that may wait for a place; one more is answered with `busy`.
     pub queued_calls: usize,
