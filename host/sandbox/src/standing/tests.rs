@@ -36,6 +36,32 @@ fn trust_is_earned_by_quick_calls_in_a_row() {
 }
 
 #[test]
+fn one_slow_call_is_forgiven_after_twice_as_many_quick_ones() {
+    // Quick calls, then slow ones: how many of these leave the trust.
+    let cases = [
+        (NEEDED, 1, false),
+        (2 * NEEDED - 1, 1, false),
+        (2 * NEEDED, 1, true),
+        (9 * NEEDED, 1, true),
+        (9 * NEEDED, 2, false),
+    ];
+    for (quick, slow, trusted) in cases {
+        let standing = Standing::default();
+        (0..quick).for_each(|_| standing.ended(QUICKLY, 0));
+        (0..slow).for_each(|_| standing.ended(QUICK, 0));
+        assert_eq!(
+            standing.is_trusted(),
+            trusted,
+            "{slow} slow calls after {quick}"
+        );
+    }
+    let standing = Standing::default();
+    (0..9 * NEEDED).for_each(|_| standing.ended(QUICKLY, 0));
+    standing.overran();
+    assert!(!standing.is_trusted(), "beyond a slice");
+}
+
+#[test]
 fn each_abuse_doubles_the_price() {
     let standing = Standing::default();
     let prices: Vec<u32> = (0..4)
