@@ -7,6 +7,7 @@
 mod entry;
 mod files;
 mod manage;
+mod pipeline;
 mod sealed;
 #[cfg(test)]
 mod tests;

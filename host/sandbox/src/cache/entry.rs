@@ -2,6 +2,7 @@
 //! definitions and its machine code. The name of the file says which component it is by another hash, which the first covers,
 //! too, so that an entry cannot be passed off as another one's by renaming its file.
 
+use super::pipeline;
 use crate::definitions::RawDefinition;
 use agent_host_core::id::Digest;
 use std::{
@@ -22,9 +23,6 @@ pub(super) const MAX_BYTES: u64 = 512 * 1024 * 1024;
 
 /// The most definitions, in bytes. What is checked has less.
 const MAX_DEFINITIONS_BYTES: u64 = 64 * 1024 * 1024;
-
-/// How much is read, hashed and written at once, in bytes: it stays in the processor's cache.
-const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The digits of the engine's fingerprint in a file's name.
 const ENGINE_DIGITS: usize = 16;
@@ -97,7 +95,7 @@ pub(super) fn read(
     file: &File,
     key: &Key,
     component: blake3::Hash,
-    code: &mut impl Write,
+    code: &mut (impl Write + Send),
 ) -> io::Result<Head> {
     let mut file = file;
     let mut hash = [0; blake3::OUT_LEN];
@@ -111,14 +109,7 @@ pub(super) fn read(
     let definitions_bytes = u64::from_le_bytes(rest.array()?);
     let digest = rest.exactly(digest_bytes, 128)?;
     let definitions = rest.exactly(definitions_bytes, MAX_DEFINITIONS_BYTES)?;
-    let mut chunk = vec![0; CHUNK_BYTES];
-    loop {
-        let size = rest.read(&mut chunk)?;
-        match chunk.get(..size) {
-            None | Some([]) => break,
-            Some(read) => code.write_all(read)?,
-        }
-    }
+    pipeline::copy(&mut rest, code)?;
     // The comparison takes the same time wherever the two differ.
     if rest.hasher.finalize() != blake3::Hash::from(hash) {
         return Err(foreign());
