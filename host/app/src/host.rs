@@ -14,7 +14,7 @@ use agent_host_core::{
     session::{Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
-use agent_host_models::{OpenAiChat, Scripted};
+use agent_host_models::{HttpModel, Provider, Scripted};
 use agent_host_store::Store;
 use std::sync::Arc;
 
@@ -173,8 +173,8 @@ pub async fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
                 .open()
                 .await
                 .map_err(|error| OpenError::usage(error.to_string()))?;
-            Arc::new(OpenAiChat::new(
-                "openai-compat",
+            Arc::new(HttpModel::new(
+                Provider::OpenAiCompat,
                 name,
                 endpoint,
                 *capabilities,

@@ -1,4 +1,5 @@
-//! Ids for calls that come without one. It knows nothing but the ids that a conversation already holds.
+//! Ids for calls that come without one, or with one that an earlier call has: providers refuse a conversation in which two
+//! calls have one id. It knows nothing but the ids that a conversation already holds.
 
 use agent_host_core::{id::CallId, message::Message};
 use std::collections::HashSet;
@@ -21,12 +22,20 @@ impl CallIds {
         Self { used, next }
     }
 
+    /// This id, if no call has it; else the next free one.
+    pub(crate) fn accept(&mut self, id: Option<String>) -> CallId {
+        match id {
+            Some(id) if self.used.insert(id.clone()) => CallId(id),
+            Some(_) | None => self.next_id(),
+        }
+    }
+
     /// The next free id.
     pub(crate) fn next_id(&mut self) -> CallId {
         loop {
             let id = format!("call-{}", self.next);
             self.next += 1;
-            if !self.used.contains(&id) {
+            if self.used.insert(id.clone()) {
                 return CallId(id);
             }
         }

@@ -3,6 +3,9 @@
 
 #[cfg(test)]
 mod tests;
+mod words;
+
+pub(crate) use words::{words_in, words_of};
 
 use crate::{http::Server, retry::Retry};
 use agent_host_core::model::{ModelError, ModelErrorKind};

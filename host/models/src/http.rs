@@ -5,12 +5,16 @@ use crate::{
     endpoint::{Endpoint, Timeouts},
     fault::{self, Fault},
     retry::{self, Retry},
+    wire::{KeyHeader, Wire},
 };
 use agent_host_core::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
 use reqwest::{
     Client, Response, StatusCode, Url,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER},
+    header::{
+        ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+        LOCATION, RETRY_AFTER,
+    },
     redirect::Policy,
 };
 use secrecy::{ExposeSecret, SecretString};
@@ -34,7 +38,8 @@ const MAX_REDIRECTS: usize = 3;
 pub(crate) struct Server {
     client: Client,
     key: Option<SecretString>,
-    authorization: Option<HeaderValue>,
+    /// What every request has, the key included.
+    headers: HeaderMap,
     /// Where requests go; it holds no secret.
     pub(crate) url: Url,
     /// The model that is asked; error texts name it.
@@ -50,8 +55,12 @@ impl Server {
     ///
     /// # Errors
     /// A base URL that is none, a key that cannot be sent, or a client that cannot be built.
-    pub(crate) fn new(endpoint: Endpoint, path: &str, model: &str) -> Result<Self, ModelError> {
-        let url = endpoint.url(path)?;
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        wire: &dyn Wire,
+        model: &str,
+    ) -> Result<Self, ModelError> {
+        let url = endpoint.url(&wire.operation(model))?;
         let Endpoint {
             key,
             key_source,
@@ -62,14 +71,22 @@ impl Server {
         let key = key
             .map(|key| SecretString::from(key.expose_secret().trim()))
             .filter(|key| !key.expose_secret().is_empty());
-        let authorization = key
-            .as_ref()
-            .map(|key| bearer(key, &key_source))
-            .transpose()?;
+        let mut headers: HeaderMap = wire
+            .headers()
+            .iter()
+            .map(|(name, value)| {
+                let name = HeaderName::from_static(name);
+                (name, HeaderValue::from_static(value))
+            })
+            .collect();
+        if let Some(key) = &key {
+            let (name, value) = key_header(key, wire.key_header(), &key_source)?;
+            headers.insert(name, value);
+        }
         Ok(Self {
             client: client(&url, timeouts)?,
             key,
-            authorization,
+            headers,
             url,
             model: model.to_owned(),
             key_source,
@@ -87,25 +104,19 @@ impl Server {
         fault::quote(words, self.key.as_ref().map(ExposeSecret::expose_secret))
     }
 
-    /// Sends a JSON request and returns a 2xx answer. `words` finds the server's own words in the body of any other.
+    /// Sends a JSON request and returns a 2xx answer.
     ///
     /// # Errors
     /// Everything else, as a fault that says whether to ask again.
-    pub(crate) async fn post(
-        &self,
-        body: Vec<u8>,
-        words: fn(&str) -> Option<String>,
-    ) -> Result<Body<'_>, Fault> {
+    pub(crate) async fn post(&self, body: Vec<u8>) -> Result<Body<'_>, Fault> {
         let deadline = deadline(self.timeouts.first_chunk);
-        let mut request = self
+        let request = self
             .client
             .post(self.url.clone())
+            .headers(self.headers.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
             .body(body);
-        if let Some(value) = &self.authorization {
-            request = request.header(AUTHORIZATION, value.clone());
-        }
         let response = timeout_at(deadline, request.send())
             .await
             .map_err(|_| self.slow("no answer", self.timeouts.first_chunk))?
@@ -126,7 +137,7 @@ impl Server {
         }
         // The status is what matters: a body that does not come whole loses only the words.
         let text = body.whole(MAX_ERROR_BODY_BYTES).await.unwrap_or_default();
-        let words = words(&String::from_utf8_lossy(&text));
+        let words = fault::words_in(&String::from_utf8_lossy(&text));
         Err(self.refused(status, words.as_deref(), wait_asked_for(&headers)))
     }
 }
@@ -147,6 +158,15 @@ impl Body<'_> {
         let text = header.and_then(|value| value.to_str().ok()).unwrap_or("");
         let media_type = text.split(';').next().unwrap_or("");
         media_type.trim().to_ascii_lowercase()
+    }
+
+    /// How the body is encoded, where it is: nothing was asked for, and nothing is decoded.
+    pub(crate) fn content_encoding(&self) -> Option<String> {
+        let header = self.response.headers().get(CONTENT_ENCODING)?;
+        let encoding = String::from_utf8_lossy(header.as_bytes());
+        let encoding = encoding.trim();
+        (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
+            .then(|| encoding.to_owned())
     }
 
     /// The next piece; none at the end.
@@ -203,8 +223,16 @@ fn wait_asked_for(headers: &HeaderMap) -> Option<Duration> {
     retry::retry_after(header, SystemTime::now())
 }
 
-fn bearer(key: &SecretString, source: &str) -> Result<HeaderValue, ModelError> {
-    let value = format!("Bearer {}", key.expose_secret());
+fn key_header(
+    key: &SecretString,
+    header: KeyHeader,
+    source: &str,
+) -> Result<(HeaderName, HeaderValue), ModelError> {
+    let key = key.expose_secret();
+    let (name, value) = match header {
+        KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
+        KeyHeader::Named(name) => (HeaderName::from_static(name), key.to_owned()),
+    };
     let mut value = HeaderValue::from_str(&value).map_err(|_| {
         ModelError::new(
             ModelErrorKind::Unauthorized,
@@ -214,7 +242,7 @@ fn bearer(key: &SecretString, source: &str) -> Result<HeaderValue, ModelError> {
         )
     })?;
     value.set_sensitive(true);
-    Ok(value)
+    Ok((name, value))
 }
 
 /// The one client builder. HTTP/1.1, no decompression, no transparent repetition: `retry.rs` alone repeats.

@@ -1,21 +1,28 @@
-//! Models that the agent loop can ask: the scripted model, and servers that speak OpenAI's Chat Completions.
+//! Models that the agent loop can ask: the scripted model, and servers that speak one of five wires.
 //!
-//! Each adapter translates one request, one reply and the server's errors. None of them keeps history, repairs it, runs a
-//! tool or reads the environment, and no text that leaves this crate contains a key.
+//! Each wire writes one request and reads one reply and the server's errors; one adapter asks, whatever the wire. None of them
+//! keeps history, runs a tool or reads the environment, and no text that leaves this crate contains a key.
 
+mod adapter;
 mod call_ids;
 mod endpoint;
 mod fault;
+mod framing;
 mod http;
+mod media;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
 mod openai_chat;
+mod provider;
+mod reply;
 mod retry;
 mod scripted;
-mod sse;
+mod wire;
 
+pub use adapter::HttpModel;
 pub use endpoint::{Endpoint, Timeouts};
-pub use openai_chat::{Capabilities, OpenAiChat};
+pub use provider::Provider;
 pub use retry::RetryPolicy;
 pub use scripted::Scripted;
+pub use wire::Capabilities;

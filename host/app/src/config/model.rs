@@ -7,7 +7,7 @@ use super::{
     paths::place,
     source::{Purpose, Source},
 };
-use agent_host_models::{Capabilities, Endpoint, Timeouts};
+use agent_host_models::{Capabilities, Endpoint, Provider, Timeouts};
 use std::path::{Path, PathBuf};
 
 /// Where the server is, when the configuration does not say.
@@ -118,10 +118,11 @@ impl ModelConfig {
             }
             Some(("script", name)) => Ok(Self::BuiltinScript(name.to_owned())),
             Some(("openai-compat", name)) => {
-                let default = Capabilities::default();
+                let default = Provider::OpenAiCompat.capabilities();
                 let capabilities = Capabilities {
                     vision: server.vision.unwrap_or(default.vision),
                     documents: server.documents.unwrap_or(default.documents),
+                    ..default
                 };
                 Ok(Self::OpenAiCompat {
                     name: name.to_owned(),

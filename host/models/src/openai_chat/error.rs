@@ -1,24 +1,13 @@
 //! The errors of Chat Completions servers, which come as `{"error": {"message", "type", "code"}}`, as `{"error": "text"}`,
 //! as vLLM's `{"object": "error", "message", "code"}`, as FastAPI's `{"detail"}`, as plain text and as web pages.
 
-use crate::{fault::Fault, http::Server};
+use crate::{
+    fault::{Fault, words_of},
+    http::Server,
+};
 use agent_host_core::model::ModelErrorKind;
 use reqwest::StatusCode;
 use serde_json::Value;
-
-/// The server's own words in the body of an error answer; none where it has none.
-pub(super) fn words_in(body: &str) -> Option<String> {
-    let body = body.trim();
-    if let Ok(value) = serde_json::from_str::<Value>(body) {
-        return Some(words_of(value.get("error").unwrap_or(&value)));
-    }
-    if body.starts_with('<') {
-        let (_, rest) = body.split_once("<title>")?;
-        let (title, _) = rest.split_once("</title>")?;
-        return Some(format!("{} (a web page)", title.trim()));
-    }
-    (!body.is_empty()).then(|| body.to_owned())
-}
 
 /// The error that an event of the stream, or an answer with status 200, carries; none where it carries none.
 pub(super) fn error_in(event: &Value) -> Option<&Value> {
@@ -59,13 +48,4 @@ pub(super) fn fault_of(server: &Server, error: &Value) -> Fault {
         );
     };
     server.refused(status, Some(&words), None)
-}
-
-/// The most telling text of an error value.
-fn words_of(error: &Value) -> String {
-    let text = ["message", "detail"]
-        .iter()
-        .find_map(|key| error.get(key)?.as_str())
-        .or_else(|| error.as_str());
-    text.map_or_else(|| error.to_string(), str::to_owned)
 }

@@ -1,27 +1,20 @@
 //! A conversation as the body of `POST /chat/completions`. It loses nothing silently: what the wire or the model cannot take
 //! becomes a note in brackets. It does not repair a history: the loop hands over one in which every call is answered once.
 
-mod parts;
 #[cfg(test)]
 mod tests;
 
-use super::Capabilities;
+use crate::{
+    media::{self, Content, Placed, Source, texts},
+    wire::{Capabilities, Encoded},
+};
 use agent_host_core::{
     message::{Message, Role, ToolResult},
     model::ModelRequest,
     output::{ContentPart, DENIED_TEXT, ToolResultOutput},
     tool::{ToolCall, ToolDefinition},
 };
-use parts::Placed;
 use serde_json::{Value, json};
-
-/// A request ready to be sent.
-pub(super) struct Encoded {
-    /// The body.
-    pub(super) body: Value,
-    /// How many images are in it.
-    pub(super) images: usize,
-}
 
 /// Translates a request.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
@@ -44,11 +37,18 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
         "stream": true,
         "stream_options": {"include_usage": true},
     });
-    if let Some(body) = body.as_object_mut()
-        && !request.tools.is_empty()
-    {
-        let tools = request.tools.iter().map(function).collect();
-        body.insert("tools".to_owned(), tools);
+    if let Some(body) = body.as_object_mut() {
+        // OpenAI's own models want another name for it; they are spoken to by Responses.
+        if let Some(most) = capabilities.max_output_tokens {
+            body.insert("max_tokens".to_owned(), json!(most));
+        }
+        if !request.tools.is_empty() {
+            let tools = request.tools.iter().map(function).collect();
+            body.insert("tools".to_owned(), tools);
+            if !capabilities.parallel_calls {
+                body.insert("parallel_tool_calls".to_owned(), json!(false));
+            }
+        }
     }
     Encoded {
         body,
@@ -84,7 +84,7 @@ impl Encoder {
     fn user_content(&mut self, content: &[ContentPart]) -> Value {
         let placed: Vec<Placed> = content
             .iter()
-            .map(|part| parts::place(part, self.capabilities))
+            .map(|part| place(part, self.capabilities))
             .collect();
         let mut texts = Vec::new();
         let mut wire = Vec::new();
@@ -94,11 +94,11 @@ impl Encoder {
                     texts.push(text.clone());
                     text_part(&text)
                 }
-                Placed::Image(part) => {
+                Placed::Image(image) => {
                     self.images += 1;
-                    part
+                    image_part(&image)
                 }
-                Placed::Document(part) => part,
+                Placed::Document(document) => document_part(&document),
             });
         }
         if texts.len() == wire.len() {
@@ -141,20 +141,20 @@ impl Encoder {
     ) -> String {
         let mut lines = Vec::new();
         for part in parts {
-            let file = match parts::place(part, self.capabilities) {
+            let file = match place(part, self.capabilities) {
                 Placed::Text(text) => {
                     lines.push(text);
                     continue;
                 }
-                Placed::Image(file) => {
+                Placed::Image(image) => {
                     self.images += 1;
-                    file
+                    image_part(&image)
                 }
-                Placed::Document(file) => file,
+                Placed::Document(document) => document_part(&document),
             };
             // Each file takes two parts: its name and itself.
             let number = files.len() / 2 + 1;
-            let what = parts::describe(part);
+            let what = media::describe(part);
             lines.push(format!(
                 "[file {number}: {what}; it is in the user message after the tool results]"
             ));
@@ -209,14 +209,21 @@ fn text_part(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// The text of a message in which the wire allows nothing else.
-fn texts(content: &[ContentPart]) -> String {
-    let lines: Vec<String> = content
-        .iter()
-        .map(|part| match part {
-            ContentPart::Text { text } => text.clone(),
-            ContentPart::File(_) => format!("[{}]", parts::describe(part)),
-        })
-        .collect();
-    lines.join("\n")
+/// The place of a part. The wire has no documents by their address.
+fn place(part: &ContentPart, capabilities: Capabilities) -> Placed<'_> {
+    match media::place(part, capabilities) {
+        Placed::Document(document) if matches!(document.content, Content::Url(_)) => {
+            Placed::Text(media::unseen(part))
+        }
+        placed => placed,
+    }
+}
+
+fn image_part(image: &Source<'_>) -> Value {
+    json!({"type": "image_url", "image_url": {"url": image.url()}})
+}
+
+fn document_part(document: &Source<'_>) -> Value {
+    let name = document.filename.unwrap_or("document.pdf");
+    json!({"type": "file", "file": {"filename": name, "file_data": document.url()}})
 }

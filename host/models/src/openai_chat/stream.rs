@@ -5,21 +5,19 @@
 mod tests;
 
 use super::error::{error_in, fault_of};
-use crate::{call_ids::CallIds, fault::Fault, http::Server, retry::Retry};
+use crate::{
+    fault::Fault,
+    http::Server,
+    reply::{Draft, PartialCall, unfinished},
+    retry::Retry,
+    wire::Decode,
+};
 use agent_host_core::{
-    id::CallId,
     message::Message,
-    model::{DeltaSink, ModelDelta, ModelReply, StopReason, Usage},
-    tool::ToolCall,
+    model::{DeltaSink, ModelReply, StopReason, Usage},
 };
 use serde::Deserialize;
 use serde_json::Value;
-
-/// The longest reply, text and arguments together, in bytes. It is far above what any model writes in one reply.
-pub(super) const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
-
-/// The most calls in one reply.
-pub(super) const MAX_CALLS: usize = 128;
 
 /// The data that ends a stream.
 const DONE: &str = "[DONE]";
@@ -79,91 +77,26 @@ struct PromptDetails {
     cached_tokens: Option<u64>,
 }
 
-/// A call whose arguments are still coming.
-struct PartialCall {
-    index: Option<u64>,
-    id: Option<String>,
-    name: String,
-    arguments: String,
-}
-
 /// Puts one reply together.
 pub(super) struct Decoder<'a> {
-    server: &'a Server,
-    /// The conversation so far; ids that this side makes must be new to it.
-    history: &'a [Message],
-    reply_id: Option<String>,
-    text: String,
-    calls: Vec<PartialCall>,
+    draft: Draft<'a>,
+    /// The index of each call.
+    indices: Vec<Option<u64>>,
     finish_reason: Option<String>,
     refused: bool,
-    usage: Usage,
     done: bool,
-    reply_bytes: usize,
 }
 
 impl<'a> Decoder<'a> {
     /// Nothing has arrived yet.
     pub(super) fn new(server: &'a Server, history: &'a [Message]) -> Self {
         Self {
-            server,
-            history,
-            reply_id: None,
-            text: String::new(),
-            calls: Vec::new(),
+            draft: Draft::new(server, history),
+            indices: Vec::new(),
             finish_reason: None,
             refused: false,
-            usage: Usage::default(),
             done: false,
-            reply_bytes: 0,
         }
-    }
-
-    /// Whether the stream has said that nothing more comes.
-    pub(super) fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Whether the model has said why it stopped.
-    pub(super) fn has_stopped(&self) -> bool {
-        self.finish_reason.is_some()
-    }
-
-    /// Takes the data of one event.
-    ///
-    /// # Errors
-    /// An error that the server reports in it, data in no known form, or too much of it.
-    pub(super) fn data(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), Fault> {
-        let data = data.trim();
-        if data == DONE {
-            self.done = true;
-            return Ok(());
-        }
-        let value: Value = serde_json::from_str(data)
-            .map_err(|error| self.garbled(&format!("it is not JSON ({error})")))?;
-        if let Some(error) = error_in(&value) {
-            return Err(fault_of(self.server, error));
-        }
-        let chunk = Chunk::deserialize(value)
-            .map_err(|error| self.garbled(&format!("it is not a chat completion ({error})")))?;
-        self.reply_id = self.reply_id.take().or(chunk.id);
-        if let Some(usage) = chunk.usage {
-            self.usage = Usage {
-                input_tokens: usage.prompt_tokens.unwrap_or(0),
-                output_tokens: usage.completion_tokens.unwrap_or(0),
-                cached_input_tokens: usage
-                    .prompt_tokens_details
-                    .and_then(|details| details.cached_tokens)
-                    .unwrap_or(0),
-            };
-        }
-        for choice in chunk.choices.unwrap_or_default() {
-            // One answer was asked for; others would be mixed into it.
-            if choice.index.unwrap_or(0) == 0 {
-                self.choice(choice, sink)?;
-            }
-        }
-        Ok(())
     }
 
     fn choice(&mut self, choice: Choice, sink: DeltaSink<'_>) -> Result<(), Fault> {
@@ -171,17 +104,12 @@ impl<'a> Decoder<'a> {
             let thought = delta
                 .reasoning_content
                 .or(delta.reasoning.and_then(plain_text));
-            if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
-                sink(ModelDelta::Reasoning(&thought));
+            if let Some(thought) = thought {
+                self.draft.reasoning(&thought, sink)?;
             }
             self.refused |= delta.refusal.as_ref().is_some_and(|text| !text.is_empty());
             for text in [delta.content.and_then(plain_text), delta.refusal] {
-                let text = text.unwrap_or_default();
-                if !text.is_empty() {
-                    self.grow(text.len())?;
-                    self.text.push_str(&text);
-                    sink(ModelDelta::Text(&text));
-                }
+                self.draft.text(&text.unwrap_or_default(), sink)?;
             }
             for call in delta.tool_calls.unwrap_or_default() {
                 self.call(call)?;
@@ -205,47 +133,35 @@ impl<'a> Decoder<'a> {
             Some(Value::Null) | None => String::new(),
             Some(other) => other.to_string(),
         };
-        self.grow(arguments.len() + name.as_ref().map_or(0, String::len))?;
-        let place = self.place_of(delta.index, id.as_deref(), name.is_some());
-        if place.is_none() && self.calls.len() == MAX_CALLS {
-            return Err(self.garbled(&format!("it calls more than {MAX_CALLS} tools")));
-        }
-        match place.and_then(|place| self.calls.get_mut(place)) {
-            Some(call) => {
-                if call.name.is_empty() {
-                    call.name = name.unwrap_or_default();
-                }
-                call.id = call.id.take().or(id);
-                call.arguments.push_str(&arguments);
+        let place = match self.place_of(delta.index, id.as_deref(), name.is_some()) {
+            Some(place) => place,
+            None => {
+                self.indices.push(delta.index);
+                self.draft.begin_call(None, "")?
             }
-            None => self.calls.push(PartialCall {
-                index: delta.index,
-                id,
-                name: name.unwrap_or_default(),
-                arguments,
-            }),
-        }
-        Ok(())
+        };
+        self.draft
+            .go_on(place, id, &name.unwrap_or_default(), &arguments)
     }
 
     /// The call that a delta goes on with; none where it begins one. By the documentation `index` alone decides, and `id` and
     /// `name` come once. But servers leave out `index` or `id`, give every call index 0, or repeat the id or make up another
     /// in each delta; a name together with another id is what a new call always has.
     fn place_of(&self, index: Option<u64>, id: Option<&str>, named: bool) -> Option<usize> {
+        let calls = self.draft.calls();
         let differs = |call: &PartialCall| match (&call.id, id) {
             (Some(old), Some(new)) => named && old != new,
             (None, _) | (_, None) => false,
         };
         if index.is_some() {
-            let place = self.calls.iter().rposition(|call| call.index == index)?;
-            return self
-                .calls
+            let place = self.indices.iter().rposition(|known| *known == index)?;
+            return calls
                 .get(place)
                 .filter(|call| !differs(call))
                 .map(|_| place);
         }
         if id.is_some() {
-            let same = self.calls.iter().rposition(|call| call.id.as_deref() == id);
+            let same = calls.iter().rposition(|call| call.id.as_deref() == id);
             if same.is_some() || named {
                 return same;
             }
@@ -253,58 +169,67 @@ impl<'a> Decoder<'a> {
         if named {
             return None;
         }
-        self.calls.len().checked_sub(1)
+        calls.len().checked_sub(1)
     }
 
-    fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
-        self.reply_bytes += bytes;
-        if self.reply_bytes > MAX_REPLY_BYTES {
-            let why = format!("the reply is longer than {MAX_REPLY_BYTES} bytes");
-            return Err(self.server.garbled(&why, Retry::Never));
+    fn garbled(&self, why: &str) -> Fault {
+        self.draft.server().garbled(why, Retry::Never)
+    }
+}
+
+impl Decode for Decoder<'_> {
+    fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), Fault> {
+        let data = data.trim();
+        if data == DONE {
+            self.done = true;
+            return Ok(());
+        }
+        let value: Value = serde_json::from_str(data)
+            .map_err(|error| self.garbled(&format!("it is not JSON ({error})")))?;
+        if let Some(error) = error_in(&value) {
+            return Err(fault_of(self.draft.server(), error));
+        }
+        let chunk = Chunk::deserialize(value)
+            .map_err(|error| self.garbled(&format!("it is not a chat completion ({error})")))?;
+        let reply = &mut self.draft.reply;
+        reply.response_id = reply.response_id.take().or(chunk.id);
+        if let Some(usage) = chunk.usage {
+            reply.usage = Usage {
+                input_tokens: usage.prompt_tokens.unwrap_or(0),
+                output_tokens: usage.completion_tokens.unwrap_or(0),
+                cached_input_tokens: usage
+                    .prompt_tokens_details
+                    .and_then(|details| details.cached_tokens)
+                    .unwrap_or(0),
+            };
+        }
+        for choice in chunk.choices.unwrap_or_default() {
+            // One answer was asked for; others would be mixed into it.
+            if choice.index.unwrap_or(0) == 0 {
+                self.choice(choice, sink)?;
+            }
         }
         Ok(())
     }
 
-    /// The whole reply.
-    ///
-    /// # Errors
-    /// The stream ended before the model did, or a call has no name.
-    pub(super) fn finish(self) -> Result<ModelReply, Fault> {
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
+    fn finish(self: Box<Self>) -> Result<ModelReply, Fault> {
         let Some(finish_reason) = self.finish_reason else {
-            let why = "it ended before the model had said why it stopped";
-            return Err(self.server.garbled(why, Retry::Backoff));
+            return Err(unfinished(self.draft.server()));
         };
-        if self.calls.iter().any(|call| call.name.is_empty()) {
-            return Err(self
-                .server
-                .garbled("it calls a tool without a name", Retry::Backoff));
-        }
         let stop_reason = if self.refused {
             Some(StopReason::Refusal)
         } else {
-            stop_reason(&finish_reason, !self.calls.is_empty())
+            stop_reason(&finish_reason, !self.draft.calls().is_empty())
         };
-        let mut ids = CallIds::after(self.history);
-        let tool_calls = self
-            .calls
-            .into_iter()
-            .map(|call| {
-                let id = call.id.map_or_else(|| ids.next_id(), CallId);
-                ToolCall::parse(id, call.name, call.arguments)
-            })
-            .collect();
-        Ok(ModelReply {
-            text: self.text,
-            tool_calls,
-            stop_reason,
-            usage: self.usage,
-            response_id: self.reply_id,
-            ..ModelReply::default()
-        })
-    }
-
-    fn garbled(&self, why: &str) -> Fault {
-        self.server.garbled(why, Retry::Never)
+        self.draft.finish(stop_reason)
     }
 }
 

@@ -6,9 +6,16 @@ use agent_host_core::{
 };
 use pretty_assertions::assert_eq;
 
+const SEEING: Capabilities = Capabilities {
+    vision: true,
+    documents: false,
+    files_in_results: false,
+    parallel_calls: true,
+    max_output_tokens: None,
+};
 const BLIND: Capabilities = Capabilities {
     vision: false,
-    documents: false,
+    ..SEEING
 };
 
 fn file(media_type: &str, data: FileData, filename: Option<&str>) -> ContentPart {
@@ -173,7 +180,7 @@ fn golden(results: &Value, images: &Value, last: &Value) -> Value {
 
 #[test]
 fn a_conversation_for_a_model_that_sees() {
-    let encoded = encode("m", &conversation(), Capabilities::default());
+    let encoded = encode("m", &conversation(), SEEING);
     let results = json!(
         "640x480 -> 2x2\n\
          [file 1: image/png, 4 bytes, `a.png`; it is in the user message after the tool results]\n\
@@ -211,8 +218,8 @@ fn a_conversation_for_a_model_that_does_not_see() {
 #[test]
 fn files_in_a_user_message() {
     let documents = Capabilities {
-        vision: false,
         documents: true,
+        ..BLIND
     };
     let blob = FileData::Blob(BlobRef {
         digest: Digest::of(b""),
@@ -235,7 +242,7 @@ fn files_in_a_user_message() {
                 FileData::Bytes(b"%PDF".to_vec()),
                 Some("a.pdf"),
             ),
-            Capabilities::default(),
+            SEEING,
             json!("[application/pdf, 4 bytes, `a.pdf`; its content cannot be shown to this model]"),
         ),
         (
@@ -260,7 +267,7 @@ fn files_in_a_user_message() {
         ),
         (
             file("image/png", blob, None),
-            Capabilities::default(),
+            SEEING,
             json!("[image/png, 9 bytes; its content cannot be shown to this model]"),
         ),
         (
@@ -269,7 +276,7 @@ fn files_in_a_user_message() {
                 FileData::Url("file:///etc/passwd".to_owned()),
                 None,
             ),
-            Capabilities::default(),
+            SEEING,
             json!("[image/png, at file:///etc/passwd; its content cannot be shown to this model]"),
         ),
     ] {

@@ -1,8 +1,11 @@
 use super::*;
-use crate::{Endpoint, Timeouts, sse};
+use crate::reply::{MAX_CALLS, MAX_REPLY_BYTES};
+use crate::{Endpoint, Timeouts, framing::sse, openai_chat::OpenAiChat};
 use agent_host_core::{
+    id::CallId,
     message::Role,
-    model::{ModelError, ModelErrorKind},
+    model::{ModelDelta, ModelError, ModelErrorKind},
+    tool::ToolCall,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -15,7 +18,7 @@ fn server() -> Server {
         key_source: "THE_KEY".to_owned(),
         timeouts: Timeouts::default(),
     };
-    Server::new(endpoint, "chat/completions", "m").unwrap()
+    Server::new(endpoint, &OpenAiChat, "m").unwrap()
 }
 
 /// A delta as an owned value, text and reasoning told apart.
@@ -46,16 +49,16 @@ fn decode<'a>(
         )],
         ..Message::parts(Role::Assistant, vec![])
     }];
-    let mut decoder = Decoder::new(server, &history);
+    let mut decoder = Box::new(Decoder::new(server, &history));
     let mut events = sse::Decoder::new();
     let feed = || {
         for piece in pieces {
             for data in events.push(piece).unwrap() {
-                decoder.data(&data, &sink)?;
+                decoder.event(&data, &sink)?;
             }
         }
         if let Some(data) = events.finish().unwrap() {
-            decoder.data(&data, &sink)?;
+            decoder.event(&data, &sink)?;
         }
         decoder.finish()
     };

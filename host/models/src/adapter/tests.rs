@@ -32,8 +32,9 @@ fn endpoint(base_url: &str, key: Option<&str>) -> Endpoint {
     }
 }
 
-fn model(endpoint: Endpoint) -> OpenAiChat {
-    OpenAiChat::new("openai-compat", "m1", endpoint, Capabilities::default())
+fn model(endpoint: Endpoint) -> HttpModel {
+    let provider = Provider::OpenAiCompat;
+    HttpModel::new(provider, "m1", endpoint, provider.capabilities())
         .unwrap()
         .with_retry(EAGER)
 }
@@ -57,7 +58,7 @@ fn owned(delta: ModelDelta<'_>) -> String {
 
 /// Asks once; the reply and what was shown.
 async fn ask(
-    model: &OpenAiChat,
+    model: &HttpModel,
     request: &ModelRequest,
 ) -> (Result<ModelReply, ModelError>, Vec<String>) {
     let shown = Mutex::new(Vec::new());

@@ -4,18 +4,13 @@
 #[cfg(test)]
 mod tests;
 
+use super::TooLong;
+
 /// The longest line, in bytes. A whole reply that a server sends as one event still fits.
 pub(crate) const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
 /// The longest event, its lines together, in bytes.
 pub(crate) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
-
-/// A line or an event is longer than it may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it sent an event of more than {limit} bytes")]
-pub(crate) struct TooLong {
-    limit: usize,
-}
 
 /// The state between two pieces of a stream.
 #[derive(Debug)]
@@ -52,21 +47,28 @@ impl Decoder {
     /// A line or an event is too long. The decoder is of no use after that.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut events = Vec::new();
-        for &byte in bytes {
-            let follows_return = std::mem::take(&mut self.after_return);
-            match byte {
-                b'\n' if follows_return => {}
-                b'\n' | b'\r' => {
-                    self.after_return = byte == b'\r';
-                    events.extend(self.end_line()?);
-                }
-                _ if self.line.len() == self.max_line_bytes => {
-                    return Err(TooLong {
-                        limit: self.max_line_bytes,
-                    });
-                }
-                _ => self.line.push(byte),
+        let mut rest = bytes;
+        while let Some(&first) = rest.first() {
+            if std::mem::take(&mut self.after_return) && first == b'\n' {
+                rest = rest.get(1..).unwrap_or_default();
+                continue;
             }
+            let end = memchr::memchr2(b'\n', b'\r', rest);
+            let (line, after) = rest.split_at(end.unwrap_or(rest.len()));
+            if self.line.len() + line.len() > self.max_line_bytes {
+                return Err(TooLong {
+                    limit: self.max_line_bytes,
+                });
+            }
+            self.line.extend_from_slice(line);
+            rest = match after.split_first() {
+                Some((end, next)) => {
+                    self.after_return = *end == b'\r';
+                    events.extend(self.end_line()?);
+                    next
+                }
+                None => after,
+            };
         }
         Ok(events)
     }
@@ -82,10 +84,18 @@ impl Decoder {
     }
 
     fn end_line(&mut self) -> Result<Option<String>, TooLong> {
-        let line = std::mem::take(&mut self.line);
+        let mut line = std::mem::take(&mut self.line);
+        let ended = self.take_line(&line);
+        // Its memory serves for the next one.
+        line.clear();
+        self.line = line;
+        ended
+    }
+
+    fn take_line(&mut self, line: &[u8]) -> Result<Option<String>, TooLong> {
         let line = match line.strip_prefix(b"\xef\xbb\xbf") {
             Some(rest) if self.first_line => rest,
-            Some(_) | None => line.as_slice(),
+            Some(_) | None => line,
         };
         self.first_line = false;
         if line.is_empty() {

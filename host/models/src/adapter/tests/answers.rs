@@ -98,7 +98,7 @@ async fn an_answer_in_one_piece_is_kept_within_bounds() {
         .to_string()
         .len();
     for (excess, kept) in [(0, true), (1, false)] {
-        let padding = "x".repeat(stream::MAX_REPLY_BYTES - frame + excess);
+        let padding = "x".repeat(MAX_REPLY_BYTES - frame + excess);
         let body = json!({"choices": [choice], "padding": padding});
         let server = MockServer::start().await;
         let template = ResponseTemplate::new(200).set_body_json(&body);

@@ -317,9 +317,14 @@ async fn a_key_never_appears_in_a_text() {
 #[test]
 fn a_key_that_cannot_be_sent_is_refused_at_once() {
     let endpoint = endpoint("http://127.0.0.1/v1", Some("two\nlines"));
-    let error = OpenAiChat::new("openai-compat", "m1", endpoint, Capabilities::default())
-        .err()
-        .unwrap();
+    let error = HttpModel::new(
+        Provider::OpenAiCompat,
+        "m1",
+        endpoint,
+        Provider::OpenAiCompat.capabilities(),
+    )
+    .err()
+    .unwrap();
     let expected = "The key in THE_KEY contains characters that cannot be sent. Set THE_KEY to the key alone, on one line.";
     assert_eq!(
         error,

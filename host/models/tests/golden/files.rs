@@ -1,0 +1,46 @@
+//! Where the expected bodies are, and what is asked to get them.
+
+use agent_host_models::{Endpoint, HttpModel, Provider, Timeouts};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// The folder with the bodies of a provider's wire.
+pub fn folder(provider: Provider) -> PathBuf {
+    let wire = match provider {
+        Provider::Anthropic => "anthropic",
+        Provider::OpenAi => "openai_responses",
+        Provider::OpenAiCompat => "openai_chat",
+        Provider::Gemini => "gemini",
+        Provider::Ollama => "ollama",
+    };
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("src")
+        .join(wire)
+        .join("golden")
+}
+
+/// A model that is shown everything that its provider takes.
+pub fn model(provider: Provider) -> HttpModel {
+    let endpoint = Endpoint {
+        base_url: "http://127.0.0.1:1".to_owned(),
+        key: None,
+        key_source: "THE_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+    };
+    // Gemini takes files in results from its third generation on.
+    let name = match provider {
+        Provider::Gemini => "gemini-3-pro",
+        _ => "m",
+    };
+    HttpModel::new(provider, name, endpoint, provider.capabilities()).expect("it can be made")
+}
+
+/// What a provider wants back with a reply, as its decoder keeps it.
+pub fn metadata(provider: Provider) -> Map<String, Value> {
+    match provider {
+        Provider::Anthropic | Provider::OpenAi | Provider::Gemini => {
+            Map::from_iter([(provider.name().to_owned(), json!({}))])
+        }
+        Provider::OpenAiCompat | Provider::Ollama => Map::new(),
+    }
+}
