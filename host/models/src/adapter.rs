@@ -71,6 +71,12 @@ impl HttpModel {
         self
     }
 
+    /// Where requests go. It holds no key.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.server.url.as_str()
+    }
+
     /// The body of the request that would be sent, for whoever wants to look at it.
     #[must_use]
     pub fn body(&self, request: &ModelRequest) -> Value {

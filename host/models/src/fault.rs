@@ -107,8 +107,8 @@ impl Server {
                 self.key_source
             ),
             ModelErrorKind::NotFound => format!(
-                "The model server has no model `{model}`, or nothing is at {url} (404). Check the model's name and the \
-                 base URL, which for most servers ends in `/v1`."
+                "The model server has no model `{model}`, or nothing is at {url} (404). Check the model's name and \
+                 the base URL."
             ),
             ModelErrorKind::RateLimited => format!(
                 "The model server at {url} turned the request away for now ({number}). Wait, or check the account's limits."

@@ -1,5 +1,8 @@
 //! The providers, and what is known of each before it is asked: its names in the environment, its address, its wire.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     openai_chat::OpenAiChat,
     wire::{Capabilities, Wire},

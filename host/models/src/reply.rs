@@ -1,6 +1,9 @@
 //! A reply that is being put together, whatever the wire: text and calls in the order in which they come, within bounds, and
 //! every call with an id of its own.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{call_ids::CallIds, fault::Fault, http::Server, retry::Retry};
 use agent_host_core::{
     message::Message,

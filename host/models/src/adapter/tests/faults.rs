@@ -35,14 +35,14 @@ async fn refusals_name_what_to_do_and_quote_the_server() {
             None,
             page.to_owned(),
             ModelErrorKind::NotFound,
-            "The model server has no model `m1`, or nothing is at <url> (404). Check the model's name and the base URL, which for most servers ends in `/v1`. It says: \"404 Not Found (a web page)\"",
+            "The model server has no model `m1`, or nothing is at <url> (404). Check the model's name and the base URL. It says: \"404 Not Found (a web page)\"",
         ),
         (
             404,
             None,
             "<html>no title".to_owned(),
             ModelErrorKind::NotFound,
-            "The model server has no model `m1`, or nothing is at <url> (404). Check the model's name and the base URL, which for most servers ends in `/v1`.",
+            "The model server has no model `m1`, or nothing is at <url> (404). Check the model's name and the base URL.",
         ),
         (
             400,
@@ -275,21 +275,36 @@ async fn neither_key_nor_conversation_goes_to_another_server() {
 }
 
 #[tokio::test]
-async fn a_web_page_is_no_answer() {
-    let server = MockServer::start().await;
+async fn what_was_not_asked_for_is_no_answer() {
     let page = ResponseTemplate::new(200).set_body_raw("<html>welcome", "text/html");
-    mount(&server, page, None).await;
+    let packed = event_stream(events("a"));
+    let cases = [
+        (
+            page,
+            "it is a web page; the base URL is probably not that of a model server",
+        ),
+        (
+            packed.clone().insert_header("content-encoding", "gzip"),
+            "it is encoded as \"gzip\", for which it was not asked",
+        ),
+    ];
+    for (answer, why) in cases {
+        let server = MockServer::start().await;
+        mount(&server, answer, None).await;
+        let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
+        let expected = format!(
+            "The answer of the model server at {}/chat/completions cannot be used: {why}.",
+            base_url(&server)
+        );
+        let expected = ModelError::new(ModelErrorKind::Protocol, expected);
+        assert_eq!(answer, Err(expected));
+        assert_eq!(bodies(&server).await.len(), 1);
+    }
+    let server = MockServer::start().await;
+    let plain = packed.insert_header("content-encoding", "identity");
+    mount(&server, plain, None).await;
     let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
-    let expected = format!(
-        "The answer of the model server at {}/chat/completions cannot be used: it is a web page; the base URL is probably not \
-         that of a model server.",
-        base_url(&server)
-    );
-    assert_eq!(
-        answer,
-        Err(ModelError::new(ModelErrorKind::Protocol, expected))
-    );
-    assert_eq!(bodies(&server).await.len(), 1);
+    assert_eq!(answer, Ok(reply("a")));
 }
 
 #[tokio::test]
