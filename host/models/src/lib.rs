@@ -14,8 +14,10 @@ mod media;
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
 mod openai_chat;
+mod openai_responses;
 mod provider;
 mod reply;
+mod results;
 mod retry;
 mod scripted;
 mod wire;

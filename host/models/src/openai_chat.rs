@@ -1,8 +1,7 @@
 //! OpenAI's Chat Completions, as many servers speak it: Ollama, vLLM, llama.cpp, gateways, OpenAI itself.
 //!
-//! `request.rs` writes the conversation, `stream.rs` reads the answer, `error.rs` the errors in it.
+//! `request.rs` writes the conversation, `stream.rs` reads the answer.
 
-mod error;
 mod request;
 mod stream;
 

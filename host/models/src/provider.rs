@@ -5,6 +5,7 @@ mod tests;
 
 use crate::{
     openai_chat::OpenAiChat,
+    openai_responses::OpenAiResponses,
     wire::{Capabilities, Wire},
 };
 
@@ -121,8 +122,9 @@ impl Provider {
     /// How it is spoken to.
     pub(crate) fn wire(self) -> Box<dyn Wire> {
         match self {
+            Self::OpenAi => Box::new(OpenAiResponses),
             Self::OpenAiCompat => Box::new(OpenAiChat),
-            Self::Anthropic | Self::OpenAi | Self::Gemini | Self::Ollama => Box::new(OpenAiChat), // FRAME: each its own
+            Self::Anthropic | Self::Gemini | Self::Ollama => Box::new(OpenAiChat), // FRAME: each its own
         }
     }
 }

@@ -6,12 +6,13 @@ mod tests;
 
 use crate::{
     media::{self, Content, Placed, Source, texts},
+    results::Following,
     wire::{Capabilities, Encoded},
 };
 use agent_host_core::{
     message::{Message, Role, ToolResult},
     model::ModelRequest,
-    output::{ContentPart, DENIED_TEXT, ToolResultOutput},
+    output::ContentPart,
     tool::{ToolCall, ToolDefinition},
 };
 use serde_json::{Value, json};
@@ -71,7 +72,10 @@ impl Encoder {
                     .push(json!({"role": "system", "content": content}));
             }
             Role::User => {
-                let content = self.user_content(&message.content);
+                let capabilities = self.capabilities;
+                let parts = message.content.iter();
+                let parts = parts.map(|part| place(part, capabilities)).collect();
+                let content = self.user_content(parts);
                 self.messages
                     .push(json!({"role": "user", "content": content}));
             }
@@ -81,18 +85,15 @@ impl Encoder {
     }
 
     /// A string where there is only text, which every server takes; else parts.
-    fn user_content(&mut self, content: &[ContentPart]) -> Value {
-        let placed: Vec<Placed> = content
-            .iter()
-            .map(|part| place(part, self.capabilities))
-            .collect();
+    fn user_content(&mut self, parts: Vec<Placed<'_>>) -> Value {
         let mut texts = Vec::new();
         let mut wire = Vec::new();
-        for part in placed {
+        for part in parts {
             wire.push(match part {
                 Placed::Text(text) => {
-                    texts.push(text.clone());
-                    text_part(&text)
+                    let part = json!({"type": "text", "text": text});
+                    texts.push(text);
+                    part
                 }
                 Placed::Image(image) => {
                     self.images += 1;
@@ -111,60 +112,18 @@ impl Encoder {
     /// One tool message for each result, and after the last of them one user message with every file among them: the wire
     /// has only text in tool messages, and wants all of them before anything else.
     fn results(&mut self, results: &[ToolResult]) {
-        let mut files = Vec::new();
+        let capabilities = self.capabilities;
+        let mut following = Following::default();
         for result in results {
-            let content = match &result.output {
-                ToolResultOutput::Text(text) => text.clone(),
-                ToolResultOutput::Json(value) => value.to_string(),
-                ToolResultOutput::Content(parts) => self.tool_content(result, parts, &mut files),
-                ToolResultOutput::ErrorText(text) => json!({"error": text}).to_string(),
-                ToolResultOutput::ErrorJson(value) => json!({"error": value}).to_string(),
-                ToolResultOutput::ExecutionDenied(reason) => {
-                    reason.clone().unwrap_or_else(|| DENIED_TEXT.to_owned())
-                }
-            };
+            let content = following.text_of(result, |part| place(part, capabilities));
             self.messages
                 .push(json!({"role": "tool", "tool_call_id": result.call_id, "content": content}));
         }
-        if !files.is_empty() {
+        if let Some(files) = following.parts() {
+            let content = self.user_content(files);
             self.messages
-                .push(json!({"role": "user", "content": files}));
+                .push(json!({"role": "user", "content": content}));
         }
-    }
-
-    /// The text of a multipart result. A file leaves a marker there and goes to `files` under the marker's name.
-    fn tool_content(
-        &mut self,
-        result: &ToolResult,
-        parts: &[ContentPart],
-        files: &mut Vec<Value>,
-    ) -> String {
-        let mut lines = Vec::new();
-        for part in parts {
-            let file = match place(part, self.capabilities) {
-                Placed::Text(text) => {
-                    lines.push(text);
-                    continue;
-                }
-                Placed::Image(image) => {
-                    self.images += 1;
-                    image_part(&image)
-                }
-                Placed::Document(document) => document_part(&document),
-            };
-            // Each file takes two parts: its name and itself.
-            let number = files.len() / 2 + 1;
-            let what = media::describe(part);
-            lines.push(format!(
-                "[file {number}: {what}; it is in the user message after the tool results]"
-            ));
-            let (tool, call) = (&result.name, &result.call_id);
-            files.push(text_part(&format!(
-                "[file {number}, from the result of `{tool}`, call {call}]"
-            )));
-            files.push(file);
-        }
-        lines.join("\n")
     }
 }
 
@@ -203,10 +162,6 @@ fn function(tool: &ToolDefinition) -> Value {
             "parameters": tool.input_schema,
         },
     })
-}
-
-fn text_part(text: &str) -> Value {
-    json!({"type": "text", "text": text})
 }
 
 /// The place of a part. The wire has no documents by their address.

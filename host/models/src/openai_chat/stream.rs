@@ -4,9 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::error::{error_in, fault_of};
 use crate::{
-    fault::Fault,
+    fault::{
+        Fault,
+        openai::{error_in, fault_of},
+    },
     http::Server,
     reply::{Draft, PartialCall, unfinished},
     retry::Retry,

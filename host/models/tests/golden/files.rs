@@ -38,7 +38,18 @@ pub fn model(provider: Provider) -> HttpModel {
 /// What a provider wants back with a reply, as its decoder keeps it.
 pub fn metadata(provider: Provider) -> Map<String, Value> {
     match provider {
-        Provider::Anthropic | Provider::OpenAi | Provider::Gemini => {
+        Provider::OpenAi => {
+            let items = json!([
+                {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "b3BhcXVl"},
+                {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "commentary",
+                 "content": [{"type": "output_text", "text": "I read.", "annotations": []}]},
+                {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "read", "arguments": "{\"path\":\"a\"}",
+                 "status": "completed"},
+            ]);
+            let kept = json!({"model": "m", "items": items});
+            Map::from_iter([(provider.name().to_owned(), kept)])
+        }
+        Provider::Anthropic | Provider::Gemini => {
             Map::from_iter([(provider.name().to_owned(), json!({}))])
         }
         Provider::OpenAiCompat | Provider::Ollama => Map::new(),

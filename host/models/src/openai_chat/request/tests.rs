@@ -1,7 +1,7 @@
 use super::*;
 use agent_host_core::{
     id::{CallId, Digest},
-    output::{BlobRef, FileData, FilePart},
+    output::{BlobRef, FileData, FilePart, ToolResultOutput},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;

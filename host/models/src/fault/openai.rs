@@ -1,26 +1,25 @@
-//! The errors of Chat Completions servers, which come as `{"error": {"message", "type", "code"}}`, as `{"error": "text"}`,
-//! as vLLM's `{"object": "error", "message", "code"}`, as FastAPI's `{"detail"}`, as plain text and as web pages.
+//! The errors that servers of OpenAI's two wires report within an answer, which come as `{"error": {"message", "type", "code"}}`, as
+//! `{"error": "text"}`, as vLLM's `{"object": "error", "message", "code"}`, and as Responses' `{"type": "error", "message", "code"}`.
 
-use crate::{
-    fault::{Fault, words_of},
-    http::Server,
-};
+use super::{Fault, words_of};
+use crate::http::Server;
 use agent_host_core::model::ModelErrorKind;
 use reqwest::StatusCode;
 use serde_json::Value;
 
 /// The error that an event of the stream, or an answer with status 200, carries; none where it carries none.
-pub(super) fn error_in(event: &Value) -> Option<&Value> {
+pub(crate) fn error_in(event: &Value) -> Option<&Value> {
     match event.get("error") {
         Some(Value::Null) | None => {}
         Some(error) => return Some(error),
     }
-    (event.get("object").and_then(Value::as_str) == Some("error")).then_some(event)
+    let is_error = |key: &str| event.get(key).and_then(Value::as_str) == Some("error");
+    (is_error("object") || is_error("type")).then_some(event)
 }
 
 /// The fault behind such an error. A `code` that is an HTTP status decides; else the words of `type` and `code` do; and an
 /// error that says nothing is the server's own and may pass.
-pub(super) fn fault_of(server: &Server, error: &Value) -> Fault {
+pub(crate) fn fault_of(server: &Server, error: &Value) -> Fault {
     let words = words_of(error);
     let code = error.get("code");
     let status = code
@@ -34,11 +33,11 @@ pub(super) fn fault_of(server: &Server, error: &Value) -> Fault {
     let tag = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or("");
     let tags = [tag("type"), tag("code")].join(" ").to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| tags.contains(word));
-    let status = if has(&["rate_limit"]) {
+    let status = if has(&["rate_limit", "quota"]) {
         StatusCode::TOO_MANY_REQUESTS
     } else if has(&["authentication", "api_key", "permission"]) {
         StatusCode::UNAUTHORIZED
-    } else if has(&["invalid", "context_length"]) {
+    } else if has(&["invalid", "context_length", "image", "policy", "residency"]) {
         StatusCode::BAD_REQUEST
     } else {
         let (url, words) = (&server.url, server.quote(&words));
