@@ -136,6 +136,15 @@ impl Server {
         }
     }
 
+    /// The fault of an answer that became an error of no known kind: it is the server's own, and may pass.
+    pub(crate) fn failed(&self, words: &str) -> Fault {
+        let (url, words) = (&self.url, self.quote(words));
+        Fault::passing(
+            ModelErrorKind::Server,
+            format!("The model server at {url} failed while it answered. It says: \"{words}\""),
+        )
+    }
+
     /// The fault of a redirection that was not followed: the key must not go where the person did not send it.
     pub(crate) fn redirected(&self, status: StatusCode, target: Option<&str>) -> Fault {
         let url = &self.url;

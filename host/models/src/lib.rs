@@ -4,6 +4,7 @@
 //! keeps history, runs a tool or reads the environment, and no text that leaves this crate contains a key.
 
 mod adapter;
+mod anthropic;
 mod call_ids;
 mod endpoint;
 mod fault;

@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::{
+    anthropic::Anthropic,
     openai_chat::OpenAiChat,
     openai_responses::OpenAiResponses,
     wire::{Capabilities, Wire},
@@ -122,9 +123,10 @@ impl Provider {
     /// How it is spoken to.
     pub(crate) fn wire(self) -> Box<dyn Wire> {
         match self {
+            Self::Anthropic => Box::new(Anthropic),
             Self::OpenAi => Box::new(OpenAiResponses),
             Self::OpenAiCompat => Box::new(OpenAiChat),
-            Self::Anthropic | Self::Gemini | Self::Ollama => Box::new(OpenAiChat), // FRAME: each its own
+            Self::Gemini | Self::Ollama => Box::new(OpenAiChat), // FRAME: each its own
         }
     }
 }

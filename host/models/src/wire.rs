@@ -1,6 +1,9 @@
 //! What a provider's wire is to the rest of this crate: how a request is written, how an answer is read, how a key is sent. Each
 //! wire is one room, and knows neither HTTP nor repetition.
 
+#[cfg(test)]
+pub(crate) mod recorded;
+
 use crate::{fault::Fault, http::Server};
 use agent_host_core::{
     message::Message,

@@ -3,7 +3,6 @@
 
 use super::{Fault, words_of};
 use crate::http::Server;
-use agent_host_core::model::ModelErrorKind;
 use reqwest::StatusCode;
 use serde_json::Value;
 
@@ -40,11 +39,7 @@ pub(crate) fn fault_of(server: &Server, error: &Value) -> Fault {
     } else if has(&["invalid", "context_length", "image", "policy", "residency"]) {
         StatusCode::BAD_REQUEST
     } else {
-        let (url, words) = (&server.url, server.quote(&words));
-        return Fault::passing(
-            ModelErrorKind::Server,
-            format!("The model server at {url} failed while it answered. It says: \"{words}\""),
-        );
+        return server.failed(&words);
     };
     server.refused(status, Some(&words), None)
 }

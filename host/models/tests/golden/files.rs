@@ -38,6 +38,16 @@ pub fn model(provider: Provider) -> HttpModel {
 /// What a provider wants back with a reply, as its decoder keeps it.
 pub fn metadata(provider: Provider) -> Map<String, Value> {
     match provider {
+        Provider::Anthropic => {
+            let blocks = json!([
+                {"type": "thinking", "thinking": "It is short.", "signature": "c2lnbmVk"},
+                {"type": "redacted_thinking", "data": "ZW5jcnlwdGVk"},
+                {"type": "text", "bytes": 7},
+                {"type": "tool_use"},
+            ]);
+            let kept = json!({"model": "m", "blocks": blocks});
+            Map::from_iter([(provider.name().to_owned(), kept)])
+        }
         Provider::OpenAi => {
             let items = json!([
                 {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "b3BhcXVl"},
@@ -49,7 +59,7 @@ pub fn metadata(provider: Provider) -> Map<String, Value> {
             let kept = json!({"model": "m", "items": items});
             Map::from_iter([(provider.name().to_owned(), kept)])
         }
-        Provider::Anthropic | Provider::Gemini => {
+        Provider::Gemini => {
             Map::from_iter([(provider.name().to_owned(), json!({}))])
         }
         Provider::OpenAiCompat | Provider::Ollama => Map::new(),

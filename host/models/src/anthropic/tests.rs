@@ -1,0 +1,111 @@
+//! The wire over HTTP.
+
+use crate::{Endpoint, HttpModel, Provider, RetryPolicy, Timeouts};
+use agent_host_core::{
+    message::{Message, Role},
+    model::{Model as _, ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+
+fn model(server: &MockServer) -> HttpModel {
+    let endpoint = Endpoint {
+        base_url: server.uri(),
+        key: Some("sesame".into()),
+        key_source: "THE_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+    };
+    let provider = Provider::Anthropic;
+    HttpModel::new(provider, "m", endpoint, provider.capabilities())
+        .unwrap()
+        .with_retry(RetryPolicy::NONE)
+}
+
+async fn ask(answer: ResponseTemplate) -> (MockServer, Result<ModelReply, ModelError>) {
+    let server = MockServer::start().await;
+    Mock::given(matchers::method("POST"))
+        .and(matchers::path("/v1/messages"))
+        .respond_with(answer)
+        .mount(&server)
+        .await;
+    let request = ModelRequest {
+        system: None,
+        messages: vec![Message::text(Role::User, "hi")],
+        tools: vec![],
+    };
+    let reply = model(&server).respond(&request, &|_| ()).await;
+    (server, reply)
+}
+
+#[tokio::test]
+async fn an_exchange() {
+    let stream = include_str!("streams/refusal.sse");
+    let answer = ResponseTemplate::new(200).set_body_raw(stream, "text/event-stream");
+    let (server, reply) = ask(answer).await;
+    let expected = ModelReply {
+        text: "I".to_owned(),
+        stop_reason: Some(StopReason::Refusal),
+        usage: Usage {
+            input_tokens: 5,
+            output_tokens: 2,
+            cached_input_tokens: 0,
+        },
+        response_id: Some("msg_3".to_owned()),
+        ..ModelReply::default()
+    };
+    assert_eq!(reply, Ok(expected));
+
+    let requests = server.received_requests().await.unwrap();
+    assert_eq!(requests.len(), 1);
+    let header = |name: &str| {
+        requests[0]
+            .headers
+            .get(name)
+            .map(|value| value.to_str().unwrap())
+    };
+    assert_eq!(
+        [
+            "x-api-key",
+            "anthropic-version",
+            "authorization",
+            "content-type"
+        ]
+        .map(header),
+        [
+            Some("sesame"),
+            Some("2026-10-21"),
+            None,
+            Some("application/json")
+        ]
+    );
+    let text = json!({"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}});
+    assert_eq!(
+        serde_json::from_slice::<Value>(&requests[0].body).unwrap(),
+        json!({
+            "model": "m",
+            "max_tokens": 32_000,
+            "messages": [{"role": "user", "content": [text]}],
+            "stream": true,
+        })
+    );
+}
+
+#[tokio::test]
+async fn what_the_server_says_is_told_whatever_the_status() {
+    let body = |tag: &str| json!({"type": "error", "error": {"type": tag, "message": "not now"}});
+    for (status, tag, kind) in [
+        (200, "rate_limit_error", ModelErrorKind::RateLimited),
+        (400, "invalid_request_error", ModelErrorKind::InvalidRequest),
+        (401, "authentication_error", ModelErrorKind::Unauthorized),
+        (529, "overloaded_error", ModelErrorKind::Server),
+    ] {
+        let (_server, reply) = ask(ResponseTemplate::new(status).set_body_json(body(tag))).await;
+        let error = reply.unwrap_err();
+        assert_eq!(error.kind, kind, "{status}");
+        assert!(
+            error.message.ends_with(" It says: \"not now\""),
+            "{status}: {error}"
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! Plays a recorded stream to a wire's decoder, in any pieces.
+
+use super::Wire;
+use crate::{Endpoint, Timeouts, fault::Fault, framing::Pieces, http::Server};
+use agent_host_core::{
+    message::Message,
+    model::{ModelDelta, ModelReply},
+};
+use std::sync::Mutex;
+
+/// A reply, and what was shown of it.
+pub(crate) type Played = (Result<ModelReply, Fault>, Vec<Shown>);
+
+/// A delta as an owned value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Shown {
+    Text(String),
+    Reasoning(String),
+}
+
+/// A server that nobody asks.
+pub(crate) fn server(wire: &dyn Wire) -> Server {
+    let endpoint = Endpoint {
+        base_url: "http://127.0.0.1:1".to_owned(),
+        key: None,
+        key_source: "THE_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+    };
+    Server::new(endpoint, wire, "m").unwrap()
+}
+
+/// Plays a stream of the server that arrives in these pieces.
+pub(crate) fn play<'a>(
+    wire: &dyn Wire,
+    server: &Server,
+    history: &[Message],
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Played {
+    let shown = Mutex::new(Vec::new());
+    let sink = |delta: ModelDelta<'_>| {
+        shown.lock().unwrap().push(match delta {
+            ModelDelta::Text(text) => Shown::Text(text.to_owned()),
+            ModelDelta::Reasoning(text) => Shown::Reasoning(text.to_owned()),
+            ModelDelta::Restarted => panic!("a decoder does not restart"),
+        });
+    };
+    let mut decoder = wire.decoder(server, history);
+    let mut framing = Pieces::new(wire.framing());
+    let feed = || {
+        for piece in pieces {
+            for data in framing.push(piece).unwrap() {
+                decoder.event(&data, &sink)?;
+            }
+        }
+        if let Some(data) = framing.finish().unwrap() {
+            decoder.event(&data, &sink)?;
+        }
+        decoder.finish()
+    };
+    let reply = feed();
+    (reply, shown.into_inner().unwrap())
+}
+
+/// Plays a stream whole, cut in two at every byte, and byte by byte; all the same.
+pub(crate) fn play_cut(wire: &dyn Wire, stream: &[u8]) -> Played {
+    let server = server(wire);
+    let whole = play(wire, &server, &[], [stream]);
+    for cut in 0..=stream.len() {
+        let (left, right) = stream.split_at(cut);
+        assert_eq!(
+            play(wire, &server, &[], [left, right]),
+            whole,
+            "cut at {cut}"
+        );
+    }
+    assert_eq!(
+        play(wire, &server, &[], stream.chunks(1)),
+        whole,
+        "byte by byte"
+    );
+    whole
+}
