@@ -1,6 +1,9 @@
 //! What the tests share: a place with nothing of the machine's in it, and the program run inside it.
 
 pub(crate) mod chat;
+pub(crate) mod http;
+pub(crate) mod installed;
+pub(crate) mod oracle;
 pub(crate) mod pictures;
 pub(crate) mod traces;
 

@@ -1,10 +1,10 @@
 //! A chat server on loopback that answers from a list and keeps what it was asked. It speaks just enough HTTP to be what
 //! OpenAI-compatible servers are: one streamed answer for each POST.
 
-use super::{Place, Ran};
+use super::{Place, Ran, http::Received};
 use serde_json::{Value, json};
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufReader, Write as _},
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
@@ -142,23 +142,8 @@ impl Answer {
 
 /// The body of a request.
 fn receive(stream: &TcpStream) -> Value {
-    let mut reader = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().unwrap();
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    let received = Received::read(&mut BufReader::new(stream)).unwrap();
+    serde_json::from_slice(&received.body).unwrap()
 }
 
 /// Sends an answer in two halves.

@@ -1,0 +1,87 @@
+//! Our requests before the types of the providers' official SDKs: the golden ones of all adapters, whole.
+
+use crate::support::{
+    installed::here,
+    oracle::{Request, WIRES, ask, assert_accepted},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, fs};
+
+/// Golden requests that each wire has at least.
+const FEWEST: usize = 4;
+
+/// The golden requests: `host/models/src/WIRE/golden/NAME.json`.
+fn golden() -> Vec<Request> {
+    let mut requests = Vec::new();
+    for folder in fs::read_dir(here("../host/models/src")).unwrap() {
+        let folder = folder.unwrap().path();
+        let Ok(files) = fs::read_dir(folder.join("golden")) else {
+            continue;
+        };
+        for file in files {
+            let file = file.unwrap().path();
+            requests.push(Request {
+                wire: folder.file_name().unwrap().to_str().unwrap().to_owned(),
+                name: file.file_stem().unwrap().to_str().unwrap().to_owned(),
+                body: serde_json::from_slice(&fs::read(&file).unwrap())
+                    .unwrap_or_else(|error| panic!("{}: {error}", file.display())),
+            });
+        }
+    }
+    requests
+}
+
+#[test]
+fn every_golden_request_passes() {
+    let requests = golden();
+    let mut counts = BTreeMap::new();
+    for request in &requests {
+        *counts.entry(request.wire.as_str()).or_insert(0) += 1;
+    }
+    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), WIRES);
+    assert!(counts.values().all(|count| *count >= FEWEST), "{counts:?}");
+    assert_accepted(&requests);
+}
+
+#[test]
+fn malformed_requests_of_every_wire_are_rejected() {
+    let Some(output) = ask(&["--self-test"], "") else {
+        return;
+    };
+    let told = String::from_utf8(output.stdout).unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}{stderr}");
+    assert_eq!(told, "50 malformed requests of 5 wires\n");
+}
+
+/// What the oracle says of one line: its exit code and the document.
+fn told(line: &str) -> Option<(Option<i32>, Value)> {
+    let output = ask(&[], line)?;
+    let document = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    Some((output.status.code(), document))
+}
+
+#[test]
+fn a_complaint_names_the_request_and_the_place() {
+    let line = json!({
+        "wire": "ollama",
+        "name": "two",
+        "request": { "model": "m", "messages": [{ "role": "tool", "content": ["no"], "name": "read" }] },
+    });
+    let Some(answer) = told(&line.to_string()) else {
+        return;
+    };
+    let complaint = json!({
+        "wire": "ollama",
+        "name": "two",
+        "problems": [
+            "messages.0.content: Input should be a valid string",
+            "messages.0.name: Extra inputs are not permitted",
+        ],
+    });
+    assert_eq!(answer, (Some(1), complaint));
+    let unknown = json!({ "wire": "x", "name": "n", "request": {} }).to_string();
+    assert_eq!(told(&unknown).unwrap().0, Some(1));
+    assert_eq!(told("{}").unwrap(), (Some(2), Value::Null));
+}

@@ -1,0 +1,48 @@
+//! Reading HTTP requests, for the servers that tests run.
+
+use std::io::BufRead;
+
+/// A request as it came. Its body has a `content-length`, as our client's has.
+#[derive(Clone, Debug)]
+pub(crate) struct Received {
+    /// The request line and the header fields, with the empty line that ends them.
+    pub(crate) head: String,
+    /// The body.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Received {
+    /// Reads one request; none where the client sends no further one.
+    pub(crate) fn read(reader: &mut impl BufRead) -> Option<Self> {
+        let mut head = String::new();
+        loop {
+            let before = head.len();
+            if reader.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
+            if head[before..].trim().is_empty() {
+                break;
+            }
+        }
+        let mut received = Self {
+            head,
+            body: Vec::new(),
+        };
+        let length = received.field("content-length");
+        received.body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+        reader.read_exact(&mut received.body).ok()?;
+        Some(received)
+    }
+
+    /// The value of a header field, whose name is given in small letters.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let mut fields = self.head.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = fields.find(|(found, _)| found.eq_ignore_ascii_case(name))?;
+        Some(value.trim())
+    }
+
+    /// What is asked for: the second word of the request line.
+    pub(crate) fn target(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap()
+    }
+}

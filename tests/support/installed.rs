@@ -1,0 +1,109 @@
+//! Software of other people that tests run: installed once, below the target folder, through the package managers and at the
+//! versions that the repository names. Where a machine cannot install it, the test says so on stderr and shows nothing.
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+type Installed = Result<PathBuf, String>;
+
+/// The Python that has the official SDKs of the model providers (`oracle/requirements.txt`).
+pub(crate) fn sdks() -> Option<PathBuf> {
+    static SDKS: OnceLock<Installed> = OnceLock::new();
+    let wanted = here("oracle/requirements.txt");
+    let found = SDKS.get_or_init(|| {
+        installed("sdks", &wanted, |folder| {
+            run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+            run(Command::new(folder.join("bin/python"))
+                .args(["-m", "pip", "install", "--quiet", "--retries", "1"])
+                .args(["--disable-pip-version-check", "--requirement"])
+                .arg(&wanted))
+        })
+    });
+    usable(found, "the providers' SDKs").map(|folder| folder.join("bin/python"))
+}
+
+/// The server that plays all providers (`wires/aimock/package.json`).
+pub(crate) fn aimock() -> Option<PathBuf> {
+    static AIMOCK: OnceLock<Installed> = OnceLock::new();
+    let wanted = here("wires/aimock/package-lock.json");
+    let found = AIMOCK.get_or_init(|| {
+        installed("aimock", &wanted, |folder| {
+            for file in ["package.json", "package-lock.json"] {
+                fs::copy(here("wires/aimock").join(file), folder.join(file))
+                    .map_err(|error| error.to_string())?;
+            }
+            run(Command::new("npm")
+                .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+                .args(["--engine-strict", "--fetch-retries", "1", "--prefix"])
+                .arg(folder))
+        })
+    });
+    usable(found, "aimock").map(|folder| folder.join("node_modules/.bin/llmock"))
+}
+
+/// A file of this folder.
+pub(crate) fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests")
+        .join(path)
+}
+
+/// The folder of something that is installed, installing it where what is there was made from another list than `wanted`. One
+/// process installs while others wait.
+fn installed(
+    name: &str,
+    wanted: &Path,
+    install: impl FnOnce(&Path) -> Result<(), String>,
+) -> Installed {
+    let io = |error: std::io::Error| error.to_string();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("installed")
+        .join(name);
+    fs::create_dir_all(&folder).map_err(io)?;
+    let lock = File::create(folder.with_extension("lock")).map_err(io)?;
+    lock.lock().map_err(io)?;
+    let wanted = fs::read_to_string(wanted).map_err(io)?;
+    let stamp = folder.join("made-from");
+    if fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == wanted) {
+        return Ok(folder);
+    }
+    fs::remove_dir_all(&folder).map_err(io)?;
+    fs::create_dir(&folder).map_err(io)?;
+    install(&folder)?;
+    fs::write(stamp, wanted).map_err(io)?;
+    Ok(folder)
+}
+
+/// Runs a command to its end; an error is what it said.
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output();
+    let output = output.map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{command:?}: {}\n{said}", output.status))
+}
+
+/// What was found, or a word to the person who runs the tests; it goes around the test harness, which keeps what tests that
+/// pass print.
+fn usable(found: &Installed, what: &str) -> Option<PathBuf> {
+    match found {
+        Ok(folder) => Some(folder.clone()),
+        Err(why) => {
+            let test = std::thread::current();
+            let test = test.name().unwrap_or("a test");
+            writeln!(
+                std::io::stderr(),
+                "skipped: {test}: this machine cannot install {what}: {why}"
+            )
+            .unwrap();
+            None
+        }
+    }
+}
