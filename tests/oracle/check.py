@@ -9,60 +9,77 @@ The SDKs' types are for people who write requests by hand, and are looser than t
 - sequences are looked at at once. The SDKs declare most as `Iterable`, which pydantic would check lazily, item by item, when
   somebody reads them: unread, everything passes;
 - a field that the types do not have is a problem, in every object;
-- no value is converted, no name of a field is taken in another spelling, and a warning (google-genai takes any enumeration
-  value with one) is a problem.
+- no value is converted, and no name of a field or of an enumeration's value is taken in another spelling.
 """
 
 import argparse
 import copy
+import functools
 import json
 import sys
-import warnings
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaValidator, ValidationError
 
-from anthropic.types.message_create_params import MessageCreateParamsStreaming as AnthropicRequest
-from google.genai import types as gemini
-from ollama import Image
-from ollama._types import ChatRequest, Message, Tool
-from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming as ChatCompletionsRequest
-from openai.types.responses.response_create_params import ResponseCreateParamsStreaming as ResponsesRequest
-
-from malformed import GOOD, SPOILED
-
 # Problems told of one request. A value that fits no member of a union has one for each member.
 MOST_PROBLEMS = 8
 
-# Places for a JSON Schema, in which these types name only some of the keywords; the server takes every one.
-OPEN = (Tool.Function.Parameters, Tool.Function.Parameters.Property)
+# Places for a JSON Schema, in which Ollama's types name only some of the keywords; the server takes every one.
+OPEN = ("ollama._types.Tool.Function.Parameters", "ollama._types.Tool.Function.Parameters.Property")
+
+# A path, bytes or text for Ollama's client, which makes base64 of it.
+IMAGE = "ollama._types.Image"
 
 
-class GeminiRequest(BaseModel):
-    """The body of `generateContent`. The SDK has no type for it: it takes all of these in one `config` and spreads them."""
+def anthropic():
+    """The arguments of `messages.create`, which are the body."""
+    from anthropic.types.message_create_params import MessageCreateParamsStreaming
 
-    contents: list[gemini.Content]
-    systemInstruction: gemini.Content | None = None
-    tools: list[gemini.Tool] | None = None
-    toolConfig: gemini.ToolConfig | None = None
-    generationConfig: gemini.GenerationConfig | None = None
-    safetySettings: list[gemini.SafetySetting] | None = None
-    cachedContent: str | None = None
+    return MessageCreateParamsStreaming
 
 
-class OllamaRequest(ChatRequest):
-    """What the SDK makes of its arguments. Its own type takes any object for a message, for the client to convert."""
+def openai_responses():
+    """The arguments of `responses.create`, which are the body."""
+    from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 
-    messages: list[Message]
+    return ResponseCreateParamsStreaming
 
 
-TYPES = {
-    "anthropic": AnthropicRequest,
-    "openai_responses": ResponsesRequest,
-    "openai_chat": ChatCompletionsRequest,
-    "gemini": GeminiRequest,
-    "ollama": OllamaRequest,
-}
+def openai_chat():
+    """The arguments of `chat.completions.create`, which are the body."""
+    from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+
+    return CompletionCreateParamsStreaming
+
+
+def gemini():
+    """The body of `generateContent`. The SDK has no type for it: it takes all but `contents` in one `config` and spreads it."""
+    from google.genai import types
+
+    class Request(BaseModel):
+        contents: list[types.Content]
+        systemInstruction: types.Content | None = None
+        tools: list[types.Tool] | None = None
+        toolConfig: types.ToolConfig | None = None
+        generationConfig: types.GenerationConfig | None = None
+        safetySettings: list[types.SafetySetting] | None = None
+        cachedContent: str | None = None
+
+    return Request
+
+
+def ollama():
+    """What the client makes of its arguments. Its own type takes any object for a message, and converts it later."""
+    from ollama._types import ChatRequest, Message
+
+    class Request(ChatRequest):
+        messages: list[Message]
+
+    return Request
+
+
+# Each is imported when a request of its wire comes: that takes longer than all the rest.
+WIRES = {wire.__name__: wire for wire in (anthropic, openai_responses, openai_chat, gemini, ollama)}
 
 
 def strict(schema):
@@ -75,20 +92,25 @@ def strict(schema):
     kind = schema.get("type")
     if kind == "generator":
         changed["type"] = "list"
+    elif kind == "enum":
+        # Made by google-genai such that any other text is one more value of it.
+        return {"type": "literal", "expected": [member.value for member in schema["members"]], "ref": schema["ref"]}
     elif kind == "typed-dict":
         changed["extra_behavior"] = "forbid"
-    elif kind == "model" and issubclass(schema["cls"], Image):
-        # A path, bytes or text for the client; on the wire it is text in base64.
-        changed = {"type": "str", "pattern": "^[A-Za-z0-9+/]+={0,2}$", "ref": schema["ref"]}
-    elif kind == "model" and not issubclass(schema["cls"], OPEN):
-        changed["config"] = {**schema.get("config", {}), "extra_fields_behavior": "forbid"}
-        changed["extra_behavior"] = "forbid"
+    elif kind == "model":
+        name = f"{schema['cls'].__module__}.{schema['cls'].__qualname__}"
+        if name == IMAGE:
+            return {"type": "str", "pattern": "^[A-Za-z0-9+/]+={0,2}$", "ref": schema["ref"]}
+        if name not in OPEN:
+            changed["config"] = {**schema.get("config", {}), "extra_fields_behavior": "forbid"}
+            changed["extra_behavior"] = "forbid"
     return changed
 
 
-def validator(declared):
-    """The strict validator of a declared type. A model's own validator, which is not strict, must not be used for its part."""
-    adapter = TypeAdapter(declared)
+@functools.cache
+def validator(wire):
+    """The strict validator of a wire. A model's own validator, which is not strict, must not be used for its part."""
+    adapter = TypeAdapter(WIRES[wire]())
     adapter.rebuild(force=True)
     return SchemaValidator(strict(adapter.core_schema), _use_prebuilt=False)
 
@@ -113,16 +135,13 @@ def meant(errors):
     return kept or errors
 
 
-def problems(validators, wire, request):
+def problems(wire, request):
     """What the SDK's types say against a request: places with messages, the deepest first."""
-    if wire not in validators:
-        return [f": no such wire; there are {', '.join(validators)}"]
+    if wire not in WIRES:
+        return [f": no such wire; there are {', '.join(WIRES)}"]
+    check = validator(wire)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            validators[wire].validate_json(json.dumps(request), strict=True, by_alias=True, by_name=False)
-    except Warning as warning:
-        return [f": {warning}"]
+        check.validate_json(json.dumps(request), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
         found = {(place(each["loc"], request), each["msg"]) for each in meant(error.errors(include_url=False, include_input=False))}
         deepest = sorted(found, key=lambda one: (-one[0].count("."), one))
@@ -143,14 +162,16 @@ def spoiled(good, path, value):
     return request
 
 
-def self_test(validators):
+def self_test():
     """Every good request passes, and every spoiled one has a problem at the place of the change. Writes what is otherwise."""
-    wrong = [f"{wire}: a good request has problems: {found}" for wire, good in GOOD.items() if (found := problems(validators, wire, good))]
+    from malformed import GOOD, SPOILED
+
+    wrong = [f"{wire}: a good request has problems: {found}" for wire, good in GOOD.items() if (found := problems(wire, good))]
     for wire, path, value in SPOILED:
-        found = problems(validators, wire, spoiled(GOOD[wire], path, value))
+        found = problems(wire, spoiled(GOOD[wire], path, value))
         if not any(problem.startswith((f"{path}:", f"{path}.")) for problem in found):
             wrong.append(f"{wire}: {path} = {json.dumps(value)} was let pass; problems: {found}")
-    wrong.extend(f"{wire}: nothing malformed is tried" for wire in TYPES if all(row[0] != wire for row in SPOILED))
+    wrong.extend(f"{wire}: nothing malformed is tried" for wire in WIRES if all(row[0] != wire for row in SPOILED))
     print("\n".join([*wrong, f"{len(SPOILED)} malformed requests of {len(GOOD)} wires"]))
     return 1 if wrong else 0
 
@@ -159,9 +180,8 @@ def main():
     arguments = argparse.ArgumentParser(description="Check requests to model providers against the official SDKs' types.")
     arguments.add_argument("--self-test", action="store_true", help="show that malformed requests are rejected, and read nothing")
     options = arguments.parse_args()
-    validators = {wire: validator(declared) for wire, declared in TYPES.items()}
     if options.self_test:
-        return self_test(validators)
+        return self_test()
     code = 0
     for number, line in enumerate(sys.stdin, 1):
         try:
@@ -170,7 +190,7 @@ def main():
         except (ValueError, KeyError, TypeError) as error:
             print(f"line {number} is not {{\"wire\", \"name\", \"request\"}}: {error!r}", file=sys.stderr)
             return 2
-        found = problems(validators, wire, request)
+        found = problems(wire, request)
         code = 1 if found else code
         print(json.dumps({"wire": wire, "name": name, "problems": found}))
     return code

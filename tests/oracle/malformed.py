@@ -152,6 +152,7 @@ SPOILED = [
     ("gemini", "contents", "Look."),
     ("gemini", "system_instruction", {"parts": [{"text": "Be brief."}]}),
     ("gemini", "generationConfig.max_output_tokens", 64),
+    ("gemini", "toolConfig.functionCallingConfig.mode", "auto"),
     ("gemini", "contents.1.parts.0.function_call", {"name": "read"}),
     ("gemini", "contents.1.parts.0.functionCall.arguments", {}),
     ("gemini", "contents.1.parts.0.thoughtSignature", "not base64!"),
