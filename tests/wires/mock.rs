@@ -20,8 +20,6 @@ pub(super) struct Mock {
 /// What became of a request, as the server tells it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Answered {
-    /// The path of the request.
-    pub(super) path: String,
     /// The status of the answer.
     pub(super) status: u64,
     /// Whether the server hung up before the end of the stream.
@@ -83,7 +81,6 @@ impl Mock {
 impl Answered {
     fn of(entry: &Value) -> Self {
         Self {
-            path: entry["path"].as_str().unwrap().to_owned(),
             status: entry["response"]["status"].as_u64().unwrap(),
             cut: entry["response"]["interrupted"] == true,
         }

@@ -1,6 +1,6 @@
 //! The wires: how the program is sent to a server, and what the conversation of the story looks like there.
 
-use super::story::{DENIED, MISSING, SHOWN};
+use super::story::{DENIED, MISSING, SAID, SHOWN, THOUGHT};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -11,39 +11,152 @@ pub(super) struct Wire {
     pub(super) name: &'static str,
     /// For `--model`.
     pub(super) model: &'static str,
-    /// The variables that lead the program to a server at this address.
-    pub(super) variables: fn(SocketAddr) -> Vec<(&'static str, String)>,
+    /// The variable that leads the program to a server, and the path below its address.
+    pub(super) base_url: (&'static str, &'static str),
+    /// The variable with the key.
+    pub(super) key: &'static str,
     /// Where a reply is asked for.
-    pub(super) path: &'static str,
-    /// Under which key of a request the conversation is.
+    pub(super) target: &'static str,
+    /// Under which name a request has the conversation.
     pub(super) conversation: &'static str,
+    /// Fields of it that are left out of the comparison: the server makes them up, or they move on with each request.
+    pub(super) unsteady: &'static str,
     /// What the story's reply and its results add to the conversation, given the thumbnail.
     pub(super) added: fn(&[u8]) -> Value,
 }
 
+impl Wire {
+    /// The variables for a server at this address.
+    pub(super) fn variables(&self, server: SocketAddr) -> [(&'static str, String); 2] {
+        let (variable, path) = self.base_url;
+        [
+            (variable, format!("http://{server}{path}")),
+            (self.key, "the-key".to_owned()),
+        ]
+    }
+}
+
+/// The calls of the story: id, tool, arguments.
+pub(super) fn calls() -> [(&'static str, &'static str, Value); 4] {
+    [
+        ("c1", "read_file", json!({"path": "a.txt"})),
+        (
+            "c2",
+            "image_thumbnail",
+            json!({"max_width": 8, "path": "p.png"}),
+        ),
+        ("c3", "read_file", json!({"path": "../outside.txt"})),
+        ("c4", "read_file", json!({"path": "gone.txt"})),
+    ]
+}
+
+/// A picture as an address.
+fn data_url(png: &[u8]) -> String {
+    format!("data:image/png;base64,{}", STANDARD.encode(png))
+}
+
+/// A picture in the result of the thumbnail call, on a wire that has it elsewhere.
+fn marker(png: &[u8]) -> String {
+    format!(
+        "{SHOWN}\n[file 1: image/png, {} bytes, `p-thumbnail.png`; it is in the user message after the tool results]",
+        png.len()
+    )
+}
+
+/// What a picture is called elsewhere.
+const NAMED: &str = "[file 1, from the result of `image_thumbnail`, call c2]";
+
+pub(super) const ANTHROPIC: Wire = Wire {
+    name: "anthropic",
+    model: "anthropic:claude-sonnet-4-5",
+    base_url: ("ANTHROPIC_BASE_URL", ""),
+    key: "ANTHROPIC_API_KEY",
+    target: "/v1/messages",
+    conversation: "messages",
+    unsteady: "cache_control",
+    added: |png| {
+        let said = [
+            json!({"type": "thinking", "thinking": THOUGHT, "signature": "aimock-placeholder-signature"}),
+            json!({"type": "text", "text": SAID}),
+        ];
+        let calls = calls().map(
+            |(id, name, input)| json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+        );
+        let content = [&said[..], &calls[..]].concat();
+        let picture =
+            json!({"type": "base64", "media_type": "image/png", "data": STANDARD.encode(png)});
+        json!([
+            {"role": "assistant", "content": content},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": "alpha\n"},
+                {"type": "tool_result", "tool_use_id": "c2", "content": [
+                    {"type": "text", "text": SHOWN},
+                    {"type": "image", "source": picture},
+                ]},
+                {"type": "tool_result", "tool_use_id": "c3", "content": DENIED},
+                {"type": "tool_result", "tool_use_id": "c4", "content": MISSING, "is_error": true},
+            ]},
+        ])
+    },
+};
+
+pub(super) const OPENAI_RESPONSES: Wire = Wire {
+    name: "openai_responses",
+    model: "openai:gpt-5",
+    base_url: ("OPENAI_BASE_URL", "/v1"),
+    key: "OPENAI_API_KEY",
+    target: "/v1/responses",
+    conversation: "input",
+    unsteady: "id",
+    added: |png| {
+        let said = [
+            json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": THOUGHT}]}),
+            json!({"type": "message", "role": "assistant", "status": "completed", "content": [
+                {"type": "output_text", "text": SAID, "annotations": []},
+            ]}),
+        ];
+        let calls = calls().map(|(id, name, input)| {
+            let arguments = input.to_string();
+            json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments, "status": "completed"})
+        });
+        let result = |id: &str, output: &Value| json!({"type": "function_call_output", "call_id": id, "output": output});
+        let shown = json!([
+            {"type": "input_text", "text": SHOWN},
+            {"type": "input_image", "detail": "auto", "image_url": data_url(png)},
+        ]);
+        let results = [
+            result("c1", &json!("alpha\n")),
+            result("c2", &shown),
+            result("c3", &json!(DENIED)),
+            result("c4", &json!(json!({"error": MISSING}).to_string())),
+        ];
+        Value::from([&said[..], &calls[..], &results[..]].concat())
+    },
+};
+
 pub(super) const OPENAI_CHAT: Wire = Wire {
     name: "openai_chat",
-    model: "openai-compat:m",
-    variables: |address| vec![("OPENAI_COMPAT_BASE_URL", format!("http://{address}/v1"))],
-    path: "/v1/chat/completions",
+    model: "openai-compat:o3",
+    base_url: ("OPENAI_COMPAT_BASE_URL", "/v1"),
+    key: "OPENAI_COMPAT_API_KEY",
+    target: "/v1/chat/completions",
     conversation: "messages",
+    unsteady: "",
     added: |png| {
-        let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+        let calls = calls().map(|(id, name, input)| {
+            let arguments = input.to_string();
+            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+        });
         let result = |id: &str, content: &str| json!({"role": "tool", "tool_call_id": id, "content": content});
         json!([
-            {"role": "assistant", "content": "I look.", "tool_calls": [
-                call("c1", "read_file", r#"{"path":"a.txt"}"#),
-                call("c2", "image_thumbnail", r#"{"max_width":8,"path":"p.png"}"#),
-                call("c3", "read_file", r#"{"path":"../outside.txt"}"#),
-                call("c4", "read_file", r#"{"path":"gone.txt"}"#),
-            ]},
+            {"role": "assistant", "content": SAID, "tool_calls": calls},
             result("c1", "alpha\n"),
-            result("c2", &format!("{SHOWN}\n[file 1: image/png, {} bytes, `p-thumbnail.png`; it is in the user message after the tool results]", png.len())),
+            result("c2", &marker(png)),
             result("c3", DENIED),
             result("c4", &json!({"error": MISSING}).to_string()),
             {"role": "user", "content": [
-                {"type": "text", "text": "[file 1, from the result of `image_thumbnail`, call c2]"},
-                {"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{}", STANDARD.encode(png))}},
+                {"type": "text", "text": NAMED},
+                {"type": "image_url", "image_url": {"url": data_url(png)}},
             ]},
         ])
     },

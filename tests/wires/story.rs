@@ -3,7 +3,7 @@
 
 use super::{
     mock::{Answered, Mock},
-    rows::{OPENAI_CHAT, Wire},
+    rows::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, Wire, calls},
     tap::Tap,
 };
 use crate::support::{
@@ -16,52 +16,57 @@ use crate::support::{
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// What the model is told of the thumbnail, beside the picture.
+/// What the model thinks before it calls.
+pub(super) const THOUGHT: &str = "There is a file, and a picture.";
+/// What it says then.
+pub(super) const SAID: &str = "I look.";
+/// What it is told of the thumbnail, beside the picture.
 pub(super) const SHOWN: &str = "p.png: 64x40 -> 8x5";
-/// What the model is told of the call that may not be.
+/// What it is told of the call that may not be.
 pub(super) const DENIED: &str = "read /workspace/../outside.txt was refused: it leaves the granted folder (rule default-deny). \
     The tool then said: `../outside.txt` may not be read: the operator's grants do not allow it; work inside the granted folder, \
     and say so if the task needs more";
-/// What the model is told of the call that fails.
+/// What it is told of the call that fails.
 pub(super) const MISSING: &str =
     "no such file or folder `gone.txt`; the folder `.` has: a.txt, p.png";
-/// How it ends.
+/// What it answers.
 const ANSWER: &str = "The file says alpha; the picture is grey.";
 
-/// The server's part. A wait of no time after the 429, so that the test does not wait either.
+/// A reply that is an error. The server asks for no wait, so that the test does not wait either.
+fn refusal(status: u16, kind: &str, message: &str) -> Value {
+    json!({"response": {
+        "error": {"type": kind, "message": message}, "status": status, "retryAfter": 0,
+    }})
+}
+
+/// The server's part of the story.
 fn replies() -> [Value; 4] {
+    let calls =
+        calls().map(|(id, name, input)| json!({"id": id, "name": name, "arguments": input}));
+    let calling = json!({"reasoning": THOUGHT, "content": SAID, "toolCalls": calls});
+    let cut = json!({"content": "The file says nothing of the kind, and the picture is"});
     [
-        json!({"response": {
-            "error": {"message": "slow down", "type": "rate_limit_error"}, "status": 429, "retryAfter": 0,
-        }}),
-        json!({"response": {"content": "I look.", "toolCalls": [
-            {"id": "c1", "name": "read_file", "arguments": {"path": "a.txt"}},
-            {"id": "c2", "name": "image_thumbnail", "arguments": {"path": "p.png", "max_width": 8}},
-            {"id": "c3", "name": "read_file", "arguments": {"path": "../outside.txt"}},
-            {"id": "c4", "name": "read_file", "arguments": {"path": "gone.txt"}},
-        ]}}),
-        json!({
-            "response": {"content": "The file says nothing of the kind, and the picture is"},
-            "chunkSize": 8, "latency": 2, "truncateAfterChunks": 4,
-        }),
+        refusal(429, "rate_limit_error", "slow down"),
+        json!({"response": calling}),
+        json!({"response": cut, "chunkSize": 8, "latency": 2, "truncateAfterChunks": 6}),
         json!({"response": {"content": ANSWER}, "chunkSize": 5}),
     ]
 }
 
-/// The conversation of a request. Where a prompt cache is to begin moves on with each request, and is no part of it.
+/// The conversation of a request, without its unsteady fields.
 fn conversation(wire: &Wire, body: &Value) -> Vec<Value> {
-    fn without_marks(value: &mut Value) {
+    fn without(name: &str, value: &mut Value) {
         match value {
             Value::Object(fields) => {
-                fields.remove("cache_control");
-                fields.values_mut().for_each(without_marks);
+                fields.remove(name);
+                fields.values_mut().for_each(|value| without(name, value));
             }
-            Value::Array(items) => items.iter_mut().for_each(without_marks),
+            Value::Array(items) => items.iter_mut().for_each(|item| without(name, item)),
             _ => {}
         }
     }
     let mut entries = body[wire.conversation].clone();
-    without_marks(&mut entries);
+    without(wire.unsteady, &mut entries);
     entries.as_array().unwrap().clone()
 }
 
@@ -81,6 +86,16 @@ fn thumbnail(place: &Place, events: &[Value]) -> Vec<u8> {
     bytes
 }
 
+/// Runs the program with this wire's model behind the tap.
+fn run(wire: &Wire, place: &Place, tap: &Tap) -> Ran {
+    place
+        .command(&["run", "--model", wire.model, "What is there?"])
+        .envs(wire.variables(tap.address))
+        .output()
+        .unwrap()
+        .into()
+}
+
 /// Plays the story on one wire.
 fn play(wire: &Wire) {
     let Some(mock) = Mock::start(&replies()) else {
@@ -90,11 +105,7 @@ fn play(wire: &Wire) {
     let place = Place::new();
     place.write("a.txt", "alpha\n");
     place.write("p.png", png(64, 40));
-    let ran = place
-        .command(&["run", "--model", wire.model, "What is there?"])
-        .envs((wire.variables)(tap.address))
-        .output();
-    let ran = Ran::from(ran.unwrap());
+    let ran = run(wire, &place, &tap);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), format!("{ANSWER}\n").as_str()),
@@ -102,12 +113,10 @@ fn play(wire: &Wire) {
         ran.stderr
     );
     let answered = [(429, false), (200, false), (200, true), (200, false)];
-    let answered = answered.map(|(status, cut)| Answered {
-        path: wire.path.to_owned(),
-        status,
-        cut,
-    });
-    assert_eq!(mock.journal(), answered);
+    assert_eq!(
+        mock.journal(),
+        answered.map(|(status, cut)| Answered { status, cut })
+    );
     let events = place.events();
     assert_kept(&events);
     assert_sent(wire, &thumbnail(&place, &events), &tap.heard());
@@ -120,7 +129,7 @@ fn assert_kept(events: &[Value]) {
         let fields = events.iter().map(|event| event[field][inner].clone());
         fields.collect()
     };
-    assert_eq!(of("model-replied", "reply", "text"), ["I look.", ANSWER]);
+    assert_eq!(of("model-replied", "reply", "text"), [SAID, ANSWER]);
     assert_eq!(
         of("call-settled", "output", "type"),
         ["text", "content", "execution-denied", "error-text"]
@@ -133,7 +142,7 @@ fn assert_sent(wire: &Wire, png: &[u8], heard: &[Received]) {
         .iter()
         .enumerate()
         .map(|(number, request)| {
-            assert_eq!(request.target(), wire.path);
+            assert_eq!(request.target(), wire.target);
             Request {
                 wire: wire.name.to_owned(),
                 name: format!("request {number} of the story"),
@@ -152,7 +161,44 @@ fn assert_sent(wire: &Wire, png: &[u8], heard: &[Received]) {
     assert_eq!(Value::from(&now[before.len()..]), (wire.added)(png));
 }
 
+/// A key that the server does not know is reported at once, with what the server says and the variable to look at.
+fn be_refused(wire: &Wire) {
+    let Some(mock) = Mock::start(&[refusal(401, "authentication_error", "no such key")]) else {
+        return;
+    };
+    let place = Place::new();
+    let ran = run(wire, &place, &Tap::before(mock.address));
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(1), ""),
+        "{}",
+        ran.stderr
+    );
+    for part in ["no such key", wire.key] {
+        assert!(ran.stderr.contains(part), "no {part:?} in {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("the-key"), "{}", ran.stderr);
+    let refused = Answered {
+        status: 401,
+        cut: false,
+    };
+    assert_eq!(mock.journal(), [refused]);
+}
+
 #[test]
-fn the_story_on_openai_chat() {
+fn anthropic() {
+    play(&ANTHROPIC);
+    be_refused(&ANTHROPIC);
+}
+
+#[test]
+fn openai_responses() {
+    play(&OPENAI_RESPONSES);
+    be_refused(&OPENAI_RESPONSES);
+}
+
+#[test]
+fn openai_chat() {
     play(&OPENAI_CHAT);
+    be_refused(&OPENAI_CHAT);
 }
