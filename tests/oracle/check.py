@@ -115,16 +115,15 @@ def validator(wire):
     return SchemaValidator(strict(adapter.core_schema), _use_prebuilt=False)
 
 
-def place(location, request):
+def place(error, request):
     """Where in the request a problem is. Of pydantic's location the names of union members are left out."""
     path, here = [], request
-    for step in location:
+    for step in error["loc"]:
         if isinstance(here, dict) and step in here or isinstance(here, list) and isinstance(step, int):
             here = here[step]
             path.append(str(step))
-    # A missing field has no value to step into.
-    if isinstance(here, dict) and isinstance(location[-1], str) and location[-1].isidentifier() and location[-1] not in path:
-        path.append(location[-1])
+    if error["type"] == "missing":
+        path.append(error["loc"][-1])
     return ".".join(path)
 
 
@@ -143,7 +142,7 @@ def problems(wire, request):
     try:
         check.validate_json(json.dumps(request), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
-        found = {(place(each["loc"], request), each["msg"]) for each in meant(error.errors(include_url=False, include_input=False))}
+        found = {(place(each, request), each["msg"]) for each in meant(error.errors(include_url=False, include_input=False))}
         deepest = sorted(found, key=lambda one: (-one[0].count("."), one))
         return [f"{where}: {message}" for where, message in deepest[:MOST_PROBLEMS]]
     return []

@@ -9,6 +9,9 @@ use std::{
     sync::OnceLock,
 };
 
+/// How much is told of what a package manager says when it fails.
+const MOST_LINES: usize = 3;
+
 type Installed = Result<PathBuf, String>;
 
 /// The Python that has the official SDKs of the model providers (`oracle/requirements.txt`).
@@ -87,7 +90,9 @@ fn run(command: &mut Command) -> Result<(), String> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{command:?}: {}\n{said}", output.status))
+    let said: Vec<&str> = said.lines().take(MOST_LINES).collect();
+    let status = output.status;
+    Err(format!("{command:?}: {status}\n{}", said.join("\n")))
 }
 
 /// What was found, or a word to the person who runs the tests; it goes around the test harness, which keeps what tests that

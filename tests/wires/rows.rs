@@ -21,6 +21,8 @@ pub(super) struct Wire {
     pub(super) conversation: &'static str,
     /// Fields of it that are left out of the comparison: the server makes them up, or they move on with each request.
     pub(super) unsteady: &'static str,
+    /// Whether the server counts tokens here.
+    pub(super) counts: bool,
     /// What the story's reply and its results add to the conversation, given the thumbnail.
     pub(super) added: fn(&[u8]) -> Value,
 }
@@ -74,6 +76,7 @@ pub(super) const ANTHROPIC: Wire = Wire {
     target: "/v1/messages",
     conversation: "messages",
     unsteady: "cache_control",
+    counts: true,
     added: |png| {
         let said = [
             json!({"type": "thinking", "thinking": THOUGHT, "signature": "aimock-placeholder-signature"}),
@@ -108,6 +111,7 @@ pub(super) const OPENAI_RESPONSES: Wire = Wire {
     target: "/v1/responses",
     conversation: "input",
     unsteady: "id",
+    counts: true,
     added: |png| {
         let said = [
             json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": THOUGHT}]}),
@@ -142,6 +146,7 @@ pub(super) const OPENAI_CHAT: Wire = Wire {
     target: "/v1/chat/completions",
     conversation: "messages",
     unsteady: "",
+    counts: true,
     added: |png| {
         let calls = calls().map(|(id, name, input)| {
             let arguments = input.to_string();
@@ -158,6 +163,67 @@ pub(super) const OPENAI_CHAT: Wire = Wire {
                 {"type": "text", "text": NAMED},
                 {"type": "image_url", "image_url": {"url": data_url(png)}},
             ]},
+        ])
+    },
+};
+
+pub(super) const GEMINI: Wire = Wire {
+    name: "gemini",
+    model: "gemini:gemini-3-pro",
+    base_url: ("GEMINI_BASE_URL", ""),
+    key: "GEMINI_API_KEY",
+    target: "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
+    conversation: "contents",
+    unsteady: "",
+    counts: true,
+    added: |png| {
+        let said = [
+            json!({"text": THOUGHT, "thought": true}),
+            json!({"text": SAID}),
+        ];
+        let calls = calls().map(
+            |(id, name, input)| json!({"functionCall": {"id": id, "name": name, "args": input}}),
+        );
+        let parts = [&said[..], &calls[..]].concat();
+        let result = |id: &str, response: &Value| json!({"functionResponse": {"id": id, "name": "read_file", "response": response}});
+        let picture = json!({"mimeType": "image/png", "data": STANDARD.encode(png)});
+        json!([
+            {"role": "model", "parts": parts},
+            {"role": "user", "parts": [
+                result("c1", &json!({"output": "alpha\n"})),
+                {"functionResponse": {
+                    "id": "c2",
+                    "name": "image_thumbnail",
+                    "response": {"output": SHOWN},
+                    "parts": [{"inlineData": picture}],
+                }},
+                result("c3", &json!({"error": DENIED})),
+                result("c4", &json!({"error": MISSING})),
+            ]},
+        ])
+    },
+};
+
+pub(super) const OLLAMA: Wire = Wire {
+    name: "ollama",
+    model: "ollama:qwen3",
+    base_url: ("OLLAMA_HOST", ""),
+    key: "OLLAMA_API_KEY",
+    target: "/api/chat",
+    conversation: "messages",
+    unsteady: "",
+    counts: false,
+    added: |png| {
+        let calls =
+            calls().map(|(_, name, input)| json!({"function": {"name": name, "arguments": input}}));
+        let result = |name: &str, content: &str| json!({"role": "tool", "tool_name": name, "content": content});
+        json!([
+            {"role": "assistant", "content": SAID, "tool_calls": calls},
+            result("read_file", "alpha\n"),
+            result("image_thumbnail", &marker(png)),
+            result("read_file", DENIED),
+            result("read_file", &json!({"error": MISSING}).to_string()),
+            {"role": "user", "content": NAMED, "images": [STANDARD.encode(png)]},
         ])
     },
 };

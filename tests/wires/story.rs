@@ -3,7 +3,7 @@
 
 use super::{
     mock::{Answered, Mock},
-    rows::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, Wire, calls},
+    rows::{ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Wire, calls},
     tap::Tap,
 };
 use crate::support::{
@@ -43,13 +43,16 @@ fn refusal(status: u16, kind: &str, message: &str) -> Value {
 fn replies() -> [Value; 4] {
     let calls =
         calls().map(|(id, name, input)| json!({"id": id, "name": name, "arguments": input}));
-    let calling = json!({"reasoning": THOUGHT, "content": SAID, "toolCalls": calls});
+    let counted = |input, output| json!({"prompt_tokens": input, "completion_tokens": output});
+    let usage = counted(11, 7);
+    let calling =
+        json!({"reasoning": THOUGHT, "content": SAID, "toolCalls": calls, "usage": usage});
     let cut = json!({"content": "The file says nothing of the kind, and the picture is"});
     [
         refusal(429, "rate_limit_error", "slow down"),
         json!({"response": calling}),
         json!({"response": cut, "chunkSize": 8, "latency": 2, "truncateAfterChunks": 6}),
-        json!({"response": {"content": ANSWER}, "chunkSize": 5}),
+        json!({"response": {"content": ANSWER, "usage": counted(13, 5)}, "chunkSize": 5}),
     ]
 }
 
@@ -118,20 +121,31 @@ fn play(wire: &Wire) {
         answered.map(|(status, cut)| Answered { status, cut })
     );
     let events = place.events();
-    assert_kept(&events);
+    assert_kept(wire, &events);
     assert_sent(wire, &thumbnail(&place, &events), &tap.heard());
 }
 
 /// The session has each reply and each result once, and nothing of what was cut.
-fn assert_kept(events: &[Value]) {
-    let of = |kind, field: &str, inner: &str| -> Vec<Value> {
-        let events = of_kind(events, kind);
-        let fields = events.iter().map(|event| event[field][inner].clone());
-        fields.collect()
+fn assert_kept(wire: &Wire, events: &[Value]) {
+    let replies: Vec<Value> = of_kind(events, "model-replied")
+        .iter()
+        .map(|event| {
+            let (text, usage) = (&event["reply"]["text"], &event["reply"]["usage"]);
+            json!([text, usage["input_tokens"], usage["output_tokens"]])
+        })
+        .collect();
+    let [first, last] = if wire.counts {
+        [json!([SAID, 11, 7]), json!([ANSWER, 13, 5])]
+    } else {
+        [json!([SAID, 0, 0]), json!([ANSWER, 0, 0])]
     };
-    assert_eq!(of("model-replied", "reply", "text"), [SAID, ANSWER]);
+    assert_eq!(replies, [first, last]);
+    let results: Vec<&Value> = of_kind(events, "call-settled")
+        .iter()
+        .map(|event| &event["output"]["type"])
+        .collect();
     assert_eq!(
-        of("call-settled", "output", "type"),
+        results,
         ["text", "content", "execution-denied", "error-text"]
     );
 }
@@ -201,4 +215,16 @@ fn openai_responses() {
 fn openai_chat() {
     play(&OPENAI_CHAT);
     be_refused(&OPENAI_CHAT);
+}
+
+#[test]
+fn gemini() {
+    play(&GEMINI);
+    be_refused(&GEMINI);
+}
+
+#[test]
+fn ollama() {
+    play(&OLLAMA);
+    be_refused(&OLLAMA);
 }
