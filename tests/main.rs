@@ -18,6 +18,7 @@ mod budgets;
 mod builtins;
 mod cache;
 mod compile;
+mod context;
 mod crash;
 mod decide;
 mod deploy;

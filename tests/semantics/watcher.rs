@@ -74,6 +74,8 @@ impl Observer for Watcher {
             | Live::Text(_)
             | Live::Reasoning(_)
             | Live::Restarted
+            | Live::ResultsReferenced { .. }
+            | Live::HistorySummarised { .. }
             | Live::CallStarted { .. }
             | Live::CallProgress { .. } => {}
         }

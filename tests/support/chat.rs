@@ -114,6 +114,13 @@ impl Answer {
         ])
     }
 
+    /// The same answer from a server that counts so many tokens for the request.
+    pub(crate) fn counting(mut self, tokens: u64) -> Self {
+        let counted = format!("\"prompt_tokens\":{tokens}");
+        self.body = self.body.replace("\"prompt_tokens\":11", &counted);
+        self
+    }
+
     /// The server refuses.
     pub(crate) fn status(status: &'static str, body: &Value) -> Self {
         Self {

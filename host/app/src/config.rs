@@ -6,12 +6,14 @@
 
 mod approval;
 mod budgets;
+mod context;
 mod dir_grants;
 mod env_grants;
 mod environment;
 mod external;
 mod found;
 mod http_grants;
+mod instructions;
 mod model;
 mod parse;
 mod paths;
@@ -31,9 +33,9 @@ pub(crate) use http_grants::argument_of;
 pub use model::{EndpointConfig, ModelConfig};
 pub use parse::MAX_CONFIG_BYTES;
 pub use raw::{
-    RawBudgets, RawConfig, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants, RawHttpGrant,
-    RawLimits, RawOpenAiCompat, RawPooling, RawPrice, RawPrompts, RawSandbox, RawSecret, RawTiming,
-    RawTool,
+    RawBudgets, RawConfig, RawContext, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants,
+    RawHttpGrant, RawLimits, RawOpenAiCompat, RawPooling, RawPrice, RawPrompts, RawSandbox,
+    RawSecret, RawTiming, RawTool,
 };
 pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
 

@@ -93,6 +93,7 @@ impl Host {
             prompts,
             timing: self.config.timing,
             approval_expiry_ms: self.config.approval_expiry_ms,
+            context: self.config.context,
             ..Settings::default()
         };
         Agent {

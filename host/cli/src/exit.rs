@@ -61,6 +61,7 @@ impl From<&Outcome> for Exit {
             Outcome::Error {
                 error:
                     TurnError::Model { .. }
+                    | TurnError::ContextWindow { .. }
                     | TurnError::Journal { .. }
                     | TurnError::UntilToolNotCalled { .. }
                     | TurnError::InvalidAnswer { .. },

@@ -13,7 +13,7 @@ pub(crate) use live::LiveView;
 pub(crate) use prompt::{Review, Verdict};
 pub(crate) use question::ask_question;
 pub(crate) use result::{failure_text, summary, whole};
-pub(crate) use text::{bytes, date, exact, harmless, harmless_line, micros, one_line};
+pub(crate) use text::{bytes, date, exact, harmless, harmless_line, micros, one_line, shrunk};
 
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal as _, Write as _};

@@ -8,9 +8,10 @@ pub use stored::EventError;
 
 use crate::{
     accounting::{Accounting, AuditEntry},
+    context::{ReferencedResult, Shrunk},
     id::{CallId, Digest, SessionId},
     message::Message,
-    model::{ModelReply, Provenance},
+    model::{ModelReply, Provenance, Usage},
     output::ToolResultOutput,
     policy::{ApprovalRule, RememberScope},
     question::{Answer, AnsweredBy, Question},
@@ -22,7 +23,7 @@ use serde_json::{Map, Value};
 
 /// The version of the JSON form below. It goes up when a field or a kind is added, so that an older program refuses what it
 /// would lose; [`Event::from_stored`] then learns to read the form before.
-pub const EVENT_VERSION: u32 = 3;
+pub const EVENT_VERSION: u32 = 4;
 
 /// One event with its place in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,6 +78,32 @@ pub enum Event {
         messages: usize,
         /// How many tools it was offered.
         tools: usize,
+        /// How large the request is by estimate, in tokens. What the provider counted is in the reply; nobody is billed by this.
+        #[serde(default)]
+        estimated_tokens: u64,
+    },
+    /// Old results are too much for the model's window: it is shown references to them from now on.
+    ResultsReferenced {
+        /// What stands in their places, in the order of the conversation.
+        results: Vec<ReferencedResult>,
+        /// How large a request was and is.
+        size: Shrunk,
+    },
+    /// The older part of the conversation is too much for the model's window: it is shown a summary from now on, which the model
+    /// wrote in a request of its own.
+    HistorySummarised {
+        /// How many messages it stands for, from the beginning of what the model was shown.
+        messages: usize,
+        /// The message in their place: the person's first message, the summary, and what they said last if that is among those.
+        message: Message,
+        /// Which model wrote it.
+        provenance: Provenance,
+        /// The tokens of that request.
+        usage: Usage,
+        /// From the request to the end of the summary, in milliseconds.
+        duration_ms: u64,
+        /// How large a request was and is.
+        size: Shrunk,
     },
     /// The model answered.
     ModelReplied {
@@ -84,6 +111,9 @@ pub enum Event {
         turn: u64,
         /// What it answered; each call id is unique in the session.
         reply: ModelReply,
+        /// The tokens of replies to this request that were thrown away before.
+        #[serde(default, skip_serializing_if = "Usage::is_none")]
+        discarded: Usage,
         /// From the request to the end of the answer, in milliseconds.
         duration_ms: u64,
     },

@@ -3,6 +3,7 @@
 
 pub mod accounting;
 pub mod artifact;
+pub mod context;
 pub mod event;
 pub mod failure;
 pub mod hook;

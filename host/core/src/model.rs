@@ -100,6 +100,14 @@ pub struct Usage {
     pub cached_input_tokens: u64,
 }
 
+impl Usage {
+    /// Whether nothing was used, or nobody counted.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
@@ -155,6 +163,8 @@ pub enum ModelErrorKind {
     NotFound,
     /// The server refuses the request as it is (other 4xx).
     InvalidRequest,
+    /// The request is longer than the model's window. The loop makes the conversation shorter and asks again, once.
+    ContextWindow,
     /// Too many requests, still after the retries.
     RateLimited,
     /// The server failed, still after the retries (5xx).

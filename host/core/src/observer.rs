@@ -1,6 +1,7 @@
 //! What is told to those who watch a session: durable events, and signs of life that are not kept.
 
 use crate::{
+    context::Shrunk,
     event::EventRecord,
     id::CallId,
     output::ToolResultOutput,
@@ -19,6 +20,20 @@ pub enum Live<'a> {
     Reasoning(&'a str),
     /// The model's attempt broke off and starts anew; its text so far does not count.
     Restarted,
+    /// Old results were too much for the model's window, and references stand in their places.
+    ResultsReferenced {
+        /// How many.
+        count: usize,
+        /// How large a request was and is.
+        size: Shrunk,
+    },
+    /// The older part of the conversation was too much for the model's window, and a summary stands in its place.
+    HistorySummarised {
+        /// How many messages it stands for.
+        messages: usize,
+        /// How large a request was and is.
+        size: Shrunk,
+    },
     /// A call begins.
     CallStarted {
         /// The call.

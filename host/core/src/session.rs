@@ -200,14 +200,19 @@ impl Session {
             .any(|record| matches!(record.event, Event::CallSettled { .. }))
     }
 
-    /// The conversation with its bytes put back, for a model.
-    pub(crate) async fn hydrated_messages(&self) -> Result<Vec<Message>, JournalError> {
-        let mut messages = self.state.all_messages().map_err(|error| {
+    /// The conversation as the model is shown it, but for the bytes of its files.
+    pub(crate) fn conversation(&self) -> Result<Vec<Message>, JournalError> {
+        self.state.all_messages().map_err(|error| {
             JournalError::Corrupt(format!(
                 "cannot read the conversation of session {} again: {error}; resume it with the program that wrote it",
                 self.id()
             ))
-        })?;
+        })
+    }
+
+    /// The conversation with its bytes put back, for a model.
+    pub(crate) async fn hydrated_messages(&self) -> Result<Vec<Message>, JournalError> {
+        let mut messages = self.conversation()?;
         for message in &mut messages {
             for part in &mut message.content {
                 self.hydrate(part).await?;

@@ -9,6 +9,7 @@ mod begin;
 mod budget;
 mod continuation;
 mod execute;
+mod fit;
 mod hooks;
 mod model;
 mod outcome;
@@ -27,6 +28,7 @@ pub use step::{End, Step, StepOutput, StepResult, Transition};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{
+    context::ContextLimits,
     event::Event,
     hook::Hook,
     journal::JournalError,
@@ -85,6 +87,8 @@ pub struct Settings {
     pub approval_expiry_ms: Option<u64>,
     /// How many read-only calls run side by side.
     pub parallel_calls: usize,
+    /// How the conversation is kept within the model's window; absent where it has no end, as that of a script.
+    pub context: Option<ContextLimits>,
 }
 
 impl Default for Settings {
@@ -98,6 +102,7 @@ impl Default for Settings {
             timing: Timing::default(),
             approval_expiry_ms: None,
             parallel_calls: 8,
+            context: Some(ContextLimits::default()),
         }
     }
 }

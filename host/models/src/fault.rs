@@ -57,6 +57,23 @@ pub(crate) fn meaning(status: u16) -> (ModelErrorKind, Retry) {
     }
 }
 
+/// Whether a server's words say that the request is too long for the model. There is no common code, and the codes that there are
+/// come with one of these phrases: OpenAI and vLLM, OpenAI's Responses, Anthropic (two), Gemini, llama.cpp, Ollama, others.
+fn is_about_the_window(words: &str) -> bool {
+    const PHRASES: [&str; 8] = [
+        "maximum context length",
+        "exceeds the context window",
+        "prompt is too long",
+        "exceed context limit",
+        "exceeds the maximum number of tokens",
+        "exceeds the available context size",
+        "exceeds the context length",
+        "context_length_exceeded",
+    ];
+    let words = words.to_ascii_lowercase();
+    PHRASES.iter().any(|phrase| words.contains(phrase))
+}
+
 /// Makes foreign words fit to be shown: the key is struck out, control characters are escaped, and they are cut.
 pub(crate) fn quote(words: &str, key: Option<&str>) -> String {
     let words = match key {
@@ -92,7 +109,14 @@ impl Server {
         words: Option<&str>,
         wait: Option<Duration>,
     ) -> Fault {
-        let (kind, mut retry) = meaning(status.as_u16());
+        let (mut kind, mut retry) = meaning(status.as_u16());
+        let is_fault_of_request = matches!(
+            kind,
+            ModelErrorKind::InvalidRequest | ModelErrorKind::Server
+        );
+        if is_fault_of_request && words.is_some_and(is_about_the_window) {
+            (kind, retry) = (ModelErrorKind::ContextWindow, Retry::Never);
+        }
         if let (Retry::Backoff, Some(wait)) = (retry, wait) {
             retry = Retry::After(wait);
         }
@@ -117,6 +141,9 @@ impl Server {
             ModelErrorKind::Server | ModelErrorKind::Timeout => format!(
                 "The model server at {url} failed ({number}). Try again later, or look at the server's log."
             ),
+            ModelErrorKind::ContextWindow => {
+                format!("The request is longer than the window of `{model}` at {url} ({number}).")
+            }
             ModelErrorKind::InvalidRequest => {
                 format!("The model server at {url} refused the request for `{model}` ({number}).")
             }

@@ -109,10 +109,12 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
         provenance: provenance.clone(),
         messages: 100,
         tools: 5,
+        estimated_tokens: 0,
     };
     let replied = |turn, reply| Event::ModelReplied {
         turn,
         reply,
+        discarded: Usage::default(),
         duration_ms: 900,
     };
     let summary = |turn, stop_reason, tool_calls| TurnSummary {

@@ -80,6 +80,8 @@ impl Summary {
             Event::SessionForked { .. }
             | Event::ModelRequested { .. }
             | Event::ModelReplied { .. }
+            | Event::ResultsReferenced { .. }
+            | Event::HistorySummarised { .. }
             | Event::CallIntended { .. }
             | Event::ApprovalRequested { .. }
             | Event::DecisionRecorded { .. }
@@ -186,6 +188,8 @@ fn kind(event: &Event) -> &'static str {
         Event::InputReceived { .. } => "input-received",
         Event::ModelRequested { .. } => "model-requested",
         Event::ModelReplied { .. } => "model-replied",
+        Event::ResultsReferenced { .. } => "results-referenced",
+        Event::HistorySummarised { .. } => "history-summarised",
         Event::CallIntended { .. } => "call-intended",
         Event::ApprovalRequested { .. } => "approval-requested",
         Event::DecisionRecorded { .. } => "decision-recorded",

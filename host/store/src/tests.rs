@@ -11,6 +11,7 @@ mod whole;
 use crate::{SqliteJournal, Store};
 use agent_host_core::{
     accounting::{Accounting, AuditEntry, Verdict},
+    context::{ReferencedResult, Shrunk},
     event::{EVENT_VERSION, Event, EventRecord},
     id::{CallId, Digest, SessionId, json_digest},
     journal::{Journal as _, JournalError},
@@ -129,6 +130,7 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             provenance: provenance.clone(),
             messages: 1,
             tools: 3,
+            estimated_tokens: 0,
         },
         Event::ModelReplied {
             turn: 1,
@@ -149,7 +151,33 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                 metadata: map.clone(),
                 raw: Some(json!({ "id": "resp_1" })),
             },
+            discarded: Usage {
+                input_tokens: 1,
+                ..Usage::default()
+            },
             duration_ms: 12,
+        },
+        Event::ResultsReferenced {
+            results: vec![ReferencedResult {
+                call_id: call_id.clone(),
+                output: ToolResultOutput::Text("[a reference]".to_owned()),
+                blob: blob.reference(),
+            }],
+            size: Shrunk {
+                before_tokens: u64::MAX,
+                after_tokens: 1,
+            },
+        },
+        Event::HistorySummarised {
+            messages: 3,
+            message: Message::text(Role::User, "In short: nothing."),
+            provenance: provenance.clone(),
+            usage: Usage {
+                input_tokens: 2,
+                ..Usage::default()
+            },
+            duration_ms: 4,
+            size: Shrunk::default(),
         },
         Event::CallIntended {
             call_id: call_id.clone(),
@@ -396,6 +424,14 @@ fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec
             text,
             output: Some(json!([1])),
             result: None,
+        },
+        Outcome::Error {
+            error: TurnError::ContextWindow {
+                needed_tokens: 2,
+                window_tokens: 1,
+                largest: "a message of the person with about 2 tokens".to_owned(),
+                said: None,
+            },
         },
     ]
 }

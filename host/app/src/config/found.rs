@@ -110,9 +110,16 @@ fn reaches_out(raw: &RawConfig, base: &Path, environment: &Environment) -> Optio
             folder.escape_debug()
         ));
     }
-    let file = read.find(outside)?;
+    if let Some(file) = read.find(outside) {
+        return Some(format!(
+            "takes a schema from `{}`, which is outside its folder",
+            file.escape_debug()
+        ));
+    }
+    let mut instructions = raw.instructions.iter().map(|file| file.get_ref().as_str());
+    let file = instructions.find(outside)?;
     Some(format!(
-        "takes a schema from `{}`, which is outside its folder",
+        "takes instructions from `{}`, which is outside its folder",
         file.escape_debug()
     ))
 }

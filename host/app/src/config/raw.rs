@@ -18,6 +18,8 @@ pub struct RawConfig {
     pub model: Option<String>,
     /// The standing instructions for the model.
     pub system: Option<String>,
+    /// Files with more of them.
+    pub instructions: Vec<Spanned<String>>,
     /// Where sessions are kept.
     pub state_dir: Option<String>,
     /// Where compiled components are kept.
@@ -34,6 +36,8 @@ pub struct RawConfig {
     pub budgets: Option<Spanned<RawBudgets>>,
     /// What models cost, by `PROVIDER:NAME`, or by the beginning of that and a `*`.
     pub prices: BTreeMap<String, Spanned<RawPrice>>,
+    /// How the conversation is kept within the model's window.
+    pub context: Option<Spanned<RawContext>>,
     /// The server behind `openai-compat:NAME`.
     pub openai_compat: Option<RawOpenAiCompat>,
     /// The components; absent for the built-in ones.
@@ -96,6 +100,20 @@ pub struct RawPrice {
     pub cached_input: Option<f64>,
     /// Tokens written.
     pub output: f64,
+}
+
+/// `[context]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RawContext {
+    /// The model's window.
+    pub window_tokens: Option<u64>,
+    /// From which part of the window on the conversation is made shorter, in percent.
+    pub compact_at: Option<u64>,
+    /// Down to which part, in percent.
+    pub compact_to: Option<u64>,
+    /// How many of the newest messages with results are left as they are.
+    pub keep_results: Option<usize>,
 }
 
 /// `[openai-compat]`.

@@ -3,7 +3,8 @@
 use super::{
     ComponentSource, Config, ConfigError, Confirmation, EndpointConfig, Environment, ModelConfig,
     Overrides, RawConfig, RawGrants, RawLimits, RawPooling, RawPrompts, RawSandbox, RawTiming,
-    RawTool, ToolConfig, budgets, dir_grants, env_grants, external, http_grants,
+    RawTool, ToolConfig, budgets, context, dir_grants, env_grants, external, http_grants,
+    instructions::{self, Instructions},
     paths::{canonical, place},
     secrets::{self, SecretConfig},
 };
@@ -54,6 +55,11 @@ impl Config {
         let named = overrides.model.as_deref().or(raw.model.as_deref());
         let budgets = budgets::resolve(&raw, &overrides, named.unwrap_or("script:tour"))?;
         budgets::check_prices(&raw)?;
+        let context = context::resolve(raw.context.as_ref(), named.unwrap_or("script:tour"))?;
+        let Instructions {
+            system,
+            files: instruction_files,
+        } = instructions::resolve(raw.system, &raw.instructions, &base, environment)?;
         let server = raw.openai_compat.unwrap_or_default();
         // Read whichever model is chosen: a key in the file is a fault in any case.
         let endpoint = EndpointConfig::resolve(&server, &base, environment)?;
@@ -77,7 +83,9 @@ impl Config {
             state_dir: canonical(&state_dir),
             cache_dir: canonical(&cache_dir),
             model,
-            system: raw.system,
+            system,
+            instruction_files,
+            context,
             budgets,
             prompts: match raw.permission_prompts.unwrap_or(RawPrompts::Ask) {
                 RawPrompts::Ask => Prompts::Ask,

@@ -5,6 +5,7 @@ use super::{
     dir_grants::WORKSPACE, found, parse::Found, paths::canonical, secrets::SecretConfig,
 };
 use agent_host_core::{
+    context::ContextLimits,
     limits::Limits,
     policy::Grants,
     turn::{Budgets, Prompts, Timing},
@@ -34,8 +35,12 @@ pub struct Config {
     pub cache_dir: PathBuf,
     /// The model; absent when none is configured.
     pub model: Option<ModelConfig>,
-    /// The standing instructions for the model.
+    /// The standing instructions for the model, those in files included.
     pub system: Option<String>,
+    /// The files with instructions, without links.
+    pub(super) instruction_files: Vec<PathBuf>,
+    /// How the conversation is kept within the model's window; absent where it has none.
+    pub context: Option<ContextLimits>,
     /// What one message of the person may cost.
     pub budgets: Budgets,
     /// What happens to calls that a person should confirm.
@@ -247,6 +252,7 @@ impl Config {
         let files = self.secrets.iter().filter_map(SecretConfig::file);
         paths.extend(files.map(Path::to_owned));
         paths.extend(self.schema_files().map(Path::to_owned));
+        paths.extend(self.instruction_files.iter().cloned());
         if let Some(ModelConfig::Script(path)) = &self.model {
             paths.push(path.clone());
         }

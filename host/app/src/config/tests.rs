@@ -3,10 +3,12 @@
 mod approvals;
 mod bad;
 mod budgets;
+mod context;
 mod found;
 mod fuzz;
 mod good;
 mod grants;
+mod instructions;
 mod keys;
 mod secrets;
 mod suggestions;

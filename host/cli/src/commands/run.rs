@@ -293,8 +293,10 @@ impl Run<'_> {
                     None if self.view.streams_text() => {}
                     None => self.answer(text),
                 }
-                if summary.stop_reason == Some(StopReason::MaxTokens) {
-                    self.terminal.note("The answer is cut off: the model reached its limit of tokens for one answer.");
+                match summary.stop_reason {
+                    Some(StopReason::MaxTokens) => self.terminal.note("The answer is cut off: the model reached its limit of tokens for one answer."),
+                    Some(StopReason::ContextWindow) => self.terminal.note("The answer is cut off: the conversation fills the model's window. Use a model with a larger one, or begin a new session."),
+                    _ => {}
                 }
             }
             Outcome::Refusal { text, .. } => {
@@ -326,6 +328,7 @@ impl Run<'_> {
             Outcome::Error { error } => {
                 let kept = match error {
                     TurnError::Model { .. }
+                    | TurnError::ContextWindow { .. }
                     | TurnError::Input { .. }
                     | TurnError::UntilToolNotCalled { .. }
                     | TurnError::InvalidAnswer { .. } => {

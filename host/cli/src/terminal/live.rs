@@ -1,7 +1,7 @@
 //! What a person (or a program behind `stream-json`) sees while a turn runs.
 
 use super::{
-    DIM, GREEN, RED, Terminal, YELLOW, harmless, harmless_line, micros, one_line, summary,
+    DIM, GREEN, RED, Terminal, YELLOW, harmless, harmless_line, micros, one_line, shrunk, summary,
 };
 use crate::args::OutputFormat;
 use agent_host_core::{
@@ -128,6 +128,17 @@ impl Observer for LiveView {
                         .println(&json!({ "live": "restarted" }).to_string());
                 }
             }
+            Live::ResultsReferenced { count, size } => self.step(&format!(
+                "{DIM}the conversation nears the end of the model's window: {count} old {} in the journal alone now \
+                 ({}){DIM:#}",
+                if count == 1 { "result is" } else { "results are" },
+                shrunk(size)
+            )),
+            Live::HistorySummarised { messages, size } => self.step(&format!(
+                "{DIM}the conversation nears the end of the model's window: a summary stands for its first {messages} messages \
+                 now ({}){DIM:#}",
+                shrunk(size)
+            )),
             Live::CallStarted { tool, .. } => {
                 self.settle();
                 self.work(harmless_line(tool));

@@ -1,5 +1,6 @@
 //! Small renderings for people: sizes, times, one line of something long, and text without its dangers.
 
+use agent_host_core::context::Shrunk;
 use std::fmt::Write as _;
 
 /// Text of a model or a tool, fit to be shown: control characters (which move cursors, set titles and colours),
@@ -45,6 +46,15 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
         None => line,
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
     }
+}
+
+/// What a change of the conversation did to the size of a request.
+pub(crate) fn shrunk(size: Shrunk) -> String {
+    let Shrunk {
+        before_tokens,
+        after_tokens,
+    } = size;
+    format!("about {before_tokens} tokens before, {after_tokens} after")
 }
 
 /// Embeddings, overrides, isolates and marks of the Unicode bidirectional algorithm (UAX #9).

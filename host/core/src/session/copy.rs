@@ -10,6 +10,7 @@ mod tests;
 use super::{SessionState, check_record, now_ms};
 use crate::{
     accounting::Accounting,
+    context::summary,
     event::{EVENT_VERSION, Event, EventRecord},
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, SessionId},
@@ -136,16 +137,42 @@ impl SessionCopy {
             Event::InputReceived { message } if !message.is_input() => {
                 Err("is an input that is not a person's message")
             }
+            Event::HistorySummarised {
+                messages, message, ..
+            } => self.check_summary(*messages, message),
             _ => Ok(()),
+        }
+    }
+
+    /// A summary parts no call from its results, and gives nobody words but the person.
+    fn check_summary(&self, count: usize, message: &Message) -> Result<(), &'static str> {
+        let Ok(messages) = self.state.all_messages() else {
+            return Err("summarises messages that cannot be read again");
+        };
+        if !message.is_input() {
+            return Err("puts something else than a message into the place of older ones");
+        }
+        match summary::may_stand_for(&messages, count) {
+            true => Ok(()),
+            false => Err("summarises messages that do not end before one of the model"),
         }
     }
 }
 
-/// The blobs to which the file parts of an event refer.
+/// The blobs to which an event refers: its file parts, and the results that it took out of the conversation.
 fn references(event: &Event) -> impl Iterator<Item = Digest> {
+    let referenced = match event {
+        Event::ResultsReferenced { results, .. } => results.as_slice(),
+        _ => &[],
+    };
+    let referenced = referenced.iter().map(|result| result.blob.digest);
     let parts = match event {
         Event::InputReceived {
             message: Message { content, .. },
+        }
+        | Event::HistorySummarised {
+            message: Message { content, .. },
+            ..
         } => content.as_slice(),
         Event::CallSettled {
             output: ToolResultOutput::Content(parts),
@@ -153,13 +180,14 @@ fn references(event: &Event) -> impl Iterator<Item = Digest> {
         } => parts.as_slice(),
         _ => &[],
     };
-    parts.iter().filter_map(|part| match part {
+    let files = parts.iter().filter_map(|part| match part {
         ContentPart::File(file) => match &file.data {
             FileData::Blob(blob) => Some(blob.digest),
             FileData::Bytes(_) | FileData::Url(_) | FileData::Text(_) => None,
         },
         ContentPart::Text { .. } => None,
-    })
+    });
+    referenced.chain(files)
 }
 
 /// What the model is told of a call that had begun, here or outside, and has no result.

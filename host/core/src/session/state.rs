@@ -7,6 +7,7 @@ mod tests;
 
 use super::{Spent, history::History};
 use crate::{
+    context::{estimate::Measured, summary::Inputs},
     id::CallId,
     message::{Message, Role, ToolResult},
     model::{Provenance, StopReason, Usage},
@@ -24,6 +25,12 @@ use std::{collections::HashSet, sync::Arc};
 pub struct SessionState {
     system: Option<String>,
     messages: History,
+    /// The person's first message, which outlives every summary.
+    first_input: Option<Message>,
+    /// Their newest, if it is another one, and its place among the messages.
+    last_input: Option<(Message, usize)>,
+    /// What the provider counted for the last request.
+    measured: Option<Measured>,
     turns: u64,
     spent: Spent,
     model_paused: bool,
@@ -64,8 +71,10 @@ pub struct BatchCall {
 pub(crate) struct TurnFacts {
     /// Who was asked.
     pub(crate) provenance: Option<Provenance>,
-    /// The tokens of the reply.
+    /// The tokens of the reply, and of what the reply took besides.
     pub(crate) usage: Usage,
+    /// The tokens of summaries before the request.
+    pub(crate) summaries: Usage,
     /// The provider's id of the reply.
     pub(crate) response_id: Option<String>,
     /// Why the model stopped.
@@ -90,25 +99,45 @@ impl SessionState {
         self.system.as_deref()
     }
 
-    /// The end of the conversation: at least its last 1,024 messages, and all of a shorter one. Every call in it is answered;
-    /// those of the open batch follow in [`Self::batch`].
+    /// The end of the conversation as the model is shown it: at least its last 1,024 messages, and all of a shorter one. Every call
+    /// in it is answered; those of the open batch follow in [`Self::batch`].
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         self.messages.end()
     }
 
-    /// How many messages the conversation has.
+    /// How many messages the conversation has; a summary is one.
     #[must_use]
     pub fn message_count(&self) -> usize {
         self.messages.len()
     }
 
-    /// The whole conversation. The older messages of a long one are kept as text, and read again here.
+    /// The conversation as the model is shown it: old results may be references, and the beginning a summary. The older
+    /// messages of a long one are kept as text, and read again here.
     ///
     /// # Errors
     /// When one of them cannot be read again, which no message that the loop records is known to do.
     pub fn all_messages(&self) -> Result<Vec<Message>, serde_json::Error> {
         self.messages.all()
+    }
+
+    /// How large a request is, in tokens: what the provider counted for the last one, and an estimate of what has changed since;
+    /// where it did not count, an estimate of all. `saved` tokens of the conversation are not counted; `fixed` estimates
+    /// what is not conversation.
+    pub(crate) fn context_tokens(&self, saved: u64, fixed: impl FnOnce() -> u64) -> u64 {
+        let messages = self.messages.tokens().saturating_sub(saved);
+        match self.measured {
+            Some(measured) => measured.now(messages),
+            None => messages.saturating_add(fixed()),
+        }
+    }
+
+    /// The person's messages that a summary leaves as they are.
+    pub(crate) fn inputs(&self) -> Inputs<'_> {
+        Inputs {
+            first: self.first_input.as_ref(),
+            last: self.last_input.as_ref().map(|(last, at)| (last, *at)),
+        }
     }
 
     /// The model calls of the session so far.

@@ -29,7 +29,7 @@ async fn only_whole_sessions_of_this_version_are_opened() {
         (
             vec![record(id, 0), newer],
             format!(
-                "record 1 of session {id} has version 4, and this program reads version 3; open the session with the program that wrote it"
+                "record 1 of session {id} has version 5, and this program reads version 4; open the session with the program that wrote it"
             ),
         ),
         (

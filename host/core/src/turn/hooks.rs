@@ -4,7 +4,7 @@ use super::{Agent, TurnError};
 use crate::{
     failure::{ToolErrorCode, ToolFailure},
     hook::{Hook, MAX_RETRIES, Verdict},
-    model::{DeltaSink, ModelReply, ModelRequest, StopReason, Usage},
+    model::{DeltaSink, ModelDelta, ModelReply, ModelRequest, StopReason, Usage},
     output::ToolResultOutput,
     tool::{CallReport, Effect, Invocation, ProgressSink, RunEnd},
 };
@@ -13,40 +13,42 @@ use crate::{
 const WITHHELD: &str = "The tool ran, and its result is withheld";
 
 impl Agent {
-    /// Asks the model, as often as the hooks want it within their bound.
+    /// Asks the model, as often as the hooks want it within their bound. Also returns the tokens of the replies that were thrown
+    /// away.
     pub(super) async fn ask_model(
         &self,
         request: &ModelRequest,
         deltas: DeltaSink<'_>,
-    ) -> Result<ModelReply, TurnError> {
+    ) -> Result<(ModelReply, Usage), TurnError> {
         let before = strongest(&self.hooks, |hook| hook.before_model(request)).await;
         match before {
             Verdict::Pass | Verdict::Retry => {}
-            Verdict::Block(reason) => return Ok(blocked(reason, Usage::default())),
-            Verdict::Fallback(reply) => return Ok(reply),
+            Verdict::Block(reason) => {
+                return Ok((blocked(reason, Usage::default()), Usage::default()));
+            }
+            Verdict::Fallback(reply) => return Ok((reply, Usage::default())),
         }
         let mut thrown_away = Usage::default();
         let mut retries = 0;
         loop {
             let reply = self.model.respond(request, deltas).await;
-            let mut reply = reply.map_err(|error| TurnError::Model { error })?;
+            let reply = reply.map_err(|error| TurnError::Model { error })?;
             let after = strongest(&self.hooks, |hook| hook.after_model(request, &reply)).await;
-            reply.usage += thrown_away;
-            match after {
+            let reply = match after {
                 Verdict::Retry if retries < MAX_RETRIES => {
                     retries += 1;
-                    thrown_away = reply.usage;
-                    deltas(crate::model::ModelDelta::Restarted);
+                    thrown_away += reply.usage;
+                    deltas(ModelDelta::Restarted);
+                    continue;
                 }
-                Verdict::Pass | Verdict::Retry => return Ok(reply),
-                Verdict::Block(reason) => return Ok(blocked(reason, reply.usage)),
-                Verdict::Fallback(other) => {
-                    return Ok(ModelReply {
-                        usage: reply.usage,
-                        ..other
-                    });
-                }
-            }
+                Verdict::Pass | Verdict::Retry => reply,
+                Verdict::Block(reason) => blocked(reason, reply.usage),
+                Verdict::Fallback(other) => ModelReply {
+                    usage: reply.usage,
+                    ..other
+                },
+            };
+            return Ok((reply, thrown_away));
         }
     }
 

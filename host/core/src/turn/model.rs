@@ -1,11 +1,11 @@
 //! The model step: one request, one reply, made fit for the session.
 
-use super::{Agent, End, Step, StepOutput, StepResult, Transition, TurnError};
+use super::{Agent, End, Step, StepOutput, StepResult, Transition, TurnError, fit::Fitted};
 use crate::{
     event::Event,
     id::CallId,
     json,
-    model::{ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason},
+    model::{ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
     observer::Live,
     session::{Session, SessionState},
 };
@@ -24,48 +24,126 @@ impl Agent {
         if session.result_is_undurable() {
             session.barrier(self.observer.as_ref()).await?;
         }
-        let request = ModelRequest {
-            system: self.system(session),
-            messages: session.hydrated_messages().await?,
-            tools: self
-                .tools
-                .tools()
-                .iter()
-                .map(|tool| tool.definition.clone())
-                .collect(),
+        match self.fit(session, cancel).await? {
+            Fitted::Unchanged => {}
+            // A summary is paid for, too.
+            Fitted::Changed => return Ok(StepResult::go(Step::CheckBudgets)),
+            Fitted::Cancelled => return Ok(StepResult::end(End::Cancelled)),
+        }
+        let replied = match self.ask_fitting(session, cancel).await? {
+            Asked::Replied(replied) => replied,
+            Asked::TooLong(error) => return Err(self.too_long(session, Some(error))?),
+            Asked::Cancelled => return Ok(StepResult::end(End::Cancelled)),
         };
-        let turn = session.state().turns() + 1;
-        let event = Event::ModelRequested {
-            turn,
-            provenance: self.model.provenance(),
-            messages: request.messages.len(),
-            tools: request.tools.len(),
+        let Replied {
+            reply,
+            discarded,
+            duration_ms,
+        } = replied;
+        let reply = fit(reply, session.state())?;
+        let event = Event::ModelReplied {
+            turn: session.state().turns(),
+            reply: reply.clone(),
+            discarded,
+            duration_ms,
         };
         session.record(event, Vec::new());
-        self.observer.live(Live::ModelAsked);
-        let began = Instant::now();
-        let deltas = |delta: ModelDelta<'_>| self.observer.live(live(delta));
-        let reply = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Ok(StepResult::end(End::Cancelled)),
-            reply = self.ask_model(&request, &deltas) => reply?,
-        };
-        let reply = fit(reply, session.state())?;
-        let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        session.record(
-            Event::ModelReplied {
-                turn,
-                reply: reply.clone(),
-                duration_ms,
-            },
-            Vec::new(),
-        );
         let transition = self.after_reply(session, &reply)?;
         Ok(StepResult {
             output: StepOutput::Llm(reply),
             transition,
         })
     }
+
+    /// Asks the model. Where it finds the request too long, or has no room left for its reply, the conversation is made shorter
+    /// and it is asked once more.
+    async fn ask_fitting(
+        &self,
+        session: &mut Session,
+        cancel: &CancellationToken,
+    ) -> Result<Asked, TurnError> {
+        let first = self.ask(session, cancel).await?;
+        let mut spent = Usage::default();
+        match &first {
+            Asked::TooLong(_) => {}
+            Asked::Replied(Replied {
+                reply, discarded, ..
+            }) if reply.stop_reason == Some(StopReason::ContextWindow) => {
+                spent += reply.usage;
+                spent += *discarded;
+            }
+            Asked::Replied(_) | Asked::Cancelled => return Ok(first),
+        }
+        match self.make_room(session, cancel).await? {
+            Fitted::Unchanged => return Ok(first),
+            Fitted::Changed => {}
+            Fitted::Cancelled => return Ok(Asked::Cancelled),
+        }
+        self.observer.live(Live::Restarted);
+        let mut again = self.ask(session, cancel).await?;
+        if let Asked::Replied(replied) = &mut again {
+            replied.discarded += spent;
+        }
+        Ok(again)
+    }
+
+    /// One request and its reply.
+    async fn ask(
+        &self,
+        session: &mut Session,
+        cancel: &CancellationToken,
+    ) -> Result<Asked, TurnError> {
+        let definitions = self.tools.tools().iter();
+        let request = ModelRequest {
+            system: self.system(session),
+            messages: session.hydrated_messages().await?,
+            tools: definitions.map(|tool| tool.definition.clone()).collect(),
+        };
+        let event = Event::ModelRequested {
+            turn: session.state().turns() + 1,
+            provenance: self.model.provenance(),
+            messages: request.messages.len(),
+            tools: request.tools.len(),
+            estimated_tokens: self.request_tokens(session),
+        };
+        session.record(event, Vec::new());
+        self.observer.live(Live::ModelAsked);
+        let began = Instant::now();
+        let deltas = |delta: ModelDelta<'_>| self.observer.live(live(delta));
+        let asked = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(Asked::Cancelled),
+            asked = self.ask_model(&request, &deltas) => asked,
+        };
+        match asked {
+            Ok((reply, discarded)) => Ok(Asked::Replied(Replied {
+                reply,
+                discarded,
+                duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            })),
+            Err(TurnError::Model { error }) if error.kind == ModelErrorKind::ContextWindow => {
+                Ok(Asked::TooLong(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What came of asking the model.
+enum Asked {
+    Replied(Replied),
+    /// The request is longer than its window.
+    TooLong(ModelError),
+    /// The turn was stopped meanwhile.
+    Cancelled,
+}
+
+/// A reply, and what it took.
+struct Replied {
+    reply: ModelReply,
+    /// The tokens of replies that were thrown away before.
+    discarded: Usage,
+    duration_ms: u64,
 }
 
 fn live(delta: ModelDelta<'_>) -> Live<'_> {
@@ -185,7 +263,7 @@ impl Agent {
     }
 
     /// The standing instructions, with the form of the answer where one is asked for.
-    fn system(&self, session: &Session) -> Option<String> {
+    pub(super) fn system(&self, session: &Session) -> Option<String> {
         let system = session.state().system();
         let Some(schema) = &self.settings.output_schema else {
             return system.map(str::to_owned);

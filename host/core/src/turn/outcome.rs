@@ -216,6 +216,23 @@ pub enum TurnError {
         /// Why.
         error: ModelError,
     },
+    /// The conversation does not fit into the model's window, also not with what can be made shorter.
+    #[error(
+        "context-window: {}; the largest part is {largest}, and nothing more of the conversation can be made shorter. Use a model \
+         with a larger window, and set `window-tokens` under [context] to it, or begin a new session and ask for less at once",
+        misfit(*needed_tokens, *window_tokens, said.as_deref())
+    )]
+    ContextWindow {
+        /// How large the request is, in estimated tokens.
+        needed_tokens: u64,
+        /// The model's window as configured, in tokens.
+        window_tokens: u64,
+        /// The largest part of the request, in words.
+        largest: String,
+        /// What the provider said, where it refused the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<String>,
+    },
     /// The journal could not be written or read; nothing further was done.
     #[error("{message}")]
     Journal {
@@ -313,6 +330,18 @@ impl Decision {
             | Self::Reject { call_id, .. }
             | Self::Respond { call_id, .. } => call_id,
         }
+    }
+}
+
+/// How a request does not fit.
+fn misfit(needed: u64, window: u64, said: Option<&str>) -> String {
+    match said {
+        None => {
+            format!("the request needs about {needed} tokens, and the model's window has {window}")
+        }
+        Some(said) => format!(
+            "the model found the request of about {needed} tokens too long, although its window was taken for {window} ({said})"
+        ),
     }
 }
 

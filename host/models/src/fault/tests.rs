@@ -24,6 +24,43 @@ fn foreign_words_are_cut_escaped_and_freed_of_the_key() {
     }
 }
 
+/// As the servers say it, and what only sounds like it.
+#[test]
+fn a_request_that_is_too_long_is_told_from_others() {
+    let table = [
+        (
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+            true,
+        ),
+        (
+            "Your input exceeds the context window of this model. Please adjust your input and try again.",
+            true,
+        ),
+        ("prompt is too long: 208310 tokens > 200000 maximum", true),
+        (
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+            true,
+        ),
+        (
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            true,
+        ),
+        (
+            "the request exceeds the available context size. try increasing the context size",
+            true,
+        ),
+        ("the input length exceeds the context length", true),
+        ("error code: context_length_exceeded", true),
+        ("max_tokens is too large: 200000", false),
+        ("tools: the name is too long", false),
+        ("unknown field `context`", false),
+        ("", false),
+    ];
+    for (words, expected) in table {
+        assert_eq!(is_about_the_window(words), expected, "{words}");
+    }
+}
+
 #[test]
 fn statuses_have_one_meaning() {
     use ModelErrorKind as Kind;

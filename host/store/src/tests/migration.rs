@@ -94,6 +94,7 @@ fn expected() -> Vec<EventRecord> {
             provenance: provenance.clone(),
             messages: 1,
             tools: 1,
+            estimated_tokens: 0,
         },
         Event::ModelReplied {
             turn: 1,
@@ -110,6 +111,7 @@ fn expected() -> Vec<EventRecord> {
                 metadata: serde_json::Map::new(),
                 raw: None,
             },
+            discarded: Usage::default(),
             duration_ms: 1,
         },
         Event::ApprovalRequested {

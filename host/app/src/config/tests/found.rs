@@ -53,6 +53,10 @@ fn a_found_file_may_not_reach_out_of_its_folder() {
             "[[external-tool]]\nname = \"pay\"\ndescription = \"Pays.\"\ninput-schema = \"~/keys.json\"\n".to_owned(),
             "takes a schema from `~/keys.json`, which is outside its folder",
         ),
+        (
+            "instructions = [\"~/keys.md\"]\n".to_owned(),
+            "takes instructions from `~/keys.md`, which is outside its folder",
+        ),
     ];
     for (toml, what) in cases {
         let file = tree.cwd().join("agent.toml");

@@ -2,13 +2,14 @@
 
 use crate::terminal::{
     BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, date, harmless, harmless_line, micros,
-    one_line, summary,
+    one_line, shrunk, summary,
 };
 use agent_host_core::{
     accounting::{Accounting, AuditEntry},
+    context::ReferencedResult,
     event::{Event, EventRecord},
     message::Message,
-    model::ModelReply,
+    model::{ModelReply, Usage},
     output::{ContentPart, ToolResultOutput},
     question::Answer,
     turn::{Decision, Outcome, PendingCall},
@@ -46,14 +47,44 @@ fn event(event: &Event) -> String {
             provenance,
             messages,
             tools,
+            estimated_tokens,
+        } => {
+            let size = match estimated_tokens {
+                // A program before version 4 of the events made no estimate.
+                0 => String::new(),
+                tokens => format!(" {DIM}(estimated: {tokens} tokens){DIM:#}"),
+            };
+            format!(
+                "{BOLD}turn {turn}{BOLD:#} asks {}:{} with {messages} messages and {tools} tools{size}",
+                harmless_line(&provenance.provider),
+                harmless_line(&provenance.model)
+            )
+        }
+        Event::ResultsReferenced { results, size } => format!(
+            "{BOLD}references{BOLD:#} in place of {} old results {DIM}({}){DIM:#}\n         {}",
+            results.len(),
+            shrunk(*size),
+            blobs(results)
+        ),
+        Event::HistorySummarised {
+            messages,
+            message,
+            usage,
+            duration_ms,
+            size,
+            ..
         } => format!(
-            "{BOLD}turn {turn}{BOLD:#} asks {}:{} with {messages} messages and {tools} tools",
-            harmless_line(&provenance.provider),
-            harmless_line(&provenance.model)
+            "{BOLD}summary{BOLD:#} in place of the first {messages} messages after {duration_ms} ms {DIM}({}; {}){DIM:#}\n         {}",
+            tokens(*usage),
+            shrunk(*size),
+            content(message)
         ),
         Event::ModelReplied {
-            reply, duration_ms, ..
-        } => replied(reply, *duration_ms),
+            reply,
+            discarded,
+            duration_ms,
+            ..
+        } => replied(reply, *discarded, *duration_ms),
         Event::CallIntended {
             call_id,
             tool,
@@ -138,11 +169,40 @@ fn content(message: &Message) -> String {
     }
 }
 
-fn replied(reply: &ModelReply, duration_ms: u64) -> String {
-    let usage = format!(
-        "{} tokens in, {} out",
-        reply.usage.input_tokens, reply.usage.output_tokens
-    );
+/// Each result that became a reference, with the blob that has all of it.
+fn blobs(results: &[ReferencedResult]) -> String {
+    let lines: Vec<String> = results
+        .iter()
+        .map(|result| {
+            let call = harmless_line(&result.call_id.0);
+            format!(
+                "{call}: {}, blob {}",
+                bytes(result.blob.size),
+                result.blob.digest
+            )
+        })
+        .collect();
+    lines.join("\n         ")
+}
+
+fn tokens(usage: Usage) -> String {
+    let Usage {
+        input_tokens,
+        output_tokens,
+        cached_input_tokens,
+    } = usage;
+    let cached = match cached_input_tokens {
+        0 => String::new(),
+        cached => format!(" ({cached} cached)"),
+    };
+    format!("{input_tokens} tokens in{cached}, {output_tokens} out")
+}
+
+fn replied(reply: &ModelReply, discarded: Usage, duration_ms: u64) -> String {
+    let mut usage = tokens(reply.usage);
+    if !discarded.is_none() {
+        usage = format!("{usage}; thrown away before: {}", tokens(discarded));
+    }
     let calls = match reply.tool_calls.len() {
         0 => String::new(),
         1 => " and 1 call".to_owned(),

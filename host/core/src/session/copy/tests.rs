@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     id::{CallId, json_digest},
     message::Role,
-    model::{ModelReply, Provenance},
+    model::{ModelReply, Provenance, Usage},
     output::{Blob, FilePart},
     policy::{ApprovalRule, RememberScope},
     tool::{DecisionKind, Effect, ToolCall},
@@ -62,6 +62,7 @@ fn started(ids: &[&str]) -> Vec<Event> {
             },
             messages: 1,
             tools: 1,
+            estimated_tokens: 0,
         },
         Event::ModelReplied {
             turn: 1,
@@ -69,6 +70,7 @@ fn started(ids: &[&str]) -> Vec<Event> {
                 tool_calls,
                 ..ModelReply::default()
             },
+            discarded: Usage::default(),
             duration_ms: 1,
         },
     ]

@@ -2,10 +2,11 @@
 
 use super::{BatchCall, Open, SessionState, TurnFacts};
 use crate::{
+    context::estimate::Measured,
     event::Event,
     id::{CallId, Digest},
     message::{Message, Role, ToolResult},
-    model::{ModelReply, StopReason},
+    model::{ModelReply, StopReason, Usage},
     policy::{ApprovalRule, RememberScope},
     question::{Answer, AnsweredBy, Exchange},
     session::Spent,
@@ -32,10 +33,21 @@ impl SessionState {
                 self.turns += 1;
                 self.facts = TurnFacts {
                     provenance: Some(provenance.clone()),
+                    usage: self.facts.summaries,
+                    summaries: self.facts.summaries,
                     ..TurnFacts::default()
                 };
             }
-            Event::ModelReplied { reply, .. } => self.replied(reply),
+            Event::ResultsReferenced { results, .. } => self.messages.refer(results),
+            Event::HistorySummarised {
+                messages,
+                message,
+                usage,
+                ..
+            } => self.summarised(*messages, message, *usage),
+            Event::ModelReplied {
+                reply, discarded, ..
+            } => self.replied(reply, *discarded),
             Event::RepairRequested { message } => {
                 self.messages.push(Message::text(Role::User, message));
                 self.spent.repairs += 1;
@@ -76,22 +88,45 @@ impl SessionState {
     }
 
     fn received(&mut self, message: &Message) {
+        match self.first_input {
+            None => self.first_input = Some(message.clone()),
+            Some(_) => self.last_input = Some((message.clone(), self.messages.len())),
+        }
         self.messages.push(message.clone());
         self.spent = Spent::default();
         self.model_paused = false;
         self.facts = TurnFacts::default();
     }
 
-    fn replied(&mut self, reply: &ModelReply) {
+    /// What is written down here was checked where it was made or copied; a count beyond the end means all.
+    fn summarised(&mut self, count: usize, message: &Message, usage: Usage) {
+        self.messages.summarise(count, message);
+        if let Some((_, at)) = &mut self.last_input {
+            // One that was summarised is quoted in the message that is now the first.
+            *at = (*at + 1).saturating_sub(count);
+        }
+        self.facts.summaries += usage;
+        self.facts.usage += usage;
+        self.spend(usage);
+    }
+
+    fn replied(&mut self, reply: &ModelReply, discarded: Usage) {
         self.spent.turns += 1;
-        self.spent.usage += reply.usage;
         self.model_paused = reply.stop_reason == Some(StopReason::PauseTurn);
-        self.facts.learn(reply);
-        self.usage += reply.usage;
+        self.facts.learn(reply, discarded);
+        self.spend(reply.usage);
+        self.spend(discarded);
+        let measured = Measured::of(reply.usage, self.messages.tokens());
+        self.measured = measured.or(self.measured);
         self.messages.push(reply.to_message());
         self.call_ids
             .extend(reply.tool_calls.iter().map(|call| call.id.clone()));
         self.batch = reply.tool_calls.iter().map(BatchCall::new).collect();
+    }
+
+    fn spend(&mut self, usage: Usage) {
+        self.spent.usage += usage;
+        self.usage += usage;
     }
 
     fn decided(&mut self, decisions: &[Decision]) {
@@ -229,8 +264,9 @@ impl Open {
 }
 
 impl TurnFacts {
-    fn learn(&mut self, reply: &ModelReply) {
-        self.usage = reply.usage;
+    fn learn(&mut self, reply: &ModelReply, discarded: Usage) {
+        self.usage += reply.usage;
+        self.usage += discarded;
         self.response_id.clone_from(&reply.response_id);
         self.stop_reason = reply.stop_reason;
         self.tool_calls = reply.tool_calls.len() as u64;

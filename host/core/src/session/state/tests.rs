@@ -20,6 +20,7 @@ fn replied(ids: &[&str], stop_reason: Option<StopReason>) -> Event {
             },
             ..ModelReply::default()
         },
+        discarded: Usage::default(),
         duration_ms: 1,
     }
 }
@@ -33,6 +34,7 @@ fn requested() -> Event {
         },
         messages: 1,
         tools: 1,
+        estimated_tokens: 0,
     }
 }
 

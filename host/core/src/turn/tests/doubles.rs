@@ -406,6 +406,8 @@ impl Observer for Recorder {
             Live::Text(text) => format!("text {text}"),
             Live::Reasoning(text) => format!("reasoning {text}"),
             Live::Restarted => "restarted".to_owned(),
+            Live::ResultsReferenced { count, .. } => format!("referenced {count}"),
+            Live::HistorySummarised { messages, .. } => format!("summarised {messages}"),
             Live::CallStarted { call_id, .. } => format!("started {call_id}"),
             Live::CallProgress {
                 call_id, message, ..

@@ -59,6 +59,20 @@ async fn refusals_name_what_to_do_and_quote_the_server() {
             "The model server at <url> refused the request for `m1` (413). It says: \"too large\"",
         ),
         (
+            400,
+            None,
+            openai("This model's maximum context length is 8 tokens."),
+            ModelErrorKind::ContextWindow,
+            "The request is longer than the window of `m1` at <url> (400). It says: \"This model's maximum context length is 8 tokens.\"",
+        ),
+        (
+            500,
+            None,
+            openai("the request exceeds the available context size"),
+            ModelErrorKind::ContextWindow,
+            "The request is longer than the window of `m1` at <url> (500). It says: \"the request exceeds the available context size\"",
+        ),
+        (
             429,
             None,
             openai("slow"),

@@ -1,0 +1,51 @@
+//! `[context]`: how the conversation is kept within the model's window.
+
+use super::{ConfigError, RawContext};
+use agent_host_core::context::ContextLimits;
+use toml::Spanned;
+
+/// The smallest window with which anything can be done, in tokens.
+const LEAST_WINDOW_TOKENS: u64 = 1_000;
+
+/// The limits of a conversation with this model, `PROVIDER:NAME`. A script has no window unless it is given one.
+pub(super) fn resolve(
+    raw: Option<&Spanned<RawContext>>,
+    model: &str,
+) -> Result<Option<ContextLimits>, ConfigError> {
+    let Some(raw) = raw else {
+        let limits = ContextLimits::default();
+        return Ok((!model.starts_with("script:")).then_some(limits));
+    };
+    of_table(*raw.get_ref())
+        .map(Some)
+        .map_err(|error| error.at(&raw.span()))
+}
+
+fn of_table(raw: RawContext) -> Result<ContextLimits, ConfigError> {
+    let default = ContextLimits::default();
+    let limits = ContextLimits {
+        window_tokens: raw.window_tokens.unwrap_or(default.window_tokens),
+        compact_at: raw.compact_at.unwrap_or(default.compact_at),
+        compact_to: raw.compact_to.unwrap_or(default.compact_to),
+        keep_results: raw.keep_results.unwrap_or(default.keep_results),
+    };
+    let ContextLimits {
+        window_tokens,
+        compact_at,
+        compact_to,
+        ..
+    } = limits;
+    if window_tokens < LEAST_WINDOW_TOKENS {
+        return Err(ConfigError::new(format!(
+            "`window-tokens` is {window_tokens}, in which no conversation fits; set it to the model's window, at least \
+             {LEAST_WINDOW_TOKENS}, or leave it out"
+        )));
+    }
+    if compact_at > 100 || compact_to == 0 || compact_to >= compact_at {
+        return Err(ConfigError::new(format!(
+            "`compact-at` is {compact_at} and `compact-to` is {compact_to}; both are percent of the window, and the second is the \
+             smaller one: write them like 80 and 50, or leave them out"
+        )));
+    }
+    Ok(limits)
+}

@@ -1,0 +1,69 @@
+//! `[context]`: what holds without it, and what is refused.
+
+use super::Tree;
+use crate::config::Overrides;
+use agent_host_core::context::ContextLimits;
+use pretty_assertions::assert_eq;
+
+#[test]
+fn the_window_is_the_default_the_configured_one_or_none() {
+    let chat = "model = \"openai-compat:m\"\n";
+    let table = [
+        (String::new(), None),
+        ("model = \"script:tour\"".to_owned(), None),
+        (chat.to_owned(), Some(ContextLimits::default())),
+        (format!("{chat}[context]"), Some(ContextLimits::default())),
+        (
+            "[context]\nwindow-tokens = 1000".to_owned(),
+            Some(ContextLimits {
+                window_tokens: 1_000,
+                ..ContextLimits::default()
+            }),
+        ),
+        (
+            format!(
+                "{chat}[context]\nwindow-tokens = 32000\ncompact-at = 100\ncompact-to = 1\nkeep-results = 0"
+            ),
+            Some(ContextLimits {
+                window_tokens: 32_000,
+                compact_at: 100,
+                compact_to: 1,
+                keep_results: 0,
+            }),
+        ),
+    ];
+    let tree = Tree::new();
+    for (toml, expected) in table {
+        let config = tree.load(&toml, Overrides::default()).unwrap();
+        assert_eq!(config.context, expected, "{toml}");
+    }
+}
+
+#[test]
+fn a_window_in_which_nothing_fits_is_refused() {
+    let parts = |at: u64, to: u64| {
+        format!(
+            "`compact-at` is {at} and `compact-to` is {to}; both are percent of the window, and the second is the smaller one: \
+             write them like 80 and 50, or leave them out"
+        )
+    };
+    let table = [
+        (
+            "window-tokens = 999",
+            "`window-tokens` is 999, in which no conversation fits; set it to the model's window, at least 1000, or leave it out"
+                .to_owned(),
+        ),
+        ("compact-at = 101", parts(101, 50)),
+        ("compact-at = 50", parts(50, 50)),
+        ("compact-to = 0", parts(80, 0)),
+    ];
+    let tree = Tree::new();
+    for (line, expected) in table {
+        let toml = format!("\n[context]\n{line}\n");
+        let place = "cannot use ROOT/home/ann/project/agent.toml: line 2, column 1: ";
+        assert_eq!(
+            tree.refusal(&toml, Overrides::default()),
+            format!("{place}{expected}")
+        );
+    }
+}

@@ -1,0 +1,308 @@
+//! A conversation that is longer than the model's window, and instructions in files.
+
+use crate::support::{
+    Place,
+    chat::{Answer, ChatServer, ask},
+    of_kind,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+/// A window of 20,000 tokens: shortened at 16,000, down to 10,000.
+const CONFIG: &str = "[context]\nwindow-tokens = 20000\nkeep-results = 1\n";
+
+/// A file of 3,000 tokens, other than those of other numbers.
+fn content(number: usize) -> String {
+    format!("{number:->12000}")
+}
+
+/// A place with so many files, and answers of a model that reads one after the other. The server does not count.
+fn reading(config: &str, files: usize) -> (Place, Vec<Answer>) {
+    let place = Place::new();
+    place.write("agent.toml", config);
+    let answers = (0..files)
+        .map(|number| {
+            let name = format!("{number}.txt");
+            place.write(&name, content(number));
+            Answer::calls(&[("read_file", json!({ "path": name }))]).counting(0)
+        })
+        .collect();
+    (place, answers)
+}
+
+/// What the tools told in a request.
+fn told(request: &Value) -> Vec<&str> {
+    let messages = request["messages"].as_array().unwrap().iter();
+    messages
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap())
+        .collect()
+}
+
+/// Whether a result is a reference.
+fn is_reference(result: &str) -> bool {
+    result.starts_with("[This result of `read_file` was taken out of the conversation to make room: text, 12000 bytes.")
+}
+
+/// First references, then a summary; and after the process ended the next one asks the same.
+#[test]
+fn a_long_conversation_is_shortened_and_resumed() {
+    let (place, mut answers) = reading(CONFIG, 5);
+    answers.extend([
+        Answer::text("I read them.").counting(0),
+        Answer::text("Five files were read.").counting(0),
+        Answer::status("400 Bad Request", &json!({ "error": { "message": "no" } })),
+        Answer::text("Here I am.").counting(0),
+    ]);
+    let server = ChatServer::start(answers);
+    let ran = ask(&place, &server, &["read them"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "I read them.\n"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains(
+            "the conversation nears the end of the model's window: 3 old results are in the journal alone now (about 1"
+        ),
+        "{}",
+        ran.stderr
+    );
+    let requests = server.requests();
+    let found: Vec<bool> = told(&requests[5]).into_iter().map(is_reference).collect();
+    assert_eq!(found, [true, true, true, false, false]);
+    assert_eq!(
+        told(&requests[4])
+            .into_iter()
+            .filter(|text| is_reference(text))
+            .count(),
+        0
+    );
+
+    // What the model no longer reads, a person can.
+    let events = place.events();
+    let referenced = of_kind(&events, "results-referenced");
+    let results = referenced[0]["results"].as_array().unwrap();
+    for (number, result) in results.iter().enumerate() {
+        let digest = result["blob"]["digest"].as_str().unwrap();
+        assert!(told(&requests[5])[number].contains(digest));
+        let blob = place.run(&["sessions", "blob", digest]);
+        assert_eq!(blob.stdout, content(number));
+    }
+
+    // 9,000 tokens more are too many.
+    let words = "and now? ".repeat(4_000);
+    let ran = ask(&place, &server, &["--resume", "latest", &words]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("a summary stands for its first 12 messages now (about 1"),
+        "{}",
+        ran.stderr
+    );
+    let requests = server.requests();
+    let [asked, last] = &requests[6..] else {
+        panic!("{} requests", requests.len());
+    };
+    assert_eq!(asked.get("tools"), None);
+    let instruction = asked["messages"][0]["content"].as_str().unwrap();
+    assert!(
+        instruction.starts_with("You write the summary"),
+        "{instruction}"
+    );
+    assert_eq!(asked["messages"].as_array().unwrap().len(), 2);
+    let shown = last["messages"].to_string();
+    assert!(shown.contains("Five files were read."), "{shown}");
+    assert!(
+        shown.contains("read them") && shown.contains("and now? and now?"),
+        "{shown}"
+    );
+    assert_eq!(told(last), [""; 0]);
+
+    let ran = ask(&place, &server, &["--resume", "latest"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "Here I am.\n"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(&server.requests()[8], last);
+    let shown = place.run(&["sessions", "show", "latest"]).stdout;
+    assert!(
+        shown.contains("summary in place of the first 12 messages"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("references in place of 3 old results"),
+        "{shown}"
+    );
+}
+
+/// What a fork and an imported copy go on from is what the original would have.
+#[test]
+fn a_copy_is_as_short_as_its_original() {
+    let (place, mut answers) = reading(CONFIG, 5);
+    answers.extend(
+        ["Read.", "Original.", "Fork.", "Import."].map(|text| Answer::text(text).counting(0)),
+    );
+    let server = ChatServer::start(answers);
+    assert_eq!(ask(&place, &server, &["read them"]).code, Some(0));
+    let exported = place.run(&["sessions", "export", "latest"]);
+    assert_eq!(exported.code, Some(0), "{}", exported.stderr);
+    place.write("session.jsonl", &exported.stdout);
+    let go_on = |session: &str| {
+        let ran = ask(&place, &server, &["--resume", session, "go on"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        server.requests().pop().unwrap()
+    };
+    let original = of_kind(&place.events(), "session-started").len();
+    assert_eq!(original, 1);
+    let fork = place.run(&["sessions", "fork", "latest"]);
+    assert_eq!(fork.code, Some(0), "{}", fork.stderr);
+    let forked = go_on("latest");
+    assert_eq!(
+        told(&forked)
+            .into_iter()
+            .filter(|text| is_reference(text))
+            .count(),
+        3
+    );
+    let elsewhere = Place::new();
+    elsewhere.write("session.jsonl", &exported.stdout);
+    elsewhere.write("agent.toml", CONFIG);
+    let imported = elsewhere.run(&["sessions", "import", "session.jsonl"]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let ran = ask(&elsewhere, &server, &["--resume", "latest", "go on"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(server.requests().pop().unwrap(), forked);
+}
+
+/// A server that finds the request too long is asked once more, with less.
+#[test]
+fn a_server_that_finds_it_too_long_is_asked_with_less() {
+    let (place, mut answers) = reading(CONFIG, 4);
+    let refusal = json!({ "error": {
+        "message": "This model's maximum context length is 8192 tokens. However, your messages resulted in 13000 tokens.",
+        "type": "invalid_request_error",
+        "code": "context_length_exceeded",
+    } });
+    answers.push(Answer::status("400 Bad Request", &refusal));
+    answers.push(Answer::text("Read.").counting(0));
+    let server = ChatServer::start(answers);
+    let ran = ask(&place, &server, &["read them"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "Read.\n"),
+        "{}",
+        ran.stderr
+    );
+    let requests = server.requests();
+    let counts: Vec<usize> = requests[4..]
+        .iter()
+        .map(|request| {
+            told(request)
+                .into_iter()
+                .filter(|text| is_reference(text))
+                .count()
+        })
+        .collect();
+    assert_eq!(counts, [0, 3]);
+}
+
+/// What does not fit by itself is a failure with a name, and the session goes on with a larger window.
+#[test]
+fn what_does_not_fit_is_told() {
+    let (place, mut answers) = reading("[context]\nwindow-tokens = 4000\n", 1);
+    answers.push(Answer::text("Read.").counting(0));
+    let server = ChatServer::start(answers);
+    let ran = ask(&place, &server, &["--output-format", "json", "read them"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let error = &ran.json_lines()[0]["outcome"]["error"];
+    assert_eq!(error["cause"], "context-window");
+    assert_eq!(error["window_tokens"], 4_000);
+    assert_eq!(
+        error["largest"],
+        "the result of call call_0 of `read_file` with about 3007 tokens"
+    );
+    assert!(
+        ran.stderr
+            .contains("context-window: the request needs about"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(server.requests().len(), 1);
+    place.write("agent.toml", "[context]\nwindow-tokens = 40000\n");
+    let ran = ask(&place, &server, &["--resume", "latest"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "Read.\n"),
+        "{}",
+        ran.stderr
+    );
+}
+
+/// Every request's tokens are in the journal, those that the server counts and the estimate.
+#[test]
+fn tokens_are_counted_for_each_request() {
+    let (place, mut answers) = reading("", 1);
+    answers.push(Answer::text("Read.").counting(5_000));
+    let server = ChatServer::start(answers);
+    let ran = ask(&place, &server, &["--output-format", "json", "read it"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let summary = &ran.json_lines()[0]["outcome"]["summary"];
+    let counted = json!({ "input_tokens": 5_000, "output_tokens": 7, "cached_input_tokens": 0 });
+    assert_eq!(summary["turn_usage"], counted);
+    assert_eq!(summary["total_usage"]["output_tokens"], 14);
+    let events = place.events();
+    let usage: Vec<&Value> = of_kind(&events, "model-replied")
+        .iter()
+        .map(|event| &event["reply"]["usage"]["input_tokens"])
+        .collect();
+    assert_eq!(usage, [0, 5_000]);
+    let estimated: Vec<u64> = of_kind(&events, "model-requested")
+        .iter()
+        .map(|event| event["estimated_tokens"].as_u64().unwrap())
+        .collect();
+    // Between them are a call and a result of 12,000 bytes.
+    assert_eq!(estimated[1] - estimated[0], 3_021, "{estimated:?}");
+}
+
+/// The instructions of a session are those with which it began, whoever changes the files later.
+#[test]
+fn instructions_are_read_when_a_session_begins() {
+    let place = Place::new();
+    place.write("AGENTS.md", "Use tabs.\n");
+    place.write(
+        "agent.toml",
+        "system = \"Be brief.\"\ninstructions = [\"AGENTS.md\"]\n[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n",
+    );
+    let call = Answer::calls(&[("read_file", json!({ "path": "AGENTS.md" }))]);
+    let server = ChatServer::start(vec![call, Answer::text("One."), Answer::text("Two.")]);
+    let ran = ask(&place, &server, &["hi"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    place.write("AGENTS.md", "Use spaces.\n");
+    let ran = ask(&place, &server, &["--resume", "latest", "and now?"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let system = json!({ "role": "system", "content": "Be brief.\n\n# AGENTS.md\n\nUse tabs." });
+    for request in server.requests() {
+        assert_eq!(request["messages"][0], system);
+    }
+    // A guest cannot write what the next session is told; it does not even see it.
+    let refused = told(&server.requests()[1])[0].to_owned();
+    assert!(
+        refused.contains("no such file") || refused.contains("AGENTS.md"),
+        "{refused}"
+    );
+    assert!(!refused.contains("Use tabs."), "{refused}");
+
+    place.write("agent.toml", "\ninstructions = [\"gone.md\"]\n");
+    let ran = ask(&place, &server, &["hi"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("line 2, column 17: cannot read the instructions `gone.md`"),
+        "{}",
+        ran.stderr
+    );
+}
