@@ -19,12 +19,11 @@ pub(super) struct Wire {
     pub(super) target: &'static str,
     /// Under which name a request has the conversation.
     pub(super) conversation: &'static str,
-    /// Fields of it that are left out of the comparison: the server makes them up, or they move on with each request.
-    pub(super) unsteady: &'static str,
     /// Whether the server counts tokens here.
     pub(super) counts: bool,
-    /// What the story's reply and its results add to the conversation, given the thumbnail.
-    pub(super) added: fn(&[u8]) -> Value,
+    /// What the story's reply and its results add to the conversation, given the thumbnail, and what was found there, for the ids
+    /// that the server makes up.
+    pub(super) added: fn(&[u8], &[Value]) -> Value,
 }
 
 impl Wire {
@@ -75,9 +74,8 @@ pub(super) const ANTHROPIC: Wire = Wire {
     key: "ANTHROPIC_API_KEY",
     target: "/v1/messages",
     conversation: "messages",
-    unsteady: "cache_control",
     counts: true,
-    added: |png| {
+    added: |png, _| {
         let said = [
             json!({"type": "thinking", "thinking": THOUGHT, "signature": "aimock-placeholder-signature"}),
             json!({"type": "text", "text": SAID}),
@@ -110,31 +108,35 @@ pub(super) const OPENAI_RESPONSES: Wire = Wire {
     key: "OPENAI_API_KEY",
     target: "/v1/responses",
     conversation: "input",
-    unsteady: "id",
     counts: true,
-    added: |png| {
-        let said = [
-            json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": THOUGHT}]}),
-            json!({"type": "message", "role": "assistant", "status": "completed", "content": [
-                {"type": "output_text", "text": SAID, "annotations": []},
-            ]}),
-        ];
-        let calls = calls().map(|(id, name, input)| {
-            let arguments = input.to_string();
-            json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments, "status": "completed"})
-        });
+    added: |png, found| {
+        let id = |place: usize| found[place]["id"].as_str().unwrap();
+        let thought = [json!({"type": "summary_text", "text": THOUGHT})];
+        let encrypted = STANDARD.encode(format!("aimock-encrypted-reasoning:{}", id(0)));
+        let said = [json!({"type": "output_text", "text": SAID, "annotations": []})];
         let result = |id: &str, output: &Value| json!({"type": "function_call_output", "call_id": id, "output": output});
+        let mut added = vec![
+            json!({"type": "reasoning", "id": id(0), "summary": thought, "encrypted_content": encrypted}),
+            json!({"type": "message", "id": id(1), "role": "assistant", "status": "completed", "content": said}),
+        ];
+        for (place, (call, name, input)) in (2..).zip(calls()) {
+            let arguments = input.to_string();
+            added.push(json!({
+                "type": "function_call", "id": id(place), "call_id": call, "name": name, "arguments": arguments,
+                "status": "completed",
+            }));
+        }
         let shown = json!([
             {"type": "input_text", "text": SHOWN},
             {"type": "input_image", "detail": "auto", "image_url": data_url(png)},
         ]);
-        let results = [
+        added.extend([
             result("c1", &json!("alpha\n")),
             result("c2", &shown),
             result("c3", &json!(DENIED)),
             result("c4", &json!(json!({"error": MISSING}).to_string())),
-        ];
-        Value::from([&said[..], &calls[..], &results[..]].concat())
+        ]);
+        Value::Array(added)
     },
 };
 
@@ -145,9 +147,8 @@ pub(super) const OPENAI_CHAT: Wire = Wire {
     key: "OPENAI_COMPAT_API_KEY",
     target: "/v1/chat/completions",
     conversation: "messages",
-    unsteady: "",
     counts: true,
-    added: |png| {
+    added: |png, _| {
         let calls = calls().map(|(id, name, input)| {
             let arguments = input.to_string();
             json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
@@ -174,9 +175,8 @@ pub(super) const GEMINI: Wire = Wire {
     key: "GEMINI_API_KEY",
     target: "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
     conversation: "contents",
-    unsteady: "",
     counts: true,
-    added: |png| {
+    added: |png, _| {
         let said = [
             json!({"text": THOUGHT, "thought": true}),
             json!({"text": SAID}),
@@ -211,9 +211,8 @@ pub(super) const OLLAMA: Wire = Wire {
     key: "OLLAMA_API_KEY",
     target: "/api/chat",
     conversation: "messages",
-    unsteady: "",
     counts: false,
-    added: |png| {
+    added: |png, _| {
         let calls =
             calls().map(|(_, name, input)| json!({"function": {"name": name, "arguments": input}}));
         let result = |name: &str, content: &str| json!({"role": "tool", "tool_name": name, "content": content});
