@@ -1,7 +1,7 @@
 //! What went wrong with one request to a model server, in words for a person, and whether to ask again. Adapters add the
 //! server's own words, which pass [`quote`] first: short, without control characters, without the key.
 
-pub(crate) mod openai;
+pub(crate) mod reported;
 #[cfg(test)]
 mod tests;
 mod words;

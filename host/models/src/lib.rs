@@ -14,6 +14,7 @@ mod media;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
+mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod provider;

@@ -6,6 +6,8 @@
 mod kept;
 mod request;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use crate::{
     http::Server,

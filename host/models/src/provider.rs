@@ -5,6 +5,7 @@ mod tests;
 
 use crate::{
     anthropic::Anthropic,
+    ollama::Ollama,
     openai_chat::OpenAiChat,
     openai_responses::OpenAiResponses,
     wire::{Capabilities, Wire},
@@ -126,7 +127,8 @@ impl Provider {
             Self::Anthropic => Box::new(Anthropic),
             Self::OpenAi => Box::new(OpenAiResponses),
             Self::OpenAiCompat => Box::new(OpenAiChat),
-            Self::Gemini | Self::Ollama => Box::new(OpenAiChat), // FRAME: each its own
+            Self::Gemini => Box::new(OpenAiChat), // FRAME: its own
+            Self::Ollama => Box::new(Ollama),
         }
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 use crate::{
     fault::{
         Fault,
-        openai::{error_in, fault_of},
+        reported::{error_in, fault_of},
     },
     http::Server,
     reply::{Draft, PartialCall, unfinished},

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     fault::{
         Fault,
-        openai::{error_in, fault_of},
+        reported::{error_in, fault_of},
     },
     http::Server,
     reply::{Draft, unfinished},

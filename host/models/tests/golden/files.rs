@@ -59,7 +59,13 @@ pub fn metadata(provider: Provider) -> Map<String, Value> {
             let kept = json!({"model": "m", "items": items});
             Map::from_iter([(provider.name().to_owned(), kept)])
         }
-        Provider::Gemini => Map::from_iter([(provider.name().to_owned(), json!({}))]),
-        Provider::OpenAiCompat | Provider::Ollama => Map::new(),
+        Provider::Gemini => {
+            Map::from_iter([(provider.name().to_owned(), json!({}))])
+        }
+        Provider::Ollama => Map::from_iter([(
+            provider.name().to_owned(),
+            json!({"thinking": "I should read."}),
+        )]),
+        Provider::OpenAiCompat => Map::new(),
     }
 }

@@ -1,73 +1,37 @@
 use super::*;
-use crate::{Endpoint, Timeouts, framing::sse, openai_responses::OpenAiResponses};
-use agent_host_core::{
-    id::CallId,
-    message::Role,
-    model::{ModelDelta, ModelErrorKind},
-    tool::ToolCall,
+use crate::{
+    openai_responses::OpenAiResponses,
+    wire::recorded::{self, Played, Shown, play, play_cut},
 };
+use agent_host_core::{id::CallId, message::Role, model::ModelErrorKind, tool::ToolCall};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
-use std::sync::Mutex;
 
 fn server() -> Server {
-    let endpoint = Endpoint {
-        base_url: "http://127.0.0.1:1/v1".to_owned(),
-        key: None,
-        key_source: "THE_KEY".to_owned(),
-        timeouts: Timeouts::default(),
-    };
-    Server::new(endpoint, &OpenAiResponses, "m").unwrap()
+    recorded::server(&OpenAiResponses)
 }
 
-/// What a decoder makes of an answer: the reply, and what it showed, text and reasoning told apart by brackets.
-type Decoded = (Result<ModelReply, Fault>, Vec<String>);
-
-/// Lets a decoder read, and finishes it.
-fn decode(
-    server: &Server,
-    read: impl FnOnce(&mut Decoder<'_>, DeltaSink<'_>) -> Result<(), Fault>,
-) -> Decoded {
-    let shown = Mutex::new(Vec::new());
-    let sink = |delta: ModelDelta<'_>| {
-        shown.lock().unwrap().push(match delta {
-            ModelDelta::Text(text) => text.to_owned(),
-            ModelDelta::Reasoning(text) => format!("({text})"),
-            ModelDelta::Restarted => panic!("a decoder does not restart"),
-        });
-    };
+/// Plays a stream that continues a conversation with one call.
+fn play_stream(server: &Server, stream: &str) -> Played {
     let history = [Message {
         tool_calls: vec![call("call-1", "old", "")],
         ..Message::parts(Role::Assistant, vec![])
     }];
-    let mut decoder = Box::new(Decoder::new(server, &history));
-    let reply = read(&mut decoder, &sink).and_then(|()| decoder.finish());
-    (reply, shown.into_inner().unwrap())
+    play(&OpenAiResponses, server, &history, [stream.as_bytes()])
 }
 
-/// Decodes a stream whose bytes come in the given pieces.
-fn decode_pieces<'a>(server: &Server, pieces: impl IntoIterator<Item = &'a [u8]>) -> Decoded {
-    decode(server, |decoder, sink| {
-        let mut events = sse::Decoder::new();
-        for piece in pieces {
-            for data in events.push(piece).unwrap() {
-                decoder.event(&data, sink)?;
-            }
-        }
-        match events.finish().unwrap() {
-            Some(data) => decoder.event(&data, sink),
-            None => Ok(()),
-        }
-    })
+/// Plays these events.
+fn play_events(server: &Server, events: &[Value]) -> Played {
+    let events = events.iter().map(|event| format!("data: {event}\n\n"));
+    play_stream(server, &events.collect::<String>())
 }
 
-/// Decodes these events.
-fn decode_events(server: &Server, events: &[Value]) -> Decoded {
-    decode(server, |decoder, sink| {
-        events
-            .iter()
-            .try_for_each(|event| decoder.event(&event.to_string(), sink))
-    })
+fn text(text: &str) -> Shown {
+    Shown::Text(text.to_owned())
+}
+
+fn thought(text: &str) -> Shown {
+    Shown::Reasoning(text.to_owned())
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
@@ -80,10 +44,6 @@ fn usage(input_tokens: u64, cached_input_tokens: u64, output_tokens: u64) -> Usa
         output_tokens,
         cached_input_tokens,
     }
-}
-
-fn garbled(server: &Server, why: &str, retry: Retry) -> Fault {
-    server.garbled(why, retry)
 }
 
 /// The items of `calls.sse` that go back.
@@ -102,7 +62,7 @@ fn kept_items() -> Value {
 }
 
 /// Each recorded stream: the reply, and what is shown.
-fn recorded(server: &Server) -> [(&'static str, &'static str, Decoded); 5] {
+fn recorded(server: &Server) -> [(&'static str, &'static str, Played); 5] {
     let reply = |text: &str, stop_reason, usage| ModelReply {
         text: text.to_owned(),
         stop_reason: Some(stop_reason),
@@ -110,7 +70,6 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Decoded); 5] {
         response_id: Some("resp_1".to_owned()),
         ..ModelReply::default()
     };
-    let shown = |deltas: &[&str]| deltas.iter().map(|delta| (*delta).to_owned()).collect();
     let calls = ModelReply {
         tool_calls: vec![
             call("call_a", "read", "{\"path\":\"a.txt\"}"),
@@ -139,7 +98,7 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Decoded); 5] {
             include_str!("../streams/text.sse"),
             (
                 Ok(reply("Grüße 🙂", StopReason::EndTurn, usage(11, 4, 5))),
-                shown(&["Grü", "ße ", "🙂"]),
+                vec![text("Grü"), text("ße "), text("🙂")],
             ),
         ),
         (
@@ -147,14 +106,14 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Decoded); 5] {
             include_str!("../streams/calls.sse"),
             (
                 Ok(calls),
-                shown(&[
-                    "(First )",
-                    "(I look.)",
-                    "(\n\n)",
-                    "(Then I)",
-                    "( read.)",
-                    "Both.",
-                ]),
+                vec![
+                    thought("First "),
+                    thought("I look."),
+                    thought("\n\n"),
+                    thought("Then I"),
+                    thought(" read."),
+                    text("Both."),
+                ],
             ),
         ),
         (
@@ -166,7 +125,7 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Decoded); 5] {
                     StopReason::Refusal,
                     usage(9, 0, 7),
                 )),
-                shown(&["I cannot ", "help with that."]),
+                vec![text("I cannot "), text("help with that.")],
             ),
         ),
         (
@@ -177,7 +136,7 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Decoded); 5] {
         (
             "failed",
             include_str!("../streams/failed.sse"),
-            (Err(failed), shown(&["Half an "])),
+            (Err(failed), vec![text("Half an ")]),
         ),
     ]
 }
@@ -186,16 +145,11 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Decoded); 5] {
 fn a_recorded_stream_decodes_the_same_however_it_is_cut() {
     let server = server();
     for (name, stream, expected) in recorded(&server) {
-        let bytes = stream.as_bytes();
-        for cut in 0..=bytes.len() {
-            let (left, right) = bytes.split_at(cut);
-            assert_eq!(
-                decode_pieces(&server, [left, right]),
-                expected,
-                "{name}, cut at {cut}"
-            );
-        }
-        assert_eq!(decode_pieces(&server, bytes.chunks(1)), expected, "{name}");
+        assert_eq!(
+            play_cut(&OpenAiResponses, stream.as_bytes()),
+            expected,
+            "{name}"
+        );
     }
 }
 
@@ -207,10 +161,10 @@ fn a_stream_without_its_end_is_asked_for_again() {
     let events: Vec<&str> = stream.split_inclusive("\n\n").collect();
     let why = "it ended before the model had said why it stopped";
     for length in 0..events.len() {
-        let (reply, _) = decode_pieces(&server, [events[..length].concat().as_bytes()]);
+        let (reply, _) = play_stream(&server, &events[..length].concat());
         assert_eq!(
             reply,
-            Err(garbled(&server, why, Retry::Backoff)),
+            Err(server.garbled(why, Retry::Backoff)),
             "{length} events"
         );
     }
@@ -222,7 +176,7 @@ fn servers_leave_out_deltas_or_items() {
     let server = server();
     let message = json!({"type": "message", "content": [{"type": "output_text", "text": "Both."}]});
     let read = json!({"type": "function_call", "call_id": "a", "name": "read", "arguments": "{}"});
-    let thought = json!({"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]});
+    let reasoning = json!({"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]});
     let event = |kind: &str, more: Value| {
         let mut event = json!({"type": format!("response.{kind}")});
         event
@@ -243,7 +197,7 @@ fn servers_leave_out_deltas_or_items() {
             json!({"response": {"id": "r", "status": "completed", "output": output}}),
         )
     };
-    let all = json!([thought, message, read]);
+    let all = json!([reasoning, message, read]);
     let expected = ModelReply {
         text: "Both.".to_owned(),
         tool_calls: vec![call("a", "read", "{}")],
@@ -253,16 +207,20 @@ fn servers_leave_out_deltas_or_items() {
     };
     let half = json!({"type": "function_call", "id": "fc_1", "call_id": "", "name": ""});
     for (name, events, shown) in [
-        ("all at the end", vec![end(&all)], vec!["(hm)", "Both."]),
+        (
+            "all at the end",
+            vec![end(&all)],
+            vec![thought("hm"), text("Both.")],
+        ),
         (
             "whole items only",
             vec![
-                done(0, &thought),
+                done(0, &reasoning),
                 done(1, &message),
                 done(2, &read),
                 end(&json!([])),
             ],
-            vec!["(hm)", "Both."],
+            vec![thought("hm"), text("Both.")],
         ),
         (
             "deltas, and the rest at the end",
@@ -277,7 +235,7 @@ fn servers_leave_out_deltas_or_items() {
                 ),
                 end(&all),
             ],
-            vec!["(hm)", "Both."],
+            vec![thought("hm"), text("Both.")],
         ),
         (
             "no index anywhere; id and name at the end of the call",
@@ -292,7 +250,7 @@ fn servers_leave_out_deltas_or_items() {
                 event("output_item.done", json!({"item": read})),
                 end(&all),
             ],
-            vec!["Both."],
+            vec![text("Both.")],
         ),
         (
             "what nobody documents",
@@ -305,12 +263,11 @@ fn servers_leave_out_deltas_or_items() {
                 done(2, &read),
                 end(&json!(null)),
             ],
-            vec!["Both."],
+            vec![text("Both.")],
         ),
     ] {
-        let decoded = decode_events(&server, &events);
-        let shown: Vec<String> = shown.into_iter().map(str::to_owned).collect();
-        assert_eq!(decoded, (Ok(expected.clone()), shown), "{name}");
+        let played = play_events(&server, &events);
+        assert_eq!(played, (Ok(expected.clone()), shown), "{name}");
     }
 }
 
@@ -320,18 +277,15 @@ fn several_messages_of_one_reply_are_parted() {
     let message =
         |text: &str| json!({"type": "message", "content": [{"type": "output_text", "text": text}]});
     let output = json!([message("I look."), message("Done.")]);
-    let body = json!({"id": "r", "object": "response", "status": "completed", "error": null, "output": output});
-    let decoded = decode(&server, |decoder, sink| {
-        decoder.whole(&body.to_string(), sink)
-    });
+    let event = json!({"type": "response.completed", "response": {"id": "r", "output": output}});
     let expected = ModelReply {
         text: "I look.\n\nDone.".to_owned(),
         stop_reason: Some(StopReason::EndTurn),
         response_id: Some("r".to_owned()),
         ..ModelReply::default()
     };
-    let shown = ["I look.", "\n\n", "Done."].map(str::to_owned).to_vec();
-    assert_eq!(decoded, (Ok(expected), shown));
+    let shown = vec![text("I look."), text("\n\n"), text("Done.")];
+    assert_eq!(play_events(&server, &[event]), (Ok(expected), shown));
 }
 
 #[test]
@@ -354,7 +308,7 @@ fn stop_reasons_have_one_vocabulary() {
     ] {
         let response = json!({"incomplete_details": reason});
         let event = json!({"type": format!("response.{status}"), "response": response});
-        let (reply, _) = decode_events(&server, &[event]);
+        let (reply, _) = play_events(&server, &[event]);
         assert_eq!(reply.unwrap().stop_reason, expected, "{status} {reason}");
     }
 }
@@ -365,7 +319,7 @@ fn an_id_of_another_call_is_replaced_in_the_reply() {
     let read = |id: &str| json!({"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"});
     let output = json!([read("call-1"), read("a"), read("a"), read("")]);
     let event = json!({"type": "response.completed", "response": {"output": output}});
-    let (reply, _) = decode_events(&server, &[event]);
+    let (reply, _) = play_events(&server, &[event]);
     let ids: Vec<String> = reply
         .unwrap()
         .tool_calls
@@ -415,41 +369,31 @@ fn what_is_no_reply_is_a_fault() {
         ),
         (
             failed(json!(null)),
-            garbled(
-                &server,
-                "it says that the response failed, and not why",
+            server.garbled("it says that the response failed, and not why",
                 Retry::Backoff,
             ),
         ),
         (
             json!({"type": "response.output_item.done", "item": {"type": "function_call"}}),
-            garbled(
-                &server,
-                "it ended before the model had said why it stopped",
+            server.garbled("it ended before the model had said why it stopped",
                 Retry::Backoff,
             ),
         ),
         (
             json!({"type": "response.completed", "response": {"output": [{"type": "function_call"}]}}),
-            garbled(&server, "it calls a tool without a name", Retry::Backoff),
+            server.garbled("it calls a tool without a name", Retry::Backoff),
         ),
         (
             json!({"type": "response.completed", "response": 7}),
-            garbled(
-                &server,
-                "it is no event of a response (invalid type: integer `7`, expected struct Response at line 1 column 13)",
+            server.garbled("it is no event of a response (invalid type: integer `7`, expected struct Response at line 1 column 13)",
                 Retry::Never,
             ),
         ),
     ] {
-        let (reply, _) = decode_events(&server, std::slice::from_ref(&event));
+        let (reply, _) = play_events(&server, std::slice::from_ref(&event));
         assert_eq!(reply, Err(expected), "{event}");
     }
-    let (reply, _) = decode_pieces(&server, [&b"data: oops\n\n"[..]]);
+    let (reply, _) = play_stream(&server, "data: oops\n\n");
     let why = "it is not JSON (expected value at line 1 column 1)";
-    assert_eq!(reply, Err(garbled(&server, why, Retry::Never)));
-    let (reply, _) = decode(&server, |decoder, sink| {
-        decoder.whole("{\"error\": {\"code\": 503, \"message\": \"busy\"}}", sink)
-    });
-    assert_eq!(reply, Err(refused(503, "busy")));
+    assert_eq!(reply, Err(server.garbled(why, Retry::Never)));
 }

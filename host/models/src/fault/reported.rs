@@ -1,5 +1,6 @@
-//! The errors that servers of OpenAI's two wires report within an answer, which come as `{"error": {"message", "type", "code"}}`, as
-//! `{"error": "text"}`, as vLLM's `{"object": "error", "message", "code"}`, and as Responses' `{"type": "error", "message", "code"}`.
+//! The errors that servers report within an answer. On OpenAI's two wires they come as `{"error": {"message", "type", "code"}}`, as
+//! `{"error": "text"}`, as vLLM's `{"object": "error", "message", "code"}` and as Responses' `{"type": "error", "message", "code"}`;
+//! on Ollama's as `{"error": "text"}`.
 
 use super::{Fault, words_of};
 use crate::http::Server;

@@ -1,0 +1,105 @@
+//! The wire over HTTP.
+
+use crate::{Endpoint, HttpModel, Provider, RetryPolicy, Timeouts};
+use agent_host_core::{
+    message::{Message, Role},
+    model::{Model as _, ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+
+/// Asks a server with this answer once.
+async fn ask(answer: ResponseTemplate) -> (MockServer, Result<ModelReply, ModelError>) {
+    let server = MockServer::start().await;
+    Mock::given(matchers::method("POST"))
+        .and(matchers::path("/api/chat"))
+        .respond_with(answer)
+        .mount(&server)
+        .await;
+    let endpoint = Endpoint {
+        base_url: server.uri(),
+        key: Some("sesame".into()),
+        key_source: "THE_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+    };
+    let provider = Provider::Ollama;
+    let model = HttpModel::new(provider, "m", endpoint, provider.capabilities()).unwrap();
+    let request = ModelRequest {
+        system: None,
+        messages: vec![Message::text(Role::User, "hi")],
+        tools: vec![],
+    };
+    let reply = model
+        .with_retry(RetryPolicy::NONE)
+        .respond(&request, &|_| ())
+        .await;
+    (server, reply)
+}
+
+#[tokio::test]
+async fn an_exchange() {
+    let stream = include_str!("streams/text.ndjson");
+    let expected = ModelReply {
+        text: "Grüße 🙂".to_owned(),
+        stop_reason: Some(StopReason::EndTurn),
+        usage: Usage {
+            input_tokens: 26,
+            output_tokens: 4,
+            cached_input_tokens: 0,
+        },
+        ..ModelReply::default()
+    };
+    // The second is how some gateways send it.
+    for media_type in ["application/x-ndjson", "application/json"] {
+        let answer = ResponseTemplate::new(200).set_body_raw(stream, media_type);
+        let (server, answered) = ask(answer).await;
+        assert_eq!(answered, Ok(expected.clone()), "{media_type}");
+        let requests = server.received_requests().await.unwrap();
+        assert_eq!(requests.len(), 1);
+        let header = |name: &str| requests[0].headers.get(name).unwrap().to_str().unwrap();
+        assert_eq!(
+            ["authorization", "content-type"].map(header),
+            ["Bearer sesame", "application/json"]
+        );
+        assert_eq!(
+            serde_json::from_slice::<Value>(&requests[0].body).unwrap(),
+            json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": true})
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_one_piece_is_read() {
+    let body = json!({"message": {"role": "assistant", "content": "Hello"}, "done": true, "done_reason": "stop"});
+    let text = serde_json::to_string_pretty(&body).unwrap();
+    let answer = ResponseTemplate::new(200).set_body_raw(text, "application/json");
+    let (_server, answered) = ask(answer).await;
+    let expected = ModelReply {
+        text: "Hello".to_owned(),
+        stop_reason: Some(StopReason::EndTurn),
+        raw: Some(body),
+        ..ModelReply::default()
+    };
+    assert_eq!(answered, Ok(expected));
+}
+
+#[tokio::test]
+async fn what_the_server_says_is_told_whatever_the_status() {
+    for (status, kind) in [
+        (200, ModelErrorKind::Server),
+        (400, ModelErrorKind::InvalidRequest),
+        (401, ModelErrorKind::Unauthorized),
+        (404, ModelErrorKind::NotFound),
+        (500, ModelErrorKind::Server),
+    ] {
+        let body = json!({"error": "not now"});
+        let (_server, answered) = ask(ResponseTemplate::new(status).set_body_json(body)).await;
+        let error = answered.unwrap_err();
+        assert_eq!(error.kind, kind, "{status}");
+        assert!(
+            error.message.ends_with(" It says: \"not now\""),
+            "{status}: {error}"
+        );
+    }
+}
