@@ -76,6 +76,7 @@ impl Observer for Watcher {
             | Live::Restarted
             | Live::ResultsReferenced { .. }
             | Live::HistorySummarised { .. }
+            | Live::Note(_)
             | Live::CallStarted { .. }
             | Live::CallProgress { .. } => {}
         }

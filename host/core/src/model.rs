@@ -48,6 +48,9 @@ pub struct ModelReply {
     /// What the provider wants back unchanged with this message; keyed by provider.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
+    /// Which model answered; absent where it is the one that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
     /// The reply as the provider sent it, for whoever reads the journal; no model sees it again. Absent where it came in pieces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
@@ -127,6 +130,9 @@ pub enum ModelDelta<'a> {
     Reasoning(&'a str),
     /// The attempt broke off and starts anew: what was shown of it does not count.
     Restarted,
+    /// Something that the person should know of this request, such as that another model is asked: a sentence, which is no part
+    /// of the answer.
+    Note(&'a str),
 }
 
 /// Receives deltas as they arrive.

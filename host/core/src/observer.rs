@@ -34,6 +34,8 @@ pub enum Live<'a> {
         /// How large a request was and is.
         size: Shrunk,
     },
+    /// Something that the person should know of the model's request; a sentence, which is no part of the answer.
+    Note(&'a str),
     /// A call begins.
     CallStarted {
         /// The call.

@@ -7,6 +7,7 @@ mod adapter;
 mod anthropic;
 mod call_ids;
 mod endpoint;
+mod fallback;
 mod fault;
 mod framing;
 mod http;
@@ -26,6 +27,7 @@ mod wire;
 
 pub use adapter::HttpModel;
 pub use endpoint::{Endpoint, Timeouts};
+pub use fallback::Fallback;
 pub use provider::Provider;
 pub use retry::RetryPolicy;
 pub use scripted::Scripted;

@@ -139,6 +139,14 @@ impl Observer for LiveView {
                  now ({}){DIM:#}",
                 shrunk(size)
             )),
+            Live::Note(text) => {
+                self.settle();
+                self.step(&format!("{YELLOW}note{YELLOW:#} {}", harmless_line(text)));
+                if self.format == OutputFormat::StreamJson {
+                    self.terminal
+                        .println(&json!({ "live": "note", "text": text }).to_string());
+                }
+            }
             Live::CallStarted { tool, .. } => {
                 self.settle();
                 self.work(harmless_line(tool));

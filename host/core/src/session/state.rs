@@ -69,7 +69,7 @@ pub struct BatchCall {
 /// decision sums up the same facts, and is empty between turns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TurnFacts {
-    /// Who was asked.
+    /// Who answered, or was asked and has not answered.
     pub(crate) provenance: Option<Provenance>,
     /// The tokens of the reply, and of what the reply took besides.
     pub(crate) usage: Usage,

@@ -151,6 +151,7 @@ fn live(delta: ModelDelta<'_>) -> Live<'_> {
         ModelDelta::Text(text) => Live::Text(text),
         ModelDelta::Reasoning(text) => Live::Reasoning(text),
         ModelDelta::Restarted => Live::Restarted,
+        ModelDelta::Note(text) => Live::Note(text),
     }
 }
 

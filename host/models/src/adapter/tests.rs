@@ -53,6 +53,7 @@ fn owned(delta: ModelDelta<'_>) -> String {
         ModelDelta::Text(text) => text.to_owned(),
         ModelDelta::Reasoning(text) => format!("({text})"),
         ModelDelta::Restarted => "<restarted>".to_owned(),
+        ModelDelta::Note(text) => format!("<{text}>"),
     }
 }
 

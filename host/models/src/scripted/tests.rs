@@ -36,7 +36,9 @@ async fn ask(model: &Scripted, request: &ModelRequest) -> Result<ModelReply, Str
     let shown = Mutex::new(Vec::new());
     let sink = |delta: ModelDelta<'_>| match delta {
         ModelDelta::Text(text) => shown.lock().unwrap().push(text.to_owned()),
-        ModelDelta::Reasoning(_) | ModelDelta::Restarted => panic!("a script does not reason"),
+        ModelDelta::Reasoning(_) | ModelDelta::Restarted | ModelDelta::Note(_) => {
+            panic!("a script only speaks")
+        }
     };
     let reply = model.respond(request, &sink).await.map_err(|error| {
         assert_eq!(error.kind, ModelErrorKind::Script);

@@ -109,6 +109,7 @@ fn expected() -> Vec<EventRecord> {
                 usage,
                 response_id: None,
                 metadata: serde_json::Map::new(),
+                provenance: None,
                 raw: None,
             },
             discarded: Usage::default(),

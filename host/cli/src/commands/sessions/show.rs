@@ -208,12 +208,21 @@ fn replied(reply: &ModelReply, discarded: Usage, duration_ms: u64) -> String {
         1 => " and 1 call".to_owned(),
         count => format!(" and {count} calls"),
     };
+    let by = reply.provenance.as_ref().map_or_else(String::new, |model| {
+        format!(
+            " {}:{}",
+            harmless_line(&model.provider),
+            harmless_line(&model.model)
+        )
+    });
     let text = if reply.text.is_empty() {
         String::new()
     } else {
         format!("\n         {}", indent(&reply.text))
     };
-    format!("{BOLD}model{BOLD:#} replied{calls} after {duration_ms} ms {DIM}({usage}){DIM:#}{text}")
+    format!(
+        "{BOLD}model{BOLD:#}{by} replied{calls} after {duration_ms} ms {DIM}({usage}){DIM:#}{text}"
+    )
 }
 
 fn settled(

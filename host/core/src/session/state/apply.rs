@@ -265,6 +265,9 @@ impl Open {
 
 impl TurnFacts {
     fn learn(&mut self, reply: &ModelReply, discarded: Usage) {
+        if reply.provenance.is_some() {
+            self.provenance.clone_from(&reply.provenance);
+        }
         self.usage += reply.usage;
         self.usage += discarded;
         self.response_id.clone_from(&reply.response_id);

@@ -408,6 +408,7 @@ impl Observer for Recorder {
             Live::Restarted => "restarted".to_owned(),
             Live::ResultsReferenced { count, .. } => format!("referenced {count}"),
             Live::HistorySummarised { messages, .. } => format!("summarised {messages}"),
+            Live::Note(text) => format!("note {text}"),
             Live::CallStarted { call_id, .. } => format!("started {call_id}"),
             Live::CallProgress {
                 call_id, message, ..

@@ -175,6 +175,33 @@ async fn a_refusal_keeps_the_models_words() {
     assert_eq!(outcome, Outcome::Refusal { summary, text });
 }
 
+/// Where another model than the one that was asked has answered, the turn's summary names it, and that of the next turn does not.
+#[tokio::test]
+async fn the_summary_names_the_model_that_answered() {
+    let answered = Provenance {
+        provider: "other".into(),
+        model: "n".into(),
+    };
+    let reply = ModelReply {
+        provenance: Some(answered.clone()),
+        ..says("hello")
+    };
+    let mut bench = Bench::new(vec![reply, says("again")]);
+    let outcome = timeless(bench.say("hi").await);
+    let expected = Outcome::Done {
+        summary: TurnSummary {
+            provenance: answered,
+            ..summary(&bench)
+        },
+        text: "hello".into(),
+        output: None,
+        result: None,
+    };
+    assert_eq!(outcome, expected);
+    let next = bench.say("and now?").await;
+    assert_eq!(next.summary().unwrap().provenance.provider, "queue");
+}
+
 /// The provider paused a long reply: asking again continues it, with what it has written so far.
 #[tokio::test]
 async fn a_paused_reply_is_continued() {

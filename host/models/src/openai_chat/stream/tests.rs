@@ -38,7 +38,9 @@ fn decode<'a>(
         shown.lock().unwrap().push(match delta {
             ModelDelta::Text(text) => Shown::Text(text.to_owned()),
             ModelDelta::Reasoning(text) => Shown::Reasoning(text.to_owned()),
-            ModelDelta::Restarted => panic!("a decoder does not restart"),
+            ModelDelta::Restarted | ModelDelta::Note(_) => {
+                panic!("a decoder only decodes")
+            }
         });
     };
     let history = [Message {
