@@ -9,6 +9,7 @@ use crate::{
     fault::Fault,
     framing::{Pieces, TooLong},
     http::{Body, MAX_BODY_BYTES, Server},
+    pictures::{ImageLimits, Pictures},
     provider::Provider,
     reply::MAX_REPLY_BYTES,
     retry::{self, Retry, RetryPolicy, Schedule},
@@ -22,7 +23,10 @@ use agent_host_core::{
     },
 };
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 /// A model behind a server, whatever its wire.
 #[derive(Debug)]
@@ -31,6 +35,7 @@ pub struct HttpModel {
     wire: Box<dyn Wire>,
     server: Server,
     capabilities: Capabilities,
+    pictures: Pictures,
     retry: RetryPolicy,
     /// What it can see is not known, so images are left out where it fails on them.
     may_be_blind: bool,
@@ -58,6 +63,7 @@ impl HttpModel {
             server: Server::new(endpoint, wire.as_ref(), model)?,
             wire,
             capabilities,
+            pictures: Pictures::new(ImageLimits::of(provider)),
             retry: RetryPolicy::default(),
             may_be_blind: provider.may_be_blind(),
             blind: AtomicBool::new(false),
@@ -91,6 +97,12 @@ impl HttpModel {
     ) -> Result<ModelReply, ModelError> {
         let mut capabilities = self.capabilities;
         capabilities.vision &= !self.blind.load(Ordering::Relaxed);
+        let fitted = if capabilities.vision {
+            self.pictures.fit(request, deltas).await
+        } else {
+            Cow::Borrowed(request)
+        };
+        let request = fitted.as_ref();
         let model = &self.provenance.model;
         let asked = self.wire.encode(model, request, capabilities);
         let shown = AtomicBool::new(false);

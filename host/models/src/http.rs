@@ -10,7 +10,7 @@ use crate::{
 use agent_host_core::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
 use reqwest::{
-    Client, Response, StatusCode, Url,
+    Client, RequestBuilder, Response, StatusCode, Url,
     header::{
         ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
         LOCATION, RETRY_AFTER,
@@ -60,7 +60,20 @@ impl Server {
         wire: &dyn Wire,
         model: &str,
     ) -> Result<Self, ModelError> {
-        let url = endpoint.url(&wire.operation(model))?;
+        Self::at(endpoint, &wire.operation(model), wire, model)
+    }
+
+    /// The same for another operation of the server than the wire's own.
+    ///
+    /// # Errors
+    /// As [`Server::new`].
+    pub(crate) fn at(
+        endpoint: Endpoint,
+        operation: &str,
+        wire: &dyn Wire,
+        model: &str,
+    ) -> Result<Self, ModelError> {
+        let url = endpoint.url(operation)?;
         let Endpoint {
             key,
             key_source,
@@ -109,14 +122,27 @@ impl Server {
     /// # Errors
     /// Everything else, as a fault that says whether to ask again.
     pub(crate) async fn post(&self, body: Vec<u8>) -> Result<Body<'_>, Fault> {
-        let deadline = deadline(self.timeouts.first_chunk);
         let request = self
             .client
             .post(self.url.clone())
-            .headers(self.headers.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
             .body(body);
+        self.send(request).await
+    }
+
+    /// Asks for a JSON document and returns a 2xx answer.
+    ///
+    /// # Errors
+    /// As [`Server::post`].
+    pub(crate) async fn get(&self) -> Result<Body<'_>, Fault> {
+        let request = self.client.get(self.url.clone());
+        self.send(request.header(ACCEPT, "application/json")).await
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Body<'_>, Fault> {
+        let deadline = deadline(self.timeouts.first_chunk);
+        let request = request.headers(self.headers.clone());
         let response = timeout_at(deadline, request.send())
             .await
             .map_err(|_| self.slow("no answer", self.timeouts.first_chunk))?

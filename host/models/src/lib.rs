@@ -18,6 +18,7 @@ mod mutations;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod pictures;
 mod provider;
 mod reply;
 mod results;
