@@ -34,6 +34,7 @@ mod model;
 mod oracle;
 mod people;
 mod secrets;
+mod select;
 mod semantics;
 mod sessions;
 mod support;

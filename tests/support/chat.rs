@@ -121,7 +121,7 @@ impl Answer {
         self
     }
 
-    /// The server refuses.
+    /// The server answers with a document: mostly it refuses.
     pub(crate) fn status(status: &'static str, body: &Value) -> Self {
         Self {
             status,
@@ -147,9 +147,12 @@ impl Answer {
     }
 }
 
-/// The body of a request.
+/// The body of a request; null for one without, such as a GET.
 fn receive(stream: &TcpStream) -> Value {
     let received = Received::read(&mut BufReader::new(stream)).unwrap();
+    if received.body.is_empty() {
+        return Value::Null;
+    }
     serde_json::from_slice(&received.body).unwrap()
 }
 

@@ -17,6 +17,7 @@ mod instructions;
 mod model;
 mod parse;
 mod paths;
+mod provider;
 mod raw;
 mod resolve;
 mod resolved;
@@ -30,12 +31,13 @@ pub use dir_grants::DEFAULT_MASK;
 pub use environment::Environment;
 pub use external::ExternalTool;
 pub(crate) use http_grants::argument_of;
-pub use model::{EndpointConfig, ModelConfig};
+pub use model::{ModelConfig, ModelsConfig};
 pub use parse::MAX_CONFIG_BYTES;
+pub use provider::ProviderConfig;
 pub use raw::{
     RawBudgets, RawConfig, RawContext, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants,
-    RawHttpGrant, RawLimits, RawOpenAiCompat, RawPooling, RawPrice, RawPrompts, RawSandbox,
-    RawSecret, RawTiming, RawTool,
+    RawHttpGrant, RawLimits, RawPooling, RawPrice, RawPrompts, RawProvider, RawSandbox, RawSecret,
+    RawTiming, RawTool,
 };
 pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
 

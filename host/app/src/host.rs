@@ -2,7 +2,7 @@
 
 use crate::{
     approvals::{ApprovalFile, project},
-    config::{Config, ModelConfig},
+    config::{Config, ModelConfig, ModelsConfig},
     error::OpenError,
     registry::Registry,
 };
@@ -14,7 +14,7 @@ use agent_host_core::{
     session::{Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
-use agent_host_models::{HttpModel, Provider, Scripted};
+use agent_host_models::{Fallback, HttpModel, Scripted};
 use agent_host_store::Store;
 use std::sync::Arc;
 
@@ -148,15 +148,42 @@ impl Host {
     }
 }
 
-/// Makes the configured model, or the scripted tour where none is configured.
+/// Makes the model that the configuration names, with those that are asked in its place; the scripted tour where it names none.
 ///
 /// # Errors
-/// When its script cannot be read or its endpoint's settings cannot be used.
+/// When it cannot be told which model is meant, a script cannot be read, or an endpoint's settings cannot be used.
 pub async fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
-    Ok(match &config.model {
+    let ModelsConfig {
+        first,
+        fallback,
+        unchosen,
+        ..
+    } = &config.models;
+    if let Some(error) = unchosen {
+        return Err(OpenError::usage(error.to_string()));
+    }
+    let first: Arc<dyn Model> = match first {
+        Some(model) => make(model).await?,
         None => Arc::new(Scripted::builtin("tour")?),
-        Some(ModelConfig::BuiltinScript(name)) => Arc::new(Scripted::builtin(name)?),
-        Some(ModelConfig::Script(path)) => {
+    };
+    let mut others = Vec::with_capacity(fallback.len());
+    for model in fallback {
+        others.push(make(model).await?);
+    }
+    if others.is_empty() {
+        return Ok(first);
+    }
+    Ok(Arc::new(Fallback::new(first, others)))
+}
+
+/// Makes one model.
+///
+/// # Errors
+/// As [`model`].
+pub(crate) async fn make(model: &ModelConfig) -> Result<Arc<dyn Model>, OpenError> {
+    Ok(match model {
+        ModelConfig::BuiltinScript(name) => Arc::new(Scripted::builtin(name)?),
+        ModelConfig::Script(path) => {
             let text = std::fs::read_to_string(path).map_err(|error| {
                 OpenError::usage(format!(
                     "cannot read the script {}: {error}",
@@ -165,21 +192,14 @@ pub async fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
             })?;
             Arc::new(Scripted::parse(&path.display().to_string(), &text)?)
         }
-        Some(ModelConfig::OpenAiCompat {
-            name,
-            endpoint,
-            capabilities,
-        }) => {
-            let endpoint = endpoint
+        ModelConfig::Served { name, provider } => {
+            let endpoint = provider
                 .open()
                 .await
                 .map_err(|error| OpenError::usage(error.to_string()))?;
-            Arc::new(HttpModel::new(
-                Provider::OpenAiCompat,
-                name,
-                endpoint,
-                *capabilities,
-            )?)
+            let capabilities = provider.capabilities;
+            let model = HttpModel::new(provider.provider, name, endpoint, capabilities)?;
+            Arc::new(model.with_retry(provider.retry))
         }
     })
 }

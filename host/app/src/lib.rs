@@ -3,6 +3,7 @@
 
 mod approvals;
 mod builtin;
+mod check;
 pub mod config;
 mod error;
 mod explain;
@@ -17,6 +18,7 @@ mod trusted_file;
 
 pub use approvals::{ApprovalFile, ProjectApproval, approval_id, project};
 pub use builtin::{BUILTINS, Builtin, builtin};
+pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use config::{Config, Environment, Overrides};
 pub use error::OpenError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};

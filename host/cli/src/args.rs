@@ -79,9 +79,13 @@ pub(crate) struct RunArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// The model: `openai-compat:NAME`, `script:tour` or `script:FILE`.
+    /// The model: `anthropic:NAME`, `openai:NAME`, `openai-compat:NAME`, `gemini:NAME`, `ollama:NAME`, `script:tour` or `script:FILE`
+    /// [default: what agent.toml says, else a model of the only provider whose key is in the environment, else `script:tour`].
     #[arg(long, value_name = "PROVIDER:NAME")]
     pub(crate) model: Option<String>,
+    /// A PNG, JPEG, GIF or WebP file that the model sees with the prompt. Repeatable.
+    #[arg(long = "image", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
+    pub(crate) images: Vec<PathBuf>,
     /// A component to use besides the configured ones. Repeatable.
     #[arg(long = "tool", value_name = "FILE")]
     pub(crate) tools: Vec<String>,

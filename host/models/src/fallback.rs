@@ -124,6 +124,7 @@ fn is_of_the_service(kind: ModelErrorKind) -> bool {
         ModelErrorKind::Unauthorized
         | ModelErrorKind::NotFound
         | ModelErrorKind::InvalidRequest
+        | ModelErrorKind::ContextWindow
         | ModelErrorKind::Script => false,
     }
 }

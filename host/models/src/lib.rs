@@ -11,6 +11,7 @@ mod fallback;
 mod fault;
 mod framing;
 mod http;
+mod listing;
 mod media;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
@@ -29,6 +30,7 @@ mod wire;
 pub use adapter::HttpModel;
 pub use endpoint::{Endpoint, Timeouts};
 pub use fallback::Fallback;
+pub use listing::ModelList;
 pub use provider::Provider;
 pub use retry::RetryPolicy;
 pub use scripted::Scripted;

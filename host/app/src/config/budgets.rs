@@ -7,20 +7,24 @@ use toml::Spanned;
 /// The decimal places of a dollar that count.
 const USD_PLACES: usize = 6;
 
-/// The budgets of a run with this model, `PROVIDER:NAME`.
+/// The budgets of a run with these models, `PROVIDER:NAME`, any of which may answer.
 pub(super) fn resolve(
     raw: &RawConfig,
     overrides: &Overrides,
-    model: &str,
+    models: &[String],
 ) -> Result<Budgets, ConfigError> {
     let span = raw.budgets.as_ref().map(Spanned::span);
-    of_table(raw, overrides, model).map_err(|error| match span {
+    of_table(raw, overrides, models).map_err(|error| match span {
         Some(span) => error.at(&span),
         None => error,
     })
 }
 
-fn of_table(raw: &RawConfig, overrides: &Overrides, model: &str) -> Result<Budgets, ConfigError> {
+fn of_table(
+    raw: &RawConfig,
+    overrides: &Overrides,
+    models: &[String],
+) -> Result<Budgets, ConfigError> {
     let RawBudgets {
         tokens,
         usd,
@@ -39,7 +43,7 @@ fn of_table(raw: &RawConfig, overrides: &Overrides, model: &str) -> Result<Budge
         usd: match overrides.max_usd.or(usd) {
             Some(dollars) => Some(UsdBudget {
                 micros: amount(dollars, "the budget `usd`")?,
-                price: price(raw, model)?,
+                price: highest_price(raw, models)?,
             }),
             None => None,
         },
@@ -104,6 +108,18 @@ fn micros(dollars: f64) -> Option<u64> {
         return None;
     }
     format!("{whole}{fraction:0<USD_PLACES$}").parse().ok()
+}
+
+/// What none of the models exceeds, so that a budget holds whichever answers.
+fn highest_price(raw: &RawConfig, models: &[String]) -> Result<Price, ConfigError> {
+    models.iter().try_fold(Price::default(), |highest, model| {
+        let price = price(raw, model)?;
+        Ok(Price {
+            input_micros: highest.input_micros.max(price.input_micros),
+            cached_input_micros: highest.cached_input_micros.max(price.cached_input_micros),
+            output_micros: highest.output_micros.max(price.output_micros),
+        })
+    })
 }
 
 /// What the model costs: its own price, or else that of the longest pattern that it fits. Scripts cost nothing unless a price

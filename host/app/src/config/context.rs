@@ -7,14 +7,15 @@ use toml::Spanned;
 /// The smallest window with which anything can be done, in tokens.
 const LEAST_WINDOW_TOKENS: u64 = 1_000;
 
-/// The limits of a conversation with this model, `PROVIDER:NAME`. A script has no window unless it is given one.
+/// The limits of a conversation with these models, `PROVIDER:NAME`. A script has no window unless it is given one.
 pub(super) fn resolve(
     raw: Option<&Spanned<RawContext>>,
-    model: &str,
+    models: &[String],
 ) -> Result<Option<ContextLimits>, ConfigError> {
     let Some(raw) = raw else {
         let limits = ContextLimits::default();
-        return Ok((!model.starts_with("script:")).then_some(limits));
+        let scripts = models.iter().all(|model| model.starts_with("script:"));
+        return Ok((!scripts).then_some(limits));
     };
     of_table(*raw.get_ref())
         .map(Some)

@@ -8,9 +8,10 @@
 
 use super::{
     ConfigError, Environment, Overrides, RawApproval, RawConfig,
-    model::KEY_VARIABLE,
     paths::{canonical, place},
+    provider::key_variable,
 };
+use agent_host_models::Provider;
 use std::path::Path;
 
 /// Checks a configuration that was found.
@@ -49,15 +50,11 @@ fn says_too_much(
     if raw.cache_dir.is_some() {
         return Some("sets `cache-dir`".to_owned());
     }
-    if let Some(server) = &raw.openai_compat {
-        if server.api_key.is_some() {
-            return Some("sets `api-key` under [openai-compat]".to_owned());
-        }
-        if server.base_url.is_some() && environment.variable(KEY_VARIABLE).is_some() {
-            return Some(format!(
-                "sets `base-url` under [openai-compat], where the key in {KEY_VARIABLE} would be sent"
-            ));
-        }
+    if let Some(what) = Provider::ALL
+        .into_iter()
+        .find_map(|provider| moves_a_key(raw, provider, environment))
+    {
+        return Some(what);
     }
     if let Some(secret) = raw.secret.first() {
         return Some(format!(
@@ -88,6 +85,19 @@ fn says_too_much(
     Some(format!(
         "grants the host's variable `{}`",
         variable.name.escape_debug()
+    ))
+}
+
+/// What it says of where the key of a provider is taken from or sent.
+fn moves_a_key(raw: &RawConfig, provider: Provider, environment: &Environment) -> Option<String> {
+    let (name, section) = (provider.name(), raw.provider(provider)?);
+    if section.api_key.is_some() {
+        return Some(format!("sets `api-key` under [{name}]"));
+    }
+    section.base_url.as_ref()?;
+    let variable = key_variable(provider, environment)?;
+    Some(format!(
+        "sets `base-url` under [{name}], where the key in {variable} would be sent"
     ))
 }
 

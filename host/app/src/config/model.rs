@@ -1,22 +1,35 @@
-//! Which model answers: from `PROVIDER:NAME` and `[openai-compat]`. Nothing is asked, and no key is read, before
-//! [`EndpointConfig::open`].
+//! Which models answer: from `PROVIDER:NAME`, or where nobody names one, from the key that is there.
 
 use super::{
-    ConfigError, Environment, RawOpenAiCompat,
-    parse::nearest,
-    paths::place,
-    source::{Purpose, Source},
+    ConfigError, Environment, Overrides, ProviderConfig, RawConfig, parse::nearest, paths::place,
 };
-use agent_host_models::{Capabilities, Endpoint, Provider, Timeouts};
-use std::path::{Path, PathBuf};
+use agent_host_models::Provider;
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
-/// Where the server is, when the configuration does not say.
-const URL_VARIABLE: &str = "OPENAI_COMPAT_BASE_URL";
-/// The server's key, when the configuration does not say where it is.
-pub(super) const KEY_VARIABLE: &str = "OPENAI_COMPAT_API_KEY";
+/// The provider of scripts, which is not one that is asked.
+const SCRIPT: &str = "script";
 
-/// The providers.
-const PROVIDERS: [&str; 2] = ["openai-compat", "script"];
+/// What answers where no model is named and no key is there.
+const TOUR: &str = "script:tour";
+
+/// The models of a configuration.
+#[derive(Clone, Debug)]
+pub struct ModelsConfig {
+    /// The one that is asked; absent where nothing names one, which means the scripted tour.
+    pub first: Option<ModelConfig>,
+    /// Those that are asked in its place, in order, where it does not answer for a reason of its service.
+    pub fallback: Vec<ModelConfig>,
+    /// Where the key is that chose the first one; absent where a person named it.
+    pub chosen_by: Option<String>,
+    /// Why none was chosen although keys are there. Whoever is about to ask a model ends with this error; listing sessions does
+    /// not need to.
+    pub unchosen: Option<ConfigError>,
+    /// What is known of each provider.
+    pub providers: Vec<ProviderConfig>,
+}
 
 /// A model that was chosen.
 #[derive(Clone, Debug)]
@@ -25,123 +38,190 @@ pub enum ModelConfig {
     BuiltinScript(String),
     /// A script in a file.
     Script(PathBuf),
-    /// A server that speaks OpenAI's Chat Completions.
-    OpenAiCompat {
-        /// The model's name at the server.
+    /// A model behind a server.
+    Served {
+        /// Its name at the server.
         name: String,
-        /// Where the server is.
-        endpoint: EndpointConfig,
-        /// What it can take.
-        capabilities: Capabilities,
+        /// Where the server is, and what it takes.
+        provider: ProviderConfig,
     },
 }
 
-/// A server and its key, before either was needed: listing sessions needs neither.
-#[derive(Clone, Debug)]
-pub struct EndpointConfig {
-    base_url: Option<String>,
-    /// Absent where there is none; a server without keys needs none.
-    key: Option<Source>,
-}
-
-impl EndpointConfig {
-    /// Reads the key, which may open a file or run a command, and takes up to a minute. Dropping the future ends the command.
-    ///
-    /// # Errors
-    /// When no base URL is known, or the key is not where it should be.
-    pub async fn open(&self) -> Result<Endpoint, ConfigError> {
-        let base_url = self.base_url.clone().ok_or_else(|| {
-            ConfigError::new(format!(
-                "it is not known where the model server of `openai-compat` is; set `base-url` under [openai-compat] in \
-                 agent.toml, or the variable {URL_VARIABLE}, to an address like http://127.0.0.1:11434/v1"
-            ))
-        })?;
-        let key = match &self.key {
-            Some(source) => Some(source.read().await?),
-            None => None,
-        };
-        Ok(Endpoint {
-            base_url,
-            key,
-            key_source: self
-                .key
-                .as_ref()
-                .map_or_else(|| KEY_VARIABLE.to_owned(), Source::name),
-            timeouts: Timeouts::default(),
-        })
-    }
-
-    /// What `[openai-compat]` says, and where it is silent, the environment. `base` is where the path of a key's file begins.
+impl ModelsConfig {
+    /// What the configuration and the command line name, as values and as they were written, for the prices. `base` is where paths of
+    /// the configuration begin.
     pub(super) fn resolve(
-        server: &RawOpenAiCompat,
+        raw: &RawConfig,
+        overrides: &Overrides,
         base: &Path,
         environment: &Environment,
-    ) -> Result<Self, ConfigError> {
-        let purpose = || Purpose {
-            what: "the model server's key".to_owned(),
-            setting: "api-key",
-            of: "under [openai-compat]".to_owned(),
+    ) -> Result<(Self, Vec<String>), ConfigError> {
+        // Read whichever model is chosen: a key in the file is a fault in any case.
+        let providers = Provider::ALL
+            .into_iter()
+            .map(|provider| {
+                let section = raw.provider(provider);
+                ProviderConfig::resolve(provider, section, base, environment)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut chosen_by = None;
+        let mut unchosen = None;
+        let named = match (&overrides.model, &raw.model) {
+            (Some(text), _) => Some((text.clone(), environment.cwd.as_path())),
+            (None, Some(text)) => Some((text.clone(), base)),
+            (None, None) => match by_key(&providers) {
+                Ok(chosen) => chosen.map(|(text, source)| {
+                    chosen_by = Some(source);
+                    (text, base)
+                }),
+                Err(error) => {
+                    unchosen = Some(error);
+                    None
+                }
+            },
         };
-        let key = match server.api_key.as_deref() {
-            Some(text) => Some(Source::parse(text, purpose(), base, environment)?),
-            None => environment
-                .variable(KEY_VARIABLE)
-                .map(|_| Source::variable(KEY_VARIABLE, purpose(), environment)),
+        let model = |text: &str, base| ModelConfig::resolve(text, base, &providers, environment);
+        let first = named
+            .as_ref()
+            .map(|(text, base)| model(text, base))
+            .transpose()?;
+        let first_name = named.map_or_else(|| TOUR.to_owned(), |(text, _)| text);
+        let mut names = vec![first_name];
+        let mut fallback = Vec::new();
+        for text in &raw.fallback {
+            let other = model(text, base)?;
+            // Nobody is asked again because somebody is named twice.
+            if !names.contains(text) {
+                fallback.push(other);
+                names.push(text.clone());
+            }
+        }
+        let models = Self {
+            first,
+            fallback,
+            chosen_by,
+            unchosen,
+            providers,
         };
-        let base_url = server.base_url.clone();
-        let base_url = base_url.or_else(|| environment.variable(URL_VARIABLE).map(str::to_owned));
-        Ok(Self { base_url, key })
+        Ok((models, names))
     }
 
-    /// The file with the key, which no guest may see.
-    pub(super) fn key_file(&self) -> Option<&Path> {
-        self.key.as_ref()?.file()
+    /// All models that may be asked.
+    pub fn all(&self) -> impl Iterator<Item = &ModelConfig> {
+        self.first.iter().chain(&self.fallback)
+    }
+
+    /// The files that the models are read from, which no guest may reach.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        let scripts = self.all().filter_map(|model| match model {
+            ModelConfig::Script(path) => Some(path.as_path()),
+            ModelConfig::BuiltinScript(_) | ModelConfig::Served { .. } => None,
+        });
+        let keys = self.providers.iter().filter_map(ProviderConfig::key_file);
+        scripts.chain(keys)
+    }
+}
+
+impl fmt::Display for ModelConfig {
+    /// As in `--model`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltinScript(name) => write!(f, "{SCRIPT}:{name}"),
+            Self::Script(path) => write!(f, "{SCRIPT}:{}", path.display()),
+            Self::Served { name, provider } => write!(f, "{}:{name}", provider.provider.name()),
+        }
     }
 }
 
 impl ModelConfig {
     /// Reads `PROVIDER:NAME`. `base` is where the path of a script begins.
-    pub(super) fn resolve(
+    fn resolve(
         text: &str,
         base: &Path,
-        server: &RawOpenAiCompat,
-        endpoint: EndpointConfig,
+        providers: &[ProviderConfig],
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
-        match text.split_once(':') {
-            Some((_, "")) | None => Err(ConfigError::new(format!(
+        let Some((kind, name)) = text.split_once(':').filter(|(_, name)| !name.is_empty()) else {
+            return Err(ConfigError::new(format!(
                 "the model `{}` does not name a provider and a model; write it like `openai-compat:llama3.2` or `script:tour`",
                 text.escape_debug()
-            ))),
-            Some(("script", name)) if is_path(name) => {
-                Ok(Self::Script(place(name, base, environment)?))
-            }
-            Some(("script", name)) => Ok(Self::BuiltinScript(name.to_owned())),
-            Some(("openai-compat", name)) => {
-                let default = Provider::OpenAiCompat.capabilities();
-                let capabilities = Capabilities {
-                    vision: server.vision.unwrap_or(default.vision),
-                    documents: server.documents.unwrap_or(default.documents),
-                    ..default
-                };
-                Ok(Self::OpenAiCompat {
-                    name: name.to_owned(),
-                    endpoint,
-                    capabilities,
-                })
-            }
-            Some((other, name)) => {
-                let advice = match nearest(other, &PROVIDERS) {
+            )));
+        };
+        if let Some(provider) = providers.iter().find(|known| known.provider.name() == kind) {
+            return Ok(Self::Served {
+                name: name.to_owned(),
+                provider: provider.clone(),
+            });
+        }
+        match kind {
+            SCRIPT if is_path(name) => Ok(Self::Script(place(name, base, environment)?)),
+            SCRIPT => Ok(Self::BuiltinScript(name.to_owned())),
+            _ => {
+                let mut known: Vec<&str> = Provider::ALL.map(Provider::name).to_vec();
+                known.push(SCRIPT);
+                let advice = match nearest(kind, &known) {
                     Some(near) => format!("did you mean `{near}:{}`?", name.escape_debug()),
-                    None => "there are `openai-compat:NAME` and `script:NAME`".to_owned(),
+                    None => format!("there are {}", in_code(&known)),
                 };
                 Err(ConfigError::new(format!(
                     "there is no model provider `{}`; {advice}",
-                    other.escape_debug()
+                    kind.escape_debug()
                 )))
             }
         }
     }
+}
+
+/// The model that a provider is asked for where only its key is there: neither the largest nor the smallest of its general ones.
+fn default_model(provider: Provider) -> Option<&'static str> {
+    match provider {
+        // The newest Sonnet of `types/model_param.py` in Anthropic's SDK for Python, 2.12.0.
+        Provider::Anthropic => Some("claude-sonnet-5-5"),
+        // What the README of OpenAI's SDK for Python, 3.54.0, asks.
+        Provider::OpenAi => Some("gpt-5.5"),
+        // Google's name for the newest Flash, in the README of its SDK for Python, 3.4.0.
+        Provider::Gemini => Some("gemini-flash-latest"),
+        // These have the models that somebody gave them.
+        Provider::OpenAiCompat | Provider::Ollama => None,
+    }
+}
+
+/// The model of the only provider whose key is there, and where the key is; none where there is no key.
+///
+/// # Errors
+/// Several keys, or one of a provider whose models are not known.
+fn by_key(providers: &[ProviderConfig]) -> Result<Option<(String, String)>, ConfigError> {
+    let with_key: Vec<&ProviderConfig> = providers.iter().filter(|known| known.has_key()).collect();
+    let choose = "choose one with `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml";
+    match with_key.as_slice() {
+        [] => Ok(None),
+        [only] => match default_model(only.provider) {
+            Some(model) => Ok(Some((
+                format!("{}:{model}", only.provider.name()),
+                only.key_source(),
+            ))),
+            None => Err(ConfigError::new(format!(
+                "no model is named, and {} is for `{}`, whose models are not known; {choose}",
+                only.key_source(),
+                only.provider.name()
+            ))),
+        },
+        several => {
+            let keys: Vec<String> = several
+                .iter()
+                .map(|known| format!("`{}` ({})", known.provider.name(), known.key_source()))
+                .collect();
+            Err(ConfigError::new(format!(
+                "no model is named, and there are keys for several providers: {}; {choose}",
+                keys.join(", ")
+            )))
+        }
+    }
+}
+
+fn in_code(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }
 
 /// A script's name in the program is one plain word; whatever looks like a file is one.

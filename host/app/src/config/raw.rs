@@ -6,8 +6,12 @@ use agent_host_core::{
     policy::{DirMode, DirQuota},
     tool::Effect,
 };
+use agent_host_models::Provider;
 use serde::Deserialize;
-use std::{collections::BTreeMap, num::NonZeroUsize};
+use std::{
+    collections::BTreeMap,
+    num::{NonZeroU32, NonZeroU64, NonZeroUsize},
+};
 use toml::Spanned;
 
 /// `agent.toml`.
@@ -16,6 +20,8 @@ use toml::Spanned;
 pub struct RawConfig {
     /// `PROVIDER:NAME`.
     pub model: Option<String>,
+    /// The models that are asked where that one does not answer, in order.
+    pub fallback: Vec<String>,
     /// The standing instructions for the model.
     pub system: Option<String>,
     /// Files with more of them.
@@ -38,8 +44,16 @@ pub struct RawConfig {
     pub prices: BTreeMap<String, Spanned<RawPrice>>,
     /// How the conversation is kept within the model's window.
     pub context: Option<Spanned<RawContext>>,
+    /// The server behind `anthropic:NAME`.
+    pub anthropic: Option<RawProvider>,
+    /// The server behind `openai:NAME`.
+    pub openai: Option<RawProvider>,
     /// The server behind `openai-compat:NAME`.
-    pub openai_compat: Option<RawOpenAiCompat>,
+    pub openai_compat: Option<RawProvider>,
+    /// The server behind `gemini:NAME`.
+    pub gemini: Option<RawProvider>,
+    /// The server behind `ollama:NAME`.
+    pub ollama: Option<RawProvider>,
     /// The components; absent for the built-in ones.
     pub tool: Option<Vec<RawTool>>,
     /// The tools that run outside, besides the components.
@@ -116,11 +130,25 @@ pub struct RawContext {
     pub keep_results: Option<usize>,
 }
 
-/// `[openai-compat]`.
+impl RawConfig {
+    /// The section of a provider.
+    #[must_use]
+    pub fn provider(&self, provider: Provider) -> Option<&RawProvider> {
+        match provider {
+            Provider::Anthropic => self.anthropic.as_ref(),
+            Provider::OpenAi => self.openai.as_ref(),
+            Provider::OpenAiCompat => self.openai_compat.as_ref(),
+            Provider::Gemini => self.gemini.as_ref(),
+            Provider::Ollama => self.ollama.as_ref(),
+        }
+    }
+}
+
+/// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`. What is absent is as the provider has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct RawOpenAiCompat {
-    /// The address up to the version.
+pub struct RawProvider {
+    /// The address of the server, as the provider's own SDK takes it.
     pub base_url: Option<String>,
     /// Where the key is: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
     pub api_key: Option<String>,
@@ -128,6 +156,22 @@ pub struct RawOpenAiCompat {
     pub vision: Option<bool>,
     /// Whether the model is shown PDF documents.
     pub documents: Option<bool>,
+    /// Whether files may stand in the results of tools.
+    pub files_in_results: Option<bool>,
+    /// Whether the model may call several tools in one reply.
+    pub parallel_calls: Option<bool>,
+    /// The most tokens that one reply may have.
+    pub max_output_tokens: Option<NonZeroU32>,
+    /// How long a connection may take.
+    pub connect_timeout_seconds: Option<NonZeroU64>,
+    /// How long the answer may take to begin.
+    pub first_chunk_timeout_seconds: Option<NonZeroU64>,
+    /// How long the answer may pause.
+    pub idle_chunk_timeout_seconds: Option<NonZeroU64>,
+    /// How long one reply may take in all.
+    pub total_timeout_seconds: Option<NonZeroU64>,
+    /// How often a request is repeated that failed for a reason that may pass.
+    pub retries: Option<u32>,
 }
 
 /// `[[tool]]`.

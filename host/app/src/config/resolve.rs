@@ -1,9 +1,9 @@
 //! From [`RawConfig`] to [`Config`]: what is absent is filled in, what is relative is placed, what cannot be is refused.
 
 use super::{
-    ComponentSource, Config, ConfigError, Confirmation, EndpointConfig, Environment, ModelConfig,
-    Overrides, RawConfig, RawGrants, RawLimits, RawPooling, RawPrompts, RawSandbox, RawTiming,
-    RawTool, ToolConfig, budgets, context, dir_grants, env_grants, external, http_grants,
+    ComponentSource, Config, ConfigError, Confirmation, Environment, ModelsConfig, Overrides,
+    RawConfig, RawGrants, RawLimits, RawPooling, RawPrompts, RawSandbox, RawTiming, RawTool,
+    ToolConfig, budgets, context, dir_grants, env_grants, external, http_grants,
     instructions::{self, Instructions},
     paths::{canonical, place},
     secrets::{self, SecretConfig},
@@ -51,27 +51,14 @@ impl Config {
                 .program_folder("XDG_CACHE_HOME", ".cache")
                 .unwrap_or_else(|| state_dir.join("cache")),
         };
-        // Without a model, the built-in script plays.
-        let named = overrides.model.as_deref().or(raw.model.as_deref());
-        let budgets = budgets::resolve(&raw, &overrides, named.unwrap_or("script:tour"))?;
+        let (models, names) = ModelsConfig::resolve(&raw, &overrides, &base, environment)?;
+        let budgets = budgets::resolve(&raw, &overrides, &names)?;
         budgets::check_prices(&raw)?;
-        let context = context::resolve(raw.context.as_ref(), named.unwrap_or("script:tour"))?;
+        let context = context::resolve(raw.context.as_ref(), &names)?;
         let Instructions {
             system,
             files: instruction_files,
         } = instructions::resolve(raw.system, &raw.instructions, &base, environment)?;
-        let server = raw.openai_compat.unwrap_or_default();
-        // Read whichever model is chosen: a key in the file is a fault in any case.
-        let endpoint = EndpointConfig::resolve(&server, &base, environment)?;
-        let key_file = endpoint.key_file().map(Path::to_owned);
-        let chosen = match (&overrides.model, &raw.model) {
-            (Some(text), _) => Some((text, cwd)),
-            (None, Some(text)) => Some((text, &base)),
-            (None, None) => None,
-        };
-        let model = chosen
-            .map(|(text, base)| ModelConfig::resolve(text, base, &server, endpoint, environment))
-            .transpose()?;
         let limits = limits(raw.limits, &Limits::default(), "[limits]")?;
         let secrets = secrets::from_raw(raw.secret, &base, environment)?;
         let implies_folder =
@@ -82,7 +69,7 @@ impl Config {
             folder: canonical(cwd),
             state_dir: canonical(&state_dir),
             cache_dir: canonical(&cache_dir),
-            model,
+            models,
             system,
             instruction_files,
             context,
@@ -103,7 +90,6 @@ impl Config {
             implies_folder,
             limits,
             sandbox: sandbox(raw.sandbox.unwrap_or_default()),
-            key_file,
             secrets,
         };
         config.add_tools(raw.tool, &base, environment)?;

@@ -1,7 +1,7 @@
 //! The configuration as the rest of the program sees it: absolute, complete and checked.
 
 use super::{
-    ConfigError, Confirmation, Environment, ExternalTool, ModelConfig, RawConfig,
+    ConfigError, Confirmation, Environment, ExternalTool, ModelsConfig, RawConfig,
     dir_grants::WORKSPACE, found, parse::Found, paths::canonical, secrets::SecretConfig,
 };
 use agent_host_core::{
@@ -33,8 +33,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Where compiled components are kept. It may not exist yet.
     pub cache_dir: PathBuf,
-    /// The model; absent when none is configured.
-    pub model: Option<ModelConfig>,
+    /// The models that answer.
+    pub models: ModelsConfig,
     /// The standing instructions for the model, those in files included.
     pub system: Option<String>,
     /// The files with instructions, without links.
@@ -64,8 +64,6 @@ pub struct Config {
     pub limits: Limits,
     /// The sandbox, without the folders that [`Self::cache_dir`] and [`Self::protected_paths`] name.
     pub sandbox: SandboxConfig,
-    /// The file with the model server's key, where it is in a file.
-    pub(super) key_file: Option<PathBuf>,
     /// The secrets that tools may be granted. Their names differ.
     pub(super) secrets: Vec<SecretConfig>,
 }
@@ -248,14 +246,11 @@ impl Config {
             paths.extend([folder.join("agent.toml"), folder.join("agent.lock")]);
         }
         paths.extend(self.file.clone());
-        paths.extend(self.key_file.clone());
+        paths.extend(self.models.files().map(Path::to_owned));
         let files = self.secrets.iter().filter_map(SecretConfig::file);
         paths.extend(files.map(Path::to_owned));
         paths.extend(self.schema_files().map(Path::to_owned));
         paths.extend(self.instruction_files.iter().cloned());
-        if let Some(ModelConfig::Script(path)) = &self.model {
-            paths.push(path.clone());
-        }
         for tool in &self.tools {
             match &tool.source {
                 ComponentSource::File(path) => paths.push(path.clone()),

@@ -7,7 +7,10 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{GREEN, RED, Terminal, YELLOW, harmless_line},
 };
-use agent_host_app::{ApprovalFile, Config, Overrides, Registry, project};
+use agent_host_app::{
+    ApprovalFile, CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, check_models,
+    project,
+};
 use agent_host_core::tool::ToolRunner as _;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 use agent_host_store::Store;
@@ -26,10 +29,14 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
         ("state", state(&config)),
         ("approvals", approvals(&config)),
         ("cache", cache(&config)),
-        ("model", model(&config).await),
     ];
+    let models = models(&config).await;
     let mut exit = Exit::Done;
-    for (name, finding) in findings.into_iter().chain(tools(&config).await) {
+    for (name, finding) in findings
+        .into_iter()
+        .chain(models)
+        .chain(tools(&config).await)
+    {
         let (style, mark, text) = match finding {
             Finding::Good(text) => (GREEN, "✓", text),
             Finding::Mind(text) => (YELLOW, "!", text),
@@ -82,14 +89,56 @@ fn cache(config: &Config) -> Finding {
     }
 }
 
-async fn model(config: &Config) -> Finding {
-    match agent_host_app::model(config).await {
-        Ok(model) if config.model.is_some() => {
-            let provenance = model.provenance();
-            Finding::Good(format!("{}:{} is configured; it was not asked", provenance.provider, provenance.model))
+/// The models, and every other provider that is configured.
+async fn models(config: &Config) -> Vec<(&'static str, Finding)> {
+    let mut findings: Vec<(&'static str, Finding)> = Vec::new();
+    if let Some(error) = &config.models.unchosen {
+        findings.push(("model", Finding::Bad(error.to_string())));
+    } else if config.models.first.is_none() {
+        let text = "none is configured; `run` plays the scripted tour. Set a provider's key, `model` in agent.toml, or pass --model";
+        findings.push(("model", Finding::Mind(text.to_owned())));
+    }
+    for checked in check_models(config).await {
+        let name = match checked.role {
+            Role::First => "model",
+            Role::Fallback => "fallback",
+            Role::Spare => "provider",
+        };
+        findings.push((name, answer(&checked)));
+    }
+    findings
+}
+
+fn answer(checked: &CheckedModel) -> Finding {
+    let CheckedModel { role, name, answer } = checked;
+    let bad = |text: String| match role {
+        Role::First | Role::Fallback => Finding::Bad(text),
+        // Nobody asks it.
+        Role::Spare => Finding::Mind(text),
+    };
+    match answer {
+        ModelAnswer::Local => Finding::Good(name.clone()),
+        ModelAnswer::Answers {
+            base_url,
+            key_source,
+            listed,
+        } => {
+            let key = match key_source {
+                Some(source) => format!("with the key in {source}"),
+                None => "without a key".to_owned(),
+            };
+            let answers = format!("{name} answers at {base_url}, {key}");
+            match (role, listed) {
+                (Role::Spare, _) => Finding::Good(format!("{answers}; no model of it is used")),
+                (_, Some(true)) => Finding::Good(answers),
+                (_, Some(false)) => Finding::Mind(format!(
+                    "{answers}; its list of models does not have this one, which may be another name of one that it has"
+                )),
+                (_, None) => Finding::Mind(format!("{answers}; it has no list of models")),
+            }
         }
-        Ok(_) => Finding::Mind("none is configured; `run` plays the scripted tour. Set `model` in agent.toml or pass --model".to_owned()),
-        Err(error) => Finding::Bad(format!("{error:#}")),
+        ModelAnswer::Unusable(why) => bad(format!("{name}: {why}")),
+        ModelAnswer::Fails(error) => bad(format!("{name}: {error}")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `agent-host run`: turns, until the agent has its answer or cannot go on by itself.
 
+mod images;
 mod intro;
 mod people;
 mod reply;
@@ -14,6 +15,7 @@ use crate::{
 use agent_host_app::{Host, Overrides};
 use agent_host_core::{
     model::StopReason,
+    output::ContentPart,
     schema::AnswerSchema,
     session::Session,
     turn::{Agent, AgentInput, Budget, Outcome, Prompts, TurnError, UntilEnd, UntilTool},
@@ -48,8 +50,8 @@ struct Run<'a> {
 enum Task {
     /// One input, one answer.
     Once(Box<AgentInput>),
-    /// A conversation on the terminal.
-    Conversation,
+    /// A conversation on the terminal; the images go with what is said first.
+    Conversation(Vec<ContentPart>),
 }
 
 pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -109,7 +111,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     match task {
         Task::Once(input) => run.once(&mut session, *input).await,
-        Task::Conversation => run.conversation(&mut session).await,
+        Task::Conversation(images) => run.conversation(&mut session, images).await,
     }
 }
 
@@ -151,23 +153,32 @@ fn output_schema(file: &Path) -> Result<Arc<AnswerSchema>, Failure> {
 
 /// The text of a file that a flag names, of up to so many bytes.
 fn read_bounded(file: &Path, max_bytes: u64) -> std::io::Result<String> {
-    let mut text = String::new();
+    let bytes = read_bytes(file, max_bytes)?;
+    String::from_utf8(bytes)
+        .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error.utf8_error()))
+}
+
+/// The bytes of a file that a flag names, if there are not more than so many.
+fn read_bytes(file: &Path, max_bytes: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
     // Bounded while it is read: a pipe has no size, and a file may grow.
     let mut bounded = std::fs::File::open(file)?.take(max_bytes + 1);
-    bounded.read_to_string(&mut text)?;
-    if text.len() as u64 > max_bytes {
+    bounded.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
         let why = format!("it has more than {max_bytes} bytes");
         return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, why));
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
+    let images = images::read(&args.images)?;
+    let once = |text, images| Ok(Task::Once(Box::new(images::input(text, images))));
     if let Some(prompt) = &args.prompt {
-        return Ok(Task::Once(Box::new(AgentInput::Text(prompt.clone()))));
+        return once(prompt.clone(), images);
     }
     if terminal.stdin {
-        return Ok(Task::Conversation);
+        return Ok(Task::Conversation(images));
     }
     let mut prompt = String::new();
     let mut stdin = std::io::stdin().take(MAX_PROMPT_BYTES);
@@ -177,9 +188,9 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
         ))
     })?;
     match (prompt.trim().is_empty(), &args.resume) {
-        (false, _) => Ok(Task::Once(Box::new(AgentInput::Text(prompt)))),
-        (true, Some(_)) => Ok(Task::Once(Box::new(AgentInput::Continue))),
-        (true, None) => Err(Failure::usage(
+        (false, _) => once(prompt, images),
+        (true, Some(_)) if images.is_empty() => Ok(Task::Once(Box::new(AgentInput::Continue))),
+        (true, _) => Err(Failure::usage(
             "there is no prompt: give one as an argument, like agent-host run \"What is in this folder?\", or on standard input",
         )),
     }
@@ -191,7 +202,11 @@ impl Run<'_> {
         self.finish(session, &outcome)
     }
 
-    async fn conversation(&mut self, session: &mut Session) -> Result<Exit, Failure> {
+    async fn conversation(
+        &mut self,
+        session: &mut Session,
+        mut images: Vec<ContentPart>,
+    ) -> Result<Exit, Failure> {
         if !session.state().batch().is_empty() {
             let outcome = self.drive(session, AgentInput::Continue).await?;
             self.finish(session, &outcome)?;
@@ -205,7 +220,8 @@ impl Run<'_> {
             if line.trim().is_empty() {
                 continue;
             }
-            let outcome = self.drive(session, AgentInput::Text(line)).await?;
+            let input = images::input(line, std::mem::take(&mut images));
+            let outcome = self.drive(session, input).await?;
             let exit = self.finish(session, &outcome)?;
             if self.stop.token.is_cancelled() || exit == Exit::Waiting {
                 return Ok(exit);

@@ -59,9 +59,7 @@ pub fn metadata(provider: Provider) -> Map<String, Value> {
             let kept = json!({"model": "m", "items": items});
             Map::from_iter([(provider.name().to_owned(), kept)])
         }
-        Provider::Gemini => {
-            Map::from_iter([(provider.name().to_owned(), json!({}))])
-        }
+        Provider::Gemini => Map::from_iter([(provider.name().to_owned(), json!({}))]),
         Provider::Ollama => Map::from_iter([(
             provider.name().to_owned(),
             json!({"thinking": "I should read."}),

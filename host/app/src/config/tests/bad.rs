@@ -20,7 +20,12 @@ fn a_wrong_form_is_refused_with_its_place_and_a_hint() {
         (
             "[openai-compat]\nbase-url = \"x\"\ntemperature = 1",
             "line 3, column 1: there is no key `temperature` here; the keys here are `base-url`, `api-key`, `vision`, \
-             `documents`",
+             `documents`, `files-in-results`, `parallel-calls`, `max-output-tokens`, `connect-timeout-seconds`, \
+             `first-chunk-timeout-seconds`, `idle-chunk-timeout-seconds`, `total-timeout-seconds`, `retries`",
+        ),
+        (
+            "[ollama]\ntotal-timeout-seconds = 0",
+            "line 2, column 25: invalid value: integer `0`, expected a nonzero u64; correct it",
         ),
         (
             "[[grants.dir]]\nhost = \".\"\nmode = \"readwrite\"",
@@ -113,8 +118,12 @@ fn what_cannot_be_is_refused() {
             "there is no model provider `openai_compat`; did you mean `openai-compat:x`?",
         ),
         (
-            "model = \"anthropic:x\"",
-            "there is no model provider `anthropic`; there are `openai-compat:NAME` and `script:NAME`",
+            "model = \"nobody:x\"",
+            "there is no model provider `nobody`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `script`",
+        ),
+        (
+            "fallback = [\"script:tour\", \"opnai:x\"]",
+            "there is no model provider `opnai`; did you mean `openai:x`?",
         ),
         (
             "[[tool]]\nname = \"my tool\"\ncomponent = \"x.wasm\"",

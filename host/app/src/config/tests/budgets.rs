@@ -78,6 +78,31 @@ fn the_file_and_the_command_line_set_budgets() {
     assert_eq!(config.budgets, Budgets::default());
 }
 
+/// Any of the models may answer, so the highest price of each kind counts.
+#[test]
+fn a_budget_of_money_holds_whichever_model_answers() {
+    let tree = Tree::new();
+    let toml = |fallback: &str| {
+        format!(
+            "model = \"openai-compat:mini\"\nfallback = [{fallback}]\n[budgets]\nusd = 1\n\
+             [prices.\"gemini:*\"]\ninput = 0.1\noutput = 2\n{PRICES}"
+        )
+    };
+    let config = tree.load(
+        &toml("\"openai-compat:m\", \"gemini:g\""),
+        Overrides::default(),
+    );
+    assert_eq!(
+        config.unwrap().budgets.usd.unwrap().price,
+        price(150_000, 100_000, 2_000_000)
+    );
+    let refusal = tree.refusal(&toml("\"ollama:x\""), Overrides::default());
+    assert!(
+        refusal.contains("no price of the model `ollama:x`"),
+        "{refusal}"
+    );
+}
+
 /// The model's own price before any pattern, and of patterns the longest; a script costs nothing unless a price says so.
 #[test]
 fn the_nearest_price_counts() {

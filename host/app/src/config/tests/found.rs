@@ -8,6 +8,7 @@ use pretty_assertions::assert_eq;
 fn a_found_file_may_not_reach_out_of_its_folder() {
     let mut tree = Tree::new();
     tree.set("OPENAI_COMPAT_API_KEY", "the-key");
+    tree.set("GOOGLE_API_KEY", "the-key");
     let server = "[openai-compat]\nbase-url = \"http://a/v1\"\n";
     let cases = [
         ("state-dir = \"state\"\n".to_owned(), "sets `state-dir`"),
@@ -15,6 +16,14 @@ fn a_found_file_may_not_reach_out_of_its_folder() {
         (
             "[openai-compat]\napi-key = \"cmd:touch ran\"\n".to_owned(),
             "sets `api-key` under [openai-compat]",
+        ),
+        (
+            "[anthropic]\napi-key = \"cmd:touch ran\"\n".to_owned(),
+            "sets `api-key` under [anthropic]",
+        ),
+        (
+            "[gemini]\nbase-url = \"http://a\"\n".to_owned(),
+            "sets `base-url` under [gemini], where the key in GOOGLE_API_KEY would be sent",
         ),
         (
             server.to_owned(),

@@ -8,11 +8,13 @@ use agent_host_core::{
     tool::Approval,
     turn::Prompts,
 };
+use agent_host_models::{Capabilities, Timeouts};
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use pretty_assertions::assert_eq;
 use std::{
-    num::NonZeroUsize,
+    num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// Name, source, approval and whether its word is believed, of each tool.
@@ -50,7 +52,7 @@ fn without_a_file_the_defaults_hold() {
         tree.home().join(".local/state/agent-host")
     );
     assert_eq!(config.cache_dir, tree.home().join(".cache/agent-host"));
-    assert!(config.model.is_none() && config.system.is_none() && config.ungranted.is_none());
+    assert!(config.models.first.is_none() && config.system.is_none() && config.ungranted.is_none());
     assert_eq!((config.budgets.turns, config.prompts), (50, Prompts::Ask));
     assert_eq!(config.limits, Limits::default());
     assert_eq!(config.sandbox, SandboxConfig::default());
@@ -101,6 +103,14 @@ fn every_key_is_read() {
         base-url = "http://127.0.0.1:11434/v1"
         vision = false
         documents = true
+        files-in-results = true
+        parallel-calls = false
+        max-output-tokens = 1000
+        connect-timeout-seconds = 1
+        first-chunk-timeout-seconds = 2
+        idle-chunk-timeout-seconds = 3
+        total-timeout-seconds = 4
+        retries = 0
         [[tool]]
         name = "files"
         component = "builtin:files"
@@ -146,21 +156,30 @@ fn every_key_is_read() {
     assert_eq!(config.cache_dir, PathBuf::from("/var/cache/agent"));
     assert_eq!(config.system.as_deref(), Some("Be brief."));
     assert_eq!((config.budgets.turns, config.prompts), (3, Prompts::Deny));
-    let Some(ModelConfig::OpenAiCompat {
-        name,
-        endpoint,
-        capabilities,
-    }) = &config.model
-    else {
-        panic!("{:?}", config.model);
+    let Some(ModelConfig::Served { name, provider }) = &config.models.first else {
+        panic!("{:?}", config.models);
+    };
+    let capabilities = Capabilities {
+        vision: false,
+        documents: true,
+        files_in_results: true,
+        parallel_calls: false,
+        max_output_tokens: NonZeroU32::new(1000),
     };
     assert_eq!(
-        (name.as_str(), capabilities.vision, capabilities.documents),
-        ("llama3.2", false, true)
+        (name.as_str(), provider.capabilities, provider.retry.retries),
+        ("llama3.2", capabilities, 0)
     );
+    let endpoint = finish(provider.open()).unwrap();
+    let timeouts = Timeouts {
+        connect: Duration::from_secs(1),
+        first_chunk: Duration::from_secs(2),
+        idle_chunk: Duration::from_secs(3),
+        total: Duration::from_secs(4),
+    };
     assert_eq!(
-        finish(endpoint.open()).unwrap().base_url,
-        "http://127.0.0.1:11434/v1"
+        (endpoint.base_url.as_str(), endpoint.timeouts),
+        ("http://127.0.0.1:11434/v1", timeouts)
     );
     let mine = ComponentSource::File(tree.cwd().join("tools/mine.wasm"));
     let files = ComponentSource::Builtin("files".to_owned());
@@ -255,7 +274,7 @@ fn the_command_line_wins_and_its_paths_begin_at_the_working_folder() {
     assert_eq!(config.state_dir, PathBuf::from("/xdg/state/agent-host"));
     assert_eq!(config.cache_dir, PathBuf::from("/xdg/cache/agent-host"));
     assert!(
-        matches!(&config.model, Some(ModelConfig::Script(path)) if *path == folder.join("./a.toml"))
+        matches!(&config.models.first, Some(ModelConfig::Script(path)) if *path == folder.join("./a.toml"))
     );
     assert_eq!(
         config.grants.dirs.len(),
@@ -274,7 +293,7 @@ fn the_command_line_wins_and_its_paths_begin_at_the_working_folder() {
     assert_eq!(config.budgets.turns, 9);
     assert_eq!(config.state_dir, tree.cwd().join("st"));
     assert!(
-        matches!(&config.model, Some(ModelConfig::Script(path)) if *path == tree.cwd().join("./b.toml"))
+        matches!(&config.models.first, Some(ModelConfig::Script(path)) if *path == tree.cwd().join("./b.toml"))
     );
     let added: Vec<_> = tools(&config).split_off(3);
     let file = ComponentSource::File(tree.cwd().join("files.wasm"));
@@ -312,7 +331,7 @@ fn a_script_is_a_word_or_a_file() {
         let config = tree
             .load(&format!("model = \"{model}\""), Overrides::default())
             .unwrap();
-        match (config.model.unwrap(), expected) {
+        match (config.models.first.unwrap(), expected) {
             (ModelConfig::Script(path), Ok(expected)) => assert_eq!(path, expected),
             (ModelConfig::BuiltinScript(name), Err(expected)) => assert_eq!(name, expected),
             (other, expected) => panic!("{other:?} is not {expected:?}"),

@@ -2,6 +2,7 @@
 
 use super::{Tree, finish};
 use crate::config::{ConfigError, ModelConfig, Overrides};
+use agent_host_models::Provider;
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
 
@@ -9,10 +10,10 @@ use secrecy::ExposeSecret as _;
 fn open(tree: &Tree, server: &str) -> Result<(String, Option<String>, String), ConfigError> {
     let toml = format!("model = \"openai-compat:m\"\n[openai-compat]\n{server}");
     let config = tree.load(&toml, Overrides::default())?;
-    let Some(ModelConfig::OpenAiCompat { endpoint, .. }) = config.model else {
+    let Some(ModelConfig::Served { provider, .. }) = config.models.first else {
         panic!("another model");
     };
-    let opened = finish(endpoint.open())?;
+    let opened = finish(provider.open())?;
     let key = opened.key.map(|key| key.expose_secret().to_owned());
     Ok((opened.base_url, key, opened.key_source))
 }
@@ -73,6 +74,105 @@ fn where_the_address_and_the_key_come_from() {
         open(&tree, &with("env:MY_KEY")).unwrap(),
         found("from-variable", "MY_KEY")
     );
+}
+
+/// Address, key and the key's source of each provider, from the variables of its own SDK and without any.
+#[test]
+fn what_each_provider_reads_from_the_environment() {
+    const COMPAT: &str = "OPENAI_COMPAT_API_KEY";
+    // The variables, and what they come to.
+    type Case = (
+        &'static str,
+        &'static [(&'static str, &'static str)],
+        Result<(&'static str, Option<&'static str>, &'static str), &'static str>,
+    );
+    let cases: [Case; 14] = [
+        (
+            "anthropic",
+            &[("ANTHROPIC_API_KEY", "a")],
+            Ok(("https://api.anthropic.com", Some("a"), "ANTHROPIC_API_KEY")),
+        ),
+        (
+            "anthropic",
+            &[
+                ("ANTHROPIC_API_KEY", "a"),
+                ("ANTHROPIC_BASE_URL", "http://b"),
+            ],
+            Ok(("http://b", Some("a"), "ANTHROPIC_API_KEY")),
+        ),
+        ("anthropic", &[], Err("ANTHROPIC_API_KEY")),
+        // A server of one's own may want no key.
+        (
+            "anthropic",
+            &[("ANTHROPIC_BASE_URL", "http://b")],
+            Ok(("http://b", None, "ANTHROPIC_API_KEY")),
+        ),
+        (
+            "openai",
+            &[("OPENAI_API_KEY", "o"), ("OPENAI_BASE_URL", "http://b/v1")],
+            Ok(("http://b/v1", Some("o"), "OPENAI_API_KEY")),
+        ),
+        (
+            "openai",
+            &[("OPENAI_API_KEY", "o")],
+            Ok(("https://api.openai.com/v1", Some("o"), "OPENAI_API_KEY")),
+        ),
+        ("openai", &[("OPENAI_API_KEY", "")], Err("OPENAI_API_KEY")),
+        (
+            "gemini",
+            &[("GEMINI_API_KEY", "g"), ("GEMINI_BASE_URL", "http://b")],
+            Ok(("http://b", Some("g"), "GEMINI_API_KEY")),
+        ),
+        (
+            "gemini",
+            &[("GOOGLE_API_KEY", "g")],
+            Ok((
+                "https://generativelanguage.googleapis.com",
+                Some("g"),
+                "GOOGLE_API_KEY",
+            )),
+        ),
+        ("gemini", &[], Err("GEMINI_API_KEY")),
+        (
+            "ollama",
+            &[],
+            Ok(("http://127.0.0.1:11434", None, "OLLAMA_API_KEY")),
+        ),
+        (
+            "ollama",
+            &[("OLLAMA_HOST", "0.0.0.0:8080")],
+            Ok(("http://127.0.0.1:8080", None, "OLLAMA_API_KEY")),
+        ),
+        (
+            "openai-compat",
+            &[(COMPAT, "c")],
+            Err("OPENAI_COMPAT_BASE_URL"),
+        ),
+        (
+            "openai-compat",
+            &[("OPENAI_COMPAT_BASE_URL", "http://b/v1")],
+            Ok(("http://b/v1", None, COMPAT)),
+        ),
+    ];
+    for (provider, variables, expected) in cases {
+        let mut tree = Tree::new();
+        for (name, value) in variables {
+            tree.set(name, value);
+        }
+        let config = tree.load(&format!("model = \"{provider}:m\""), Overrides::default());
+        let Some(ModelConfig::Served { provider, .. }) = config.unwrap().models.first else {
+            panic!("another model");
+        };
+        match (finish(provider.open()), expected) {
+            (Ok(opened), Ok(expected)) => {
+                let key = opened.key.as_ref().map(|key| key.expose_secret());
+                let found = (opened.base_url.as_str(), key, opened.key_source.as_str());
+                assert_eq!(found, expected, "{variables:?}");
+            }
+            (Err(error), Err(named)) => assert!(error.to_string().contains(named), "{error}"),
+            (opened, expected) => panic!("{opened:?} is not {expected:?}"),
+        }
+    }
 }
 
 #[test]
@@ -144,27 +244,33 @@ fn a_server_or_key_that_is_not_there() {
 #[test]
 fn a_key_in_the_file_is_refused_and_not_repeated() {
     let tree = Tree::new();
-    for key in ["sk-live-123", "", "env:", "https:sk-live-123", "cmd: "] {
-        // Refused whichever model is chosen.
-        let toml = format!("[openai-compat]\napi-key = \"{key}\"");
-        assert_eq!(
-            tree.refusal(&toml, Overrides::default()),
-            "`api-key` under [openai-compat] does not say where the model server's key is; the text itself has no place in a \
-             file that is shared and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
-        );
+    for provider in Provider::ALL.map(Provider::name) {
+        for key in ["sk-live-123", "", "env:", "https:sk-live-123", "cmd: "] {
+            // Refused whichever model is chosen.
+            let toml = format!("[{provider}]\napi-key = \"{key}\"");
+            assert_eq!(
+                tree.refusal(&toml, Overrides::default()),
+                format!(
+                    "`api-key` under [{provider}] does not say where the model server's key is; the text itself has no place in a \
+                     file that is shared and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
+                )
+            );
+        }
     }
 }
 
 #[test]
-fn a_configuration_can_be_printed_without_its_key() {
-    let mut tree = Tree::new();
-    tree.set("OPENAI_COMPAT_API_KEY", "sk-live-123");
-    let config = tree
-        .load("model = \"openai-compat:m\"", Overrides::default())
-        .unwrap();
-    let printed = format!("{config:?}");
-    assert!(
-        printed.contains("OPENAI_COMPAT_API_KEY") && !printed.contains("sk-live-123"),
-        "{printed}"
-    );
+fn a_configuration_can_be_printed_without_its_keys() {
+    for provider in Provider::ALL {
+        let mut tree = Tree::new();
+        let variable = provider.key_variables()[0];
+        tree.set(variable, "sk-live-123");
+        let toml = format!("model = \"{}:m\"", provider.name());
+        let config = tree.load(&toml, Overrides::default()).unwrap();
+        let printed = format!("{config:?}");
+        assert!(
+            printed.contains(variable) && !printed.contains("sk-live-123"),
+            "{printed}"
+        );
+    }
 }

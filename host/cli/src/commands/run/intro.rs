@@ -9,12 +9,13 @@ use agent_host_app::Host;
 use agent_host_core::{session::Session, tool::ToolRunner as _};
 
 pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
-    if host.config().model.is_none() {
+    let models = &host.config().models;
+    if models.first.is_none() {
         terminal.note(&format!(
             "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
              real sandboxed tools over your folder. No language model is involved.\n\
-             For a real agent: agent-host run --model openai-compat:NAME \"...\", with OPENAI_COMPAT_BASE_URL naming the server, \
-             or `model = \"openai-compat:NAME\"` in agent.toml.\n"
+             For a real agent: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
+             agent.toml, such as ollama:NAME, or openai-compat:NAME with OPENAI_COMPAT_BASE_URL naming the server.\n"
         ));
     }
     let model = host.model().provenance();
@@ -23,6 +24,16 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
         "model",
         &format!("{}:{}", model.provider, model.model),
     );
+    if let Some(source) = &models.chosen_by {
+        row(
+            terminal,
+            "",
+            &format!("chosen because of the key in {source}; `--model` chooses another"),
+        );
+    }
+    for model in &models.fallback {
+        row(terminal, "or", &model.to_string());
+    }
     let names: Vec<&str> = host
         .registry()
         .tools()

@@ -1,0 +1,130 @@
+use super::*;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+use wiremock::{
+    Mock, MockServer, ResponseTemplate,
+    matchers::{method, path, query_param},
+};
+
+fn endpoint(server: &MockServer, base: &str) -> Endpoint {
+    Endpoint {
+        base_url: format!("{}{base}", server.uri()),
+        key: Some("sk-sesame-123".into()),
+        key_source: "THE_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+    }
+}
+
+/// Each provider is asked at its own place, with its own header for the key, and its own form is read.
+#[tokio::test]
+async fn each_provider_is_asked_in_its_own_way() {
+    let by_id = json!({ "data": [{ "id": "a" }, { "id": "b" }], "has_more": false });
+    let cases = [
+        (
+            Provider::Anthropic,
+            "",
+            "/v1/models",
+            Some(("limit", "1000")),
+            by_id.clone(),
+            ["a", "b"],
+        ),
+        (
+            Provider::OpenAi,
+            "/v1",
+            "/v1/models",
+            None,
+            by_id.clone(),
+            ["a", "b"],
+        ),
+        (
+            Provider::OpenAiCompat,
+            "/v1",
+            "/v1/models",
+            None,
+            by_id,
+            ["a", "b"],
+        ),
+        (
+            Provider::Gemini,
+            "",
+            "/v1beta/models",
+            Some(("pageSize", "1000")),
+            json!({ "models": [{ "name": "models/a", "displayName": "A" }, { "name": "models/b" }] }),
+            ["a", "b"],
+        ),
+        (
+            Provider::Ollama,
+            "",
+            "/api/tags",
+            None,
+            json!({ "models": [{ "name": "a:latest", "model": "a:latest" }, { "name": "b:1b" }] }),
+            ["a:latest", "b:1b"],
+        ),
+    ];
+    for (provider, base, place, query, body, expected) in cases {
+        let server = MockServer::start().await;
+        let mut asked = Mock::given(method("GET")).and(path(place));
+        if let Some((name, value)) = query {
+            asked = asked.and(query_param(name, value));
+        }
+        let answer = ResponseTemplate::new(200).set_body_json(body);
+        asked.respond_with(answer).expect(1).mount(&server).await;
+        let listed = provider.list_models(endpoint(&server, base)).await.unwrap();
+        assert_eq!(listed.names, expected, "{provider:?}");
+        let requests = server.received_requests().await.unwrap();
+        let sent = requests[0].headers.values();
+        let with_key = sent.filter(|value| value.to_str().unwrap().contains("sk-sesame-123"));
+        assert_eq!(with_key.count(), 1, "{provider:?}");
+    }
+}
+
+#[test]
+fn a_model_is_found_by_the_name_that_a_person_uses() {
+    let list = ModelList {
+        names: vec!["llama3.2:latest".to_owned(), "qwen3:8b".to_owned()],
+    };
+    for (model, found) in [
+        ("llama3.2", true),
+        ("llama3.2:latest", true),
+        ("qwen3:8b", true),
+        ("qwen3", false),
+        ("llama3", false),
+        ("", false),
+    ] {
+        assert_eq!(list.has(model), found, "{model}");
+    }
+}
+
+#[tokio::test]
+async fn why_there_is_no_list() {
+    use ModelErrorKind as Kind;
+    let html = "<html><title>Welcome</title></html>";
+    for (status, body, kind, says) in [
+        (
+            401,
+            r#"{"error":{"message":"no sk-sesame-123"}}"#,
+            Kind::Unauthorized,
+            "THE_KEY",
+        ),
+        (404, html, Kind::NotFound, "has no list of models"),
+        (500, "", Kind::Server, "failed (500)"),
+        (200, html, Kind::Protocol, "no list of models"),
+        (200, r#"{"models": 1}"#, Kind::Protocol, "no list of models"),
+        (302, "", Kind::Protocol, "redirects"),
+    ] {
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(status).set_body_string(body);
+        Mock::given(method("GET"))
+            .respond_with(answer)
+            .expect(1)
+            .mount(&server)
+            .await;
+        let error = Provider::OpenAi
+            .list_models(endpoint(&server, "/v1"))
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind, kind, "{error}");
+        assert!(error.message.contains(says), "{error}");
+        assert!(!error.message.contains("sk-sesame-123"), "{error}");
+    }
+}
