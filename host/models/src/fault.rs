@@ -6,7 +6,7 @@ pub(crate) mod reported;
 mod tests;
 mod words;
 
-pub(crate) use words::{words_in, words_of};
+pub(crate) use words::{status_in, words_in, words_of};
 
 use crate::{http::Server, retry::Retry};
 use agent_host_core::model::{ModelError, ModelErrorKind};

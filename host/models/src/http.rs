@@ -163,7 +163,9 @@ impl Server {
         }
         // The status is what matters: a body that does not come whole loses only the words.
         let text = body.whole(MAX_ERROR_BODY_BYTES).await.unwrap_or_default();
-        let words = fault::words_in(&String::from_utf8_lossy(&text));
+        let text = String::from_utf8_lossy(&text);
+        let status = fault::status_in(status, &text);
+        let words = fault::words_in(&text);
         Err(self.refused(status, words.as_deref(), wait_asked_for(&headers)))
     }
 }

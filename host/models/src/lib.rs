@@ -10,6 +10,7 @@ mod endpoint;
 mod fallback;
 mod fault;
 mod framing;
+mod gemini;
 mod http;
 mod listing;
 mod media;

@@ -5,6 +5,7 @@ mod tests;
 
 use crate::{
     anthropic::Anthropic,
+    gemini::Gemini,
     ollama::Ollama,
     openai_chat::OpenAiChat,
     openai_responses::OpenAiResponses,
@@ -127,7 +128,7 @@ impl Provider {
             Self::Anthropic => Box::new(Anthropic),
             Self::OpenAi => Box::new(OpenAiResponses),
             Self::OpenAiCompat => Box::new(OpenAiChat),
-            Self::Gemini => Box::new(OpenAiChat), // FRAME: its own
+            Self::Gemini => Box::new(Gemini),
             Self::Ollama => Box::new(Ollama),
         }
     }

@@ -10,6 +10,8 @@ use agent_host_core::{
     model::{DeltaSink, ModelDelta, ModelReply, StopReason},
     tool::ToolCall,
 };
+use serde::Deserialize;
+use std::borrow::Cow;
 
 /// The longest reply, in bytes: text, reasoning, arguments and what is kept for the provider. It is far above what any model
 /// writes in one reply.
@@ -17,6 +19,10 @@ pub(crate) const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
 
 /// The most calls in one reply.
 pub(crate) const MAX_CALLS: usize = 128;
+
+/// A text in an event, read where it is if nothing in it is escaped; a field of its own type can be null or absent.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 /// A call whose parts are still coming.
 #[derive(Debug, Default)]

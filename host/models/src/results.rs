@@ -44,7 +44,13 @@ impl<'a> Following<'a> {
         (!self.parts.is_empty()).then_some(self.parts)
     }
 
-    fn marker(&mut self, result: &ToolResult, part: &ContentPart, file: Placed<'a>) -> String {
+    /// Keeps a file to follow, and gives the marker that stands in its place.
+    pub(crate) fn marker(
+        &mut self,
+        result: &ToolResult,
+        part: &ContentPart,
+        file: Placed<'a>,
+    ) -> String {
         // Each file takes two parts: its name and itself.
         let number = self.parts.len() / 2 + 1;
         let (tool, call) = (&result.name, &result.call_id);

@@ -2,12 +2,10 @@
 //! signature holds for one model; to another the thoughts do not go.
 
 use super::request::text_block;
+use crate::provider::Provider;
 use agent_host_core::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-
-/// The name under which a message keeps it: that of the provider.
-const KEY: &str = "anthropic";
 
 /// The order of a reply's blocks. Text and calls are in the message itself.
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,7 +44,7 @@ pub(super) enum Block {
 impl Kept {
     /// What a message keeps for this model.
     pub(super) fn of(message: &Message, model: &str) -> Option<Self> {
-        let kept = Self::deserialize(message.metadata.get(KEY)?).ok()?;
+        let kept = Self::deserialize(message.metadata.get(Provider::Anthropic.name())?).ok()?;
         (kept.model == model).then_some(kept)
     }
 
@@ -65,7 +63,7 @@ impl Kept {
         if !thinks {
             return Map::new();
         }
-        Map::from_iter([(KEY.to_owned(), json!(self))])
+        Map::from_iter([(Provider::Anthropic.name().to_owned(), json!(self))])
     }
 
     /// The blocks on the wire, with the message's text and calls. What has no place here comes last.

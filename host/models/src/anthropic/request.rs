@@ -7,6 +7,7 @@ mod tests;
 use super::kept::Kept;
 use crate::{
     media::{self, Content, Placed, Source, texts},
+    results::Following,
     wire::{Capabilities, Encoded},
 };
 use agent_host_core::{
@@ -106,21 +107,25 @@ impl Encoder<'_> {
     fn blocks(&mut self, parts: &[ContentPart]) -> Vec<Value> {
         parts
             .iter()
-            .filter_map(|part| match place(part, self.capabilities) {
-                Placed::Text(text) => text_block(&text),
-                Placed::Image(image) => {
-                    self.images += 1;
-                    Some(image_block(&image))
-                }
-                Placed::Document(document) => Some(document_block(&document)),
-            })
+            .filter_map(|part| self.block(place(part, self.capabilities)))
             .collect()
+    }
+
+    fn block(&mut self, part: Placed<'_>) -> Option<Value> {
+        match part {
+            Placed::Text(text) => text_block(&text),
+            Placed::Image(image) => {
+                self.images += 1;
+                Some(image_block(&image))
+            }
+            Placed::Document(document) => Some(document_block(&document)),
+        }
     }
 
     /// All results in one turn, before anything else in it. Files that cannot be in a result follow the last one.
     fn results(&mut self, results: &[ToolResult]) {
         let mut blocks = Vec::new();
-        let mut files = Vec::new();
+        let mut files = Following::default();
         for result in results {
             let content = match &result.output {
                 ToolResultOutput::Text(text) => said(text),
@@ -144,34 +149,26 @@ impl Encoder<'_> {
             }
             blocks.push(block);
         }
-        blocks.extend(files);
+        let files = files.parts().unwrap_or_default();
+        blocks.extend(files.into_iter().filter_map(|part| self.block(part)));
         self.push("user", blocks);
     }
 
-    /// The blocks of a multipart result; none where it has no content. Where files cannot be in it, each leaves a marker and
-    /// goes to `files` under the marker's name.
-    fn tool_content(
+    /// The blocks of a multipart result; none where it has no content.
+    fn tool_content<'a>(
         &mut self,
-        result: &ToolResult,
-        parts: &[ContentPart],
-        files: &mut Vec<Value>,
+        result: &'a ToolResult,
+        parts: &'a [ContentPart],
+        files: &mut Following<'a>,
     ) -> Option<Value> {
-        let mut blocks = self.blocks(parts);
-        if !self.capabilities.files_in_results {
-            for block in &mut blocks {
-                if block.get("type").and_then(Value::as_str) == Some("text") {
-                    continue;
-                }
-                // Each file takes two blocks: its name and itself.
-                let number = files.len() / 2 + 1;
-                let (tool, call) = (&result.name, &result.call_id);
-                let name = format!("[file {number}, from the result of `{tool}`, call {call}]");
-                let marker = format!("[file {number}; it is after the tool results]");
-                files.extend(text_block(&name));
-                files.push(std::mem::take(block));
-                *block = json!({"type": "text", "text": marker});
-            }
-        }
+        let blocks: Vec<Value> = parts
+            .iter()
+            .filter_map(|part| match place(part, self.capabilities) {
+                Placed::Text(text) => text_block(&text),
+                file if self.capabilities.files_in_results => self.block(file),
+                file => text_block(&files.marker(result, part, file)),
+            })
+            .collect();
         (!blocks.is_empty()).then_some(Value::Array(blocks))
     }
 }

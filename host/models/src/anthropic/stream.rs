@@ -11,7 +11,7 @@ use super::{
 use crate::{
     fault::Fault,
     http::Server,
-    reply::{Draft, unfinished},
+    reply::{Draft, Text, unfinished},
     retry::Retry,
     wire::Decode,
 };
@@ -21,17 +21,12 @@ use agent_host_core::{
 };
 use serde::Deserialize;
 use serde_json::Value;
-use std::borrow::Cow;
 
 /// The most blocks of one reply. A model's own replies have a few, one for each thought, text and call.
 const MAX_BLOCKS: usize = 1024;
 
 /// The data that ends a stream in gateways that speak several wires.
 const DONE: &str = "[DONE]";
-
-/// A text that is read where it is, if nothing in it is escaped.
-#[derive(Default, Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Deserialize)]
 struct Event<'a> {

@@ -1,7 +1,17 @@
 //! The server's own words in an error: every provider has `{"error": {"message"}}` or `{"error": "text"}`, and what stands before or
 //! instead of one answers with FastAPI's `{"detail"}`, plain text or a web page.
 
+use reqwest::StatusCode;
 use serde_json::Value;
+
+/// What an error answer's status means. Google's answer to a key that it does not know has the status of a bad request.
+pub(crate) fn status_in(status: StatusCode, body: &str) -> StatusCode {
+    if status == StatusCode::BAD_REQUEST && body.contains("\"API_KEY_INVALID\"") {
+        StatusCode::UNAUTHORIZED
+    } else {
+        status
+    }
+}
 
 /// The server's own words in the body of an error answer; none where it has none.
 pub(crate) fn words_in(body: &str) -> Option<String> {

@@ -59,7 +59,15 @@ pub fn metadata(provider: Provider) -> Map<String, Value> {
             let kept = json!({"model": "m", "items": items});
             Map::from_iter([(provider.name().to_owned(), kept)])
         }
-        Provider::Gemini => Map::from_iter([(provider.name().to_owned(), json!({}))]),
+        Provider::Gemini => {
+            let parts = json!([
+                {"type": "thought", "text": "It is short.", "signature": "dGhvdWdodA=="},
+                {"type": "text", "bytes": 7},
+                {"type": "call", "signature": "c2lnbmVk"},
+            ]);
+            let kept = json!({"model": "gemini-3-pro", "parts": parts});
+            Map::from_iter([(provider.name().to_owned(), kept)])
+        }
         Provider::Ollama => Map::from_iter([(
             provider.name().to_owned(),
             json!({"thinking": "I should read."}),

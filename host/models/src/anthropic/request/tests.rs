@@ -295,6 +295,7 @@ fn capabilities_change_what_is_sent() {
     let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "UE5HIQ=="}});
     let inside =
         |content: Value| json!([{"type": "tool_result", "tool_use_id": "c1", "content": content}]);
+    let marker = "[file 1: image/png, 4 bytes; it is in the user message after the tool results]";
     let note = "[image/png, 4 bytes; its content cannot be shown to this model]";
     for (capabilities, images, expected) in [
         (all, 1, inside(json!([picture]))),
@@ -314,7 +315,7 @@ fn capabilities_change_what_is_sent() {
             1,
             json!([
                 {"type": "tool_result", "tool_use_id": "c1",
-                 "content": [{"type": "text", "text": "[file 1; it is after the tool results]"}]},
+                 "content": [{"type": "text", "text": marker}]},
                 {"type": "text", "text": "[file 1, from the result of `read`, call c1]"},
                 picture,
             ]),

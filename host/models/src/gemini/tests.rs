@@ -1,0 +1,146 @@
+//! The wire over HTTP.
+
+use super::*;
+use crate::{Endpoint, HttpModel, Provider, RetryPolicy, Timeouts};
+use agent_host_core::{
+    message::Role,
+    model::{Model as _, ModelError, ModelErrorKind, ModelReply, StopReason, Usage},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, Value, json};
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+
+const MODEL: &str = "gemini-3-pro";
+
+async fn ask(answer: ResponseTemplate) -> (MockServer, Result<ModelReply, ModelError>) {
+    let server = MockServer::start().await;
+    Mock::given(matchers::method("POST"))
+        .and(matchers::path(
+            "/v1beta/models/gemini-3-pro:streamGenerateContent",
+        ))
+        .and(matchers::query_param("alt", "sse"))
+        .respond_with(answer)
+        .mount(&server)
+        .await;
+    let endpoint = Endpoint {
+        base_url: server.uri(),
+        key: Some("sesame".into()),
+        key_source: "THE_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+    };
+    let provider = Provider::Gemini;
+    let model = HttpModel::new(provider, MODEL, endpoint, provider.capabilities())
+        .unwrap()
+        .with_retry(RetryPolicy::NONE);
+    let request = ModelRequest {
+        system: None,
+        messages: vec![Message::text(Role::User, "hi")],
+        tools: vec![],
+    };
+    let reply = model.respond(&request, &|_| ()).await;
+    (server, reply)
+}
+
+#[tokio::test]
+async fn an_exchange() {
+    let stream = include_str!("streams/signed-at-the-end.sse");
+    let answer = ResponseTemplate::new(200).set_body_raw(stream, "text/event-stream");
+    let (server, reply) = ask(answer).await;
+    let parts = json!([
+        {"type": "text", "bytes": 9},
+        {"type": "text", "bytes": 0, "signature": "ZW5k"},
+    ]);
+    let kept = json!({"model": MODEL, "parts": parts});
+    let expected = ModelReply {
+        text: "It is so.".to_owned(),
+        stop_reason: Some(StopReason::EndTurn),
+        usage: Usage {
+            input_tokens: 7,
+            output_tokens: 3,
+            cached_input_tokens: 0,
+        },
+        response_id: Some("r1".to_owned()),
+        metadata: Map::from_iter([("gemini".to_owned(), kept)]),
+        ..ModelReply::default()
+    };
+    assert_eq!(reply, Ok(expected));
+
+    let requests = server.received_requests().await.unwrap();
+    assert_eq!(requests.len(), 1);
+    let header = |name: &str| {
+        requests[0]
+            .headers
+            .get(name)
+            .map(|value| value.to_str().unwrap())
+    };
+    assert_eq!(
+        ["x-goog-api-key", "authorization", "content-type"].map(header),
+        [Some("sesame"), None, Some("application/json")]
+    );
+    assert_eq!(
+        serde_json::from_slice::<Value>(&requests[0].body).unwrap(),
+        json!({
+            "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+            "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
+        })
+    );
+}
+
+#[tokio::test]
+async fn what_the_server_says_is_told_whatever_the_status() {
+    let error = |code: u16, reason: &str| json!({"error": {"code": code, "message": "not now", "details": [{"reason": reason}]}});
+    for (status, body, kind) in [
+        (200, error(429, ""), ModelErrorKind::RateLimited),
+        (400, error(400, ""), ModelErrorKind::InvalidRequest),
+        (
+            400,
+            error(400, "API_KEY_INVALID"),
+            ModelErrorKind::Unauthorized,
+        ),
+        (
+            400,
+            json!([error(400, "API_KEY_INVALID")]),
+            ModelErrorKind::Unauthorized,
+        ),
+        (403, error(403, ""), ModelErrorKind::Unauthorized),
+        (503, json!([error(503, "")]), ModelErrorKind::Server),
+    ] {
+        let (_server, reply) = ask(ResponseTemplate::new(status).set_body_json(&body)).await;
+        let error = reply.unwrap_err();
+        assert_eq!(error.kind, kind, "{body}");
+        assert!(
+            error.message.ends_with(" It says: \"not now\""),
+            "{body}: {error}"
+        );
+        let names_key = error.message.contains("Check the key in THE_KEY.");
+        assert_eq!(
+            names_key,
+            kind == ModelErrorKind::Unauthorized,
+            "{body}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_model_has_its_place_in_the_path() {
+    for (model, expected) in [
+        (
+            "gemini-3-pro",
+            "v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
+        ),
+        (
+            "models/gemini-3-pro",
+            "v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
+        ),
+        (
+            "tunedModels/mine",
+            "v1beta/tunedModels/mine:streamGenerateContent?alt=sse",
+        ),
+        (
+            "a?b#c%",
+            "v1beta/models/a%3Fb%23c%25:streamGenerateContent?alt=sse",
+        ),
+    ] {
+        assert_eq!(Gemini.operation(model), expected);
+    }
+}
