@@ -60,15 +60,13 @@ impl Decoder {
                     limit: self.max_line_bytes,
                 });
             }
-            self.line.extend_from_slice(line);
-            rest = match after.split_first() {
-                Some((end, next)) => {
-                    self.after_return = *end == b'\r';
-                    events.extend(self.end_line()?);
-                    next
-                }
-                None => after,
+            let Some((end, next)) = after.split_first() else {
+                self.line.extend_from_slice(line);
+                break;
             };
+            self.after_return = *end == b'\r';
+            rest = next;
+            events.extend(self.end_line(line)?);
         }
         Ok(events)
     }
@@ -79,12 +77,17 @@ impl Decoder {
     /// # Errors
     /// As [`Decoder::push`].
     pub(crate) fn finish(mut self) -> Result<Option<String>, TooLong> {
-        let last = self.end_line()?;
+        let last = self.end_line(&[])?;
         Ok(last.or_else(|| self.dispatch()))
     }
 
-    fn end_line(&mut self) -> Result<Option<String>, TooLong> {
+    /// Takes a line whose end has come. Most come whole, and are read where they are.
+    fn end_line(&mut self, end: &[u8]) -> Result<Option<String>, TooLong> {
+        if self.line.is_empty() {
+            return self.take_line(end);
+        }
         let mut line = std::mem::take(&mut self.line);
+        line.extend_from_slice(end);
         let ended = self.take_line(&line);
         // Its memory serves for the next one.
         line.clear();
@@ -111,6 +114,7 @@ impl Decoder {
                 limit: self.max_event_bytes,
             });
         }
+        self.data.reserve(value.len() + 1);
         self.data.push_str(&String::from_utf8_lossy(value));
         self.data.push('\n');
         Ok(None)
