@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     anthropic::Anthropic,
+    mutations::mutated,
     reply::{MAX_CALLS, MAX_REPLY_BYTES},
     wire::recorded::{Shown, play, play_cut, server},
 };
@@ -11,6 +12,7 @@ use agent_host_core::{
     tool::ToolCall,
 };
 use pretty_assertions::assert_eq;
+use proptest::prelude::*;
 use serde_json::{Map, json};
 
 fn text(text: &str) -> Shown {
@@ -368,5 +370,18 @@ fn an_error_in_an_answer_is_what_its_status_would_be() {
         let mut decoder = Decoder::new(&server, &[]);
         let whole = decoder.whole(&error.to_string(), &|_| ());
         assert_eq!(whole.unwrap_err(), fault, "{error}");
+    }
+}
+
+proptest! {
+    /// A damaged stream is a reply or a fault, and the same one however it arrives.
+    #[test]
+    fn damaged_streams_in_pieces(
+        bytes in mutated(include_bytes!("../streams/thoughts-and-calls.sse").to_vec()),
+        size in 1..40_usize,
+    ) {
+        let server = server(&Anthropic);
+        let whole = play(&Anthropic, &server, &[], [bytes.as_slice()]);
+        prop_assert_eq!(play(&Anthropic, &server, &[], bytes.chunks(size)), whole);
     }
 }
