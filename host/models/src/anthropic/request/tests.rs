@@ -131,7 +131,7 @@ fn ids_of_other_providers_are_written_in_letters_that_are_allowed() {
 }
 
 /// Where the marks are, as pointers.
-fn marks(value: &Value, place: String, found: &mut Vec<String>) {
+fn marks(value: &Value, place: &str, found: &mut Vec<String>) {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(object) => object
             .iter()
@@ -146,9 +146,9 @@ fn marks(value: &Value, place: String, found: &mut Vec<String>) {
     for (key, value) in inner {
         if key == "cache_control" {
             assert_eq!(*value, json!({"type": "ephemeral"}));
-            found.push(place.clone());
+            found.push(place.to_owned());
         } else {
-            marks(value, format!("{place}/{key}"), found);
+            marks(value, &format!("{place}/{key}"), found);
         }
     }
 }
@@ -206,7 +206,7 @@ fn each_request_of_a_session_reads_the_last_one_from_the_cache() {
         };
         let body = encoded(&request, Provider::Anthropic.capabilities()).body;
         let mut found = Vec::new();
-        marks(&body, String::new(), &mut found);
+        marks(&body, "", &mut found);
         let mut expected = ends[step.saturating_sub(1)..=step].to_vec();
         expected.extend(["/system/0", "/tools/1"]);
         assert_eq!(found, expected);
