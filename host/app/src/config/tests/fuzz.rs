@@ -5,6 +5,7 @@ use crate::{LockFile, Overrides, mutations::mutated};
 use proptest::prelude::*;
 
 const CONFIG: &str = r#"model = "script:tour"
+fallback = ["ollama:m", "openai-compat:m"]
 state-dir = "state"
 max-turns = 5
 approval-timing = "in-order"
@@ -14,6 +15,13 @@ usd = 1.5
 [prices."openai-compat:*"]
 input = 0.15
 output = 0.6
+[ollama]
+base-url = "http://127.0.0.1:11434"
+api-key = "file:key"
+vision = false
+max-output-tokens = 100
+total-timeout-seconds = 60
+retries = 1
 [[external-tool]]
 name = "pay"
 description = "Pays."
