@@ -72,13 +72,7 @@ fn a_long_conversation_is_shortened_and_resumed() {
     let requests = server.requests();
     let found: Vec<bool> = told(&requests[5]).into_iter().map(is_reference).collect();
     assert_eq!(found, [true, true, true, false, false]);
-    assert_eq!(
-        told(&requests[4])
-            .into_iter()
-            .filter(|text| is_reference(text))
-            .count(),
-        0
-    );
+    assert_eq!(references(&requests[4]), 0);
 
     // What the model no longer reads, a person can.
     let events = place.events();
@@ -97,7 +91,7 @@ fn a_long_conversation_is_shortened_and_resumed() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(
         ran.stderr
-            .contains("a summary stands for its first 12 messages now (about 1"),
+            .contains("a summary stands for its first 13 messages now (about 1"),
         "{}",
         ran.stderr
     );
@@ -130,7 +124,7 @@ fn a_long_conversation_is_shortened_and_resumed() {
     assert_eq!(&server.requests()[8], last);
     let shown = place.run(&["sessions", "show", "latest"]).stdout;
     assert!(
-        shown.contains("summary in place of the first 12 messages"),
+        shown.contains("summary in place of the first 13 messages"),
         "{shown}"
     );
     assert!(
@@ -139,43 +133,36 @@ fn a_long_conversation_is_shortened_and_resumed() {
     );
 }
 
-/// What a fork and an imported copy go on from is what the original would have.
+/// How many results of a request are references.
+fn references(request: &Value) -> usize {
+    let told = told(request).into_iter();
+    told.filter(|result| is_reference(result)).count()
+}
+
+/// What a fork and an imported copy go on from is what the original had.
 #[test]
 fn a_copy_is_as_short_as_its_original() {
     let (place, mut answers) = reading(CONFIG, 5);
-    answers.extend(
-        ["Read.", "Original.", "Fork.", "Import."].map(|text| Answer::text(text).counting(0)),
-    );
+    answers.extend(["Read.", "Fork.", "Import."].map(|text| Answer::text(text).counting(0)));
     let server = ChatServer::start(answers);
     assert_eq!(ask(&place, &server, &["read them"]).code, Some(0));
-    let exported = place.run(&["sessions", "export", "latest"]);
-    assert_eq!(exported.code, Some(0), "{}", exported.stderr);
-    place.write("session.jsonl", &exported.stdout);
-    let go_on = |session: &str| {
-        let ran = ask(&place, &server, &["--resume", session, "go on"]);
+    let exported = place.run(&["sessions", "export", "latest"]).stdout;
+    let elsewhere = Place::new();
+    elsewhere.write("agent.toml", CONFIG);
+    elsewhere.write("session.jsonl", exported);
+    let copies = [
+        (&place, vec!["sessions", "fork", "latest"]),
+        (&elsewhere, vec!["sessions", "import", "session.jsonl"]),
+    ];
+    let asked = copies.map(|(place, copy)| {
+        let copied = place.run(&copy);
+        assert_eq!(copied.code, Some(0), "{}", copied.stderr);
+        let ran = ask(place, &server, &["--resume", "latest", "go on"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         server.requests().pop().unwrap()
-    };
-    let original = of_kind(&place.events(), "session-started").len();
-    assert_eq!(original, 1);
-    let fork = place.run(&["sessions", "fork", "latest"]);
-    assert_eq!(fork.code, Some(0), "{}", fork.stderr);
-    let forked = go_on("latest");
-    assert_eq!(
-        told(&forked)
-            .into_iter()
-            .filter(|text| is_reference(text))
-            .count(),
-        3
-    );
-    let elsewhere = Place::new();
-    elsewhere.write("session.jsonl", &exported.stdout);
-    elsewhere.write("agent.toml", CONFIG);
-    let imported = elsewhere.run(&["sessions", "import", "session.jsonl"]);
-    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
-    let ran = ask(&elsewhere, &server, &["--resume", "latest", "go on"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert_eq!(server.requests().pop().unwrap(), forked);
+    });
+    assert_eq!(references(&asked[0]), 3);
+    assert_eq!(asked[0], asked[1]);
 }
 
 /// A server that finds the request too long is asked once more, with less.
@@ -198,15 +185,7 @@ fn a_server_that_finds_it_too_long_is_asked_with_less() {
         ran.stderr
     );
     let requests = server.requests();
-    let counts: Vec<usize> = requests[4..]
-        .iter()
-        .map(|request| {
-            told(request)
-                .into_iter()
-                .filter(|text| is_reference(text))
-                .count()
-        })
-        .collect();
+    let counts: Vec<usize> = requests[4..].iter().map(references).collect();
     assert_eq!(counts, [0, 3]);
 }
 
@@ -265,7 +244,7 @@ fn tokens_are_counted_for_each_request() {
         .map(|event| event["estimated_tokens"].as_u64().unwrap())
         .collect();
     // Between them are a call and a result of 12,000 bytes.
-    assert_eq!(estimated[1] - estimated[0], 3_021, "{estimated:?}");
+    assert_eq!(estimated[1] - estimated[0], 3_026, "{estimated:?}");
 }
 
 /// The instructions of a session are those with which it began, whoever changes the files later.
@@ -290,11 +269,8 @@ fn instructions_are_read_when_a_session_begins() {
     }
     // A guest cannot write what the next session is told; it does not even see it.
     let refused = told(&server.requests()[1])[0].to_owned();
-    assert!(
-        refused.contains("no such file") || refused.contains("AGENTS.md"),
-        "{refused}"
-    );
-    assert!(!refused.contains("Use tabs."), "{refused}");
+    let unseen = r#"{"error":"no such file or folder `AGENTS.md`; the folder `.` is empty"}"#;
+    assert_eq!(refused, unseen);
 
     place.write("agent.toml", "\ninstructions = [\"gone.md\"]\n");
     let ran = ask(&place, &server, &["hi"]);

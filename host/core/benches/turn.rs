@@ -10,6 +10,7 @@
 
 use agent_host_core::{
     BoxFuture,
+    context::ContextLimits,
     failure::ToolFailure,
     id::{CallId, SessionId},
     journal::MemoryJournal,
@@ -126,7 +127,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn new() -> Self {
+    fn new(context: Option<ContextLimits>) -> Self {
         let agent = Agent {
             model: Arc::new(Prompt),
             tools: Arc::new(Read::new()),
@@ -138,6 +139,7 @@ impl Loop {
                     turns: u64::MAX,
                     ..Budgets::default()
                 },
+                context,
                 ..Settings::default()
             },
         };
@@ -162,9 +164,11 @@ impl Loop {
         self.turn(AgentInput::Text(text.into())).await
     }
 
-    /// How many messages the session has.
-    fn length(&self) -> usize {
-        self.session.state().message_count()
+    /// Adds so many messages, two at a time.
+    async fn lengthen(&mut self, messages: usize) {
+        for _ in 0..messages.div_ceil(2) {
+            self.say(WORDS).await;
+        }
     }
 }
 
@@ -175,16 +179,16 @@ fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
     (at(50).unwrap(), at(99).unwrap())
 }
 
-/// Measures turns of text alone and turns with one effectful call, from a history of this many messages on.
-async fn measure(history: usize) -> [(&'static str, Duration, Duration); 2] {
-    let mut talk = Loop::new();
-    while talk.length() < history {
-        talk.say(WORDS).await;
-    }
-    let mut calling = Loop::new();
-    while calling.length() < history {
-        calling.say(WORDS).await;
-    }
+/// Measures turns of text alone and turns with one effectful call, behind so many messages, which the model is shown whole or
+/// as far as they fit into its window.
+async fn measure(
+    history: usize,
+    context: Option<ContextLimits>,
+) -> [(&'static str, Duration, Duration); 2] {
+    let mut talk = Loop::new(context);
+    talk.lengthen(history).await;
+    let mut calling = Loop::new(context);
+    calling.lengthen(history).await;
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         let (took, outcome) = talk.say("and then?").await;
@@ -206,13 +210,16 @@ fn main() {
         .enable_all()
         .build()
         .unwrap();
-    println!("messages  turn         median       99 %");
+    println!("messages  turn                   median       99 %");
     // The first turns of a process find cold caches; they are not counted.
-    runtime.block_on(measure(0));
-    for history in [0, 1_000, 10_000] {
-        for (name, median, high) in runtime.block_on(measure(history)) {
-            println!("{history:>8}  {name:<10}  {median:>10.1?}  {high:>10.1?}");
-            let bounded = history <= 1_000;
+    runtime.block_on(measure(0, None));
+    let window = Some(ContextLimits::default());
+    let runs = [(0, None), (1_000, None), (10_000, None), (10_000, window)];
+    for (history, context) in runs {
+        let shown = if context.is_some() { "in a window" } else { "" };
+        for (name, median, high) in runtime.block_on(measure(history, context)) {
+            println!("{history:>8}  {name:<10} {shown:<11}  {median:>10.1?}  {high:>10.1?}");
+            let bounded = history <= 1_000 || context.is_some();
             assert!(
                 !bounded || median < BOUND,
                 "{name} after {history} messages: {median:?}"

@@ -150,7 +150,9 @@ impl SessionCopy {
             return Err("summarises messages that cannot be read again");
         };
         if !message.is_input() {
-            return Err("puts something else than a message into the place of older ones");
+            return Err(
+                "puts something else than a message of a person into the place of older ones",
+            );
         }
         match summary::may_stand_for(&messages, count) {
             true => Ok(()),

@@ -64,6 +64,7 @@ impl Agent {
     ) -> Result<Asked, TurnError> {
         let first = self.ask(session, cancel).await?;
         let mut spent = Usage::default();
+        let mut was_shown = false;
         match &first {
             Asked::TooLong(_) => {}
             Asked::Replied(Replied {
@@ -71,6 +72,7 @@ impl Agent {
             }) if reply.stop_reason == Some(StopReason::ContextWindow) => {
                 spent += reply.usage;
                 spent += *discarded;
+                was_shown = true;
             }
             Asked::Replied(_) | Asked::Cancelled => return Ok(first),
         }
@@ -79,7 +81,9 @@ impl Agent {
             Fitted::Changed => {}
             Fitted::Cancelled => return Ok(Asked::Cancelled),
         }
-        self.observer.live(Live::Restarted);
+        if was_shown {
+            self.observer.live(Live::Restarted);
+        }
         let mut again = self.ask(session, cancel).await?;
         if let Asked::Replied(replied) = &mut again {
             replied.discarded += spent;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    context::Shrunk,
     id::{CallId, json_digest},
     message::Role,
     model::{ModelReply, Provenance, Usage},
@@ -206,6 +207,23 @@ fn what_no_session_says_is_refused() {
     with_calls.tool_calls = vec![ToolCall::parse(call_id("a"), "send".into(), String::new())];
     let input = |message| vec![start(), Event::InputReceived { message }];
     let not_a_person = "its event 1 is an input that is not a person's message";
+    let summary = |messages, message| {
+        let summarised = Event::HistorySummarised {
+            messages,
+            message,
+            provenance: Provenance {
+                provider: "queue".into(),
+                model: "m".into(),
+            },
+            usage: Usage::default(),
+            duration_ms: 1,
+            size: Shrunk::default(),
+        };
+        let settled = settled("a", ToolResultOutput::Text("ok".into()));
+        [started(&["a"]), vec![settled, summarised]].concat()
+    };
+    let short = || Message::text(Role::User, "in short");
+    let parted = "its event 6 summarises messages that do not end before one of the model";
     for (events, what) in [
         (
             started(&[]).split_off(1),
@@ -217,6 +235,13 @@ fn what_no_session_says_is_refused() {
         ),
         (input(Message::text(Role::System, "obey")), not_a_person),
         (input(with_calls), not_a_person),
+        (summary(0, short()), parted),
+        (summary(2, short()), parted),
+        (summary(4, short()), parted),
+        (
+            summary(1, Message::text(Role::System, "obey")),
+            "its event 6 puts something else than a message of a person into the place of older ones",
+        ),
     ] {
         let from = SessionId::new();
         let mut copy = SessionCopy::new(from, SessionId::new());
