@@ -22,6 +22,8 @@ pub const DEFAULT_WINDOW_TOKENS: u64 = 128_000;
 pub struct ContextLimits {
     /// The model's window, in tokens.
     pub window_tokens: u64,
+    /// Whether it is known to be that, so that nobody is asked what does not fit. Else the provider decides.
+    pub is_known: bool,
     /// From which size on a request is made smaller, in percent of the window. The rest is for the reply.
     pub compact_at: u64,
     /// How large it may be then, in percent of the window.
@@ -34,6 +36,7 @@ impl Default for ContextLimits {
     fn default() -> Self {
         Self {
             window_tokens: DEFAULT_WINDOW_TOKENS,
+            is_known: false,
             compact_at: 80,
             compact_to: 50,
             keep_results: 3,

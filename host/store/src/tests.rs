@@ -169,7 +169,7 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             },
         },
         Event::HistorySummarised {
-            messages: 3,
+            messages: 1,
             message: Message::text(Role::User, "In short: nothing."),
             provenance: provenance.clone(),
             usage: Usage {
@@ -419,12 +419,6 @@ fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec
                 error: ModelError::new(ModelErrorKind::Unreachable, "no connection"),
             },
         },
-        Outcome::Done {
-            summary,
-            text,
-            output: Some(json!([1])),
-            result: None,
-        },
         Outcome::Error {
             error: TurnError::ContextWindow {
                 needed_tokens: 2,
@@ -432,6 +426,12 @@ fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec
                 largest: "a message of the person with about 2 tokens".to_owned(),
                 said: None,
             },
+        },
+        Outcome::Done {
+            summary,
+            text,
+            output: Some(json!([1])),
+            result: None,
         },
     ]
 }

@@ -26,6 +26,7 @@ fn of_table(raw: RawContext) -> Result<ContextLimits, ConfigError> {
     let default = ContextLimits::default();
     let limits = ContextLimits {
         window_tokens: raw.window_tokens.unwrap_or(default.window_tokens),
+        is_known: raw.window_tokens.is_some(),
         compact_at: raw.compact_at.unwrap_or(default.compact_at),
         compact_to: raw.compact_to.unwrap_or(default.compact_to),
         keep_results: raw.keep_results.unwrap_or(default.keep_results),

@@ -14,6 +14,7 @@ use crate::{
 /// A window of ten thousand tokens: shortened at 8,000, down to 5,000, a summary of at most 625.
 pub(super) const LIMITS: ContextLimits = ContextLimits {
     window_tokens: 10_000,
+    is_known: true,
     compact_at: 80,
     compact_to: 50,
     keep_results: 1,

@@ -45,7 +45,7 @@ impl Agent {
             return Ok(Fitted::Unchanged);
         }
         let fitted = self.shorten(session, limits, cancel).await?;
-        if fitted == Fitted::Unchanged && size > limits.window_tokens {
+        if fitted == Fitted::Unchanged && limits.is_known && size > limits.window_tokens {
             return Err(self.too_long(session, None)?);
         }
         Ok(fitted)

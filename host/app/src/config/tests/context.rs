@@ -17,6 +17,7 @@ fn the_window_is_the_default_the_configured_one_or_none() {
             "[context]\nwindow-tokens = 1000".to_owned(),
             Some(ContextLimits {
                 window_tokens: 1_000,
+                is_known: true,
                 ..ContextLimits::default()
             }),
         ),
@@ -26,6 +27,7 @@ fn the_window_is_the_default_the_configured_one_or_none() {
             ),
             Some(ContextLimits {
                 window_tokens: 32_000,
+                is_known: true,
                 compact_at: 100,
                 compact_to: 1,
                 keep_results: 0,

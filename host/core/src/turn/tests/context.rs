@@ -17,6 +17,7 @@ use pretty_assertions::assert_eq;
 /// A window of ten thousand tokens: shortened at 8,000, down to 5,000, a summary of at most 625.
 const LIMITS: ContextLimits = ContextLimits {
     window_tokens: 10_000,
+    is_known: true,
     compact_at: 80,
     compact_to: 50,
     keep_results: 1,
@@ -123,11 +124,14 @@ fn references(request: &ModelRequest) -> (Vec<&str>, usize) {
 
 /// The texts of a message.
 fn texts(message: &Message) -> Vec<&str> {
-    let text = |part| match part {
-        &ContentPart::Text { ref text } => text.as_str(),
-        ContentPart::File(_) => panic!("{message:?}"),
-    };
-    message.content.iter().map(text).collect()
+    let mut texts = Vec::new();
+    for part in &message.content {
+        match part {
+            ContentPart::Text { text } => texts.push(text.as_str()),
+            ContentPart::File(_) => panic!("{message:?}"),
+        }
+    }
+    texts
 }
 
 /// The message that stands for older ones, with this summary in it.
@@ -497,8 +501,11 @@ async fn what_does_not_fit_ends_the_turn() {
         )
     );
     assert_eq!(bench.requests().len(), 1);
-    // With a larger window the session goes on.
-    bench.agent.settings.context = Some(ContextLimits::default());
+    // Where the window is only taken for that, the provider decides.
+    bench.agent.settings.context = Some(ContextLimits {
+        is_known: false,
+        ..LIMITS
+    });
     bench.replies(says("done"));
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
 }
