@@ -12,7 +12,7 @@ fn inputs(messages: &[Message]) -> Inputs<'_> {
     let mut said = places.filter(|(_, message)| message.role == Role::User);
     Inputs {
         first: said.next().map(|(_, message)| message),
-        last: said.last().map(|(place, message)| (message, place)),
+        last: said.next_back().map(|(place, message)| (message, place)),
     }
 }
 

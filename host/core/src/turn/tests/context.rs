@@ -360,7 +360,7 @@ async fn a_resumed_session_asks_the_same() {
     again.agent.settings.context = Some(LIMITS);
     let outcome = again.turn(AgentInput::Continue).await;
     assert_eq!(kind(&outcome), "done");
-    assert_eq!(again.requests(), [asked.clone()]);
+    assert_eq!(again.requests(), std::slice::from_ref(&asked));
 
     // A copy has the same conversation, and knows which blobs it needs.
     let id = bench.session.id();
