@@ -65,7 +65,9 @@ fn marker(png: &[u8]) -> String {
 }
 
 /// What a picture is called elsewhere.
-const NAMED: &str = "[file 1, from the result of `image_thumbnail`, call c2]";
+fn named(call: &str) -> String {
+    format!("[file 1, from the result of `image_thumbnail`, call {call}]")
+}
 
 pub(super) const ANTHROPIC: Wire = Wire {
     name: "anthropic",
@@ -161,7 +163,7 @@ pub(super) const OPENAI_CHAT: Wire = Wire {
             result("c3", DENIED),
             result("c4", &json!({"error": MISSING}).to_string()),
             {"role": "user", "content": [
-                {"type": "text", "text": NAMED},
+                {"type": "text", "text": named("c2")},
                 {"type": "image_url", "image_url": {"url": data_url(png)}},
             ]},
         ])
@@ -177,26 +179,29 @@ pub(super) const GEMINI: Wire = Wire {
     conversation: "contents",
     counts: true,
     added: |png, _| {
-        let said = [
-            json!({"text": THOUGHT, "thought": true}),
-            json!({"text": SAID}),
-        ];
-        let calls = calls().map(
-            |(id, name, input)| json!({"functionCall": {"id": id, "name": name, "args": input}}),
-        );
-        let parts = [&said[..], &calls[..]].concat();
+        let mut parts = vec![json!({"text": SAID})];
+        for (id, name, input) in calls() {
+            parts.push(json!({"functionCall": {"id": id, "name": name, "args": input}}));
+        }
+        // aimock signs no thought, and without a signature Gemini refuses the first call of a turn.
+        parts[1]["thoughtSignature"] = json!("skip_thought_signature_validator");
         let result = |id: &str, response: &Value| json!({"functionResponse": {"id": id, "name": "read_file", "response": response}});
+        let note = format!(
+            "[image/png, {} bytes, `p-thumbnail.png`; it is part 1 of this result]",
+            png.len()
+        );
         let picture = json!({"mimeType": "image/png", "data": STANDARD.encode(png)});
+        let shown = json!({
+            "id": "c2",
+            "name": "image_thumbnail",
+            "response": {"output": format!("{SHOWN}\n{note}")},
+            "parts": [{"inlineData": picture}],
+        });
         json!([
             {"role": "model", "parts": parts},
             {"role": "user", "parts": [
                 result("c1", &json!({"output": "alpha\n"})),
-                {"functionResponse": {
-                    "id": "c2",
-                    "name": "image_thumbnail",
-                    "response": {"output": SHOWN},
-                    "parts": [{"inlineData": picture}],
-                }},
+                {"functionResponse": shown},
                 result("c3", &json!({"error": DENIED})),
                 result("c4", &json!({"error": MISSING})),
             ]},
@@ -222,7 +227,7 @@ pub(super) const OLLAMA: Wire = Wire {
             result("image_thumbnail", &marker(png)),
             result("read_file", DENIED),
             result("read_file", &json!({"error": MISSING}).to_string()),
-            {"role": "user", "content": NAMED, "images": [STANDARD.encode(png)]},
+            {"role": "user", "content": named("call-2"), "images": [STANDARD.encode(png)]},
         ])
     },
 };
