@@ -33,6 +33,7 @@ mod mcp_driver;
 mod model;
 mod oracle;
 mod people;
+mod record;
 mod secrets;
 mod select;
 mod semantics;

@@ -121,6 +121,13 @@ impl Answer {
         self
     }
 
+    /// The same answer from a server that ends in the middle of it.
+    pub(crate) fn cut(mut self) -> Self {
+        let events: Vec<&str> = self.body.split_inclusive("\n\n").collect();
+        self.body = events[..events.len() / 2].concat();
+        self
+    }
+
     /// The server answers with a document: mostly it refuses.
     pub(crate) fn status(status: &'static str, body: &Value) -> Self {
         Self {

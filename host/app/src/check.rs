@@ -84,8 +84,8 @@ pub async fn check_models(config: &Config) -> Vec<CheckedModel> {
 async fn check(model: &ModelConfig) -> ModelAnswer {
     match model {
         ModelConfig::Served { name, provider } => ask(provider, Some(name)).await,
-        ModelConfig::BuiltinScript(_) | ModelConfig::Script(_) => {
-            match crate::host::make(model).await {
+        ModelConfig::BuiltinScript(_) | ModelConfig::Script(_) | ModelConfig::Replay(_) => {
+            match crate::host::make(model, None).await {
                 Ok(_) => ModelAnswer::Local,
                 Err(OpenError::Usage(why) | OpenError::Failed(why)) => ModelAnswer::Unusable(why),
             }

@@ -4,6 +4,7 @@ use crate::{
     approvals::{ApprovalFile, project},
     config::{Config, ModelConfig, ModelsConfig},
     error::OpenError,
+    recording,
     registry::Registry,
 };
 use agent_host_core::{
@@ -14,7 +15,7 @@ use agent_host_core::{
     session::{Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
-use agent_host_models::{Fallback, HttpModel, Scripted};
+use agent_host_models::{Fallback, HttpModel, Recorder, Scripted};
 use agent_host_store::Store;
 use std::sync::Arc;
 
@@ -157,18 +158,23 @@ pub async fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
         first,
         fallback,
         unchosen,
+        record,
         ..
     } = &config.models;
     if let Some(error) = unchosen {
         return Err(OpenError::usage(error.to_string()));
     }
+    let recorder = match record {
+        Some(file) => Some(recording::create(file, &config.models)?),
+        None => None,
+    };
     let first: Arc<dyn Model> = match first {
-        Some(model) => make(model).await?,
+        Some(model) => make(model, recorder.as_ref()).await?,
         None => Arc::new(Scripted::builtin("tour")?),
     };
     let mut others = Vec::with_capacity(fallback.len());
     for model in fallback {
-        others.push(make(model).await?);
+        others.push(make(model, recorder.as_ref()).await?);
     }
     if others.is_empty() {
         return Ok(first);
@@ -176,11 +182,14 @@ pub async fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
     Ok(Arc::new(Fallback::new(first, others)))
 }
 
-/// Makes one model.
+/// Makes one model, which is recorded where there is a recorder and it is behind a server.
 ///
 /// # Errors
 /// As [`model`].
-pub(crate) async fn make(model: &ModelConfig) -> Result<Arc<dyn Model>, OpenError> {
+pub(crate) async fn make(
+    model: &ModelConfig,
+    recorder: Option<&Arc<Recorder>>,
+) -> Result<Arc<dyn Model>, OpenError> {
     Ok(match model {
         ModelConfig::BuiltinScript(name) => Arc::new(Scripted::builtin(name)?),
         ModelConfig::Script(path) => {
@@ -192,6 +201,7 @@ pub(crate) async fn make(model: &ModelConfig) -> Result<Arc<dyn Model>, OpenErro
             })?;
             Arc::new(Scripted::parse(&path.display().to_string(), &text)?)
         }
+        ModelConfig::Replay(path) => HttpModel::replayed(&recording::read(path)?)?,
         ModelConfig::Served { name, provider } => {
             let endpoint = provider
                 .open()
@@ -199,7 +209,11 @@ pub(crate) async fn make(model: &ModelConfig) -> Result<Arc<dyn Model>, OpenErro
                 .map_err(|error| OpenError::usage(error.to_string()))?;
             let capabilities = provider.capabilities;
             let model = HttpModel::new(provider.provider, name, endpoint, capabilities)?;
-            Arc::new(model.with_retry(provider.retry))
+            let model = model.with_retry(provider.retry);
+            Arc::new(match recorder {
+                Some(recorder) => model.recorded(recorder),
+                None => model,
+            })
         }
     })
 }

@@ -79,10 +79,14 @@ pub(crate) struct RunArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// The model: `anthropic:NAME`, `openai:NAME`, `openai-compat:NAME`, `gemini:NAME`, `ollama:NAME`, `script:tour` or `script:FILE`
-    /// [default: what agent.toml says, else a model of the only provider whose key is in the environment, else `script:tour`].
+    /// The model: `anthropic:NAME`, `openai:NAME`, `openai-compat:NAME`, `gemini:NAME`, `ollama:NAME`, `script:tour`, `script:FILE` or
+    /// `replay:FILE` [default: what agent.toml says, else a model of the only provider whose key is in the environment, else `script:tour`].
     #[arg(long, value_name = "PROVIDER:NAME")]
     pub(crate) model: Option<String>,
+    /// Write down what goes between the model and this program, in a new file; `--model replay:FILE` plays it again. The key is struck
+    /// out, the conversation is in it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// A PNG, JPEG, GIF or WebP file that the model sees with the prompt. Repeatable.
     #[arg(long = "image", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
     pub(crate) images: Vec<PathBuf>,

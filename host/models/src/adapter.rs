@@ -1,6 +1,7 @@
 //! One reply from a model behind a server: asked for, read as it arrives, repeated where that helps. It never keeps a
 //! conversation: each request carries the whole. What the bytes mean is the wire's to know.
 
+mod recorded;
 #[cfg(test)]
 mod tests;
 
@@ -156,7 +157,7 @@ impl HttpModel {
             };
             tracing::info!(error = %fault.error, ?wait, "asking the model server again");
             restart();
-            tokio::time::sleep(wait).await;
+            self.server.wait(wait).await;
         }
     }
 
@@ -167,7 +168,7 @@ impl HttpModel {
         request: &ModelRequest,
         sink: DeltaSink<'_>,
     ) -> Result<ModelReply, Fault> {
-        let mut body = self.server.post(asked.body.to_string().into()).await?;
+        let mut body = self.server.post(&asked.body).await?;
         let mut decoder = self.wire.decoder(&self.server, &request.messages);
         let media_type = body.media_type();
         if media_type.contains("html") {

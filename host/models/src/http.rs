@@ -1,6 +1,15 @@
 //! The HTTP client of all adapters: one builder, one TLS provider, bundled roots, a split time-out for every wait, and a
 //! bound on what is read. It knows no provider's JSON.
 
+mod entry;
+mod record;
+mod replay;
+
+pub(crate) use entry::ModelEntry;
+pub use record::Recorder;
+pub(crate) use record::Tap;
+pub(crate) use replay::Recording;
+
 use crate::{
     endpoint::{Endpoint, Timeouts},
     fault::{self, Fault},
@@ -9,6 +18,8 @@ use crate::{
 };
 use agent_host_core::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
+use record::Exchange;
+use replay::Answer;
 use reqwest::{
     Client, RequestBuilder, Response, StatusCode, Url,
     header::{
@@ -18,6 +29,7 @@ use reqwest::{
     redirect::Policy,
 };
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
@@ -36,7 +48,9 @@ const MAX_REDIRECTS: usize = 3;
 /// One operation of one model server.
 #[derive(Debug)]
 pub(crate) struct Server {
-    client: Client,
+    transport: Transport,
+    /// Where it is written down what goes over the wire.
+    tap: Option<Tap>,
     key: Option<SecretString>,
     /// What every request has, the key included.
     headers: HeaderMap,
@@ -48,6 +62,15 @@ pub(crate) struct Server {
     pub(crate) key_source: String,
     /// How long to wait.
     pub(crate) timeouts: Timeouts,
+}
+
+/// What answers.
+#[derive(Debug)]
+enum Transport {
+    /// The server itself.
+    Network(Client),
+    /// A recording of it, in which it is the model at this place.
+    Recording(Arc<Recording>, usize),
 }
 
 impl Server {
@@ -97,7 +120,8 @@ impl Server {
             headers.insert(name, value);
         }
         Ok(Self {
-            client: client(&url, timeouts)?,
+            transport: Transport::Network(client(&url, timeouts)?),
+            tap: None,
             key,
             headers,
             url,
@@ -105,6 +129,43 @@ impl Server {
             key_source,
             timeouts,
         })
+    }
+
+    /// A server whose recorded answers are played in its place.
+    ///
+    /// # Errors
+    /// The recorded address is none.
+    pub(crate) fn recorded(
+        model: &ModelEntry,
+        recording: Arc<Recording>,
+        place: usize,
+    ) -> Result<Self, ModelError> {
+        let url = Url::parse(&model.url).map_err(|error| {
+            let text = format!("The recording cannot be played: its address is none ({error}).");
+            ModelError::new(ModelErrorKind::Script, text)
+        })?;
+        Ok(Self {
+            transport: Transport::Recording(recording, place),
+            tap: None,
+            key: model.has_key.then(|| record::STRUCK.into()),
+            headers: HeaderMap::new(),
+            url,
+            model: model.name.clone(),
+            key_source: model.key_source.clone(),
+            timeouts: Timeouts::default(),
+        })
+    }
+
+    /// Writes down from now on what goes over the wire.
+    pub(crate) fn record(&mut self, recorder: &Arc<Recorder>, model: ModelEntry) {
+        self.tap = Some(Tap::new(recorder, model, self.key.clone()));
+    }
+
+    /// Waits before it is asked again; not for one that is recorded.
+    pub(crate) async fn wait(&self, wait: Duration) {
+        if let Transport::Network(_) = self.transport {
+            tokio::time::sleep(wait).await;
+        }
     }
 
     /// Whether a key is sent.
@@ -121,14 +182,23 @@ impl Server {
     ///
     /// # Errors
     /// Everything else, as a fault that says whether to ask again.
-    pub(crate) async fn post(&self, body: Vec<u8>) -> Result<Body<'_>, Fault> {
-        let request = self
-            .client
+    pub(crate) async fn post(&self, body: &Value) -> Result<Body<'_>, Fault> {
+        let client = match &self.transport {
+            Transport::Network(client) => client,
+            Transport::Recording(recording, place) => {
+                let answer = recording.answer(*place, body)?;
+                let (status, headers) = (answer.status, answer.headers.clone());
+                let body = Body::new(self, headers, Source::Recording(answer), None);
+                return self.accept(status, body).await;
+            }
+        };
+        let request = client
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
-            .body(body);
-        self.send(request).await
+            .body(body.to_string());
+        let exchange = self.tap.as_ref().map(|tap| tap.request(body));
+        self.send(request, exchange).await
     }
 
     /// Asks for a JSON document and returns a 2xx answer.
@@ -136,29 +206,75 @@ impl Server {
     /// # Errors
     /// As [`Server::post`].
     pub(crate) async fn get(&self) -> Result<Body<'_>, Fault> {
-        let request = self.client.get(self.url.clone());
-        self.send(request.header(ACCEPT, "application/json")).await
+        let Transport::Network(client) = &self.transport else {
+            return Err(self.garbled("it is a recording, which has replies only", Retry::Never));
+        };
+        let request = client.get(self.url.clone());
+        let request = request.header(ACCEPT, "application/json");
+        self.send(request, None).await
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Body<'_>, Fault> {
+    async fn send<'a>(
+        &'a self,
+        request: RequestBuilder,
+        mut exchange: Option<Exchange<'a>>,
+    ) -> Result<Body<'a>, Fault> {
         let deadline = deadline(self.timeouts.first_chunk);
         let request = request.headers(self.headers.clone());
         let response = timeout_at(deadline, request.send())
             .await
-            .map_err(|_| self.slow("no answer", self.timeouts.first_chunk))?
-            .map_err(|error| self.broken(&error))?;
+            .map_err(|_| self.slow("no answer", self.timeouts.first_chunk))
+            .and_then(|sent| sent.map_err(|error| self.broken(&error)))
+            .inspect_err(|fault| {
+                if let Some(exchange) = &mut exchange {
+                    exchange.fault(fault);
+                }
+            })?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let mut body = Body {
-            server: self,
+        if let Some(exchange) = &exchange {
+            exchange.answer(status, &headers);
+        }
+        let source = Source::Network {
             response,
             deadline: Some(deadline),
-            read_bytes: 0,
         };
+        let body = Body::new(self, headers, source, exchange);
+        self.accept(status, body).await
+    }
+
+    /// The next piece of an answer. `first` is the end of the wait for the first one, and is taken.
+    async fn receive(
+        &self,
+        response: &mut Response,
+        first: &mut Option<Instant>,
+    ) -> Result<Option<Bytes>, Fault> {
+        let (deadline, what, limit) = match first.take() {
+            Some(first) => (first, "no answer", self.timeouts.first_chunk),
+            None => {
+                let idle = self.timeouts.idle_chunk;
+                (deadline(idle), "nothing more of its answer", idle)
+            }
+        };
+        timeout_at(deadline, response.chunk())
+            .await
+            .map_err(|_| self.slow(what, limit))?
+            .map_err(|error| self.broken(&error))
+    }
+
+    /// The body of an answer with a 2xx status; of any other, what it says.
+    async fn accept<'a>(
+        &'a self,
+        status: StatusCode,
+        mut body: Body<'a>,
+    ) -> Result<Body<'a>, Fault> {
         if status.is_success() {
             return Ok(body);
         }
         if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
-            let target = headers.get(LOCATION).and_then(|value| value.to_str().ok());
+            let target = body
+                .headers
+                .get(LOCATION)
+                .and_then(|value| value.to_str().ok());
             return Err(self.redirected(status, target));
         }
         // The status is what matters: a body that does not come whole loses only the words.
@@ -166,23 +282,48 @@ impl Server {
         let text = String::from_utf8_lossy(&text);
         let status = fault::status_in(status, &text);
         let words = fault::words_in(&text);
-        Err(self.refused(status, words.as_deref(), wait_asked_for(&headers)))
+        Err(self.refused(status, words.as_deref(), wait_asked_for(&body.headers)))
     }
 }
 
 /// The body of an answer, read piece by piece under its time-outs and its bound.
 pub(crate) struct Body<'a> {
     server: &'a Server,
-    response: Response,
-    /// The end of the wait for the first piece; taken when that came.
-    deadline: Option<Instant>,
+    headers: HeaderMap,
+    source: Source,
+    exchange: Option<Exchange<'a>>,
     read_bytes: usize,
 }
 
-impl Body<'_> {
+/// Where a body comes from.
+enum Source {
+    Network {
+        response: Response,
+        /// The end of the wait for the first piece; taken when that came.
+        deadline: Option<Instant>,
+    },
+    Recording(Answer),
+}
+
+impl<'a> Body<'a> {
+    fn new(
+        server: &'a Server,
+        headers: HeaderMap,
+        source: Source,
+        exchange: Option<Exchange<'a>>,
+    ) -> Self {
+        Self {
+            server,
+            headers,
+            source,
+            exchange,
+            read_bytes: 0,
+        }
+    }
+
     /// The media type without parameters, in lower case; empty where the server names none.
     pub(crate) fn media_type(&self) -> String {
-        let header = self.response.headers().get(CONTENT_TYPE);
+        let header = self.headers.get(CONTENT_TYPE);
         let text = header.and_then(|value| value.to_str().ok()).unwrap_or("");
         let media_type = text.split(';').next().unwrap_or("");
         media_type.trim().to_ascii_lowercase()
@@ -190,7 +331,7 @@ impl Body<'_> {
 
     /// How the body is encoded, where it is: nothing was asked for, and nothing is decoded.
     pub(crate) fn content_encoding(&self) -> Option<String> {
-        let header = self.response.headers().get(CONTENT_ENCODING)?;
+        let header = self.headers.get(CONTENT_ENCODING)?;
         let encoding = String::from_utf8_lossy(header.as_bytes());
         let encoding = encoding.trim();
         (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
@@ -203,17 +344,18 @@ impl Body<'_> {
     /// A wait that is too long, a connection that breaks, or more than [`MAX_BODY_BYTES`].
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
         let server = self.server;
-        let (deadline, what, limit) = match self.deadline.take() {
-            Some(first) => (first, "no answer", server.timeouts.first_chunk),
-            None => {
-                let idle = server.timeouts.idle_chunk;
-                (deadline(idle), "nothing more of its answer", idle)
-            }
+        let piece = match &mut self.source {
+            Source::Network { response, deadline } => server.receive(response, deadline).await,
+            Source::Recording(answer) => answer.next(),
         };
-        let piece = timeout_at(deadline, self.response.chunk())
-            .await
-            .map_err(|_| server.slow(what, limit))?
-            .map_err(|error| server.broken(&error))?;
+        if let Some(exchange) = &mut self.exchange {
+            match &piece {
+                Ok(Some(bytes)) => exchange.piece(bytes),
+                Ok(None) => exchange.end(),
+                Err(fault) => exchange.fault(fault),
+            }
+        }
+        let piece = piece?;
         self.read_bytes += piece.as_ref().map_or(0, Bytes::len);
         if self.read_bytes > MAX_BODY_BYTES {
             let why = format!("it is longer than {MAX_BODY_BYTES} bytes");

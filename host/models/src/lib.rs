@@ -31,6 +31,7 @@ mod wire;
 pub use adapter::HttpModel;
 pub use endpoint::{Endpoint, Timeouts};
 pub use fallback::Fallback;
+pub use http::Recorder;
 pub use listing::ModelList;
 pub use provider::Provider;
 pub use retry::RetryPolicy;

@@ -12,6 +12,9 @@ use std::{
 /// The provider of scripts, which is not one that is asked.
 const SCRIPT: &str = "script";
 
+/// The provider of recordings, of which none is asked either.
+const REPLAY: &str = "replay";
+
 /// What answers where no model is named and no key is there.
 const TOUR: &str = "script:tour";
 
@@ -27,6 +30,8 @@ pub struct ModelsConfig {
     /// Why none was chosen although keys are there. Whoever is about to ask a model ends with this error; listing sessions does
     /// not need to.
     pub unchosen: Option<ConfigError>,
+    /// Where what goes between the models and this program is written down.
+    pub record: Option<PathBuf>,
     /// What is known of each provider.
     pub providers: Vec<ProviderConfig>,
 }
@@ -38,6 +43,8 @@ pub enum ModelConfig {
     BuiltinScript(String),
     /// A script in a file.
     Script(PathBuf),
+    /// A recording of a run.
+    Replay(PathBuf),
     /// A model behind a server.
     Served {
         /// Its name at the server.
@@ -88,10 +95,12 @@ impl ModelsConfig {
         let first_name = named.map_or_else(|| TOUR.to_owned(), |(text, _)| text);
         let mut names = vec![first_name];
         let mut fallback = Vec::new();
+        // A recording has its own; nobody else is asked in its place.
+        let is_replay = matches!(first, Some(ModelConfig::Replay(_)));
         for text in &raw.fallback {
             let other = model(text, base)?;
             // Nobody is asked again because somebody is named twice.
-            if !names.contains(text) {
+            if !names.contains(text) && !is_replay {
                 fallback.push(other);
                 names.push(text.clone());
             }
@@ -101,6 +110,10 @@ impl ModelsConfig {
             fallback,
             chosen_by,
             unchosen,
+            record: overrides
+                .record
+                .as_ref()
+                .map(|path| environment.cwd.join(path)),
             providers,
         };
         Ok((models, names))
@@ -114,11 +127,11 @@ impl ModelsConfig {
     /// The files that the models are read from, which no guest may reach.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         let scripts = self.all().filter_map(|model| match model {
-            ModelConfig::Script(path) => Some(path.as_path()),
+            ModelConfig::Script(path) | ModelConfig::Replay(path) => Some(path.as_path()),
             ModelConfig::BuiltinScript(_) | ModelConfig::Served { .. } => None,
         });
         let keys = self.providers.iter().filter_map(ProviderConfig::key_file);
-        scripts.chain(keys)
+        scripts.chain(keys).chain(self.record.as_deref())
     }
 }
 
@@ -128,13 +141,14 @@ impl fmt::Display for ModelConfig {
         match self {
             Self::BuiltinScript(name) => write!(f, "{SCRIPT}:{name}"),
             Self::Script(path) => write!(f, "{SCRIPT}:{}", path.display()),
+            Self::Replay(path) => write!(f, "{REPLAY}:{}", path.display()),
             Self::Served { name, provider } => write!(f, "{}:{name}", provider.provider.name()),
         }
     }
 }
 
 impl ModelConfig {
-    /// Reads `PROVIDER:NAME`. `base` is where the path of a script begins.
+    /// Reads `PROVIDER:NAME`. `base` is where the path of a script or a recording begins.
     fn resolve(
         text: &str,
         base: &Path,
@@ -156,9 +170,10 @@ impl ModelConfig {
         match kind {
             SCRIPT if is_path(name) => Ok(Self::Script(place(name, base, environment)?)),
             SCRIPT => Ok(Self::BuiltinScript(name.to_owned())),
+            REPLAY => Ok(Self::Replay(place(name, base, environment)?)),
             _ => {
                 let mut known: Vec<&str> = Provider::ALL.map(Provider::name).to_vec();
-                known.push(SCRIPT);
+                known.extend([SCRIPT, REPLAY]);
                 let advice = match nearest(kind, &known) {
                     Some(near) => format!("did you mean `{near}:{}`?", name.escape_debug()),
                     None => format!("there are {}", in_code(&known)),

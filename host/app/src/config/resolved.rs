@@ -139,6 +139,8 @@ impl ComponentSource {
 pub struct Overrides {
     /// The model, instead of the configured one.
     pub model: Option<String>,
+    /// Where to write down what goes between the models and this program; it must not exist.
+    pub record: Option<PathBuf>,
     /// Components besides the configured ones: files, or `builtin:NAME`.
     pub tools: Vec<String>,
     /// Grants besides the configured ones: `dir:PATH[:rw]`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`,

@@ -63,6 +63,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     let overrides = Overrides {
         model: args.model.clone(),
+        record: args.record.clone(),
         tools: args.tools.clone(),
         max_turns: args.max_turns,
         max_total_tokens: args.max_total_tokens,

@@ -1,6 +1,7 @@
 mod answers;
 mod faults;
 mod raw;
+mod recorded;
 
 use super::*;
 use crate::Timeouts;
@@ -59,7 +60,7 @@ fn owned(delta: ModelDelta<'_>) -> String {
 
 /// Asks once; the reply and what was shown.
 async fn ask(
-    model: &HttpModel,
+    model: &dyn Model,
     request: &ModelRequest,
 ) -> (Result<ModelReply, ModelError>, Vec<String>) {
     let shown = Mutex::new(Vec::new());

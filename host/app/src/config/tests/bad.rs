@@ -119,7 +119,7 @@ fn what_cannot_be_is_refused() {
         ),
         (
             "model = \"nobody:x\"",
-            "there is no model provider `nobody`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `script`",
+            "there is no model provider `nobody`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `script`, `replay`",
         ),
         (
             "fallback = [\"script:tour\", \"opnai:x\"]",

@@ -1,0 +1,165 @@
+use super::*;
+use crate::Recorder;
+use pretty_assertions::assert_eq;
+use raw::{RawServer, Then};
+use std::{io::Write, sync::Arc};
+
+/// A recording in memory.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Written {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A model whose requests are recorded.
+fn recorded(endpoint: Endpoint) -> (HttpModel, Written) {
+    let written = Written::default();
+    let recorder = Arc::new(Recorder::new(Box::new(written.clone())));
+    (model(endpoint).recorded(&recorder), written)
+}
+
+/// Another request than the recorded one gets the recorded answer, too.
+fn another() -> ModelRequest {
+    ModelRequest {
+        messages: vec![Message::text(Role::User, "hi again")],
+        ..request()
+    }
+}
+
+#[tokio::test]
+async fn a_recording_plays_the_same_without_its_server() {
+    let stream = raw::head("200 OK", "text/event-stream");
+    let part = raw::chunk("data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n");
+    let whole = format!("{stream}{}0\r\n\r\n", raw::chunk(&events("Hello")));
+    let busy = "HTTP/1.1 429 Busy\r\nretry-after: 3600\r\ncontent-length: 4\r\n\r\nslow";
+    let page = raw::head("200 OK", "text/html") + &raw::chunk("<html>") + "0\r\n\r\n";
+    let key = raw::head("401 No", "text/plain") + &raw::chunk(&format!("not {KEY}")) + "0\r\n\r\n";
+    for (name, answers) in [
+        ("an answer", vec![whole.clone()]),
+        (
+            "cut, then whole",
+            vec![format!("{stream}{part}"), whole.clone()],
+        ),
+        (
+            "ended early, then whole",
+            vec![format!("{stream}{part}0\r\n\r\n"), whole.clone()],
+        ),
+        (
+            "no answer, then busy, then whole",
+            vec![String::new(), busy.to_owned(), whole],
+        ),
+        ("never anything but busy", vec![busy.to_owned()]),
+        ("always cut", vec![stream]),
+        ("a web page", vec![page]),
+        ("a wrong key", vec![key]),
+    ] {
+        let answers = answers.into_iter().map(|answer| (answer, Then::Close));
+        let server = RawServer::start(answers.collect()).await;
+        let (model, written) = recorded(endpoint(&server.base_url(), Some(KEY)));
+        let expected = ask(&model, &request()).await;
+        let seen = server.seen();
+        assert!(!written.text().contains(KEY), "{name}");
+
+        let replayed = HttpModel::replayed(&written.text()).unwrap();
+        assert_eq!(replayed.provenance(), model.provenance(), "{name}");
+        assert_eq!(ask(replayed.as_ref(), &another()).await, expected, "{name}");
+        assert_eq!(server.seen(), seen, "{name}");
+        let (more, shown) = ask(replayed.as_ref(), &request()).await;
+        let ended = "The recording cannot be played: it ends here, and this run asks for more than the recorded one did.";
+        let error = ModelError::new(ModelErrorKind::Script, ended);
+        assert_eq!((more, shown), (Err(error), vec![]), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_recording_has() {
+    let server = MockServer::start().await;
+    let answer = event_stream(events("Hello")).insert_header("set-cookie", "a=b");
+    mount(&server, answer, None).await;
+    let (model, written) = recorded(endpoint(&base_url(&server), Some(KEY)));
+    ask(&model, &request()).await.0.unwrap();
+    let lines: Vec<Value> = written
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let url = format!("{}/chat/completions", base_url(&server));
+    assert_eq!(
+        lines,
+        [
+            json!({"type": "recording", "version": 1}),
+            json!({
+                "type": "model", "provider": "openai-compat", "name": "m1", "url": url, "has_key": true, "key_source": "THE_KEY",
+                "vision": true, "documents": false, "files_in_results": false, "parallel_calls": true,
+                "max_output_tokens": null, "retries": 2, "first_wait_ms": 0, "longest_wait_ms": 0, "total_wait_ms": 1000,
+            }),
+            json!({"type": "request", "model": 0, "body": {
+                "model": "m1",
+                "messages": [{"role": "user", "content": "hi"}],
+                "stream": true,
+                "stream_options": {"include_usage": true},
+            }}),
+            json!({"type": "answer", "status": 200, "headers": {"content-type": "text/event-stream; charset=utf-8"}}),
+            json!({"type": "piece", "text": events("Hello")}),
+        ]
+    );
+}
+
+/// The second model answers where the first is down, in the recording as in the run.
+#[tokio::test]
+async fn models_in_place_of_one_another_are_played_alike() {
+    let down = MockServer::start().await;
+    mount(&down, ResponseTemplate::new(503), None).await;
+    let up = MockServer::start().await;
+    mount(&up, event_stream(events("Hello")), None).await;
+    let written = Written::default();
+    let recorder = Arc::new(Recorder::new(Box::new(written.clone())));
+    let served = |server: &MockServer| -> Arc<dyn Model> {
+        Arc::new(model(endpoint(&base_url(server), None)).recorded(&recorder))
+    };
+    let run = crate::Fallback::new(served(&down), vec![served(&up)]);
+    let expected = ask(&run, &request()).await;
+    assert_eq!(expected.0.as_ref().unwrap().text, "Hello");
+    let replayed = HttpModel::replayed(&written.text()).unwrap();
+    assert_eq!(ask(replayed.as_ref(), &request()).await, expected);
+    assert_eq!(bodies(&up).await.len(), 1);
+}
+
+#[test]
+fn a_recording_of_nobody_is_refused() {
+    let line = |provider: &str, url: &str| {
+        let model = json!({
+            "type": "model", "provider": provider, "name": "m", "url": url, "has_key": false, "key_source": "K",
+            "vision": true, "documents": true, "files_in_results": true, "parallel_calls": true, "max_output_tokens": null,
+            "retries": 0, "first_wait_ms": 0, "longest_wait_ms": 0, "total_wait_ms": 0,
+        });
+        format!("{}\n{model}\n", json!({"type": "recording", "version": 1}))
+    };
+    for (recording, expected) in [
+        (
+            line("nobody", "http://127.0.0.1:1/"),
+            "no provider is called `nobody`",
+        ),
+        (
+            line("openai", "oops"),
+            "its address is none (relative URL without a base)",
+        ),
+    ] {
+        let error = HttpModel::replayed(&recording).err().unwrap();
+        let message = format!("The recording cannot be played: {expected}.");
+        assert_eq!(error, ModelError::new(ModelErrorKind::Script, message));
+    }
+}
