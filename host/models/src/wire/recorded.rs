@@ -41,7 +41,7 @@ pub(crate) fn play<'a>(
         shown.lock().unwrap().push(match delta {
             ModelDelta::Text(text) => Shown::Text(text.to_owned()),
             ModelDelta::Reasoning(text) => Shown::Reasoning(text.to_owned()),
-            ModelDelta::Restarted => panic!("a decoder does not restart"),
+            ModelDelta::Restarted | ModelDelta::Note(_) => panic!("a decoder only shows"),
         });
     };
     let mut decoder = wire.decoder(server, history);

@@ -75,7 +75,7 @@ fn recorded_streams_are_read_the_same_however_they_are_cut() {
                 usage: usage(3211, 42, 3000),
                 response_id: Some("msg_1".to_owned()),
                 metadata: kept(&thoughts),
-                raw: None,
+                ..ModelReply::default()
             },
             vec![
                 reasoning("Two files, "),
@@ -195,7 +195,7 @@ fn a_whole_message_is_a_reply() {
             usage: usage(4, 2, 3),
             response_id: Some("msg_1".to_owned()),
             metadata: kept(&blocks),
-            raw: None,
+            ..ModelReply::default()
         })
     );
 }

@@ -66,7 +66,7 @@ fn recorded_streams_are_read_the_same_however_they_are_cut() {
                 usage: usage(35, 26, 20),
                 response_id: Some("r1".to_owned()),
                 metadata: kept(&signed),
-                raw: None,
+                ..ModelReply::default()
             },
             vec![
                 reasoning("**Two files**\n\n"),
