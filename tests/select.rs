@@ -141,6 +141,16 @@ fn several_keys_are_told_and_choose_nothing() {
     }
     assert_no_key(&place, &ran);
     assert_eq!(run(&place, &["sessions", "list"], &keys).code, Some(0));
+    // Nothing leaves this machine: the addresses are those of servers that refuse.
+    let (anthropic, openai) = (refusing("401 Unauthorized"), refusing("401 Unauthorized"));
+    let addresses = [
+        ("ANTHROPIC_BASE_URL", anthropic.base_url.as_str()),
+        ("OPENAI_BASE_URL", openai.base_url.as_str()),
+    ];
+    let doctor = run(&place, &["doctor"], &[keys, addresses].concat());
+    assert_eq!(doctor.code, Some(1), "{doctor:?}");
+    let told = "✗ model          no model is named, and there are keys for several providers: ";
+    assert!(doctor.stdout.contains(told), "{}", doctor.stdout);
     let named = run(&place, &["run", "--model", "script:tour", "hi"], &keys);
     assert_eq!(named.code, Some(0), "{}", named.stderr);
 }

@@ -13,7 +13,10 @@ use agent_host_core::{
 };
 use image::{
     DynamicImage, ImageDecoder as _, ImageEncoder as _, ImageFormat, ImageReader, RgbImage,
-    codecs::{jpeg::JpegEncoder, png::PngEncoder},
+    codecs::{
+        jpeg::JpegEncoder,
+        png::{CompressionType, FilterType as PngFilter, PngEncoder},
+    },
     imageops::FilterType,
     metadata::Orientation,
 };
@@ -34,6 +37,9 @@ const FORMATS: [(&str, ImageFormat); 4] = [
 
 /// The largest image that is decoded, in bytes of memory: 64 megapixels of 4 bytes. A few kilobytes can claim more.
 const MAX_DECODED_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The longest PNG that is written, in bytes. One with more is a photo, of which a JPEG has a tenth; every request carries it again.
+const MAX_PNG_BYTES: usize = 1024 * 1024;
 
 /// The quality of a JPEG that is written, of 100: text in a photo stays readable.
 const JPEG_QUALITY: u8 = 85;
@@ -236,7 +242,7 @@ struct Shrunk {
     change: String,
 }
 
-/// Makes an image fit the limits. A photo stays a JPEG; everything else becomes a PNG, or a JPEG where that would have too many bytes.
+/// Makes an image fit the limits. A JPEG stays one; everything else becomes a PNG, or a JPEG where that would have too many bytes.
 /// Of an animation the first picture stays.
 ///
 /// # Errors
@@ -313,10 +319,13 @@ fn encode(image: &DynamicImage, format: ImageFormat) -> Result<Vec<Vec<u8>>, Str
     if format != ImageFormat::Jpeg {
         let mut png = Vec::new();
         let (width, height, color) = (image.width(), image.height(), image.color().into());
-        PngEncoder::new(&mut png)
+        // The encoder's own choice is quick and hardly compresses.
+        PngEncoder::new_with_quality(&mut png, CompressionType::Default, PngFilter::Adaptive)
             .write_image(image.as_bytes(), width, height, color)
             .map_err(failed)?;
-        forms.push(png);
+        if png.len() <= MAX_PNG_BYTES {
+            forms.push(png);
+        }
     }
     let mut jpeg = Vec::new();
     on_white(image)

@@ -70,6 +70,8 @@ fn an_image_is_brought_within_both_limits() {
         (Jpeg, false, (400, 300), side(200), ("image/jpeg", 200, 150)),
         (Gif, false, (400, 300), side(200), ("image/png", 200, 150)),
         (WebP, false, (400, 300), side(200), ("image/png", 200, 150)),
+        // A photo is a JPEG, whatever it was.
+        (Png, true, (1400, 1400), side(700), ("image/jpeg", 700, 700)),
         // A line of pixels stays one.
         (Png, false, (1000, 1), side(100), ("image/png", 100, 1)),
         // Noise has more bytes as a PNG than as a JPEG, and fewer only with fewer pixels.
