@@ -149,6 +149,7 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                 },
                 response_id: Some("resp_1".to_owned()),
                 metadata: map.clone(),
+                provenance: Some(provenance.clone()),
                 raw: Some(json!({ "id": "resp_1" })),
             },
             discarded: Usage {

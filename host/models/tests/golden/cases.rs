@@ -10,7 +10,7 @@ use agent_host_core::{
 use serde_json::{Map, Value, json};
 
 /// All of them, by the names of their files. `metadata` is what this provider wants back with the model's messages.
-pub fn all(metadata: &Map<String, Value>) -> Vec<(&'static str, ModelRequest)> {
+pub(crate) fn all(metadata: &Map<String, Value>) -> Vec<(&'static str, ModelRequest)> {
     let union = ToolResultOutput::Content(vec![text("640x480 -> 2x2"), png("a.png")]);
     let several = ToolResultOutput::Content(vec![
         png("b.png"),

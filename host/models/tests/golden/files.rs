@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// The folder with the bodies of a provider's wire.
-pub fn folder(provider: Provider) -> PathBuf {
+pub(crate) fn folder(provider: Provider) -> PathBuf {
     let wire = match provider {
         Provider::Anthropic => "anthropic",
         Provider::OpenAi => "openai_responses",
@@ -20,7 +20,7 @@ pub fn folder(provider: Provider) -> PathBuf {
 }
 
 /// A model that is shown everything that its provider takes.
-pub fn model(provider: Provider) -> HttpModel {
+pub(crate) fn model(provider: Provider) -> HttpModel {
     let endpoint = Endpoint {
         base_url: "http://127.0.0.1:1".to_owned(),
         key: None,
@@ -36,7 +36,7 @@ pub fn model(provider: Provider) -> HttpModel {
 }
 
 /// What a provider wants back with a reply, as its decoder keeps it.
-pub fn metadata(provider: Provider) -> Map<String, Value> {
+pub(crate) fn metadata(provider: Provider) -> Map<String, Value> {
     match provider {
         Provider::Anthropic => {
             let blocks = json!([
