@@ -103,11 +103,8 @@ fn usable(found: &Installed, what: &str) -> Option<PathBuf> {
         Err(why) => {
             let test = std::thread::current();
             let test = test.name().unwrap_or("a test");
-            writeln!(
-                std::io::stderr(),
-                "skipped: {test}: this machine cannot install {what}: {why}"
-            )
-            .unwrap();
+            let said = format!("skipped: {test}: this machine cannot install {what}: {why}\n");
+            std::io::stderr().write_all(said.as_bytes()).unwrap();
             None
         }
     }

@@ -22,7 +22,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the agent: on a prompt, on standard input, or in a conversation on the terminal.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Call one tool of a component, without a model.
     Call(CallArgs),
     /// Show what a component is: tools, schemas, effects, permissions, size and digest.

@@ -21,7 +21,7 @@ use agent_host_app::{Config, Environment, Overrides};
 
 pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
     match command {
-        Command::Run(args) => run::run(args, terminal).await,
+        Command::Run(args) => run::run(*args, terminal).await,
         Command::Call(args) => call::call(args, terminal).await,
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,

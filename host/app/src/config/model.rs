@@ -50,7 +50,7 @@ pub enum ModelConfig {
         /// Its name at the server.
         name: String,
         /// Where the server is, and what it takes.
-        provider: ProviderConfig,
+        provider: Box<ProviderConfig>,
     },
 }
 
@@ -164,7 +164,7 @@ impl ModelConfig {
         if let Some(provider) = providers.iter().find(|known| known.provider.name() == kind) {
             return Ok(Self::Served {
                 name: name.to_owned(),
-                provider: provider.clone(),
+                provider: Box::new(provider.clone()),
             });
         }
         match kind {

@@ -39,7 +39,7 @@ impl Agent {
             reply,
             discarded,
             duration_ms,
-        } = replied;
+        } = *replied;
         let reply = fit(reply, session.state())?;
         let event = Event::ModelReplied {
             turn: session.state().turns(),
@@ -67,11 +67,11 @@ impl Agent {
         let mut was_shown = false;
         match &first {
             Asked::TooLong(_) => {}
-            Asked::Replied(Replied {
-                reply, discarded, ..
-            }) if reply.stop_reason == Some(StopReason::ContextWindow) => {
-                spent += reply.usage;
-                spent += *discarded;
+            Asked::Replied(replied)
+                if replied.reply.stop_reason == Some(StopReason::ContextWindow) =>
+            {
+                spent += replied.reply.usage;
+                spent += replied.discarded;
                 was_shown = true;
             }
             Asked::Replied(_) | Asked::Cancelled => return Ok(first),
@@ -120,11 +120,11 @@ impl Agent {
             asked = self.ask_model(&request, &deltas) => asked,
         };
         match asked {
-            Ok((reply, discarded)) => Ok(Asked::Replied(Replied {
+            Ok((reply, discarded)) => Ok(Asked::Replied(Box::new(Replied {
                 reply,
                 discarded,
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            })),
+            }))),
             Err(TurnError::Model { error }) if error.kind == ModelErrorKind::ContextWindow => {
                 Ok(Asked::TooLong(error))
             }
@@ -135,7 +135,7 @@ impl Agent {
 
 /// What came of asking the model.
 enum Asked {
-    Replied(Replied),
+    Replied(Box<Replied>),
     /// The request is longer than its window.
     TooLong(ModelError),
     /// The turn was stopped meanwhile.

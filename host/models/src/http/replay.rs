@@ -183,13 +183,8 @@ fn take(
 
 /// The answer that is under way.
 fn answer_of(last: Option<&mut Exchange>) -> Result<&mut Answer, &'static str> {
-    match last {
-        Some(Exchange {
-            came: Some(Ok(answer)),
-            ..
-        }) => Ok(answer),
-        Some(_) | None => Err(MISPLACED),
-    }
+    let came = last.and_then(|exchange| exchange.came.as_mut());
+    came.and_then(|came| came.as_mut().ok()).ok_or(MISPLACED)
 }
 
 /// Where two values differ first, as a JSON pointer; none where they are the same.

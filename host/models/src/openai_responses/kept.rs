@@ -7,7 +7,7 @@ use agent_host_core::message::Message;
 use serde_json::{Map, Value, json};
 
 /// The metadata of a reply with these items; empty where the reply says as much without them.
-pub(super) fn keep(model: &str, items: Vec<Value>) -> Map<String, Value> {
+pub(super) fn keep(model: &str, items: &[Value]) -> Map<String, Value> {
     let needed =
         |item: &Value| kind(item) == "reasoning" || item.get("phase").is_some_and(Value::is_string);
     if !items.iter().any(needed) {

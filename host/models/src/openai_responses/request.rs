@@ -82,21 +82,21 @@ impl Encoder<'_> {
         match message.role {
             Role::System => {
                 let content = texts(&message.content);
-                self.say("system", json!(content));
+                self.say("system", &json!(content));
             }
             Role::User => {
                 let capabilities = self.capabilities;
                 let parts = message.content.iter();
                 let parts = parts.map(|part| media::place(part, capabilities)).collect();
                 let content = self.content(parts);
-                self.say("user", content);
+                self.say("user", &content);
             }
             Role::Assistant => self.assistant(message),
             Role::ToolResult => self.results(&message.tool_results),
         }
     }
 
-    fn say(&mut self, role: &str, content: Value) {
+    fn say(&mut self, role: &str, content: &Value) {
         self.input
             .push(json!({"type": "message", "role": role, "content": content}));
     }
@@ -109,7 +109,7 @@ impl Encoder<'_> {
         }
         let text = texts(&message.content);
         if !text.is_empty() {
-            self.say("assistant", json!(text));
+            self.say("assistant", &json!(text));
         }
         self.input.extend(message.tool_calls.iter().map(call));
     }
@@ -134,7 +134,7 @@ impl Encoder<'_> {
         }
         if let Some(files) = following.parts() {
             let content = self.content(files);
-            self.say("user", content);
+            self.say("user", &content);
         }
     }
 

@@ -395,7 +395,7 @@ impl Decode for Decoder<'_> {
         // What broke off is told in our own words: a call in it may be no call.
         if matches!(end, End::Completed) {
             let model = &self.draft.server().model;
-            self.draft.reply.metadata = kept::keep(model, self.items);
+            self.draft.reply.metadata = kept::keep(model, &self.items);
         }
         self.draft.finish(stop_reason)
     }

@@ -4,7 +4,7 @@ use super::{Tree, finish};
 use crate::config::{ConfigError, ModelConfig, Overrides};
 use agent_host_models::Provider;
 use pretty_assertions::assert_eq;
-use secrecy::ExposeSecret as _;
+use secrecy::ExposeSecret;
 
 /// Base URL, key and the key's source of the endpoint that this configuration opens.
 fn open(tree: &Tree, server: &str) -> Result<(String, Option<String>, String), ConfigError> {
@@ -165,7 +165,7 @@ fn what_each_provider_reads_from_the_environment() {
         };
         match (finish(provider.open()), expected) {
             (Ok(opened), Ok(expected)) => {
-                let key = opened.key.as_ref().map(|key| key.expose_secret());
+                let key = opened.key.as_ref().map(ExposeSecret::expose_secret);
                 let found = (opened.base_url.as_str(), key, opened.key_source.as_str());
                 assert_eq!(found, expected, "{variables:?}");
             }

@@ -140,7 +140,8 @@ fn half_a_line_at_the_end_is_what_a_killed_run_leaves() {
     let whole = text(&[begin(), model(), request(0), answer()]);
     let next = request(0).to_string();
     for cut in 0..next.len() {
-        let (recording, _) = Recording::parse(&format!("{whole}{}", &next[..cut])).unwrap();
+        let half = next.get(..cut).unwrap();
+        let (recording, _) = Recording::parse(&format!("{whole}{half}")).unwrap();
         assert_eq!(played(&recording, 1), [Ok((200, String::new()))], "{cut}");
     }
 }
