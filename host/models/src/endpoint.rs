@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::http::is_loopback;
 use agent_host_core::model::{ModelError, ModelErrorKind};
 use reqwest::Url;
 use secrecy::SecretString;
@@ -44,6 +45,12 @@ impl Default for Timeouts {
             total: Duration::from_secs(1_800),
         }
     }
+}
+
+/// Whether a base URL is one of this machine, so that nothing that is sent there leaves it. What is no URL is none.
+#[must_use]
+pub fn is_on_this_machine(base_url: &str) -> bool {
+    Url::parse(base_url.trim()).is_ok_and(|url| is_loopback(&url))
 }
 
 impl Endpoint {

@@ -464,7 +464,8 @@ fn same_server(url: &Url) -> Policy {
     })
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether nothing that is sent there leaves this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or("");
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"

@@ -29,7 +29,7 @@ mod scripted;
 mod wire;
 
 pub use adapter::HttpModel;
-pub use endpoint::{Endpoint, Timeouts};
+pub use endpoint::{Endpoint, Timeouts, is_on_this_machine};
 pub use fallback::Fallback;
 pub use http::Recorder;
 pub use listing::ModelList;

@@ -113,7 +113,9 @@ impl Provider {
             documents: native,
             files_in_results: native,
             parallel_calls: true,
+            denied_is_error: false,
             max_output_tokens: None,
+            window_tokens: None,
         }
     }
 

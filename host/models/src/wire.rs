@@ -9,12 +9,13 @@ use agent_host_core::{
     message::Message,
     model::{DeltaSink, ModelReply, ModelRequest},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{fmt::Debug, num::NonZeroU32};
 
 /// What a server and its model can take beyond text. Configuration can say otherwise for each server, since compatible ones
 /// differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Images. A model without gets a note for each.
     pub vision: bool,
@@ -24,8 +25,12 @@ pub struct Capabilities {
     pub files_in_results: bool,
     /// Several calls in one reply.
     pub parallel_calls: bool,
+    /// Whether a denied call is marked as an error, where the wire has such a mark. Models give up more easily on errors.
+    pub denied_is_error: bool,
     /// The most tokens that one reply may have; absent for the provider's own number.
     pub max_output_tokens: Option<NonZeroU32>,
+    /// The tokens of the model's window, for servers that make it as large as they are told; absent for the server's own number.
+    pub window_tokens: Option<u64>,
 }
 
 /// A request ready to be sent.

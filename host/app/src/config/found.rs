@@ -1,8 +1,8 @@
 //! What an `agent.toml` may say that was found in the working folder and not named with `--config`.
 //!
 //! Such a file may have come with the folder: from a repository, an archive, somebody else. It may choose tools, a model,
-//! limits and budgets, and grant what lies in its own folder. It may not decide where a key or a secret is taken from or sent, what
-//! is granted or read outside its folder or of the host's environment, that nobody is asked before a call, by what prices a budget of the
+//! limits and budgets, and grant what lies in its own folder. It may not decide where a key or a secret is taken from or sent, to which other machine
+//! the conversation goes, what is granted or read outside its folder or of the host's environment, that nobody is asked before a call, by what prices a budget of the
 //! command line counts, or where sessions and compiled code are kept: compiled code is run, so whoever makes the cache folder
 //! could bring code along. Naming the file is how the operator says that it is theirs.
 
@@ -11,7 +11,7 @@ use super::{
     paths::{canonical, place},
     provider::key_variable,
 };
-use agent_host_models::Provider;
+use agent_host_models::{Provider, is_on_this_machine};
 use std::path::Path;
 
 /// Checks a configuration that was found.
@@ -52,7 +52,7 @@ fn says_too_much(
     }
     if let Some(what) = Provider::ALL
         .into_iter()
-        .find_map(|provider| moves_a_key(raw, provider, environment))
+        .find_map(|provider| redirects(raw, provider, environment))
     {
         return Some(what);
     }
@@ -88,17 +88,23 @@ fn says_too_much(
     ))
 }
 
-/// What it says of where the key of a provider is taken from or sent.
-fn moves_a_key(raw: &RawConfig, provider: Provider, environment: &Environment) -> Option<String> {
+/// What it says of where the key of a provider is taken from, or where that or the conversation is sent.
+fn redirects(raw: &RawConfig, provider: Provider, environment: &Environment) -> Option<String> {
     let (name, section) = (provider.name(), raw.provider(provider)?);
     if section.api_key.is_some() {
         return Some(format!("sets `api-key` under [{name}]"));
     }
-    section.base_url.as_ref()?;
-    let variable = key_variable(provider, environment)?;
-    Some(format!(
-        "sets `base-url` under [{name}], where the key in {variable} would be sent"
-    ))
+    let base_url = section.base_url.as_ref()?;
+    if let Some(variable) = key_variable(provider, environment) {
+        return Some(format!(
+            "sets `base-url` under [{name}], where the key in {variable} would be sent"
+        ));
+    }
+    (!is_on_this_machine(base_url)).then(|| {
+        format!(
+            "sets `base-url` under [{name}] to another machine, where what you say would be sent"
+        )
+    })
 }
 
 /// What it grants or reads outside its folder.

@@ -64,11 +64,15 @@ impl ModelsConfig {
         environment: &Environment,
     ) -> Result<(Self, Vec<String>), ConfigError> {
         // Read whichever model is chosen: a key in the file is a fault in any case.
+        let window = raw
+            .context
+            .as_ref()
+            .and_then(|context| context.get_ref().window_tokens);
         let providers = Provider::ALL
             .into_iter()
             .map(|provider| {
                 let section = raw.provider(provider);
-                ProviderConfig::resolve(provider, section, base, environment)
+                ProviderConfig::resolve(provider, section, window, base, environment)
             })
             .collect::<Result<Vec<_>, _>>()?;
         let mut chosen_by = None;

@@ -38,10 +38,12 @@ pub struct ProviderConfig {
 }
 
 impl ProviderConfig {
-    /// What the provider's section says, and where it is silent, the environment. `base` is where the path of a key's file begins.
+    /// What the provider's section says, and where it is silent, the environment. `window_tokens` is what the file says of the
+    /// model's window; `base` is where the path of a key's file begins.
     pub(super) fn resolve(
         provider: Provider,
         raw: Option<&RawProvider>,
+        window_tokens: Option<u64>,
         base: &Path,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
@@ -76,7 +78,9 @@ impl ProviderConfig {
                 documents: raw.documents.unwrap_or(default.documents),
                 files_in_results: raw.files_in_results.unwrap_or(default.files_in_results),
                 parallel_calls: raw.parallel_calls.unwrap_or(default.parallel_calls),
+                denied_is_error: raw.denied_is_error.unwrap_or(default.denied_is_error),
                 max_output_tokens: raw.max_output_tokens.or(default.max_output_tokens),
+                window_tokens,
             },
             retry: RetryPolicy {
                 retries: raw.retries.unwrap_or(retry.retries),

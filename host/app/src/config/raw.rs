@@ -160,6 +160,8 @@ pub struct RawProvider {
     pub files_in_results: Option<bool>,
     /// Whether the model may call several tools in one reply.
     pub parallel_calls: Option<bool>,
+    /// Whether a denied call is marked as an error, where the wire has such a mark.
+    pub denied_is_error: Option<bool>,
     /// The most tokens that one reply may have.
     pub max_output_tokens: Option<NonZeroU32>,
     /// How long a connection may take.

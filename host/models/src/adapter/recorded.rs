@@ -59,7 +59,7 @@ impl HttpModel {
             },
             wire: provider.wire(),
             server: Server::recorded(model, recording, place)?,
-            capabilities: model.capabilities(),
+            capabilities: model.capabilities,
             pictures: Pictures::new(ImageLimits::of(provider)),
             retry: model.retry(),
             may_be_blind: provider.may_be_blind(),

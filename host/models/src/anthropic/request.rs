@@ -143,7 +143,8 @@ impl Encoder<'_> {
             let mut block = json!({"type": "tool_result", "tool_use_id": token(&result.call_id.0)});
             if let Some(object) = block.as_object_mut() {
                 object.extend(content.map(|content| ("content".to_owned(), content)));
-                if result.output.is_error() {
+                let denied = matches!(result.output, ToolResultOutput::ExecutionDenied(_));
+                if result.output.is_error() || (denied && self.capabilities.denied_is_error) {
                     object.insert("is_error".to_owned(), json!(true));
                 }
             }

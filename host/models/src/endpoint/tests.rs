@@ -65,3 +65,23 @@ fn what_is_no_base_url_is_refused_without_being_quoted() {
         assert_eq!(url(base), Err(expected), "{base}");
     }
 }
+
+#[test]
+fn only_loopback_is_this_machine() {
+    let table = [
+        ("http://127.0.0.1:11434/v1", true),
+        ("http://127.9.9.9", true),
+        ("http://[::1]:1", true),
+        (" https://localhost/v1 ", true),
+        ("http://0.0.0.0:1", false),
+        ("http://10.0.0.1", false),
+        ("http://localhost.example", false),
+        ("http://127.0.0.1.example", false),
+        ("http://127.0.0.1@example.com", false),
+        ("127.0.0.1:11434", false),
+        ("", false),
+    ];
+    for (url, expected) in table {
+        assert_eq!(is_on_this_machine(url), expected, "{url:?}");
+    }
+}

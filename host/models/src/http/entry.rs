@@ -7,7 +7,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 /// The version of the format. What reads one version reads no other.
 pub(super) const VERSION: u32 = 1;
@@ -52,11 +52,9 @@ pub(crate) struct ModelEntry {
     pub(crate) has_key: bool,
     /// Where it is set.
     pub(crate) key_source: String,
-    vision: bool,
-    documents: bool,
-    files_in_results: bool,
-    parallel_calls: bool,
-    max_output_tokens: Option<NonZeroU32>,
+    /// What it could take.
+    #[serde(flatten)]
+    pub(crate) capabilities: Capabilities,
     retries: u32,
     first_wait_ms: u64,
     longest_wait_ms: u64,
@@ -78,26 +76,11 @@ impl ModelEntry {
             url: server.url.to_string(),
             has_key: server.has_key(),
             key_source: server.key_source.clone(),
-            vision: capabilities.vision,
-            documents: capabilities.documents,
-            files_in_results: capabilities.files_in_results,
-            parallel_calls: capabilities.parallel_calls,
-            max_output_tokens: capabilities.max_output_tokens,
+            capabilities,
             retries: retry.retries,
             first_wait_ms: ms(retry.first_wait),
             longest_wait_ms: ms(retry.longest_wait),
             total_wait_ms: ms(retry.total_wait),
-        }
-    }
-
-    /// What it could take.
-    pub(crate) fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            vision: self.vision,
-            documents: self.documents,
-            files_in_results: self.files_in_results,
-            parallel_calls: self.parallel_calls,
-            max_output_tokens: self.max_output_tokens,
         }
     }
 

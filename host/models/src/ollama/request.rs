@@ -18,7 +18,7 @@ use agent_host_core::{
     tool::{ToolCall, ToolDefinition},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Translates a request. The wire has no word for one call at a time.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
@@ -35,8 +35,23 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     }
     let mut body = json!({"model": model, "messages": encoder.messages, "stream": true});
     if let Some(body) = body.as_object_mut() {
-        if let Some(most) = capabilities.max_output_tokens {
-            body.insert("options".to_owned(), json!({"num_predict": most}));
+        let bounds = [
+            (
+                "num_predict",
+                capabilities.max_output_tokens.map(|most| json!(most)),
+            ),
+            // Without it the server takes a window of a few thousand tokens, and cuts what is longer without a word.
+            (
+                "num_ctx",
+                capabilities.window_tokens.map(|size| json!(size)),
+            ),
+        ];
+        let options: Map<String, Value> = bounds
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect();
+        if !options.is_empty() {
+            body.insert("options".to_owned(), Value::Object(options));
         }
         if !request.tools.is_empty() {
             let tools = request.tools.iter().map(function).collect();

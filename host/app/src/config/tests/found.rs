@@ -30,6 +30,10 @@ fn a_found_file_may_not_reach_out_of_its_folder() {
             "sets `base-url` under [openai-compat], where the key in OPENAI_COMPAT_API_KEY would be sent",
         ),
         (
+            "[ollama]\nbase-url = \"http://a\"\n".to_owned(),
+            "sets `base-url` under [ollama] to another machine, where what you say would be sent",
+        ),
+        (
             "[[grants.dir]]\nhost = \"..\"\n".to_owned(),
             "grants the folder `..`, which is outside its own",
         ),
@@ -108,7 +112,7 @@ fn a_found_file_has_no_prices_for_the_budget_of_the_command_line() {
 #[test]
 fn a_found_file_may_choose_within_its_folder() {
     let tree = Tree::new();
-    let toml = "model = \"openai-compat:m\"\nmax-turns = 3\n[openai-compat]\nbase-url = \"http://a/v1\"\n\
+    let toml = "model = \"openai-compat:m\"\nmax-turns = 3\n[openai-compat]\nbase-url = \"http://127.0.0.1:1/v1\"\n\
                 [[grants.dir]]\nhost = \"data\"\nmode = \"read-write\"\n[limits]\ndeadline-ms = 5\n";
     std::fs::write(tree.cwd().join("agent.toml"), toml).unwrap();
     let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();

@@ -20,6 +20,7 @@ base-url = "http://127.0.0.1:11434"
 api-key = "file:key"
 vision = false
 max-output-tokens = 100
+denied-is-error = true
 total-timeout-seconds = 60
 retries = 1
 [[external-tool]]

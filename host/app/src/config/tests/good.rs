@@ -106,6 +106,7 @@ fn every_key_is_read() {
         files-in-results = true
         parallel-calls = false
         max-output-tokens = 1000
+        denied-is-error = true
         connect-timeout-seconds = 1
         first-chunk-timeout-seconds = 2
         idle-chunk-timeout-seconds = 3
@@ -164,7 +165,9 @@ fn every_key_is_read() {
         documents: true,
         files_in_results: true,
         parallel_calls: false,
+        denied_is_error: true,
         max_output_tokens: NonZeroU32::new(1000),
+        window_tokens: None,
     };
     assert_eq!(
         (name.as_str(), provider.capabilities, provider.retry.retries),

@@ -104,7 +104,7 @@ async fn what_a_recording_has() {
             json!({
                 "type": "model", "provider": "openai-compat", "name": "m1", "url": url, "has_key": true, "key_source": "THE_KEY",
                 "vision": true, "documents": false, "files_in_results": false, "parallel_calls": true,
-                "max_output_tokens": null, "retries": 2, "first_wait_ms": 0, "longest_wait_ms": 0, "total_wait_ms": 1000,
+                "denied_is_error": false, "max_output_tokens": null, "window_tokens": null, "retries": 2, "first_wait_ms": 0, "longest_wait_ms": 0, "total_wait_ms": 1000,
             }),
             json!({"type": "request", "model": 0, "body": {
                 "model": "m1",
@@ -143,7 +143,7 @@ fn a_recording_of_nobody_is_refused() {
     let line = |provider: &str, url: &str| {
         let model = json!({
             "type": "model", "provider": provider, "name": "m", "url": url, "has_key": false, "key_source": "K",
-            "vision": true, "documents": true, "files_in_results": true, "parallel_calls": true, "max_output_tokens": null,
+            "vision": true, "documents": true, "files_in_results": true, "parallel_calls": true, "denied_is_error": false, "max_output_tokens": null, "window_tokens": null,
             "retries": 0, "first_wait_ms": 0, "longest_wait_ms": 0, "total_wait_ms": 0,
         });
         format!("{}\n{model}\n", json!({"type": "recording", "version": 1}))

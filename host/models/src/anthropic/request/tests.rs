@@ -350,6 +350,23 @@ fn capabilities_change_what_is_sent() {
 }
 
 #[test]
+fn a_denial_is_an_error_where_that_is_wanted() {
+    let denied = result("c1", ToolResultOutput::ExecutionDenied(None));
+    let request = request(vec![Message::results(vec![denied])]);
+    for denied_is_error in [false, true] {
+        let capabilities = Capabilities {
+            denied_is_error,
+            ..Provider::Anthropic.capabilities()
+        };
+        let body = encoded(&request, capabilities).body;
+        let block = body.pointer("/messages/0/content/0").unwrap();
+        assert_eq!(block["content"], json!("Tool call execution denied."));
+        let marked = block.get("is_error").cloned();
+        assert_eq!(marked, denied_is_error.then_some(json!(true)));
+    }
+}
+
+#[test]
 fn files_the_provider_does_not_take_are_named() {
     let part = |url: &str| {
         ContentPart::File(FilePart {

@@ -5,7 +5,7 @@ use serde_json::json;
 fn model() -> Value {
     json!({
         "type": "model", "provider": "openai", "name": "m", "url": "http://127.0.0.1:1/", "has_key": false, "key_source": "K",
-        "vision": true, "documents": true, "files_in_results": true, "parallel_calls": true, "max_output_tokens": null,
+        "vision": true, "documents": true, "files_in_results": true, "parallel_calls": true, "denied_is_error": false, "max_output_tokens": null, "window_tokens": null,
         "retries": 0, "first_wait_ms": 0, "longest_wait_ms": 0, "total_wait_ms": 0,
     })
 }

@@ -9,7 +9,9 @@ const SEEING: Capabilities = Capabilities {
     documents: true,
     files_in_results: false,
     parallel_calls: true,
+    denied_is_error: false,
     max_output_tokens: None,
+    window_tokens: None,
 };
 
 /// The body of a request without its model.
@@ -69,14 +71,21 @@ fn only_images_by_their_bytes_go_on() {
 }
 
 #[test]
-fn a_bound_on_the_reply_is_an_option() {
-    let bounded = Capabilities {
-        max_output_tokens: NonZeroU32::new(100),
-        ..SEEING
-    };
-    let expected =
-        json!({"model": "m", "messages": [], "stream": true, "options": {"num_predict": 100}});
-    assert_eq!(encoded(vec![], bounded), (expected, 0));
+fn bounds_are_options() {
+    let (reply, window) = (NonZeroU32::new(100), Some(8192));
+    for (max_output_tokens, window_tokens, options) in [
+        (reply, None, json!({"num_predict": 100})),
+        (None, window, json!({"num_ctx": 8192})),
+        (reply, window, json!({"num_predict": 100, "num_ctx": 8192})),
+    ] {
+        let bounded = Capabilities {
+            max_output_tokens,
+            window_tokens,
+            ..SEEING
+        };
+        let expected = json!({"model": "m", "messages": [], "stream": true, "options": options});
+        assert_eq!(encoded(vec![], bounded), (expected, 0));
+    }
 }
 
 #[test]

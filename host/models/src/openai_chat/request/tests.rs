@@ -11,7 +11,9 @@ const SEEING: Capabilities = Capabilities {
     documents: false,
     files_in_results: false,
     parallel_calls: true,
+    denied_is_error: false,
     max_output_tokens: None,
+    window_tokens: None,
 };
 const BLIND: Capabilities = Capabilities {
     vision: false,

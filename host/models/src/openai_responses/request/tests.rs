@@ -11,7 +11,9 @@ const ALL: Capabilities = Capabilities {
     documents: true,
     files_in_results: true,
     parallel_calls: true,
+    denied_is_error: false,
     max_output_tokens: None,
+    window_tokens: None,
 };
 
 fn input(model: &str, messages: Vec<Message>, capabilities: Capabilities) -> Value {
