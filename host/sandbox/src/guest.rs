@@ -47,7 +47,8 @@ pub(crate) async fn run(job: Box<Job>) -> Result<End, ToolFailure> {
             }
             let state = store.data_mut();
             let merges = state.shared.take_merges();
-            let output = convert::output(output, &state.secrets, &state.limits)?;
+            let mut output = convert::output(output, &state.secrets, &state.limits)?;
+            state.judge_links(&mut output);
             Ok(End::Result(output, merges))
         }
         Err(error) => match error.downcast::<Stop>() {

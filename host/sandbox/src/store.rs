@@ -5,7 +5,7 @@ use crate::{
     bindings::types,
     caps::{
         files::{FilesError, FilesState, GatedFs},
-        http::{GatedHttp, HttpClient},
+        http::{GatedHttp, HttpClient, links},
         human::Questions,
         progress::Progress,
         state::SharedState,
@@ -17,7 +17,7 @@ use crate::{
     secrets::Secrets,
     telemetry::Telemetry,
 };
-use agent_host_core::limits::Limits;
+use agent_host_core::{limits::Limits, output::ToolResultOutput};
 use std::{path::PathBuf, sync::Arc, time::Instant};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtxView, WasiView};
@@ -129,6 +129,11 @@ pub(crate) fn configure_store(
 }
 
 impl CallState {
+    /// Asks the gate for the files that a result names by their address.
+    pub(crate) fn judge_links(&self, output: &mut ToolResultOutput) {
+        links::judge(output, self.hooks.gate());
+    }
+
     /// What the guest holds open.
     pub(crate) fn table(&mut self) -> &mut ResourceTable {
         &mut self.table

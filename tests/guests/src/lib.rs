@@ -60,6 +60,8 @@ pub enum Body<'a> {
     Denied(Option<&'a str>),
     /// `content` with one text part and one file part with these bytes.
     Content(&'a str, &'a str, &'a [u8]),
+    /// `content` with one file part of this type, at this address.
+    Link(&'a str, &'a str),
     /// Code that leaves the address of the result.
     Code(&'a str),
 }
@@ -208,6 +210,12 @@ impl<'a> Guest<'a> {
                 ];
                 let list = image.words(parts.as_flattened());
                 image.words(&[2, list, 2, 0])
+            }
+            Body::Link(media_type, url) => {
+                let [media, media_len] = image.string(media_type.as_bytes());
+                let [url, url_len] = image.string(url.as_bytes());
+                let list = image.words(&[1, media, media_len, 1, url, url_len, 0, 0, 0]);
+                image.words(&[2, list, 1, 0])
             }
         };
         format!("(i32.const {address})")

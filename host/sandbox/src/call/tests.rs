@@ -1,5 +1,6 @@
 mod hostile;
 mod limits;
+mod links;
 mod secrets;
 mod sharing;
 mod stopping;

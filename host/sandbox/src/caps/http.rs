@@ -7,6 +7,7 @@ mod budget;
 mod client;
 mod fault;
 mod fields;
+pub(crate) mod links;
 mod names;
 mod placeholder;
 mod redact;
@@ -87,6 +88,11 @@ type Settled = Box<dyn Future<Output = Result<(), Error>> + Send>;
 type Answer = Result<(Response<WasiBody>, Settled), Error>;
 
 impl GatedHttp {
+    /// The call's gate.
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
     /// The requests of one call.
     pub(crate) fn new(
         gate: Arc<Gate>,

@@ -26,9 +26,14 @@ impl Target {
     /// # Errors
     /// Not a URL with a host, or one that carries a user name.
     pub(super) fn new(request: &Request<WasiBody>, gate: Arc<Gate>) -> Result<Self, Error> {
+        Self::of(request.method().as_str(), &request.uri().to_string(), gate)
+    }
+
+    /// The same for a URL of which there is no request.
+    pub(super) fn of(method: &str, url: &str, gate: Arc<Gate>) -> Result<Self, Error> {
         let invalid = || Error::HttpRequestUriInvalid;
-        let url = Url::parse(&request.uri().to_string()).map_err(|_| invalid())?;
-        let method = request.method().as_str().to_owned();
+        let url = Url::parse(url).map_err(|_| invalid())?;
+        let method = method.to_owned();
         if !url.username().is_empty() || url.password().is_some() {
             // `https://example.com@evil.example/` is a trick, and credentials in a URL end up in logs.
             gate.refuse(
