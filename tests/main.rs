@@ -29,6 +29,7 @@ mod hostile;
 mod inspect;
 mod lock;
 mod main_job;
+mod manual;
 mod mcp_driver;
 mod model;
 mod oracle;

@@ -39,6 +39,10 @@ pub(crate) enum Command {
     Cache(CacheArgs),
     /// Check this machine and the configuration.
     Doctor(DoctorArgs),
+    /// Print the completions of a shell, for its start-up file or its folder of completions.
+    Completions(CompletionsArgs),
+    /// Print the manual page, or that of a command, for `man -l`.
+    Man(ManArgs),
 }
 
 /// Where the configuration comes from, and what the command line changes of it.
@@ -367,6 +371,20 @@ pub(crate) struct DoctorArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+}
+
+/// `completions`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `man`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ManArgs {
+    /// The command, such as `run` or `sessions show`; without it the program.
+    pub(crate) command: Vec<String>,
 }
 
 /// `cache`.

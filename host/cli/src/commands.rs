@@ -7,6 +7,7 @@ mod doctor;
 mod explain;
 mod inspect;
 mod lock;
+mod manual;
 mod reach;
 mod run;
 mod sessions;
@@ -30,6 +31,8 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Lock(args) => lock::lock(args, terminal).await,
         Command::Cache(args) => cache::cache(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal).await,
+        Command::Completions(args) => manual::completions(&args, terminal),
+        Command::Man(args) => manual::page(&args, terminal),
     }
 }
 

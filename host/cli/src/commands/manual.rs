@@ -1,0 +1,56 @@
+//! `agent-host completions` and `agent-host man`: what the definitions of the commands say, for shells and for `man`.
+
+use crate::{
+    args::{Args, CompletionsArgs, ManArgs},
+    exit::{Exit, Failure},
+    terminal::Terminal,
+};
+use clap::CommandFactory as _;
+
+/// Writes a shell's completions to stdout.
+pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut program = Args::command();
+    let name = program.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut program, name, &mut script);
+    write(&script, terminal)
+}
+
+/// Writes a manual page to stdout, as troff.
+pub(super) fn page(args: &ManArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut program = Args::command();
+    // It fills in what commands inherit, such as their whole names.
+    program.build();
+    let mut command = &program;
+    for name in &args.command {
+        command = command.find_subcommand(name).ok_or_else(|| {
+            let of = command.get_display_name().unwrap_or(command.get_name());
+            let known: Vec<&str> = command
+                .get_subcommands()
+                .map(clap::Command::get_name)
+                .collect();
+            let known = match known.as_slice() {
+                [] => "it has none".to_owned(),
+                known => format!("there are {}", known.join(", ")),
+            };
+            let name = name.escape_debug();
+            Failure::usage(format!("`{of}` has no command `{name}`; {known}"))
+        })?;
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone())
+        .render(&mut page)
+        .map_err(|error| failed(&error))?;
+    write(&page, terminal)
+}
+
+fn write(bytes: &[u8], terminal: &Terminal) -> Result<Exit, Failure> {
+    terminal
+        .write_bytes(bytes)
+        .map_err(|error| failed(&error))?;
+    Ok(Exit::Done)
+}
+
+fn failed(error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Failed, format!("cannot write to stdout: {error}"))
+}
