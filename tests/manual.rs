@@ -35,7 +35,7 @@ fn bash_completes_commands_and_options() {
     let completed = |words: &str, word: usize| {
         let script = &script.stdout;
         let ask = format!(
-            "{script}\nCOMP_WORDS=({words}); COMP_CWORD={word}; _agent-host agent-host \"${{COMP_WORDS[$COMP_CWORD]}}\" \
+            "{script}\nCOMP_WORDS=({words}); COMP_CWORD={word}; _agent__host agent-host \"${{COMP_WORDS[$COMP_CWORD]}}\" \
              \"${{COMP_WORDS[$COMP_CWORD-1]}}\"; echo \"${{COMPREPLY[@]}}\""
         );
         let (code, said) = fed(Command::new("bash").args(["--norc", "-s"]), &ask).unwrap();
@@ -81,7 +81,7 @@ fn each_command_has_a_page() {
         (
             vec!["sessions", "show"],
             ".TH agent-host-sessions-show 1 ",
-            "stdout",
+            "\\fB\\-\\-json\\fR",
         ),
     ] {
         let page = place.run(&[&["man"], command.as_slice()].concat());

@@ -6,6 +6,7 @@ use crate::{
     terminal::Terminal,
 };
 use clap::CommandFactory as _;
+use clap_complete::Shell;
 
 /// Writes a shell's completions to stdout.
 pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -13,6 +14,12 @@ pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> Result
     let name = program.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, name, &mut script);
+    if args.shell == Shell::Bash {
+        // clap_complete 4.6 takes the hyphen in the program's name for the gap before a command in one half of the script, and not in
+        // the other, so that no command's own words are completed.
+        let whole = String::from_utf8_lossy(&script).replace("agent__subcmd__host", "agent__host");
+        script = whole.into_bytes();
+    }
     write(&script, terminal)
 }
 
@@ -24,7 +31,7 @@ pub(super) fn page(args: &ManArgs, terminal: &Terminal) -> Result<Exit, Failure>
     let mut command = &program;
     for name in &args.command {
         command = command.find_subcommand(name).ok_or_else(|| {
-            let of = command.get_display_name().unwrap_or(command.get_name());
+            let of = command.get_bin_name().unwrap_or(command.get_name());
             let known: Vec<&str> = command
                 .get_subcommands()
                 .map(clap::Command::get_name)
@@ -39,6 +46,7 @@ pub(super) fn page(args: &ManArgs, terminal: &Terminal) -> Result<Exit, Failure>
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone())
+        .source(concat!("agent-host ", env!("CARGO_PKG_VERSION")))
         .render(&mut page)
         .map_err(|error| failed(&error))?;
     write(&page, terminal)
