@@ -2,6 +2,8 @@
 //! wire is one room, and knows neither HTTP nor repetition.
 
 #[cfg(test)]
+pub(crate) mod asked;
+#[cfg(test)]
 pub(crate) mod recorded;
 
 use crate::{fault::Fault, http::Server};

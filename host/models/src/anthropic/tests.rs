@@ -1,41 +1,13 @@
 //! The wire over HTTP.
 
-use crate::{Endpoint, HttpModel, Provider, RetryPolicy, Timeouts};
-use agent_host_core::{
-    message::{Message, Role},
-    model::{Model as _, ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
-};
+use crate::{Provider, wire::asked};
+use agent_host_core::model::{ModelError, ModelErrorKind, ModelReply, StopReason, Usage};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
-
-fn model(server: &MockServer) -> HttpModel {
-    let endpoint = Endpoint {
-        base_url: server.uri(),
-        key: Some("sesame".into()),
-        key_source: "THE_KEY".to_owned(),
-        timeouts: Timeouts::default(),
-    };
-    let provider = Provider::Anthropic;
-    HttpModel::new(provider, "m", endpoint, provider.capabilities())
-        .unwrap()
-        .with_retry(RetryPolicy::NONE)
-}
+use wiremock::{MockServer, ResponseTemplate};
 
 async fn ask(answer: ResponseTemplate) -> (MockServer, Result<ModelReply, ModelError>) {
-    let server = MockServer::start().await;
-    Mock::given(matchers::method("POST"))
-        .and(matchers::path("/v1/messages"))
-        .respond_with(answer)
-        .mount(&server)
-        .await;
-    let request = ModelRequest {
-        system: None,
-        messages: vec![Message::text(Role::User, "hi")],
-        tools: vec![],
-    };
-    let reply = model(&server).respond(&request, &|_| ()).await;
-    (server, reply)
+    asked::ask(Provider::Anthropic, "m", "/v1/messages", answer).await
 }
 
 #[tokio::test]

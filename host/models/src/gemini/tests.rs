@@ -1,44 +1,22 @@
 //! The wire over HTTP.
 
 use super::*;
-use crate::{Endpoint, HttpModel, Provider, RetryPolicy, Timeouts};
-use agent_host_core::{
-    message::Role,
-    model::{Model as _, ModelError, ModelErrorKind, ModelReply, StopReason, Usage},
-};
+use crate::{Provider, wire::asked};
+use agent_host_core::model::{ModelError, ModelErrorKind, ModelReply, StopReason, Usage};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+use wiremock::{MockServer, ResponseTemplate};
 
 const MODEL: &str = "gemini-3-pro";
 
 async fn ask(answer: ResponseTemplate) -> (MockServer, Result<ModelReply, ModelError>) {
-    let server = MockServer::start().await;
-    Mock::given(matchers::method("POST"))
-        .and(matchers::path(
-            "/v1beta/models/gemini-3-pro:streamGenerateContent",
-        ))
-        .and(matchers::query_param("alt", "sse"))
-        .respond_with(answer)
-        .mount(&server)
-        .await;
-    let endpoint = Endpoint {
-        base_url: server.uri(),
-        key: Some("sesame".into()),
-        key_source: "THE_KEY".to_owned(),
-        timeouts: Timeouts::default(),
-    };
-    let provider = Provider::Gemini;
-    let model = HttpModel::new(provider, MODEL, endpoint, provider.capabilities())
-        .unwrap()
-        .with_retry(RetryPolicy::NONE);
-    let request = ModelRequest {
-        system: None,
-        messages: vec![Message::text(Role::User, "hi")],
-        tools: vec![],
-    };
-    let reply = model.respond(&request, &|_| ()).await;
-    (server, reply)
+    asked::ask(
+        Provider::Gemini,
+        MODEL,
+        "/v1beta/models/gemini-3-pro:streamGenerateContent",
+        answer,
+    )
+    .await
 }
 
 #[tokio::test]

@@ -1,40 +1,13 @@
 //! The wire over HTTP.
 
-use crate::{Endpoint, HttpModel, Provider, RetryPolicy, Timeouts};
-use agent_host_core::{
-    message::{Message, Role},
-    model::{Model as _, ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
-};
+use crate::{Provider, wire::asked};
+use agent_host_core::model::{ModelError, ModelErrorKind, ModelReply, StopReason, Usage};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+use wiremock::{MockServer, ResponseTemplate};
 
-/// Asks a server with this answer once.
 async fn ask(answer: ResponseTemplate) -> (MockServer, Result<ModelReply, ModelError>) {
-    let server = MockServer::start().await;
-    Mock::given(matchers::method("POST"))
-        .and(matchers::path("/v1/responses"))
-        .respond_with(answer)
-        .mount(&server)
-        .await;
-    let endpoint = Endpoint {
-        base_url: format!("{}/v1", server.uri()),
-        key: Some("sesame".into()),
-        key_source: "THE_KEY".to_owned(),
-        timeouts: Timeouts::default(),
-    };
-    let provider = Provider::OpenAi;
-    let model = HttpModel::new(provider, "m", endpoint, provider.capabilities()).unwrap();
-    let request = ModelRequest {
-        system: None,
-        messages: vec![Message::text(Role::User, "hi")],
-        tools: vec![],
-    };
-    let reply = model
-        .with_retry(RetryPolicy::NONE)
-        .respond(&request, &|_| ())
-        .await;
-    (server, reply)
+    asked::ask(Provider::OpenAi, "m", "/v1/responses", answer).await
 }
 
 fn reply() -> ModelReply {

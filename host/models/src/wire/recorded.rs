@@ -3,8 +3,10 @@
 use super::Wire;
 use crate::{Endpoint, Timeouts, fault::Fault, framing::Pieces, http::Server};
 use agent_host_core::{
+    id::CallId,
     message::Message,
     model::{ModelDelta, ModelReply},
+    tool::ToolCall,
 };
 use std::sync::Mutex;
 
@@ -16,6 +18,18 @@ pub(crate) type Played = (Result<ModelReply, Fault>, Vec<Shown>);
 pub(crate) enum Shown {
     Text(String),
     Reasoning(String),
+}
+
+pub(crate) fn text(text: &str) -> Shown {
+    Shown::Text(text.to_owned())
+}
+
+pub(crate) fn reasoning(text: &str) -> Shown {
+    Shown::Reasoning(text.to_owned())
+}
+
+pub(crate) fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
+    ToolCall::parse(CallId(id.to_owned()), name.to_owned(), arguments.to_owned())
 }
 
 /// A server that nobody asks.

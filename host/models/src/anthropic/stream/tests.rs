@@ -3,29 +3,15 @@ use crate::{
     anthropic::Anthropic,
     mutations::mutated,
     reply::{MAX_CALLS, MAX_REPLY_BYTES},
-    wire::recorded::{Shown, play, play_cut, server},
+    wire::recorded::{call, play, play_cut, reasoning, server, text},
 };
 use agent_host_core::{
-    id::CallId,
     message::Role,
     model::{ModelError, ModelErrorKind},
-    tool::ToolCall,
 };
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Map, json};
-
-fn text(text: &str) -> Shown {
-    Shown::Text(text.to_owned())
-}
-
-fn reasoning(text: &str) -> Shown {
-    Shown::Reasoning(text.to_owned())
-}
-
-fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
-    ToolCall::parse(CallId(id.to_owned()), name.to_owned(), arguments.to_owned())
-}
 
 /// What a reply of the model `m` keeps.
 fn kept(blocks: &Value) -> Map<String, Value> {

@@ -1,9 +1,9 @@
 use super::*;
 use crate::{
     ollama::Ollama,
-    wire::recorded::{self, Played, Shown, play, play_cut},
+    wire::recorded::{self, Played, call, play, play_cut, reasoning, text},
 };
-use agent_host_core::{id::CallId, message::Role, tool::ToolCall};
+use agent_host_core::message::Role;
 use pretty_assertions::assert_eq;
 use serde_json::Map;
 
@@ -19,18 +19,6 @@ fn play_lines(server: &Server, lines: &[Value]) -> Played {
     }];
     let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
     play(&Ollama, server, &history, [lines.as_bytes()])
-}
-
-fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
-    ToolCall::parse(CallId(id.to_owned()), name.to_owned(), arguments.to_owned())
-}
-
-fn text(text: &str) -> Shown {
-    Shown::Text(text.to_owned())
-}
-
-fn thought(text: &str) -> Shown {
-    Shown::Reasoning(text.to_owned())
 }
 
 #[test]
@@ -70,7 +58,11 @@ fn a_recorded_stream_decodes_the_same_however_it_is_cut() {
             include_str!("../streams/calls.ndjson"),
             (
                 Ok(calls),
-                vec![thought("I look, "), thought("then read."), text("Both.")],
+                vec![
+                    reasoning("I look, "),
+                    reasoning("then read."),
+                    text("Both."),
+                ],
             ),
         ),
         (

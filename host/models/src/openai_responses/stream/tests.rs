@@ -1,9 +1,9 @@
 use super::*;
 use crate::{
     openai_responses::OpenAiResponses,
-    wire::recorded::{self, Played, Shown, play, play_cut},
+    wire::recorded::{self, Played, call, play, play_cut, reasoning, text},
 };
-use agent_host_core::{id::CallId, message::Role, model::ModelErrorKind, tool::ToolCall};
+use agent_host_core::{message::Role, model::ModelErrorKind};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
 
@@ -24,18 +24,6 @@ fn play_stream(server: &Server, stream: &str) -> Played {
 fn play_events(server: &Server, events: &[Value]) -> Played {
     let events = events.iter().map(|event| format!("data: {event}\n\n"));
     play_stream(server, &events.collect::<String>())
-}
-
-fn text(text: &str) -> Shown {
-    Shown::Text(text.to_owned())
-}
-
-fn thought(text: &str) -> Shown {
-    Shown::Reasoning(text.to_owned())
-}
-
-fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
-    ToolCall::parse(CallId(id.to_owned()), name.to_owned(), arguments.to_owned())
 }
 
 fn usage(input_tokens: u64, cached_input_tokens: u64, output_tokens: u64) -> Usage {
@@ -107,11 +95,11 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Played); 5] {
             (
                 Ok(calls),
                 vec![
-                    thought("First "),
-                    thought("I look."),
-                    thought("\n\n"),
-                    thought("Then I"),
-                    thought(" read."),
+                    reasoning("First "),
+                    reasoning("I look."),
+                    reasoning("\n\n"),
+                    reasoning("Then I"),
+                    reasoning(" read."),
                     text("Both."),
                 ],
             ),
@@ -176,7 +164,7 @@ fn servers_leave_out_deltas_or_items() {
     let server = server();
     let message = json!({"type": "message", "content": [{"type": "output_text", "text": "Both."}]});
     let read = json!({"type": "function_call", "call_id": "a", "name": "read", "arguments": "{}"});
-    let reasoning = json!({"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]});
+    let thinking = json!({"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]});
     let event = |kind: &str, more: Value| {
         let mut event = json!({"type": format!("response.{kind}")});
         event
@@ -197,7 +185,7 @@ fn servers_leave_out_deltas_or_items() {
             json!({"response": {"id": "r", "status": "completed", "output": output}}),
         )
     };
-    let all = json!([reasoning, message, read]);
+    let all = json!([thinking, message, read]);
     let expected = ModelReply {
         text: "Both.".to_owned(),
         tool_calls: vec![call("a", "read", "{}")],
@@ -210,17 +198,17 @@ fn servers_leave_out_deltas_or_items() {
         (
             "all at the end",
             vec![end(&all)],
-            vec![thought("hm"), text("Both.")],
+            vec![reasoning("hm"), text("Both.")],
         ),
         (
             "whole items only",
             vec![
-                done(0, &reasoning),
+                done(0, &thinking),
                 done(1, &message),
                 done(2, &read),
                 end(&json!([])),
             ],
-            vec![thought("hm"), text("Both.")],
+            vec![reasoning("hm"), text("Both.")],
         ),
         (
             "deltas, and the rest at the end",
@@ -235,7 +223,7 @@ fn servers_leave_out_deltas_or_items() {
                 ),
                 end(&all),
             ],
-            vec![thought("hm"), text("Both.")],
+            vec![reasoning("hm"), text("Both.")],
         ),
         (
             "no index anywhere; id and name at the end of the call",
