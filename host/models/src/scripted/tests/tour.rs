@@ -14,8 +14,8 @@ const END: &str = "
 
 No language model was involved: this answer was put together by the built-in script `script:tour`, while the tools, their \
 sandbox and the denial are real.
-To ask a language model instead, add `--model openai-compat:NAME` and set OPENAI_COMPAT_BASE_URL (for a local Ollama: \
-http://127.0.0.1:11434/v1) and, where the server wants a key, OPENAI_COMPAT_API_KEY.";
+To ask a language model instead, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add `--model ollama:NAME` for a local \
+Ollama, or `--model openai-compat:NAME` with OPENAI_COMPAT_BASE_URL for any other server that speaks Chat Completions.";
 
 const DENIED: &str = "- **Denied**: reading `/etc/hostname`, which is outside your folder. The host's reason: no grant \
 covers /etc/hostname";
