@@ -70,25 +70,27 @@ fn sum(hits: &BTreeMap<Hit, usize>, path: &str) -> usize {
 /// Every call of the batch is answered once: those that ran, and those whose turn had not come. Nothing runs again afterwards.
 #[test]
 fn running_calls_are_stopped_and_every_call_is_answered() {
-    let table: [(&[&str], &[&str]); 3] = [
+    // The calls of the batch, how many of them run at once, and what each comes to.
+    let table: [(&[&str], usize, &[&str]); 3] = [
         (
             &["look", "look", "look", "act"],
+            3,
             &[READ, READ, READ, NOT_BEGUN],
         ),
-        (&["act", "look"], &[CHANGED, NOT_BEGUN]),
-        (&["put"], &[CHANGED]),
+        (&["act", "look"], 1, &[CHANGED, NOT_BEGUN]),
+        (&["put"], 1, &[CHANGED]),
     ];
-    for (tools, expected) in table {
+    for (tools, at_once, expected) in table {
         for signal in [Signal::INT, Signal::TERM] {
-            let (first_call, arrived) = held(0);
-            let counter = Counter::watched(arrived);
+            let (calls, arrived) = held(at_once - 1);
+            let counter = Counter::gathering(at_once, arrived);
             let place = Place::new();
             Play::batch(tools).lay_out(&place, counter.port);
             let running = playing(&place);
-            first_call.wait();
+            calls.wait();
             running.signal(signal);
             is_stopped(&running.end());
-            drop(first_call);
+            drop(calls);
 
             let events = journaled(&place);
             let expected: Vec<Value> = expected.iter().copied().map(cancelled).collect();

@@ -29,26 +29,41 @@ impl Counter {
     }
 
     /// Begins to count, and tells of each request, by its number from 0, while whoever sent it waits for the answer.
-    pub(crate) fn watched(mut arrived: impl FnMut(usize) + Send + 'static) -> Self {
+    pub(crate) fn watched(arrived: impl FnMut(usize) + Send + 'static) -> Self {
+        Self::gathering(1, arrived)
+    }
+
+    /// The same, but answers nobody, and tells of nobody, before so many requests are there.
+    pub(crate) fn gathering(
+        together: usize,
+        mut arrived: impl FnMut(usize) + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let hits = Arc::new(Mutex::new(BTreeMap::new()));
         let counted = Arc::clone(&hits);
         thread::spawn(move || {
             let mut number = 0;
+            let mut waiting = Vec::new();
             for mut stream in listener.incoming().flatten() {
                 let Some(hit) = read(&mut stream) else {
                     continue;
                 };
                 if hit.0 != LAST {
                     *counted.lock().unwrap().entry(hit).or_default() += 1;
-                    arrived(number);
                     number += 1;
+                    if number < together {
+                        waiting.push(stream);
+                        continue;
+                    }
+                    arrived(number - 1);
                 }
-                // Whoever asked may be dead by now.
-                let _ = stream.write_all(
-                    b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok",
-                );
+                for mut stream in waiting.drain(..).chain([stream]) {
+                    // Whoever asked may be dead by now.
+                    let _ = stream.write_all(
+                        b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok",
+                    );
+                }
             }
         });
         Self { port, hits }
