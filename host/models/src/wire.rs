@@ -2,9 +2,7 @@
 //! wire is one room, and knows neither HTTP nor repetition.
 
 #[cfg(test)]
-pub(crate) mod asked;
-#[cfg(test)]
-pub(crate) mod recorded;
+pub(crate) mod tests;
 
 use crate::{fault::Fault, http::Server};
 use agent_host_core::{

@@ -1,7 +1,7 @@
 //! The wire over HTTP.
 
 use super::*;
-use crate::{Provider, wire::asked};
+use crate::{Provider, wire::tests::asked};
 use agent_host_core::model::{ModelError, ModelErrorKind, ModelReply, StopReason, Usage};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};

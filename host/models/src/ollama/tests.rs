@@ -1,6 +1,6 @@
 //! The wire over HTTP.
 
-use crate::{Provider, wire::asked};
+use crate::{Provider, wire::tests::asked};
 use agent_host_core::model::{ModelError, ModelErrorKind, ModelReply, StopReason, Usage};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@ use crate::{
     anthropic::Anthropic,
     mutations::mutated,
     reply::{MAX_CALLS, MAX_REPLY_BYTES},
-    wire::recorded::{call, play, play_cut, reasoning, server, text},
+    wire::tests::recorded::{call, play, play_cut, reasoning, server, text},
 };
 use agent_host_core::{
     message::Role,

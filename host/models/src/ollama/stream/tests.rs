@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     ollama::Ollama,
-    wire::recorded::{self, Played, call, play, play_cut, reasoning, text},
+    wire::tests::recorded::{self, Played, call, play, play_cut, reasoning, text},
 };
 use agent_host_core::message::Role;
 use pretty_assertions::assert_eq;

@@ -1,7 +1,6 @@
 //! Plays a recorded stream to a wire's decoder, in any pieces.
 
-use super::Wire;
-use crate::{Endpoint, Timeouts, fault::Fault, framing::Pieces, http::Server};
+use crate::{Endpoint, Timeouts, fault::Fault, framing::Pieces, http::Server, wire::Wire};
 use agent_host_core::{
     id::CallId,
     message::Message,
