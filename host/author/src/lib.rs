@@ -1,2 +1,8 @@
 //! What a tool's author needs: a project to begin with, its build into a component, its tests, and what a component says of
 //! itself. It runs compilers and tools; it grants nothing, and nothing of a session passes through it.
+
+mod error;
+mod project;
+
+pub use error::AuthorError;
+pub use project::{Language, Project};

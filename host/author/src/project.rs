@@ -1,0 +1,262 @@
+//! A project that a tool is written in: where it is, what it is called and which language it is in. It only reads.
+
+#[cfg(test)]
+mod tests;
+
+use crate::error::AuthorError;
+use agent_host_core::tool::is_tool_name;
+use serde::Deserialize;
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+/// A language that tools are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// Rust, built by cargo.
+    Rust,
+    /// Python, made into a component by componentize-py.
+    Python,
+    /// TypeScript, bundled by esbuild and made into a component by componentize-js.
+    TypeScript,
+    /// JavaScript, made into a component as TypeScript is.
+    JavaScript,
+    /// C, built by clang or zig for WASI.
+    C,
+    /// Go, built by its own compiler for WASI.
+    Go,
+}
+
+impl Language {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 6] = [
+        Self::Rust,
+        Self::Python,
+        Self::TypeScript,
+        Self::JavaScript,
+        Self::C,
+        Self::Go,
+    ];
+
+    /// What it is called on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Python => "python",
+            Self::TypeScript => "ts",
+            Self::JavaScript => "js",
+            Self::C => "c",
+            Self::Go => "go",
+        }
+    }
+
+    /// The file whose presence makes a folder a project of this language.
+    #[must_use]
+    pub fn marker(self) -> &'static str {
+        match self {
+            Self::Rust => "Cargo.toml",
+            Self::Python => "pyproject.toml",
+            Self::TypeScript => "tool.ts",
+            Self::JavaScript => "tool.js",
+            Self::C => "tool.c",
+            Self::Go => "go.mod",
+        }
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rust => "Rust",
+            Self::Python => "Python",
+            Self::TypeScript => "TypeScript",
+            Self::JavaScript => "JavaScript",
+            Self::C => "C",
+            Self::Go => "Go",
+        })
+    }
+}
+
+impl FromStr for Language {
+    type Err = AuthorError;
+
+    fn from_str(name: &str) -> Result<Self, AuthorError> {
+        let found = Self::ALL.into_iter().find(|known| known.as_str() == name);
+        found.ok_or_else(|| {
+            AuthorError::usage(format!(
+                "there is no language `{}`; there are {}",
+                name.escape_debug(),
+                Self::ALL.map(Self::as_str).join(", ")
+            ))
+        })
+    }
+}
+
+/// A project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Its folder, as an absolute path.
+    pub dir: PathBuf,
+    /// What it is called in its manifest, or else what its folder is called. It fits [`is_tool_name`].
+    pub name: String,
+    /// What it is written in.
+    pub language: Language,
+}
+
+impl Project {
+    /// Finds the project in a folder.
+    ///
+    /// # Errors
+    /// When there is no such folder, it holds no project or more than one, or the project's manifest cannot be read or does
+    /// not say a usable name.
+    pub fn find(dir: &Path) -> Result<Self, AuthorError> {
+        let dir = fs::canonicalize(dir).map_err(|error| {
+            AuthorError::usage(format!(
+                "cannot open the project {}: {error}",
+                dir.display()
+            ))
+        })?;
+        let language = language_of(&dir)?;
+        let name = name_of(&dir, language)?;
+        if !is_tool_name(&name) {
+            return Err(AuthorError::usage(format!(
+                "the project in {} is called `{}`, and its component cannot be: a name is 1 to 64 letters, digits, `_` and `-`",
+                dir.display(),
+                name.escape_debug()
+            )));
+        }
+        Ok(Self {
+            dir,
+            name,
+            language,
+        })
+    }
+
+    /// Where its component is after a build.
+    #[must_use]
+    pub fn component(&self) -> PathBuf {
+        self.dir.join("dist").join(format!("{}.wasm", self.name))
+    }
+
+    /// The folder in it that is ours: what is unpacked for a build, and what a build leaves on the way. It is never committed.
+    #[must_use]
+    pub fn own_dir(&self) -> PathBuf {
+        self.dir.join(".agent-host")
+    }
+}
+
+fn language_of(dir: &Path) -> Result<Language, AuthorError> {
+    let mut found = Language::ALL
+        .into_iter()
+        .filter(|language| dir.join(language.marker()).is_file());
+    match (found.next(), found.next()) {
+        (Some(language), None) => Ok(language),
+        (Some(first), Some(second)) => Err(AuthorError::usage(format!(
+            "{} is a {first} project by its {} and a {second} project by its {}; put one of the tools into a folder of its own",
+            dir.display(),
+            first.marker(),
+            second.marker()
+        ))),
+        (None, _) => {
+            let markers =
+                Language::ALL.map(|language| format!("{} ({language})", language.marker()));
+            Err(AuthorError::usage(format!(
+                "{} holds no tool project: there is none of {}. `agent-host new NAME --lang LANGUAGE` makes one",
+                dir.display(),
+                markers.join(", ")
+            )))
+        }
+    }
+}
+
+/// The project's name, from where the language has it.
+fn name_of(dir: &Path, language: Language) -> Result<String, AuthorError> {
+    match language {
+        Language::Rust => {
+            let manifest: CargoManifest = read_toml(&dir.join("Cargo.toml"))?;
+            Ok(manifest.package.name)
+        }
+        Language::Python => {
+            let manifest: PythonManifest = read_toml(&dir.join("pyproject.toml"))?;
+            Ok(manifest.project.name)
+        }
+        Language::TypeScript | Language::JavaScript => {
+            let manifest: Named = read_json(&dir.join("package.json"))?;
+            Ok(last_segment(&manifest.name).to_owned())
+        }
+        Language::C => {
+            let name = dir.file_name().unwrap_or_default();
+            Ok(name.to_string_lossy().into_owned())
+        }
+        Language::Go => {
+            let path = dir.join("go.mod");
+            go_module(&read(&path)?)
+                .map(|module| last_segment(module).to_owned())
+                .ok_or_else(|| not_a_manifest(&path, "it has no line `module NAME`"))
+        }
+    }
+}
+
+/// What follows the scope of an npm package, and the path of a Go module.
+fn last_segment(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// The path in the `module` line of a `go.mod`, which may be quoted and followed by a comment.
+fn go_module(text: &str) -> Option<&str> {
+    let mut lines = text.lines().map(|line| line.split_whitespace());
+    let name = lines.find_map(|mut words| match words.next() {
+        Some("module") => words.next(),
+        Some(_) | None => None,
+    })?;
+    Some(name.trim_matches(['"', '`']))
+}
+
+/// What is read of a `Cargo.toml`.
+#[derive(Deserialize)]
+struct CargoManifest {
+    package: Named,
+}
+
+/// What is read of a `pyproject.toml`.
+#[derive(Deserialize)]
+struct PythonManifest {
+    project: Named,
+}
+
+/// What has a name: the tables above, and a `package.json`.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// Reads what `T` has of a manifest in TOML.
+pub(crate) fn read_toml<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, AuthorError> {
+    toml::from_str(&read(path)?).map_err(|error| not_a_manifest(path, &error.to_string()))
+}
+
+/// Reads what `T` has of a manifest in JSON.
+pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, AuthorError> {
+    serde_json::from_str(&read(path)?).map_err(|error| not_a_manifest(path, &error.to_string()))
+}
+
+fn read(path: &Path) -> Result<String, AuthorError> {
+    fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => AuthorError::usage(format!(
+            "{} is missing, and it says what the project is called",
+            path.display()
+        )),
+        _ => AuthorError::disk("read", path, &error),
+    })
+}
+
+fn not_a_manifest(path: &Path, why: &str) -> AuthorError {
+    AuthorError::usage(format!(
+        "{} is not the manifest of a tool project: {}",
+        path.display(),
+        why.trim_end()
+    ))
+}

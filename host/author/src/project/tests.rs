@@ -1,0 +1,169 @@
+use super::{Language, Project};
+use crate::error::AuthorError;
+use pretty_assertions::assert_eq;
+use std::{fs, path::Path};
+use tempfile::TempDir;
+
+/// Writes the files into `weather`, a folder in a new folder.
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let project = dir.path().join("weather");
+    fs::create_dir(&project).unwrap();
+    for (name, text) in files {
+        fs::write(project.join(name), text).unwrap();
+    }
+    dir
+}
+
+/// What is found in `weather`: the language and the name, or the error with the folder's path left out.
+fn found(files: &[(&str, &str)]) -> Result<(Language, String), String> {
+    let dir = folder(files);
+    let project = dir.path().join("weather");
+    match Project::find(&project) {
+        Ok(found) => {
+            let dir = fs::canonicalize(&project).unwrap();
+            assert_eq!(found.dir, dir);
+            assert_eq!(
+                found.component(),
+                dir.join(format!("dist/{}.wasm", found.name))
+            );
+            Ok((found.language, found.name))
+        }
+        Err(AuthorError::Usage(text)) => {
+            let dir = fs::canonicalize(&project).unwrap();
+            Err(text.replace(dir.to_str().unwrap(), "DIR"))
+        }
+        Err(AuthorError::Failed(text)) => panic!("{text}"),
+    }
+}
+
+#[test]
+fn a_project_is_found_by_its_files() {
+    let cases: [(&[(&str, &str)], Language, &str); 9] = [
+        (
+            &[(
+                "Cargo.toml",
+                "[package]\nname = \"word-count\"\nversion = \"1.0.0\"",
+            )],
+            Language::Rust,
+            "word-count",
+        ),
+        (
+            &[(
+                "pyproject.toml",
+                "[project]\nname = \"chart\"\n[tool.other]\nx = 1",
+            )],
+            Language::Python,
+            "chart",
+        ),
+        (
+            &[
+                ("tool.ts", ""),
+                ("package.json", r#"{"name": "markdown", "private": true}"#),
+            ],
+            Language::TypeScript,
+            "markdown",
+        ),
+        (
+            &[
+                ("tool.js", ""),
+                ("package.json", r#"{"name": "@me/markdown"}"#),
+            ],
+            Language::JavaScript,
+            "markdown",
+        ),
+        (&[("tool.c", "")], Language::C, "weather"),
+        (
+            &[("go.mod", "module diff\n\ngo 1.24\n")],
+            Language::Go,
+            "diff",
+        ),
+        (
+            &[("go.mod", "// A tool.\nmodule example.com/me/diff // text\n")],
+            Language::Go,
+            "diff",
+        ),
+        (&[("go.mod", "module \"diff\"\n")], Language::Go, "diff"),
+        // A package.json alone is of tools that watch over the project, not of the project.
+        (
+            &[
+                ("pyproject.toml", "[project]\nname = \"chart\""),
+                ("package.json", "{}"),
+            ],
+            Language::Python,
+            "chart",
+        ),
+    ];
+    for (files, language, name) in cases {
+        assert_eq!(found(files), Ok((language, name.to_owned())), "{files:?}");
+    }
+}
+
+#[test]
+fn what_is_no_project_says_what_is_missing() {
+    let cases: [(&[(&str, &str)], &str); 9] = [
+        (
+            &[("README.md", "")],
+            "DIR holds no tool project: there is none of Cargo.toml (Rust), pyproject.toml (Python), tool.ts (TypeScript), tool.js (JavaScript), tool.c (C), go.mod (Go). `agent-host new NAME --lang LANGUAGE` makes one",
+        ),
+        (
+            &[("tool.c", ""), ("go.mod", "module m")],
+            "DIR is a C project by its tool.c and a Go project by its go.mod; put one of the tools into a folder of its own",
+        ),
+        (
+            &[("tool.ts", "")],
+            "DIR/package.json is missing, and it says what the project is called",
+        ),
+        (
+            &[("tool.js", ""), ("package.json", "{")],
+            "DIR/package.json is not the manifest of a tool project: EOF while parsing an object at line 1 column 1",
+        ),
+        (
+            &[("tool.js", ""), ("package.json", "{}")],
+            "DIR/package.json is not the manifest of a tool project: missing field `name` at line 1 column 2",
+        ),
+        (
+            &[("pyproject.toml", "[project]\n")],
+            "DIR/pyproject.toml is not the manifest of a tool project: TOML parse error at line 1, column 1\n  |\n1 | [project]\n  | ^^^^^^^^^\nmissing field `name`",
+        ),
+        (
+            &[("Cargo.toml", "[workspace]\n")],
+            "DIR/Cargo.toml is not the manifest of a tool project: TOML parse error at line 1, column 1\n  |\n1 | [workspace]\n  | ^\nmissing field `package`",
+        ),
+        (
+            &[("go.mod", "go 1.24\n")],
+            "DIR/go.mod is not the manifest of a tool project: it has no line `module NAME`",
+        ),
+        (
+            &[("pyproject.toml", "[project]\nname = \"../up\"")],
+            "the project in DIR is called `../up`, and its component cannot be: a name is 1 to 64 letters, digits, `_` and `-`",
+        ),
+    ];
+    for (files, text) in cases {
+        assert_eq!(found(files), Err(text.to_owned()), "{files:?}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let missing = Path::new("/nonexistent/weather");
+    assert_eq!(
+        Project::find(missing),
+        Err(AuthorError::usage(
+            "cannot open the project /nonexistent/weather: No such file or directory (os error 2)"
+        ))
+    );
+}
+
+#[test]
+fn a_language_has_one_name_on_the_command_line() {
+    for language in Language::ALL {
+        assert_eq!(language.as_str().parse(), Ok(language));
+    }
+    assert_eq!(
+        "cobol".parse::<Language>(),
+        Err(AuthorError::usage(
+            "there is no language `cobol`; there are rust, python, ts, js, c, go"
+        ))
+    );
+}
