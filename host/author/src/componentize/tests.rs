@@ -1,0 +1,95 @@
+use super::componentize;
+use crate::error::AuthorError;
+use pretty_assertions::assert_eq;
+use wit_component::{DecodedWasm, decode};
+
+/// A core module with the contract's exports, and these imports and functions besides.
+fn module(imports: &str, more: &str) -> Vec<u8> {
+    wat::parse_str(format!(
+        r#"(module
+            {imports}
+            (memory (export "memory") 1)
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+            (func (export "agent:tool/tool@0.1.0#definitions") (result i32) (i32.const 16))
+            (func (export "agent:tool/tool@0.1.0#call")
+                (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 16))
+            {more})"#
+    ))
+    .unwrap()
+}
+
+const PROGRESS: &str =
+    r#"(import "agent:tool/progress@0.1.0" "report" (func $report (param i32 i32 i32 f64)))"#;
+const RANDOM: &str =
+    r#"(import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))"#;
+
+/// The names of what a component imports, but the types of the contract.
+fn imports(component: &[u8]) -> Vec<String> {
+    let DecodedWasm::Component(resolve, world) = decode(component).unwrap() else {
+        panic!("it is a WIT package");
+    };
+    let imports = resolve.worlds[world].imports.keys();
+    imports
+        .map(|key| resolve.name_world_key(key))
+        .filter(|name| name != "agent:tool/types@0.1.0")
+        .collect()
+}
+
+#[test]
+fn a_component_imports_what_its_module_imports() {
+    let cases: [(&str, &[&str]); 3] = [
+        ("", &[]),
+        (PROGRESS, &["agent:tool/progress@0.1.0"]),
+        // The adapter tells of its own faults on stderr.
+        (
+            RANDOM,
+            &[
+                "wasi:io/error@0.2.12",
+                "wasi:io/streams@0.2.12",
+                "wasi:cli/stderr@0.2.12",
+                "wasi:random/random@0.2.12",
+            ],
+        ),
+    ];
+    for (wanted, expected) in cases {
+        let component = componentize(module(wanted, "")).unwrap();
+        assert_eq!(imports(&component), expected, "{wanted}");
+    }
+}
+
+#[test]
+fn a_module_that_is_no_tool_is_refused_with_the_reason() {
+    let cases = [
+        (
+            wat::parse_str("(module (memory (export \"memory\") 1))").unwrap(),
+            "failed to decode world from module: module was not valid: failed to find export of interface `agent:tool/tool@0.1.0` function `definitions`",
+        ),
+        (
+            module(r#"(import "env" "log" (func (param i32)))"#, ""),
+            "failed to decode world from module: module was not valid: failed to resolve import `env::log`: module requires an import interface named `env`",
+        ),
+        (
+            module(
+                r#"(import "agent:tool/progress@0.1.0" "report" (func (param i32)))"#,
+                "",
+            ),
+            "failed to decode world from module: module was not valid: failed to resolve import `agent:tool/progress@0.1.0::report`: failed to validate import interface `agent:tool/progress@0.1.0`: type mismatch for function `report`: expected `[I32, I32, I32, F64] -> []` but found `[I32] -> []`",
+        ),
+        (
+            module(
+                r#"(import "agent:tool/progress@0.2.0" "report" (func (param i32 i32 i32 f64)))"#,
+                "",
+            ),
+            "failed to decode world from module: module was not valid: failed to resolve import `agent:tool/progress@0.2.0::report`: module requires an import interface named `agent:tool/progress@0.2.0`",
+        ),
+        (b"\x7fELF".to_vec(), "decoding item in module: magic header not detected: bad magic number - expected=[\n    0x0,\n    0x61,\n    0x73,\n    0x6d,\n] actual=[\n    0x7f,\n    0x45,\n    0x4c,\n    0x46,\n] (at offset 0x0)"),
+    ];
+    for (module, why) in cases {
+        assert_eq!(
+            componentize(module),
+            Err(AuthorError::usage(format!(
+                "the compiled module is not a tool: {why}. The SDK defines what a tool exports and imports; is it compiled in, and is nothing else exported or declared by hand?"
+            )))
+        );
+    }
+}
