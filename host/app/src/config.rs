@@ -32,7 +32,7 @@ pub use environment::Environment;
 pub use external::ExternalTool;
 pub(crate) use http_grants::argument_of;
 pub use model::{ModelConfig, ModelsConfig};
-pub use parse::MAX_CONFIG_BYTES;
+pub use parse::{MAX_CONFIG_BYTES, parse};
 pub use provider::ProviderConfig;
 pub use raw::{
     RawBudgets, RawConfig, RawContext, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants,
@@ -51,7 +51,9 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    fn new(text: impl Into<String>) -> Self {
+    /// An error without a place.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             byte: None,

@@ -6,6 +6,7 @@ mod componentize;
 mod error;
 mod project;
 mod strip;
+pub mod test;
 mod uses;
 mod wit;
 

@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Call one tool of a component, without a model.
     Call(CallArgs),
+    /// Run the cases of a tool's author against a component, in the sandbox.
+    Test(TestArgs),
     /// Show what a component is: tools, schemas, effects, permissions, size and digest.
     Inspect(InspectArgs),
     /// List sessions, show one with every step, go on with it, copy it, or remove it.
@@ -176,6 +178,29 @@ pub(crate) struct CallArgs {
     /// Print the result's JSON form instead of its text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `test`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TestArgs {
+    /// The component: a file, or `builtin:NAME`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) component: String,
+    /// A file with cases. Repeatable.
+    #[arg(long, value_name = "FILE", required = true)]
+    pub(crate) cases: Vec<PathBuf>,
+    /// Only the cases with this in their name, or in their tool's.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Write golden files instead of comparing them.
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where sessions are kept, which no tool may reach.
+    #[arg(long, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
 }
 
 /// `inspect`.

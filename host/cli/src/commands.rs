@@ -11,6 +11,7 @@ mod manual;
 mod reach;
 mod run;
 mod sessions;
+mod test;
 
 use crate::{
     args::{Command, ConfigArgs},
@@ -24,6 +25,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
     match command {
         Command::Run(args) => run::run(*args, terminal).await,
         Command::Call(args) => call::call(args, terminal).await,
+        Command::Test(args) => test::test(args, terminal).await,
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal),

@@ -112,6 +112,7 @@ impl ToolComponent {
             client: Arc::clone(&self.tenant().client),
             secrets: Arc::clone(&call.secrets),
             telemetry: Arc::clone(&telemetry),
+            progress_interval: self.room().progress_interval,
             shared: SharedState::new(Arc::clone(&call.talk.shared)),
             questions: Questions::new(
                 Arc::clone(&gate),

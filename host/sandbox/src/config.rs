@@ -4,7 +4,7 @@ use crate::{
     compiler::{CompileLimits, CompileWorker},
     error::SandboxError,
 };
-use std::{num::NonZeroUsize, path::PathBuf, thread};
+use std::{num::NonZeroUsize, path::PathBuf, thread, time::Duration};
 
 /// The most calls that may run at once. Each needs about 8 GiB of address space in the pool, so this stays well below the
 /// 128 TiB that a process has.
@@ -47,6 +47,8 @@ pub struct SandboxConfig {
     pub pooling: Pooling,
     /// The stack of one guest, in bytes.
     pub stack_bytes: usize,
+    /// The time between two progress reports of a call; what comes sooner is dropped.
+    pub progress_interval: Duration,
     /// The program that compiles components in a child process. With `None` they are compiled in this process, where no limits
     /// hold and a component can keep the compiler busy for very long.
     pub compiler: Option<CompileWorker>,
@@ -79,6 +81,8 @@ impl Default for SandboxConfig {
             pooling: Pooling::Probe,
             // Python's interpreter recurses deeper than wasmtime's default of 512 KiB allows.
             stack_bytes: 1024 * 1024,
+            // Nobody reads faster, and a guest that reports in a loop must not keep its caller's thread busy.
+            progress_interval: Duration::from_millis(20),
             compiler: None,
             compile_limits: CompileLimits::default(),
         }

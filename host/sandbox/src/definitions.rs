@@ -151,6 +151,7 @@ pub(crate) async fn ask(
         // Nothing is granted, so nothing comes back.
         secrets: Arc::default(),
         telemetry: Telemetry::new(0),
+        progress_interval: room.progress_interval,
         limits: limits.clone(),
     };
     let work = guest::definitions(pre.clone(), setup);

@@ -13,7 +13,7 @@ use crate::{
     load::{self, Loads, ToolComponent},
     ticker,
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 
 /// Runs tool components. One for a process; dropping it, and the components that it loaded, ends its threads.
@@ -28,6 +28,7 @@ pub(crate) struct Room {
     pub(crate) admission: Admission,
     pub(crate) client: Arc<HttpClient>,
     pub(crate) protected: Arc<[PathBuf]>,
+    pub(crate) progress_interval: Duration,
     pub(crate) cache: Option<Cache>,
     /// The one that compiles in a child process; absent where that happens in this one.
     pub(crate) compiler: Option<Arc<Compiler>>,
@@ -73,6 +74,7 @@ impl Sandbox {
                 admission: Admission::new(&config),
                 client: Arc::new(client),
                 protected: config.protected.into(),
+                progress_interval: config.progress_interval,
                 cache,
                 compiler,
                 loads: Loads::default(),

@@ -18,7 +18,11 @@ use crate::{
     telemetry::Telemetry,
 };
 use agent_host_core::{limits::Limits, output::ToolResultOutput};
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -58,6 +62,8 @@ pub(crate) struct CallSetup {
     pub(crate) client: Arc<HttpClient>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) telemetry: Arc<Telemetry>,
+    /// The time between two progress reports.
+    pub(crate) progress_interval: Duration,
     /// The state that it shares with other calls, as it sees it.
     pub(crate) shared: SharedState,
     pub(crate) questions: Questions,
@@ -79,6 +85,7 @@ pub(crate) fn configure_store(
         client,
         secrets,
         telemetry,
+        progress_interval,
         shared,
         questions,
     } = setup;
@@ -108,7 +115,7 @@ pub(crate) fn configure_store(
         files: FilesState::open(gate, &protected)?,
         table,
         limiter: Pausing::new(Limiter::new(&limits, Arc::clone(&telemetry))),
-        progress: Progress::new(telemetry),
+        progress: Progress::new(telemetry, progress_interval),
         shared,
         questions,
         secrets,

@@ -1,7 +1,8 @@
-//! From the text of `agent.toml` to [`RawConfig`], with line, column and a hint where the form is wrong.
+//! From the text of `agent.toml`, or of another TOML file, to its form, with line, column and a hint where the form is wrong.
 
 use super::{ConfigError, RawConfig};
 use crate::trusted_file;
+use serde::de::DeserializeOwned;
 use std::{
     ops::Range,
     path::{Path, PathBuf},
@@ -21,14 +22,16 @@ pub(super) struct Found {
 }
 
 impl ConfigError {
-    /// The error with the place of what it is about; the first place that is given stays.
-    pub(super) fn at(mut self, span: &Range<usize>) -> Self {
+    /// The error with the place of what it is about, in bytes of the text; the first place that is given stays.
+    #[must_use]
+    pub fn at(mut self, span: &Range<usize>) -> Self {
         self.byte.get_or_insert(span.start);
         self
     }
 
     /// The error as one of this file, with line and column where its place is known.
-    pub(super) fn in_file(self, file: &Path, text: &str) -> Self {
+    #[must_use]
+    pub fn in_file(self, file: &Path, text: &str) -> Self {
         let place = self.byte.map_or_else(String::new, |byte| place(text, byte));
         Self::new(format!(
             "cannot use {}: {place}{}",
@@ -65,14 +68,22 @@ impl RawConfig {
     /// # Errors
     /// When the text is not TOML or does not have the form of a configuration.
     pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigError> {
-        toml::from_str(text).map_err(|error| {
-            let fault = ConfigError::new(explain(error.message()));
-            match error.span() {
-                Some(span) => fault.at(&span).in_file(file, text),
-                None => fault.in_file(file, text),
-            }
-        })
+        parse(file, text)
     }
+}
+
+/// Reads the text of a TOML file of any form; `file` is its name in messages.
+///
+/// # Errors
+/// When the text is not TOML or does not have that form.
+pub fn parse<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error| {
+        let fault = ConfigError::new(explain(error.message()));
+        match error.span() {
+            Some(span) => fault.at(&span).in_file(file, text),
+            None => fault.in_file(file, text),
+        }
+    })
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {

@@ -15,9 +15,6 @@ const MAX_MESSAGE_BYTES: usize = 512;
 /// The reports that may wait to be shown.
 const MAX_WAITING: usize = 16;
 
-/// The time between two reports. Nobody reads faster, and a guest that reports in a loop must not keep the loop's thread busy.
-const MIN_INTERVAL: Duration = Duration::from_millis(20);
-
 /// One report.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Report {
@@ -67,13 +64,16 @@ impl Reports {
 /// The guest's end of the way to the person.
 pub(crate) struct Progress {
     telemetry: Arc<Telemetry>,
+    /// The time between two reports.
+    interval: Duration,
     last: Option<Instant>,
 }
 
 impl Progress {
-    pub(crate) fn new(telemetry: Arc<Telemetry>) -> Self {
+    pub(crate) fn new(telemetry: Arc<Telemetry>, interval: Duration) -> Self {
         Self {
             telemetry,
+            interval,
             last: None,
         }
     }
@@ -85,7 +85,7 @@ impl progress::Host for CallState {
         let progress = &mut self.progress;
         let due = progress
             .last
-            .is_none_or(|last| now.duration_since(last) >= MIN_INTERVAL);
+            .is_none_or(|last| now.duration_since(last) >= progress.interval);
         if due {
             progress.last = Some(now);
             let report = Report {

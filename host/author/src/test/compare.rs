@@ -1,0 +1,259 @@
+//! What came of a call, held against what its case expects. Every difference is told, not only the first.
+
+use super::{
+    expect::{Expect, Expected},
+    file::PartForm,
+    report::Mismatch,
+    run::Run,
+    value::same,
+};
+use agent_host_core::{
+    failure::ToolErrorCode,
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use image::ImageReader;
+use regex::Regex;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::io::Cursor;
+
+/// The differences between a call and its expectation; what a golden file says is not looked at.
+pub(super) fn differences(expect: &Expect, run: &Run) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    if let Some(fault) = &run.fault {
+        found.push(Mismatch::new("answers", "one for each question", fault));
+    }
+    if let Some(output) = &run.output {
+        result(expect, output, &mut found);
+    }
+    if let Some(pattern) = &expect.stderr {
+        found.extend(unmatched("stderr", pattern, &run.accounting.stdio));
+    }
+    found.extend(unlike("progress", expect.progress.as_ref(), &run.progress));
+    found.extend(unlike("merges", expect.merges.as_ref(), &run.merges));
+    found.extend(unlike("asked", expect.asked.as_ref(), &run.asked));
+    let over = |what, most: Option<u64>, took, unit| {
+        let most = most.filter(|most| took > *most)?;
+        Some(Mismatch::new(
+            what,
+            format!("at most {most} {unit}"),
+            format!("{took} {unit}"),
+        ))
+    };
+    // Rounded up: a call of half a millisecond takes more than none.
+    let took_ms = run.accounting.wall_us.div_ceil(1_000);
+    found.extend(over("max-ms", expect.max_ms, took_ms, "ms"));
+    let peak = run.accounting.peak_memory_bytes;
+    found.extend(over(
+        "max-memory-bytes",
+        expect.max_memory_bytes,
+        peak,
+        "bytes",
+    ));
+    found
+}
+
+/// The differences of the result.
+fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>) {
+    let mut differs = |expected: String, got: String| {
+        found.push(Mismatch::new("result", expected, got));
+    };
+    match &expect.result {
+        Some(Expected::Output(expected)) => {
+            if !is_same(expected, output) {
+                differs(shown(expected), shown(output));
+            }
+        }
+        Some(Expected::Content(expected)) => match output {
+            ToolResultOutput::Content(parts) => {
+                let got: Vec<PartForm> = parts
+                    .iter()
+                    .enumerate()
+                    .map(|(index, part)| form(part, expected.get(index)))
+                    .collect();
+                if got != *expected {
+                    differs(pretty(expected), pretty(&got));
+                }
+            }
+            ToolResultOutput::Text(_)
+            | ToolResultOutput::Json(_)
+            | ToolResultOutput::ErrorText(_)
+            | ToolResultOutput::ErrorJson(_)
+            | ToolResultOutput::ExecutionDenied(_) => {
+                differs(format!("content: {}", pretty(expected)), shown(output));
+            }
+        },
+        Some(Expected::Variant(expected)) => {
+            if output.tag() != *expected {
+                differs((*expected).to_owned(), shown(output));
+            }
+        }
+        Some(Expected::Code(expected)) => {
+            if failure(output).is_none_or(|(code, _)| code != *expected) {
+                differs(format!("an abnormal end: {expected}"), shown(output));
+            }
+        }
+        None => {}
+    }
+    if let Some(pattern) = &expect.matches {
+        found.extend(unmatched("matches", pattern, &text(output)));
+    }
+    for (pointer, expected) in &expect.at {
+        let got = match output {
+            ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
+                value.pointer(pointer)
+            }
+            ToolResultOutput::Text(_)
+            | ToolResultOutput::Content(_)
+            | ToolResultOutput::ErrorText(_)
+            | ToolResultOutput::ExecutionDenied(_) => None,
+        };
+        if !got.is_some_and(|got| same(expected, got)) {
+            let got = got.map_or_else(|| format!("nothing there; {}", shown(output)), pretty);
+            found.push(Mismatch::new(
+                &format!("at {pointer}"),
+                pretty(expected),
+                got,
+            ));
+        }
+    }
+}
+
+fn is_same(expected: &ToolResultOutput, got: &ToolResultOutput) -> bool {
+    match (expected, got) {
+        (ToolResultOutput::Json(expected), ToolResultOutput::Json(got))
+        | (ToolResultOutput::ErrorJson(expected), ToolResultOutput::ErrorJson(got)) => {
+            same(expected, got)
+        }
+        _ => expected == got,
+    }
+}
+
+/// The code and the message of an abnormal end.
+fn failure(output: &ToolResultOutput) -> Option<(ToolErrorCode, &str)> {
+    let ToolResultOutput::ErrorJson(Value::Object(value)) = output else {
+        return None;
+    };
+    let code = value.get("code")?.as_str()?;
+    let code = ToolErrorCode::ALL
+        .into_iter()
+        .find(|known| known.as_str() == code)?;
+    let message = value.get("message")?.as_str()?;
+    (value.len() == 2).then_some((code, message))
+}
+
+/// What patterns are looked for in: the words of a result, without its structure where it has none for a reader.
+fn text(output: &ToolResultOutput) -> String {
+    match output {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
+        ToolResultOutput::Json(value) => value.to_string(),
+        ToolResultOutput::ErrorJson(value) => match failure(output) {
+            Some((_, message)) => message.to_owned(),
+            None => value.to_string(),
+        },
+        ToolResultOutput::Content(parts) => {
+            let texts = parts.iter().filter_map(|part| match part {
+                ContentPart::Text { text } => Some(text.as_str()),
+                ContentPart::File(_) => None,
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        ToolResultOutput::ExecutionDenied(reason) => reason.clone().unwrap_or_default(),
+    }
+}
+
+/// A result for people: its variant, and all of it.
+pub(super) fn shown(output: &ToolResultOutput) -> String {
+    let tag = output.tag();
+    match output {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
+            format!("{tag}: {text}")
+        }
+        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
+            format!("{tag}: {}", pretty(value))
+        }
+        ToolResultOutput::Content(parts) => {
+            let parts: Vec<PartForm> = parts.iter().map(|part| form(part, None)).collect();
+            format!("{tag}: {}", pretty(&parts))
+        }
+        ToolResultOutput::ExecutionDenied(Some(reason)) => format!("{tag}: {reason}"),
+        ToolResultOutput::ExecutionDenied(None) => format!("{tag} without a reason"),
+    }
+}
+
+/// A part in the form in which a case has it. Of its bytes there is what `like` has; without one, their size and digest.
+fn form(part: &ContentPart, like: Option<&PartForm>) -> PartForm {
+    let FilePart {
+        media_type,
+        data,
+        filename,
+    } = match part {
+        ContentPart::Text { text } => {
+            return PartForm {
+                text: Some(text.clone()),
+                ..PartForm::default()
+            };
+        }
+        ContentPart::File(file) => file,
+    };
+    let form = PartForm {
+        media_type: Some(media_type.clone()),
+        filename: filename.clone(),
+        ..PartForm::default()
+    };
+    match data {
+        FileData::Text(text) => PartForm {
+            text_data: Some(text.clone()),
+            ..form
+        },
+        FileData::Url(url) => PartForm {
+            url: Some(url.clone()),
+            ..form
+        },
+        FileData::Bytes(bytes) => of_bytes(bytes, form, like),
+        // Only a journal has these.
+        FileData::Blob(blob) => PartForm {
+            size: Some(blob.size),
+            ..form
+        },
+    }
+}
+
+fn of_bytes(bytes: &[u8], form: PartForm, like: Option<&PartForm>) -> PartForm {
+    let has = |asked: fn(&PartForm) -> bool, by_itself| like.map_or(by_itself, asked);
+    let dimensions = || {
+        let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
+        reader.ok()?.into_dimensions().ok()
+    };
+    let asks_dimensions = has(|like| like.width.is_some() || like.height.is_some(), false);
+    let (width, height) = asks_dimensions.then(dimensions).flatten().unzip();
+    PartForm {
+        base64: has(|like| like.base64.is_some(), false).then(|| STANDARD.encode(bytes)),
+        size: has(|like| like.size.is_some(), true).then_some(bytes.len() as u64),
+        sha256: has(|like| like.sha256.is_some(), true).then(|| hex::encode(Sha256::digest(bytes))),
+        width: width.filter(|_| has(|like| like.width.is_some(), false)),
+        height: height.filter(|_| has(|like| like.height.is_some(), false)),
+        ..form
+    }
+}
+
+fn unmatched(what: &str, pattern: &Regex, text: &str) -> Option<Mismatch> {
+    (!pattern.is_match(text)).then(|| Mismatch::new(what, format!("/{pattern}/"), text))
+}
+
+/// The difference of a list of which the case may say what it should be.
+fn unlike<T: Serialize>(what: &str, expected: Option<&Vec<T>>, got: &[T]) -> Option<Mismatch> {
+    let (expected, got) = (json(expected?), json(got));
+    (!same(&expected, &got)).then(|| Mismatch::new(what, pretty(&expected), pretty(&got)))
+}
+
+/// A value as JSON. What is compared here are texts and finite numbers, which JSON always has.
+fn json(value: &(impl Serialize + ?Sized)) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn pretty(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

@@ -1,0 +1,238 @@
+//! What a case expects, as it is compared: `[case.expect]` with its values as JSON and its patterns compiled.
+
+use super::{
+    file::{PartForm, RawExpect, ReportForm, Variant},
+    value,
+};
+use agent_host_app::config::ConfigError;
+use agent_host_core::{failure::ToolErrorCode, output::ToolResultOutput};
+use regex::Regex;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// The result that a case expects.
+#[derive(Debug)]
+pub(super) enum Expected {
+    /// This one.
+    Output(ToolResultOutput),
+    /// `content` of these parts.
+    Content(Vec<PartForm>),
+    /// Any of this variant.
+    Variant(&'static str),
+    /// An abnormal end of this kind.
+    Code(ToolErrorCode),
+}
+
+/// Everything that a case expects. What is absent may be anything.
+#[derive(Debug)]
+pub(super) struct Expect {
+    /// The result; absent where the golden file says it.
+    pub(super) result: Option<Expected>,
+    /// What is found in the result's text.
+    pub(super) matches: Option<Regex>,
+    /// What is at these JSON pointers.
+    pub(super) at: Vec<(String, Value)>,
+    /// What is found in what the guest wrote.
+    pub(super) stderr: Option<Regex>,
+    /// The progress that was reported.
+    pub(super) progress: Option<Vec<ReportForm>>,
+    /// What was merged into the state.
+    pub(super) merges: Option<Vec<Map<String, Value>>>,
+    /// What was asked.
+    pub(super) asked: Option<Vec<String>>,
+    /// The file that has the whole result.
+    pub(super) golden: Option<PathBuf>,
+    /// The longest time, in milliseconds.
+    pub(super) max_ms: Option<u64>,
+    /// The most memory, in bytes.
+    pub(super) max_memory_bytes: Option<u64>,
+}
+
+impl Expect {
+    /// Resolves an expectation; its relative paths begin in this folder.
+    ///
+    /// # Errors
+    /// It expects no result or more than one, or one of its values cannot be used.
+    pub(super) fn resolve(mut raw: RawExpect, folder: &Path) -> Result<Self, ConfigError> {
+        let result = result(&mut raw)?;
+        if result.is_none() && raw.golden.is_none() {
+            return Err(ConfigError::new(
+                "the case expects no result; write one of `text`, `json`, `content`, `error-text`, `error-json`, `denied`, \
+                 `code`, `variant` or `golden` in [case.expect]",
+            ));
+        }
+        let RawExpect {
+            matches,
+            at,
+            stderr,
+            progress,
+            merges,
+            asked,
+            golden,
+            max_ms,
+            max_memory_bytes,
+            ..
+        } = raw;
+        let at = at.into_iter().map(|(pointer, value)| {
+            if pointer.is_empty() || pointer.starts_with('/') {
+                return Ok((pointer, value::from_toml(value)?));
+            }
+            Err(ConfigError::new(format!(
+                "`{}` in `at` is no JSON pointer: it has to begin with `/`, such as `/words/0`",
+                pointer.escape_debug()
+            )))
+        });
+        let merges = merges.map(|merges| merges.into_iter().map(value::from_table).collect());
+        Ok(Self {
+            result,
+            matches: matches.map(|text| pattern("matches", &text)).transpose()?,
+            at: at.collect::<Result<_, _>>()?,
+            stderr: stderr.map(|text| pattern("stderr", &text)).transpose()?,
+            progress,
+            merges: merges.transpose()?,
+            asked,
+            golden: golden.map(|file| folder.join(file)),
+            max_ms,
+            max_memory_bytes,
+        })
+    }
+}
+
+/// The one result that is expected, if any is.
+fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
+    use ToolResultOutput as Output;
+    let output = |output| Ok(Expected::Output(output));
+    let candidates = [
+        (
+            "text",
+            raw.text.take().map(|text| output(Output::Text(text))),
+        ),
+        (
+            "json",
+            raw.json
+                .take()
+                .map(|json| output(Output::Json(value::from_toml(json)?))),
+        ),
+        (
+            "json-text",
+            raw.json_text
+                .take()
+                .map(|text| output(Output::Json(value::from_text("json-text", &text)?))),
+        ),
+        ("content", raw.content.take().map(content)),
+        (
+            "error-text",
+            raw.error_text
+                .take()
+                .map(|text| output(Output::ErrorText(text))),
+        ),
+        (
+            "error-json",
+            raw.error_json
+                .take()
+                .map(|json| output(Output::ErrorJson(value::from_toml(json)?))),
+        ),
+        (
+            "error-json-text",
+            raw.error_json_text.take().map(|text| {
+                output(Output::ErrorJson(value::from_text(
+                    "error-json-text",
+                    &text,
+                )?))
+            }),
+        ),
+        ("denied", raw.denied.take().map(|value| denied(&value))),
+        (
+            "denied-without-reason",
+            raw.denied_without_reason.take().map(|truth| {
+                if truth {
+                    output(Output::ExecutionDenied(None))
+                } else {
+                    Err(only_true("denied-without-reason"))
+                }
+            }),
+        ),
+        ("code", raw.code.take().map(|code| Ok(Expected::Code(code)))),
+        (
+            "variant",
+            raw.variant
+                .take()
+                .map(|variant| Ok(Expected::Variant(variant.tag()))),
+        ),
+    ];
+    let mut given = candidates
+        .into_iter()
+        .filter_map(|(key, expected)| Some((key, expected?)));
+    match (given.next(), given.next()) {
+        (None, _) => Ok(None),
+        (Some((_, expected)), None) => expected.map(Some),
+        (Some((one, _)), Some((other, _))) => Err(ConfigError::new(format!(
+            "a call has one result, and the case expects `{one}` and `{other}`; remove one of them"
+        ))),
+    }
+}
+
+fn denied(value: &toml::Value) -> Result<Expected, ConfigError> {
+    match value {
+        toml::Value::String(reason) => Ok(Expected::Output(ToolResultOutput::ExecutionDenied(
+            Some(reason.clone()),
+        ))),
+        toml::Value::Boolean(true) => Ok(Expected::Variant(Variant::ExecutionDenied.tag())),
+        toml::Value::Boolean(false)
+        | toml::Value::Integer(_)
+        | toml::Value::Float(_)
+        | toml::Value::Datetime(_)
+        | toml::Value::Array(_)
+        | toml::Value::Table(_) => Err(ConfigError::new(
+            "`denied` is the reason in quotes, or `true` for any reason or none; correct it",
+        )),
+    }
+}
+
+fn only_true(key: &str) -> ConfigError {
+    ConfigError::new(format!(
+        "`{key}` can only be `true`; remove it, and expect another result"
+    ))
+}
+
+fn content(parts: Vec<PartForm>) -> Result<Expected, ConfigError> {
+    for part in &parts {
+        let of_text = PartForm {
+            text: part.text.clone(),
+            ..PartForm::default()
+        };
+        let is_good = match (&part.text, &part.media_type) {
+            (Some(_), None) => *part == of_text,
+            (None, Some(_)) => true,
+            (None, None) | (Some(_), Some(_)) => false,
+        };
+        if !is_good {
+            return Err(ConfigError::new(
+                "each part of `content` is either `{ text = \"...\" }`, or a file with its `media-type`; correct it",
+            ));
+        }
+    }
+    Ok(Expected::Content(parts))
+}
+
+fn pattern(key: &str, text: &str) -> Result<Regex, ConfigError> {
+    Regex::new(text).map_err(|error| {
+        ConfigError::new(format!(
+            "`{key}` is no regular expression: {error}; correct it"
+        ))
+    })
+}
+
+impl Variant {
+    /// The tag, as the union itself names it.
+    fn tag(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Content => "content",
+            Self::ErrorText => "error-text",
+            Self::ErrorJson => "error-json",
+            Self::ExecutionDenied => "execution-denied",
+        }
+    }
+}

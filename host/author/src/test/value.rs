@@ -1,0 +1,90 @@
+//! JSON values of cases: from TOML, from text, and when two of them are the same.
+
+use agent_host_app::config::ConfigError;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Number, Value};
+
+/// The JSON value that a TOML value means.
+///
+/// # Errors
+/// JSON has no such value: a date, or a number that is not finite.
+pub(super) fn from_toml(value: toml::Value) -> Result<Value, ConfigError> {
+    Ok(match value {
+        toml::Value::String(text) => Value::String(text),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => match Number::from_f64(number) {
+            Some(number) => Value::Number(number),
+            None => {
+                return Err(ConfigError::new(format!(
+                    "JSON has no number {number}; correct it"
+                )));
+            }
+        },
+        toml::Value::Boolean(truth) => Value::Bool(truth),
+        toml::Value::Datetime(date) => {
+            return Err(ConfigError::new(format!(
+                "JSON has no dates such as {date}; write it in quotes"
+            )));
+        }
+        toml::Value::Array(values) => values
+            .into_iter()
+            .map(from_toml)
+            .collect::<Result<_, _>>()?,
+        toml::Value::Table(table) => Value::Object(from_table(table)?),
+    })
+}
+
+/// The same for a table.
+///
+/// # Errors
+/// As [`from_toml`].
+pub(super) fn from_table(table: toml::Table) -> Result<Map<String, Value>, ConfigError> {
+    table
+        .into_iter()
+        .map(|(key, value)| Ok((key, from_toml(value)?)))
+        .collect()
+}
+
+/// The value that JSON text means. `key` is where it stands, for messages.
+///
+/// # Errors
+/// It is not JSON, or not of this form.
+pub(super) fn from_text<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, ConfigError> {
+    serde_json::from_str(text)
+        .map_err(|error| ConfigError::new(format!("`{key}` is not what it should be: {error}")))
+}
+
+/// Whether two values are the same. Numbers are compared by what they are worth, exactly: languages differ in whether they
+/// write 1 or 1.0.
+pub(super) fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => same_number(one, other),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .all(|(key, one)| other.get(key).is_some_and(|other| same(one, other)))
+        }
+        _ => one == other,
+    }
+}
+
+fn same_number(one: &Number, other: &Number) -> bool {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => one.as_f64() == other.as_f64(),
+        (Some(whole), None) => is_worth(other, whole),
+        (None, Some(whole)) => is_worth(one, whole),
+    }
+}
+
+/// Whether a floating-point number is exactly this whole one.
+fn is_worth(number: &Number, whole: i128) -> bool {
+    // Written out, a float without a fraction is a whole number again, and nothing is rounded on the way.
+    number
+        .as_f64()
+        .is_some_and(|number| format!("{number}").parse() == Ok(whole))
+}
