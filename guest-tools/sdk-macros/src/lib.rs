@@ -20,7 +20,7 @@ use proc_macro::TokenStream;
 /// - `title`: a short name for people.
 /// - `output`: the type of the JSON that the tool promises to return; its schema becomes the tool's output schema.
 ///
-/// The function takes nothing, or its input, or its input and a `&Call`; it returns anything that is `IntoOutput`.
+/// The function takes its input and a `&Call`, one of them, or nothing; it returns anything that is `IntoOutput`.
 #[proc_macro_attribute]
 pub fn tool(arguments: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand(arguments.into(), item.into())

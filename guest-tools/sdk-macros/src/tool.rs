@@ -48,8 +48,9 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
         }
         None => quote!(::core::option::Option::None),
     };
-    let input = input_type(&function);
-    let call = call_expression(&function);
+    let parameters = Parameters::of(&function);
+    let input = parameters.input();
+    let call = parameters.pass_to(ident);
     // The type has the function's name, in the namespace of types, so that one `use` brings both and `export!` takes the name.
     Ok(quote! {
         #function
@@ -142,37 +143,62 @@ fn check_signature(function: &ItemFn) -> Result<()> {
     match signature.inputs.iter().nth(2) {
         Some(extra) => Err(Error::new_spanned(
             extra,
-            "a tool takes nothing, or its input, or its input and a `&Call`",
+            "a tool takes its input and a `&Call`, one of them, or nothing",
         )),
         None => Ok(()),
     }
 }
 
-/// The type of the first parameter; a tool without one takes an object without fields.
-fn input_type(function: &ItemFn) -> TokenStream {
-    match function.sig.inputs.first() {
-        Some(FnArg::Typed(parameter)) => {
-            let kind = &parameter.ty;
-            quote!(#kind)
-        }
-        // A method does not compile as one here; rustc says so at `self`.
-        Some(FnArg::Receiver(_)) | None => quote!(::agent_tool::__private::NoInput),
-    }
+/// What a tool's function takes.
+enum Parameters<'a> {
+    Nothing,
+    Call,
+    Input(&'a Type),
+    InputAndCall(&'a Type),
 }
 
-fn call_expression(function: &ItemFn) -> TokenStream {
-    let ident = &function.sig.ident;
-    match function.sig.inputs.len() {
-        0 => quote!({
-            let ::agent_tool::__private::NoInput {} = input;
-            let _ = call;
-            #ident()
-        }),
-        1 => quote!({
-            let _ = call;
-            #ident(input)
-        }),
-        _ => quote!(#ident(input, call)),
+impl<'a> Parameters<'a> {
+    /// An input is owned, so a first parameter that is a reference is the call.
+    fn of(function: &'a ItemFn) -> Self {
+        let mut parameters = function.sig.inputs.iter();
+        match (parameters.next(), parameters.next()) {
+            (Some(FnArg::Typed(first)), second) => match (&*first.ty, second) {
+                (Type::Reference(_), None) => Self::Call,
+                (input, None) => Self::Input(input),
+                (input, Some(_)) => Self::InputAndCall(input),
+            },
+            // A method does not compile as a tool; rustc says so at `self`.
+            (Some(FnArg::Receiver(_)) | None, _) => Self::Nothing,
+        }
+    }
+
+    /// The type of the input; a tool without one takes an object without fields.
+    fn input(&self) -> TokenStream {
+        match self {
+            Self::Input(kind) | Self::InputAndCall(kind) => quote!(#kind),
+            Self::Nothing | Self::Call => quote!(::agent_tool::__private::NoInput),
+        }
+    }
+
+    /// The call of the function, where `input` and `call` are.
+    fn pass_to(&self, ident: &Ident) -> TokenStream {
+        let no_input = quote!(let ::agent_tool::__private::NoInput {} = input;);
+        match self {
+            Self::Nothing => quote!({
+                #no_input
+                let _ = call;
+                #ident()
+            }),
+            Self::Call => quote!({
+                #no_input
+                #ident(call)
+            }),
+            Self::Input(_) => quote!({
+                let _ = call;
+                #ident(input)
+            }),
+            Self::InputAndCall(_) => quote!(#ident(input, call)),
+        }
     }
 }
 

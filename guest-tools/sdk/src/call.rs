@@ -15,7 +15,7 @@ pub enum Effect {
     Effectful,
 }
 
-/// The call that a tool is answering; a tool takes it as its second parameter.
+/// The call that a tool is answering; a tool takes it after its input, or alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The id of the call, unique in its session.

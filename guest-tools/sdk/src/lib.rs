@@ -93,6 +93,11 @@ macro_rules! __export_component {
     };
 }
 
+/// The example of the crate's page compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadMe;
+
 /// What the macros use. Nothing here is for authors, and all of it may change.
 #[doc(hidden)]
 pub mod __private {

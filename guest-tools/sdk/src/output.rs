@@ -118,6 +118,15 @@ impl Part {
         }
     }
 
+    /// A file of text, such as CSV or source code, by its content.
+    pub fn text_file(media_type: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::File {
+            media_type: media_type.into(),
+            data: Data::Text(text.into()),
+            filename: None,
+        }
+    }
+
     /// A file by its address.
     pub fn url(media_type: impl Into<String>, url: impl Into<String>) -> Self {
         Self::File {

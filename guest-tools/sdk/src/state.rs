@@ -9,9 +9,14 @@ pub fn get() -> Map<String, Value> {
     read()
 }
 
-/// Asks for a change: maps merge deeply, lists and other values replace.
-pub fn merge(delta: Map<String, Value>) {
-    write(delta);
+/// Asks for a change, as names and values: `state::merge([("count", 3)])`. Maps merge deeply, lists and other values replace.
+pub fn merge<K: Into<String>, V: Into<Value>>(delta: impl IntoIterator<Item = (K, V)>) {
+    let delta = delta.into_iter();
+    write(
+        delta
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+    );
 }
 
 #[cfg(target_family = "wasm")]

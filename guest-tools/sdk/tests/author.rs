@@ -51,12 +51,7 @@ fn order(input: Order, call: &Call) -> Result<Output, String> {
         .get("orders")
         .and_then(serde_json::Value::as_u64)
         .unwrap_or(0);
-    state::merge(
-        json!({"orders": before + 1})
-            .as_object()
-            .cloned()
-            .unwrap_or_default(),
-    );
+    state::merge([("orders", before + 1)]);
     Ok(Output::json(&Receipt {
         item: input.item,
         key: call.idempotency_key.clone(),
@@ -67,6 +62,12 @@ fn order(input: Order, call: &Call) -> Result<Output, String> {
 #[tool(effect = "read-only")]
 fn hello() -> &'static str {
     "hello"
+}
+
+/// Tells the id of its call.
+#[tool(effect = "read-only")]
+fn id(call: &Call) -> String {
+    call.id.clone()
 }
 
 mod elsewhere {
@@ -83,7 +84,7 @@ mod elsewhere {
     }
 }
 
-agent_tool::export!(order, hello, elsewhere::double);
+agent_tool::export!(order, hello, id, elsewhere::double);
 
 fn tool_of<T: agent_tool::__private::Described>() -> agent_tool::Tool {
     T::TOOL
@@ -149,6 +150,7 @@ fn a_function_is_still_a_function() {
 fn calls_go_through_json() {
     let cases = [
         (tool_of::<hello>(), "{}", Output::text("hello")),
+        (tool_of::<id>(), "{}", Output::text("c1")),
         (
             tool_of::<elsewhere::double>(),
             r#"{"number":21}"#,

@@ -68,7 +68,7 @@ fn mistakes_are_named_where_they_are() {
                 /// Adds.
                 fn add(a: A, b: &Call, c: C) {}
             },
-            "a tool takes nothing, or its input, or its input and a `&Call`",
+            "a tool takes its input and a `&Call`, one of them, or nothing",
         ),
         (
             read_only,

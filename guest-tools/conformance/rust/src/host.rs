@@ -1,0 +1,91 @@
+//! What a tool asks of the host: to show progress, to ask the person, to keep state, and to take what it prints.
+
+use agent_tool::{Answer, Question, ask, input, progress, state, tool};
+use serde_json::Value;
+
+#[input]
+pub(crate) struct Steps {
+    /// How many steps to report.
+    #[schemars(range(max = 10))]
+    steps: u32,
+}
+
+#[input]
+pub(crate) struct Asked {
+    /// What the person reads.
+    prompt: String,
+    /// What they can choose from.
+    choices: Vec<String>,
+    /// Whether they may answer in their own words.
+    free_text: bool,
+}
+
+#[input]
+pub(crate) struct Entry {
+    /// The name in the state.
+    key: String,
+    /// Any JSON.
+    value: Value,
+}
+
+#[input]
+pub(crate) struct Printed {
+    /// What to print.
+    text: String,
+}
+
+/// Reports that many steps, each with the part that is done.
+#[tool(effect = "read-only")]
+pub(crate) fn report(input: Steps) -> &'static str {
+    let steps = input.steps;
+    for step in 1..=steps {
+        progress::report_fraction(
+            format!("step {step} of {steps}"),
+            f64::from(step) / f64::from(steps),
+        );
+    }
+    "done"
+}
+
+/// Reports progress whose end is not known.
+#[tool(effect = "read-only")]
+pub(crate) fn report_unmeasured() -> &'static str {
+    progress::report("working");
+    "done"
+}
+
+/// Asks the person, and says what the answer was.
+#[tool(effect = "read-only")]
+pub(crate) fn ask_person(input: Asked) -> String {
+    let question = Question {
+        prompt: input.prompt,
+        choices: input.choices,
+        free_text: input.free_text,
+    };
+    match ask(&question) {
+        Answer::Text(text) => format!("text: {text}"),
+        Answer::Choice(index) => format!("choice: {index}"),
+        Answer::Cancelled => "cancelled".to_owned(),
+        Answer::Unavailable => "unavailable".to_owned(),
+    }
+}
+
+/// Merges one entry into the shared state, and gives the state from before.
+#[tool(effect = "effectful")]
+pub(crate) fn remember(input: Entry) -> Value {
+    state::merge([(input.key, input.value)]);
+    Value::Object(state::get())
+}
+
+/// Prints the text to both of its streams.
+#[tool(effect = "read-only")]
+#[expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what becomes of it is what the suite asks"
+)]
+pub(crate) fn print(input: Printed) -> &'static str {
+    println!("{}", input.text);
+    eprintln!("{}", input.text);
+    "printed"
+}
