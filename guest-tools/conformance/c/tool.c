@@ -1,0 +1,331 @@
+/* The conformance tools in C: each does the same as its namesakes in the other languages. See ../README.md. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent_tool.h"
+#include "dot.h"
+
+/* ---- Results ---- */
+
+static at_result give_text(const at_call *call) {
+    return at_text(at_get_string(call->input, "text", AT_NONE));
+}
+
+static at_result give_json(const at_call *call) {
+    return at_json(at_get(call->input, "value"));
+}
+
+static at_str dot(void) {
+    return at_bytes(DOT_PNG, sizeof DOT_PNG);
+}
+
+static at_result give_content(const at_call *call) {
+    (void)call;
+    const at_part parts[] = {
+        at_part_text(AT_STR("before")),
+        at_part_bytes("image/png", dot(), AT_STR("dot.png")),
+        at_part_text(AT_STR("between ☃")),
+        at_part_text_file("text/plain", AT_STR("inline"), AT_NONE),
+        at_part_url("text/html", AT_STR("https://example.com/page"), AT_NONE),
+    };
+    return at_content(parts, sizeof parts / sizeof *parts);
+}
+
+static at_result give_image(const at_call *call) {
+    (void)call;
+    return at_image("image/png", dot());
+}
+
+static at_result give_file(const at_call *call) {
+    size_t size = (size_t)at_get_uint64(call->input, "size", 0);
+    unsigned char *bytes = at_alloc(size, 1);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] = (unsigned char)(i % 256);
+    }
+    return at_file("application/octet-stream", at_bytes(bytes, size), "data.bin");
+}
+
+static at_result give_error(const at_call *call) {
+    return at_error(at_get_string(call->input, "message", AT_NONE));
+}
+
+static at_result give_error_json(const at_call *call) {
+    return at_error_json(at_get(call->input, "value"));
+}
+
+static at_result deny(const at_call *call) {
+    return at_denied(at_get_string(call->input, "reason", AT_NONE));
+}
+
+/* ---- Input ---- */
+
+static at_result repeat(const at_call *call) {
+    at_str text = at_get_string(call->input, "text", AT_NONE);
+    size_t times = (size_t)at_get_uint64(call->input, "times", 0);
+    char *repeated = at_alloc(times, text.len);
+    for (size_t i = 0; i < times; i++) {
+        memcpy(repeated + i * text.len, text.data, text.len);
+    }
+    return at_text(at_bytes(repeated, times * text.len));
+}
+
+static at_result add(const at_call *call) {
+    at_iter numbers = at_iterate(at_get(call->input, "numbers"));
+    at_value element;
+    int64_t sum = 0;
+    uint64_t count = 0;
+    for (; at_next(&numbers, &element); count++) {
+        int64_t number;
+        if (!at_read_int64(element, &number) || __builtin_add_overflow(sum, number, &sum)) {
+            return at_error(AT_STR("overflow"));
+        }
+    }
+    at_writer result = {0};
+    at_object_begin(&result);
+    at_key(&result, "sum");
+    at_put_int64(&result, sum);
+    at_key(&result, "count");
+    at_put_uint64(&result, count);
+    at_object_end(&result);
+    return at_json(at_written(&result));
+}
+
+static at_result typed(const at_call *call) {
+    static const char *const names[] = {"name", "size", "ratio", "tags", "place"};
+    at_writer result = {0};
+    at_object_begin(&result);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        at_value value = at_get(call->input, names[i]);
+        bool no_tags = at_kind_of(value) == AT_KIND_MISSING && strcmp(names[i], "tags") == 0;
+        at_key(&result, names[i]);
+        at_put_value(&result, no_tags ? at_parse(AT_STR("[]")) : value);
+    }
+    at_object_end(&result);
+    return at_json(at_written(&result));
+}
+
+/* ---- The call and the host ---- */
+
+static at_result who(const at_call *call) {
+    at_writer result = {0};
+    at_object_begin(&result);
+    at_key(&result, "id");
+    at_put_string(&result, call->id);
+    at_key(&result, "name");
+    at_put_string(&result, call->name);
+    at_key(&result, "idempotency_key");
+    at_put_string(&result, call->idempotency_key);
+    at_object_end(&result);
+    return at_json(at_written(&result));
+}
+
+static at_result report(const at_call *call) {
+    int64_t steps = at_get_int64(call->input, "steps", 0);
+    for (int64_t step = 1; step <= steps; step++) {
+        at_progress_fraction(at_format("step %" PRId64 " of %" PRId64, step, steps), (double)step / (double)steps);
+    }
+    return at_text(AT_STR("done"));
+}
+
+static at_result report_unmeasured(const at_call *call) {
+    (void)call;
+    at_progress(AT_STR("working"));
+    return at_text(AT_STR("done"));
+}
+
+static at_result ask_person(const at_call *call) {
+    at_value choices = at_get(call->input, "choices");
+    at_str *texts = at_alloc(at_count(choices), sizeof *texts);
+    at_iter iter = at_iterate(choices);
+    at_value choice;
+    size_t count = 0;
+    while (at_next(&iter, &choice)) {
+        at_read_string(choice, &texts[count++]);
+    }
+    at_str prompt = at_get_string(call->input, "prompt", AT_NONE);
+    at_answer answer = at_ask(prompt, texts, count, at_get_bool(call->input, "free_text", false));
+    switch (answer.kind) {
+    case AT_ANSWER_TEXT:
+        return at_textf("text: %s", answer.text.data);
+    case AT_ANSWER_CHOICE:
+        return at_textf("choice: %" PRIu32, answer.choice);
+    case AT_ANSWER_CANCELLED:
+        return at_text(AT_STR("cancelled"));
+    case AT_ANSWER_UNAVAILABLE:
+        break;
+    }
+    return at_text(AT_STR("unavailable"));
+}
+
+static at_result remember(const at_call *call) {
+    at_value before = at_state_get();
+    at_writer delta = {0};
+    at_object_begin(&delta);
+    at_key_str(&delta, at_get_string(call->input, "key", AT_NONE));
+    at_put_value(&delta, at_get(call->input, "value"));
+    at_object_end(&delta);
+    at_state_merge(at_written(&delta));
+    return at_json(before);
+}
+
+static at_result print(const at_call *call) {
+    at_str text = at_get_string(call->input, "text", AT_NONE);
+    fwrite(text.data, 1, text.len, stdout);
+    fwrite(text.data, 1, text.len, stderr);
+    return at_text(AT_STR("printed"));
+}
+
+/* ---- State and ends ---- */
+
+static at_result count(const at_call *call) {
+    (void)call;
+    static uint64_t calls = 0;
+    at_writer result = {0};
+    at_object_begin(&result);
+    at_key(&result, "count");
+    at_put_uint64(&result, ++calls);
+    at_object_end(&result);
+    return at_json(at_written(&result));
+}
+
+static at_result spin(const at_call *call) {
+    (void)call;
+    for (volatile unsigned turns = 0;; turns++) {
+    }
+}
+
+static at_result crash(const at_call *call) {
+    at_panic("%s", at_get_string(call->input, "message", AT_NONE).data);
+}
+
+static at_result grow(const at_call *call) {
+    (void)call;
+    enum { STEP = 1 << 20 };
+    for (;;) {
+        memset(at_alloc(1, STEP), 1, STEP);
+    }
+}
+
+/* The volatile depth keeps the compiler from making a loop of it. */
+static unsigned dive(volatile unsigned depth) {
+    return depth == 0 ? 0 : dive(depth + 1) + depth;
+}
+
+static at_result recurse(const at_call *call) {
+    (void)call;
+    return at_textf("%u", dive(1));
+}
+
+/* ---- The tools ---- */
+
+static const at_field text_input[] = {
+    {.name = "text", .type = AT_STRING, .description = "The text."},
+    AT_END,
+};
+
+static const at_field value_input[] = {
+    {.name = "value", .type = AT_ANY, .description = "Any JSON value."},
+    AT_END,
+};
+
+static const at_field message_input[] = {
+    {.name = "message", .type = AT_STRING, .description = "The message."},
+    AT_END,
+};
+
+static const at_field file_input[] = {
+    {.name = "size", .type = AT_INTEGER, .description = "The size in bytes.", .minimum = "0", .maximum = "1048576"},
+    AT_END,
+};
+
+static const at_field deny_input[] = {
+    {.name = "reason", .type = AT_STRING, .description = "Why the call is not allowed.", .optional = true},
+    AT_END,
+};
+
+static const at_field repeat_input[] = {
+    {.name = "text", .type = AT_STRING, .description = "The text."},
+    {.name = "times", .type = AT_INTEGER, .description = "How often.", .minimum = "0", .maximum = "1000000"},
+    AT_END,
+};
+
+static const at_field integer = {.type = AT_INTEGER};
+static const at_field string = {.type = AT_STRING};
+
+static const at_field add_input[] = {
+    {.name = "numbers", .type = AT_ARRAY, .description = "What to add.", .items = &integer},
+    AT_END,
+};
+
+static const at_field add_output[] = {
+    {.name = "sum", .type = AT_INTEGER, .description = "The sum."},
+    {.name = "count", .type = AT_INTEGER, .description = "How many numbers there were."},
+    AT_END,
+};
+
+static const char *const sizes[] = {"small", "large", NULL};
+
+static const at_field place_fields[] = {
+    {.name = "x", .type = AT_INTEGER, .description = "To the right."},
+    {.name = "y", .type = AT_INTEGER, .description = "Upwards."},
+    AT_END,
+};
+
+static const at_field typed_input[] = {
+    {.name = "name", .type = AT_STRING, .description = "A name."},
+    {.name = "size", .type = AT_STRING, .description = "One of two sizes.", .choices = sizes},
+    {.name = "ratio", .type = AT_NUMBER, .description = "A number.", .optional = true},
+    {.name = "tags", .type = AT_ARRAY, .description = "Some words.", .items = &string, .fallback = "[]"},
+    {.name = "place", .type = AT_OBJECT, .description = "A place.", .fields = place_fields, .optional = true},
+    AT_END,
+};
+
+static const at_field report_input[] = {
+    {.name = "steps", .type = AT_INTEGER, .description = "How many steps.", .minimum = "0", .maximum = "10"},
+    AT_END,
+};
+
+static const at_field ask_input[] = {
+    {.name = "prompt", .type = AT_STRING, .description = "What to ask."},
+    {.name = "choices", .type = AT_ARRAY, .description = "What can be chosen.", .items = &string},
+    {.name = "free_text", .type = AT_BOOLEAN, .description = "Whether any answer will do."},
+    AT_END,
+};
+
+static const at_field remember_input[] = {
+    {.name = "key", .type = AT_STRING, .description = "The name to remember the value by."},
+    {.name = "value", .type = AT_ANY, .description = "Any JSON value."},
+    AT_END,
+};
+
+/* One line for each tool: all but one are read-only. */
+#define READ(tool, what, fields) {.name = #tool, .description = what, .effect = AT_READ_ONLY, .input = fields, .run = tool}
+
+AT_TOOLS(
+    READ(give_text, "Returns the text.", text_input), READ(give_json, "Returns the value as JSON.", value_input),
+    READ(give_content, "Returns content of five parts.", NULL), READ(give_image, "Returns an image of one pixel.", NULL),
+    READ(give_file, "Returns a file of the given size.", file_input),
+    READ(give_error, "Fails with the message.", message_input),
+    READ(give_error_json, "Fails with the value as JSON.", value_input),
+    READ(deny, "Refuses, with a reason or without.", deny_input),
+    READ(repeat, "Returns the text again and again.", repeat_input),
+    {.name = "add",
+     .description = "Adds integers of 64 bits.",
+     .effect = AT_READ_ONLY,
+     .input = add_input,
+     .output = add_output,
+     .run = add},
+    READ(typed, "Returns its input, with null for what is absent.", typed_input),
+    READ(who, "Returns what identifies the call.", NULL), READ(report, "Reports progress step by step.", report_input),
+    READ(report_unmeasured, "Reports progress without a measure.", NULL),
+    READ(ask_person, "Asks a person and returns the answer.", ask_input),
+    {.name = "remember",
+     .description = "Puts a value into the shared state and returns the state before.",
+     .effect = AT_EFFECTFUL,
+     .input = remember_input,
+     .run = remember},
+    READ(count, "Counts its calls in this instance.", NULL), READ(spin, "Never ends.", NULL),
+    READ(crash, "Panics with the message.", message_input), READ(grow, "Takes memory until there is none.", NULL),
+    READ(recurse, "Calls itself without end.", NULL), READ(print, "Prints the text.", text_input));
