@@ -41,6 +41,7 @@ use agent_host_test_guests as guests;
 
 pub use cache::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub use call::{Call, Talk};
+pub use caps::http::{Recording, RecordingError};
 pub use code::MAX_COMPONENT_BYTES;
 pub use compiler::{CompileLimits, CompileWorker, Confinement, compile_worker};
 pub use component_bytes::ComponentBytes;

@@ -7,7 +7,7 @@ mod tests;
 use crate::{
     admission::Queue,
     bindings::HostPre,
-    caps::http::HttpClient,
+    caps::http::{HttpClient, Recording},
     code::{self, TrustedCode},
     component_bytes::{ComponentBytes, Identified},
     definitions::{self, Definitions},
@@ -81,12 +81,16 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    /// `concurrent_calls` is for a number of its own.
-    fn new(room: &Room, concurrent_calls: Option<usize>) -> Arc<Self> {
+    /// `concurrent_calls` is for a number of its own, `recording` for exchanges that are recorded.
+    fn new(
+        room: &Room,
+        concurrent_calls: Option<usize>,
+        recording: Option<Arc<Recording>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             queue: room.admission.queue(concurrent_calls),
             schedule: room.guests.schedule(),
-            client: room.client.of_another(),
+            client: room.client.of_another(recording),
         })
     }
 }
@@ -110,7 +114,15 @@ impl ToolComponent {
     /// of other handles.
     #[must_use]
     pub fn with_concurrent_calls(mut self, calls: NonZeroUsize) -> Self {
-        self.tenant = Tenant::new(&self.loaded.room, Some(calls.get()));
+        self.tenant = Tenant::new(&self.loaded.room, Some(calls.get()), None);
+        self
+    }
+
+    /// The same component with a recording between its gate and the network: its requests are judged as ever, and then recorded,
+    /// or answered from what was recorded before. Its calls are counted apart from those of other handles.
+    #[must_use]
+    pub fn with_recording(mut self, recording: Arc<Recording>) -> Self {
+        self.tenant = Tenant::new(&self.loaded.room, None, Some(recording));
         self
     }
 
@@ -301,7 +313,7 @@ async fn load_new(room: &Arc<Room>, component: Identified) -> Result<Loaded, Loa
         compiled,
         allocator: linked.allocator,
         pre: linked.pre,
-        tenant: Tenant::new(room, None),
+        tenant: Tenant::new(room, None, None),
         room: Arc::clone(room),
     })
 }

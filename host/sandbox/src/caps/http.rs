@@ -10,20 +10,24 @@ mod fields;
 pub(crate) mod links;
 mod names;
 mod placeholder;
+mod recording;
 mod redact;
 mod target;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub(crate) use client::HttpClient;
+pub use recording::{Recording, RecordingError};
 
 use crate::{gate::Gate, secrets::Secrets};
 use agent_host_core::limits::Limits;
 use body::Exchange;
 use budget::{Budget, Slot};
+use bytes::Bytes;
 use fault::Fault;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, request};
 use http_body::Body;
+use recording::KeptRequest;
 use reqwest::Url;
 use std::{
     sync::Arc,
@@ -228,23 +232,64 @@ impl Outbound {
         client: &HttpClient,
         request: Request<WasiBody>,
     ) -> Result<Response<WasiBody>, Error> {
+        let (parts, body) = request.into_parts();
+        let Some(recording) = client.recording() else {
+            let body = match body.size_hint().exact() {
+                Some(0) => None,
+                Some(_) | None => Some(body::outgoing(body, self.exchange.clone())),
+            };
+            let response = self.send(client, parts, body).await?;
+            return self.receive(response);
+        };
+        let body = body::whole(body, &self.exchange).await?;
+        let target = &self.exchange.target;
+        let kept = KeptRequest::new(parts.method.as_str(), target.url().as_str(), &body);
+        let answer = if recording.is_played() {
+            recording.play(&kept)?
+        } else {
+            let body = (!body.is_empty()).then(|| body.into());
+            let answer = self.ask_whole(client, parts, body).await;
+            recording.keep(kept, answer.as_ref(), &self.secrets);
+            answer?
+        };
+        self.receive(answer.into())
+    }
+
+    /// Asks the network, and waits for the whole answer, as far as the call may have it.
+    async fn ask_whole(
+        &self,
+        client: &HttpClient,
+        parts: request::Parts,
+        body: Option<reqwest::Body>,
+    ) -> Result<Response<Bytes>, Error> {
+        let response = self.send(client, parts, body).await?;
+        let (parts, body) = Response::<reqwest::Body>::from(response).into_parts();
+        let body = body::answered(body, &self.exchange).await?;
+        Ok(Response::from_parts(parts, body))
+    }
+
+    /// Asks the network.
+    async fn send(
+        &self,
+        client: &HttpClient,
+        parts: request::Parts,
+        body: Option<reqwest::Body>,
+    ) -> Result<reqwest::Response, Error> {
         let Exchange { target, clock, .. } = &self.exchange;
         let connect = self.options.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
         let client = client.for_target(Arc::clone(target), connect.min(CONNECT_TIMEOUT))?;
-        let (parts, body) = request.into_parts();
         let mut outgoing = client
             .request(parts.method, self.url.clone())
             .headers(parts.headers);
-        if body.size_hint().exact() != Some(0) {
-            outgoing = outgoing.body(body::outgoing(body, self.exchange.clone()));
+        if let Some(body) = body {
+            outgoing = outgoing.body(body);
         }
         let until = clock.until(self.options.first_byte_timeout);
-        let response = match tokio::time::timeout_at(until, outgoing.send()).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(clock.late(target, fault::from_client(&error))),
-            Err(_) => return Err(clock.late(target, Error::HttpResponseTimeout)),
-        };
-        self.receive(response)
+        match tokio::time::timeout_at(until, outgoing.send()).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(clock.late(target, fault::from_client(&error))),
+            Err(_) => Err(clock.late(target, Error::HttpResponseTimeout)),
+        }
     }
 
     fn receive(self, response: reqwest::Response) -> Result<Response<WasiBody>, Error> {

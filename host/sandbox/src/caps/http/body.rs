@@ -7,8 +7,8 @@ use super::{
     fault::{self, Fault},
     target::Target,
 };
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt, stream};
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use http_body::Frame;
 use http_body_util::{BodyDataStream, BodyExt, StreamBody};
 use std::{pin::Pin, sync::Arc, time::Duration};
@@ -27,8 +27,22 @@ pub(super) struct Exchange {
 /// A guest's body, as the client sends it. It ends with the exchange: a server may answer early, and then nothing else would
 /// end a body that the guest never finishes.
 pub(super) fn outgoing(body: WasiBody, exchange: Exchange) -> reqwest::Body {
+    reqwest::Body::wrap_stream(pieces(body, exchange))
+}
+
+/// The same, all of it.
+pub(super) async fn whole(body: WasiBody, exchange: &Exchange) -> Result<Bytes, Error> {
+    let pieces: Vec<Bytes> = pieces(body, exchange.clone())
+        .try_collect()
+        .await
+        .map_err(Fault::into_error)?;
+    Ok(pieces.concat().into())
+}
+
+/// The pieces of a guest's body, each counted when it comes.
+fn pieces(body: WasiBody, exchange: Exchange) -> impl Stream<Item = Result<Bytes, Fault>> {
     let body = BodyDataStream::new(body);
-    let pieces = stream::unfold((body, exchange), |(mut body, exchange)| async move {
+    stream::unfold((body, exchange), |(mut body, exchange)| async move {
         let piece = match tokio::time::timeout_at(exchange.clock.end, body.next()).await {
             Err(_) => Err(Fault::Late),
             Ok(None) => return None,
@@ -36,8 +50,24 @@ pub(super) fn outgoing(body: WasiBody, exchange: Exchange) -> reqwest::Body {
             Ok(Some(Ok(piece))) => exchange.sent(piece),
         };
         Some((piece, (body, exchange)))
-    });
-    reqwest::Body::wrap_stream(pieces)
+    })
+}
+
+/// A server's body, all of it, but at most a byte more than the call may have. It is not counted yet.
+pub(super) async fn answered(body: reqwest::Body, exchange: &Exchange) -> Result<Bytes, Error> {
+    let Exchange { clock, budget, .. } = exchange;
+    let most = budget.response.limit;
+    let mut pieces = BodyDataStream::new(body);
+    let mut bytes = BytesMut::new();
+    while bytes.len() as u64 <= most {
+        match tokio::time::timeout_at(clock.end, pieces.next()).await {
+            Err(_) => return Err(clock.late(&exchange.target, Error::HttpResponseTimeout)),
+            Ok(None) => break,
+            Ok(Some(Err(error))) => return Err(fault::from_client(&error)),
+            Ok(Some(Ok(piece))) => bytes.extend_from_slice(&piece),
+        }
+    }
+    Ok(bytes.freeze())
 }
 
 impl Exchange {

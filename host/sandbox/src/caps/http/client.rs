@@ -1,7 +1,7 @@
 //! The HTTP client: every setting that keeps one request one request, and the resolver that pins names to checked addresses.
 
 use super::{
-    HttpError,
+    HttpError, Recording,
     fault::Fault,
     names::{NameLookup, Names, SystemNames},
     target::Target,
@@ -19,6 +19,8 @@ const MAX_RESPONSE_FIELDS: usize = 100;
 pub(crate) struct HttpClient {
     tls: rustls::ClientConfig,
     names: Arc<Names>,
+    /// What the exchanges are kept in, or taken from.
+    recording: Option<Arc<Recording>>,
 }
 
 impl HttpClient {
@@ -41,15 +43,22 @@ impl HttpClient {
         Ok(Self {
             tls,
             names: Arc::new(Names::new(names)),
+            recording: None,
         })
     }
 
-    /// The client of another tool.
-    pub(crate) fn of_another(&self) -> Arc<Self> {
+    /// The client of another tool, whose exchanges may be recorded.
+    pub(crate) fn of_another(&self, recording: Option<Arc<Recording>>) -> Arc<Self> {
         Arc::new(Self {
             tls: self.tls.clone(),
             names: Arc::new(self.names.of_another()),
+            recording,
         })
+    }
+
+    /// What the exchanges are kept in, or taken from.
+    pub(super) fn recording(&self) -> Option<&Recording> {
+        self.recording.as_deref()
     }
 
     /// A client for one request. Making one costs microseconds, and it takes its connections with it.

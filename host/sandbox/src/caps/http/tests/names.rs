@@ -76,7 +76,7 @@ async fn lookups_that_hang_keep_their_own_tool_waiting_and_no_other() {
         held: Mutex::new(held),
     }));
     let tool = Arc::new(tool.unwrap());
-    let other = tool.of_another();
+    let other = tool.of_another(None);
 
     for _ in 0..LOOKUPS_PER_TOOL {
         assert_eq!(ask(&tool, "hangs.example", SOON).await, NO_ANSWER);

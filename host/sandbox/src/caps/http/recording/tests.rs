@@ -1,0 +1,76 @@
+//! The text of a recording.
+
+use super::Recording;
+use pretty_assertions::assert_eq;
+
+const BEGIN: &str = r#"{"type":"recording","version":1}"#;
+
+#[test]
+fn a_recording_is_read_back_as_it_is() {
+    let text = [
+        BEGIN,
+        r#"{"type":"exchange","request":{"method":"GET","url":"https://api.example/?q=secret%3A%2F%2Fkey"},"came":{"answer":{"status":200,"headers":[["content-type","text/plain"],["x","1"],["x","2"]],"body":{"text":"hello"}}}}"#,
+        r#"{"type":"exchange","request":{"method":"POST","url":"https://api.example/","body-sha256":"00"},"came":{"answer":{"status":404,"headers":[],"body":{"base64":"/wA="}}}}"#,
+        r#"{"type":"exchange","request":{"method":"GET","url":"https://gone.example/"},"came":{"fault":"connection-refused"}}"#,
+        "",
+    ]
+    .join("\n");
+    assert_eq!(Recording::replay(&text).unwrap().text(), text);
+    assert_eq!(Recording::empty().text(), format!("{BEGIN}\n"));
+    assert_eq!(Recording::record().text(), format!("{BEGIN}\n"));
+}
+
+#[test]
+fn what_cannot_be_played_is_refused_with_its_line() {
+    let exchange = |came: &str| {
+        format!(
+            r#"{BEGIN}
+{{"type":"exchange","request":{{"method":"GET","url":"https://api.example/"}},"came":{came}}}"#
+        )
+    };
+    let table = [
+        (
+            String::new(),
+            "it does not begin as a recording does; record it again",
+        ),
+        (
+            "{}".to_owned(),
+            "it does not begin as a recording does; record it again",
+        ),
+        (
+            r#"{"type":"recording","version":2}"#.to_owned(),
+            "it has version 2 of the format, and this program reads version 1; record it again",
+        ),
+        (
+            format!("{BEGIN}\n{BEGIN}"),
+            "line 2: another recording begins here",
+        ),
+        (
+            exchange(r#"{"answer":{"status":99,"headers":[],"body":{"text":""}}}"#),
+            "line 2: its status is none",
+        ),
+        (
+            exchange(r#"{"answer":{"status":200,"headers":[["a b","c"]],"body":{"text":""}}}"#),
+            "line 2: it has an odd header field",
+        ),
+        (
+            exchange(r#"{"answer":{"status":200,"headers":[["a","b\n"]],"body":{"text":""}}}"#),
+            "line 2: it has an odd header field",
+        ),
+        (
+            exchange(r#"{"answer":{"status":200,"headers":[],"body":{"base64":"?"}}}"#),
+            "line 2: its body is no base64",
+        ),
+    ];
+    for (text, expected) in table {
+        let error = Recording::replay(&text).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    let error = Recording::replay(&exchange(r#"{"fault":"on-fire"}"#)).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("line 2: unknown variant `on-fire`"),
+        "{error}"
+    );
+}
