@@ -1,0 +1,231 @@
+"""The conformance tools in Python. What each does is the same in every language, and `../cases.toml` says what."""
+
+import base64
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import count as numbers_from
+from typing import Annotated, Any
+
+from agent_tool import (
+    Output,
+    Part,
+    Schema,
+    ToolError,
+    ask,
+    content,
+    current_call,
+    denied,
+    error_json,
+    file,
+    file_url,
+    image,
+    json,
+    progress,
+    state,
+    tool,
+)
+
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+calls = 0
+
+
+@tool(effect="read-only")
+def give_text(text: Annotated[str, "The text to give back."]) -> str:
+    """Gives a text back as it is."""
+    return text
+
+
+@tool(effect="read-only")
+def give_json(value: Annotated[Any, "The value to give back."]) -> Output:
+    """Gives a JSON value back as it is."""
+    return json(value)
+
+
+@tool(effect="read-only")
+def give_content() -> Output:
+    """Gives five parts: texts, and files by bytes, by text and by URL."""
+    return content(
+        [
+            "before",
+            image(DOT, filename="dot.png"),
+            "between ☃",
+            file("inline", "text/plain"),
+            file_url("https://example.com/page", "text/html"),
+        ]
+    )
+
+
+@tool(effect="read-only")
+def give_image() -> Part:
+    """Gives an image of one pixel."""
+    return image(DOT)
+
+
+@tool(effect="read-only")
+def give_file(
+    size: Annotated[int, "How many bytes.", Schema(minimum=0, maximum=1048576)],
+) -> Part:
+    """Gives a file whose bytes count from 0 to 255 and over again."""
+    return file(bytes(i % 256 for i in range(size)), "application/octet-stream", "data.bin")
+
+
+@tool(effect="read-only")
+def give_error(message: Annotated[str, "What went wrong."]) -> str:
+    """Fails with a message."""
+    raise ToolError(message)
+
+
+@tool(effect="read-only")
+def give_error_json(value: Annotated[Any, "What went wrong."]) -> Output:
+    """Fails with a JSON value."""
+    return error_json(value)
+
+
+@tool(effect="read-only")
+def deny(reason: Annotated[str | None, "Why not."] = None) -> Output:
+    """Refuses to run."""
+    return denied(reason)
+
+
+@tool(effect="read-only")
+def repeat(
+    text: Annotated[str, "The text to repeat."],
+    times: Annotated[int, "How often.", Schema(minimum=0, maximum=1000000)],
+) -> str:
+    """Repeats a text."""
+    return text * times
+
+
+@dataclass
+class Total:
+    """A sum, and of how many numbers."""
+
+    sum: Annotated[int, "The sum."]
+    count: Annotated[int, "How many numbers there were."]
+
+
+@tool(effect="read-only")
+def add(numbers: Annotated[list[int], "The numbers to add."]) -> Total:
+    """Adds integers of 64 bits."""
+    total = sum(numbers)
+    if not -(2**63) <= total < 2**63:
+        raise ToolError("overflow")
+    return Total(total, len(numbers))
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+@dataclass
+class Place:
+    x: Annotated[int, "How far to the right."]
+    y: Annotated[int, "How far down."]
+
+
+@tool(effect="read-only")
+def typed(
+    name: Annotated[str, "A name."],
+    size: Annotated[Size, "A size."],
+    ratio: Annotated[float | None, "A ratio."] = None,
+    tags: Annotated[Sequence[str], "Some tags."] = (),
+    place: Annotated[Place | None, "A place."] = None,
+) -> dict[str, Any]:
+    """Gives its typed input back."""
+    return {"name": name, "size": size, "ratio": ratio, "tags": tags, "place": place}
+
+
+@tool(effect="read-only")
+def who() -> dict[str, str]:
+    """Says which call this is."""
+    call = current_call()
+    return {"id": call.id, "name": call.name, "idempotency_key": call.idempotency_key}
+
+
+@tool(effect="read-only")
+def report(steps: Annotated[int, "How many.", Schema(minimum=0, maximum=10)]) -> str:
+    """Reports each of its steps."""
+    for step in range(1, steps + 1):
+        progress(f"step {step} of {steps}", step / steps)
+    return "done"
+
+
+@tool(effect="read-only")
+def report_unmeasured() -> str:
+    """Reports that it is at work, and not how far."""
+    progress("working")
+    return "done"
+
+
+@tool(effect="read-only")
+def ask_person(
+    prompt: Annotated[str, "What to ask."],
+    choices: Annotated[list[str], "What to choose from."],
+    free_text: Annotated[bool, "Whether own words will do."],
+) -> str:
+    """Asks the person, and says what they answered."""
+    answer = ask(prompt, choices, free_text)
+    match answer.kind:
+        case "text":
+            return f"text: {answer.text}"
+        case "choice":
+            return f"choice: {answer.index}"
+        case kind:
+            return kind
+
+
+@tool(effect="effectful")
+def remember(
+    key: Annotated[str, "Under which name."], value: Annotated[Any, "What to remember."]
+) -> dict[str, Any]:
+    """Puts a value into the shared state, and gives the state as it was before."""
+    before = state.get()
+    state.merge({key: value})
+    return before
+
+
+@tool(effect="read-only")
+def count() -> dict[str, int]:
+    """Counts the calls of this instance of the component."""
+    global calls
+    calls += 1
+    return {"count": calls}
+
+
+@tool(effect="read-only")
+def spin() -> str:
+    """Never ends."""
+    while True:
+        pass
+
+
+@tool(effect="read-only")
+def crash(message: Annotated[str, "What the exception says."]) -> str:
+    """Raises an exception that nobody catches."""
+    raise ValueError(message)
+
+
+@tool(effect="read-only")
+def grow() -> str:
+    """Takes memory until there is none."""
+    return str(sum(len(block) for block in [bytes([n % 256]) * 2**20 for n in numbers_from()]))
+
+
+@tool(effect="read-only")
+def recurse() -> str:
+    """Calls itself without an end."""
+    return recurse() + "."
+
+
+@tool(effect="read-only", name="print")
+def print_text(text: Annotated[str, "What to write."]) -> str:
+    """Writes a text to stdout and to stderr."""
+    print(text)
+    print(text, file=sys.stderr)
+    return "printed"

@@ -1,0 +1,56 @@
+"""Write a tool for agent-host as a plain function.
+
+    from agent_tool import tool
+
+    @tool(effect="read-only")
+    def count_words(text: Annotated[str, "The text to count in."]) -> str:
+        "Counts the words of a text. Words are separated by white space."
+        return f"{len(text.split())} words"
+
+The docstring is what the model reads, and the type hints are the JSON Schema that the host checks every call against.
+`agent-host build` makes a component of the project's `tool.py`. The function is still a function: a test calls it.
+"""
+
+from agent_tool._failure import DefinitionError, ToolError
+from agent_tool._host import ask, progress, state
+from agent_tool._human import Answer, Question
+from agent_tool._output import (
+    Output,
+    Part,
+    content,
+    denied,
+    error,
+    error_json,
+    file,
+    file_url,
+    image,
+    json,
+    text,
+)
+from agent_tool._shape import Schema
+from agent_tool._tool import Call, current_call, tool
+
+__all__ = [
+    "Answer",
+    "Call",
+    "DefinitionError",
+    "Output",
+    "Part",
+    "Question",
+    "Schema",
+    "ToolError",
+    "ask",
+    "content",
+    "current_call",
+    "denied",
+    "error",
+    "error_json",
+    "file",
+    "file_url",
+    "image",
+    "json",
+    "progress",
+    "state",
+    "text",
+    "tool",
+]

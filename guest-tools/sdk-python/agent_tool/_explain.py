@@ -1,0 +1,79 @@
+"""Exceptions as the author of a tool reads them: their own frames with their own lines, and nothing of this package."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import traceback
+
+from agent_tool._failure import DefinitionError
+
+_HERE = os.path.dirname(__file__) + os.sep
+
+
+def explain(exception: BaseException) -> str:
+    """An exception with its traceback, or the text alone of one that names its place itself."""
+    if isinstance(exception, DefinitionError):
+        return f"{exception}\n"
+    told = traceback.TracebackException.from_exception(exception)
+    _shorten(told)
+    text = "".join(told.format())
+    if isinstance(exception, ModuleNotFoundError):
+        text += (
+            "A component has no files to import from while it runs: import at the top of a module, and install what "
+            "is missing where `agent-host build` runs.\n"
+        )
+    return text
+
+
+def relative(path: str) -> str:
+    """The path of a source file from where Python found its module."""
+    roots = [root + os.sep for root in sys.path if root and path.startswith(root + os.sep)]
+    return path[len(max(roots, key=len, default="")) :]
+
+
+def keep_sources() -> None:
+    """Keeps the lines of all loaded modules but this package's, for tracebacks when the files are gone."""
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if (
+            path
+            and path.endswith(".py")
+            and path.startswith(_roots())
+            and not path.startswith(_HERE)
+        ):
+            lines = linecache.getlines(path)
+            # An entry without a time is not compared with the file.
+            linecache.cache[path] = (sum(map(len, lines)), None, lines, path)
+
+
+def _roots() -> tuple[str, ...]:
+    """Where modules are found that do not belong to Python itself."""
+    own = os.path.dirname(os.__file__)
+    return tuple(
+        root + os.sep
+        for root in sys.path
+        if root and not own.startswith(root) and not root.startswith(own)
+    )
+
+
+def _shorten(told: traceback.TracebackException) -> None:
+    """Leaves out the frames of this package, and says files as the author knows them, in an exception and its causes."""
+    for frame in told.stack:
+        # The line is looked up before the name changes.
+        _ = frame.line
+    frames = [frame for frame in told.stack if not _is_foreign(frame.filename)]
+    for frame in frames:
+        frame.filename = relative(frame.filename)
+    told.stack[:] = frames
+    if getattr(told, "filename", None):
+        # Where the text of a syntax error is.
+        told.filename = relative(told.filename)
+    for other in (told.__cause__, told.__context__, *(told.exceptions or ())):
+        if other is not None:
+            _shorten(other)
+
+
+def _is_foreign(path: str) -> bool:
+    return path.startswith((_HERE, "<frozen importlib"))

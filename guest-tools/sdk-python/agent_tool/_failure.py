@@ -1,0 +1,9 @@
+"""What goes wrong in a tool: what it says on purpose, and what is a mistake in how it is written."""
+
+
+class ToolError(Exception):
+    """A failure that the model reads. Say what went wrong, and what it should do next."""
+
+
+class DefinitionError(Exception):
+    """A tool that cannot be offered as it is written. It stops the build."""

@@ -1,0 +1,29 @@
+"""Questions to the person, and their answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question."""
+
+    prompt: str
+    """What the person reads."""
+    choices: tuple[str, ...] = ()
+    """What they can choose from; may be empty with `free_text`."""
+    free_text: bool = False
+    """Whether they may answer in their own words."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer."""
+
+    kind: str
+    """"text", "choice", "cancelled" (the person declined) or "unavailable" (nobody can be asked here)."""
+    text: str | None = None
+    """Their own words, if `kind` is "text"."""
+    index: int | None = None
+    """The index of one of the choices, if `kind` is "choice"."""

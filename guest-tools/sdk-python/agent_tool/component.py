@@ -1,0 +1,135 @@
+"""The component: what componentize-py loads. It imports the project's module `tool`, and answers the host's calls with it.
+
+What is at the top of modules runs when the component is built; each call then starts with a fresh copy of what that left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import NoReturn
+
+from wit_world import exports
+from wit_world.imports import types
+
+from agent_tool._explain import explain, keep_sources
+from agent_tool._failure import DefinitionError
+from agent_tool._output import Data, Output, Part, error
+from agent_tool._tool import TOOLS, Call
+from agent_tool._tool import Tool as Defined
+
+_EFFECTS = {
+    "read-only": types.Effect.READ_ONLY,
+    "idempotent": types.Effect.IDEMPOTENT,
+    "effectful": types.Effect.EFFECTFUL,
+}
+
+
+class Tool(exports.Tool):
+    """The interface `tool` of the contract."""
+
+    def definitions(self) -> list[types.ToolDefinition]:
+        """The tools in this component."""
+        return [_definition(tool) for tool in TOOLS.values()]
+
+    def call(self, call: types.ToolCall) -> types.ToolResultOutput:
+        """Runs one call. An exception that nobody caught goes to stderr, and the call ends as a trap."""
+        _reseed()
+        try:
+            return _lower(_run(call))
+        except BaseException as exception:  # noqa: BLE001 (told, and ends in a trap)
+            _fail(exception)
+        finally:
+            # Nothing runs after the call that would write what is still held back.
+            sys.stdout.flush()
+
+
+def _run(call: types.ToolCall) -> Output:
+    tool = TOOLS.get(call.name)
+    if tool is None:
+        return error(f"this component has no tool `{call.name}`")
+    return tool.run(Call(call.id, call.name, call.idempotency_key), call.input)
+
+
+def _reseed() -> None:
+    """The generator of `random` was seeded when the component was built, and would give every call the same numbers."""
+    if "random" in sys.modules:
+        sys.modules["random"].seed()
+
+
+def _fail(exception: BaseException) -> NoReturn:
+    try:
+        sys.stdout.flush()
+        print(explain(exception), file=sys.stderr, end="", flush=True)
+    finally:
+        # Even where there is no memory left to explain with.
+        os.abort()
+
+
+def _definition(tool: Defined) -> types.ToolDefinition:
+    return types.ToolDefinition(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=_text(tool.input.schema),
+        output_schema=None if tool.output is None else _text(tool.output.schema),
+        effect=_EFFECTS[tool.effect],
+    )
+
+
+def _lower(output: Output) -> types.ToolResultOutput:
+    match output.kind:
+        case "text":
+            return types.ToolResultOutput_Text(output.value)
+        case "json":
+            return types.ToolResultOutput_Json(_text(output.value))
+        case "content":
+            return types.ToolResultOutput_Content([_lower_part(part) for part in output.value])
+        case "error-text":
+            return types.ToolResultOutput_ErrorText(output.value)
+        case "error-json":
+            return types.ToolResultOutput_ErrorJson(_text(output.value))
+        case "execution-denied":
+            return types.ToolResultOutput_ExecutionDenied(output.value)
+        case kind:
+            raise TypeError(
+                f"there is no result of the kind {kind!r}; make one with `text`, `json` and the like"
+            )
+
+
+def _lower_part(part: Part) -> types.ContentPart:
+    if part.data is None:
+        return types.ContentPart_Text(part.text)
+    file = types.FilePart(part.media_type, _lower_data(part.data), part.filename)
+    return types.ContentPart_File(file)
+
+
+def _lower_data(data: Data) -> types.FileData:
+    match data.kind:
+        case "bytes":
+            return types.FileData_Bytes(data.value)
+        case "url":
+            return types.FileData_Url(data.value)
+        case _:
+            return types.FileData_Text(data.value)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _load() -> None:
+    """Loads the project's tools. What is wrong with them is said in the author's terms, and ends the build."""
+    try:
+        import tool  # noqa: F401
+
+        if not TOOLS:
+            raise DefinitionError("tool.py defines no tool: put `@tool(effect=...)` on a function")
+    except BaseException as exception:  # noqa: BLE001 (told, and ends the build)
+        print(explain(exception), file=sys.stderr, end="", flush=True)
+        os._exit(1)
+    keep_sources()
+
+
+_load()

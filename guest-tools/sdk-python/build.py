@@ -1,0 +1,48 @@
+"""Makes the component of a Python project: componentize-py over the project's `tool.py` and this SDK.
+
+`agent-host build` runs it with the Python that has componentize-py. What goes wrong in the author's code is told on
+stderr as Python tells it; stacks of componentize-py itself are left out.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import componentize_py
+
+
+def main() -> int:
+    """Builds, and returns the exit code."""
+    arguments = _arguments()
+    # Read by componentize-py when an error is made: without it, errors come with a stack of its own functions.
+    os.environ["RUST_BACKTRACE"] = "0"
+    sdk = Path(__file__).parent
+    sys.argv = [
+        *("componentize-py", "--quiet", "--wit-path", arguments.wit, "--world", arguments.world),
+        *("componentize", "agent_tool.component", "--output", arguments.out),
+        *("--python-path", arguments.project, "--python-path", str(sdk)),
+    ]
+    try:
+        componentize_py.script()
+    except AssertionError as failure:
+        # First comes what the guest wrote, then where componentize-py stood.
+        told, _, _ = str(failure).partition("\n\nCaused by:")
+        print(told.strip("\n"), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Builds the component of a Python project.")
+    parser.add_argument("--project", required=True, help="the folder with tool.py")
+    parser.add_argument("--wit", required=True, help="the folder with the contract's WIT")
+    parser.add_argument(
+        "--world", default="project", help="the world to build for [default: project]"
+    )
+    parser.add_argument("--out", required=True, help="the component to write")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

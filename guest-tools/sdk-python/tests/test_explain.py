@@ -1,0 +1,47 @@
+"""Exceptions as the author reads them."""
+
+import unittest
+
+from agent_tool import DefinitionError, testing, tool
+from agent_tool._explain import explain
+from agent_tool._tool import TOOLS
+
+
+def caught(action):
+    try:
+        action()
+    except Exception as exception:  # noqa: BLE001 (what it explains is any)
+        return explain(exception)
+    raise AssertionError("nothing was raised")
+
+
+class Explaining(unittest.TestCase):
+    def setUp(self):
+        TOOLS.clear()
+
+    def test_a_traceback_has_the_authors_frames_only(self):
+        @tool(effect="read-only")
+        def crash() -> str:
+            """Crashes."""
+            try:
+                raise KeyError("inner")
+            except KeyError as error:
+                raise ValueError("outer ☃") from error
+
+        told = caught(lambda: testing.call("crash"))
+        self.assertIn("KeyError: 'inner'\n", told)
+        self.assertTrue(told.endswith("ValueError: outer ☃\n"), told)
+        self.assertIn('raise ValueError("outer ☃") from error', told)
+        self.assertNotIn("_tool.py", told)
+
+    def test_a_missing_module_comes_with_what_to_do(self):
+        def load():
+            import no_such_module  # noqa: F401
+
+        self.assertIn("import at the top of a module", caught(load))
+
+    def test_a_definition_is_refused_in_one_line(self):
+        def refuse():
+            raise DefinitionError("tool.py:1: `a`: no")
+
+        self.assertEqual(caught(refuse), "tool.py:1: `a`: no\n")
