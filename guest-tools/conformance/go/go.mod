@@ -1,0 +1,7 @@
+module conformance
+
+go 1.24
+
+require agenttool v0.0.0
+
+replace agenttool => ./.agent-host/sdk

@@ -1,0 +1,256 @@
+// The conformance tools in Go: each does the same as its namesakes in the other languages. See ../README.md.
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"agenttool"
+)
+
+//go:embed dot.png
+var dotPNG []byte
+
+type none struct{}
+
+type textInput struct {
+	Text string `json:"text" description:"The text."`
+}
+
+type valueInput struct {
+	Value json.RawMessage `json:"value" description:"Any JSON value."`
+}
+
+type messageInput struct {
+	Message string `json:"message" description:"The message."`
+}
+
+func init() {
+	read("give_text", "Returns the text.", func(_ *agenttool.Call, in textInput) (string, error) { return in.Text, nil })
+	read("give_json", "Returns the value as JSON.", func(_ *agenttool.Call, in valueInput) (any, error) { return in.Value, nil })
+	read("give_content", "Returns content of five parts.", giveContent)
+	read("give_image", "Returns an image of one pixel.", giveImage)
+	read("give_file", "Returns a file of the given size.", giveFile)
+	read("give_error", "Fails with the message.", giveError)
+	read("give_error_json", "Fails with the value as JSON.", giveErrorJSON)
+	read("deny", "Refuses, with a reason or without.", deny)
+	read("repeat", "Returns the text again and again.", repeat)
+	read("add", "Adds integers of 64 bits.", add)
+	read("typed", "Returns its input, with null for what is absent.", typed)
+	read("who", "Returns what identifies the call.", who)
+	read("report", "Reports progress step by step.", report)
+	read("report_unmeasured", "Reports progress without a measure.", reportUnmeasured)
+	read("ask_person", "Asks a person and returns the answer.", askPerson)
+	agenttool.Register(agenttool.Tool{
+		Name:        "remember",
+		Description: "Puts a value into the shared state and returns the state before.",
+		Effect:      agenttool.Effectful,
+	}, remember)
+	read("count", "Counts its calls in this instance.", count)
+	read("spin", "Never ends.", spin)
+	read("crash", "Panics with the message.", crash)
+	read("grow", "Takes memory until there is none.", grow)
+	read("recurse", "Calls itself without end.", recurse)
+	read("print", "Prints the text.", printText)
+}
+
+// read registers a tool that changes nothing.
+func read[In, Out any](name, description string, run func(*agenttool.Call, In) (Out, error)) {
+	agenttool.Register(agenttool.Tool{Name: name, Description: description, Effect: agenttool.ReadOnly}, run)
+}
+
+func giveContent(*agenttool.Call, none) ([]agenttool.Part, error) {
+	return []agenttool.Part{
+		agenttool.TextPart("before"),
+		agenttool.BytesPart("image/png", dotPNG).Named("dot.png"),
+		agenttool.TextPart("between ☃"),
+		agenttool.TextFilePart("text/plain", "inline"),
+		agenttool.URLPart("text/html", "https://example.com/page"),
+	}, nil
+}
+
+func giveImage(*agenttool.Call, none) (agenttool.Result, error) {
+	return agenttool.Image("image/png", dotPNG), nil
+}
+
+type fileInput struct {
+	Size int `json:"size" description:"The size in bytes." minimum:"0" maximum:"1048576"`
+}
+
+func giveFile(_ *agenttool.Call, in fileInput) (agenttool.Result, error) {
+	bytes := make([]byte, in.Size)
+	for i := range bytes {
+		bytes[i] = byte(i % 256)
+	}
+	return agenttool.File("application/octet-stream", bytes, "data.bin"), nil
+}
+
+func giveError(_ *agenttool.Call, in messageInput) (string, error) {
+	return "", errors.New(in.Message)
+}
+
+func giveErrorJSON(_ *agenttool.Call, in valueInput) (agenttool.Result, error) {
+	return agenttool.ErrorJSON(in.Value), nil
+}
+
+type denyInput struct {
+	Reason *string `json:"reason" description:"Why the call is not allowed."`
+}
+
+func deny(_ *agenttool.Call, in denyInput) (agenttool.Result, error) {
+	if in.Reason == nil {
+		return agenttool.DeniedWithoutReason(), nil
+	}
+	return agenttool.Denied(*in.Reason), nil
+}
+
+type repeatInput struct {
+	Text  string `json:"text" description:"The text."`
+	Times int    `json:"times" description:"How often." minimum:"0" maximum:"1000000"`
+}
+
+func repeat(_ *agenttool.Call, in repeatInput) (string, error) {
+	return strings.Repeat(in.Text, in.Times), nil
+}
+
+type addInput struct {
+	Numbers []int64 `json:"numbers" description:"What to add."`
+}
+
+type addOutput struct {
+	Sum   int64 `json:"sum" description:"The sum."`
+	Count int   `json:"count" description:"How many numbers there were."`
+}
+
+func add(_ *agenttool.Call, in addInput) (addOutput, error) {
+	var sum int64
+	for _, number := range in.Numbers {
+		if number > 0 && sum > math.MaxInt64-number || number < 0 && sum < math.MinInt64-number {
+			return addOutput{}, errors.New("overflow")
+		}
+		sum += number
+	}
+	return addOutput{Sum: sum, Count: len(in.Numbers)}, nil
+}
+
+type place struct {
+	X int64 `json:"x" description:"To the right."`
+	Y int64 `json:"y" description:"Upwards."`
+}
+
+type typedInput struct {
+	Name  string   `json:"name" description:"A name."`
+	Size  string   `json:"size" description:"One of two sizes." enum:"small,large"`
+	Ratio *float64 `json:"ratio" description:"A number."`
+	Tags  []string `json:"tags" description:"Some words." default:"[]"`
+	Place *place   `json:"place" description:"A place."`
+}
+
+func typed(_ *agenttool.Call, in typedInput) (typedInput, error) {
+	return in, nil
+}
+
+type identity struct {
+	ID             string `json:"id"`
+	Name           string `json:"name"`
+	IdempotencyKey string `json:"idempotency_key"`
+}
+
+func who(call *agenttool.Call, _ none) (identity, error) {
+	return identity{call.ID, call.Name, call.IdempotencyKey}, nil
+}
+
+type reportInput struct {
+	Steps int `json:"steps" description:"How many steps." minimum:"0" maximum:"10"`
+}
+
+func report(_ *agenttool.Call, in reportInput) (string, error) {
+	for step := 1; step <= in.Steps; step++ {
+		agenttool.ProgressFraction(fmt.Sprintf("step %d of %d", step, in.Steps), float64(step)/float64(in.Steps))
+	}
+	return "done", nil
+}
+
+func reportUnmeasured(*agenttool.Call, none) (string, error) {
+	agenttool.Progress("working")
+	return "done", nil
+}
+
+type askInput struct {
+	Prompt   string   `json:"prompt" description:"What to ask."`
+	Choices  []string `json:"choices" description:"What can be chosen."`
+	FreeText bool     `json:"free_text" description:"Whether any answer will do."`
+}
+
+func askPerson(_ *agenttool.Call, in askInput) (agenttool.Result, error) {
+	answer := agenttool.Ask(agenttool.Question{Prompt: in.Prompt, Choices: in.Choices, FreeText: in.FreeText})
+	switch answer.Kind {
+	case agenttool.AnswerText:
+		return agenttool.Textf("text: %s", answer.Text), nil
+	case agenttool.AnswerChoice:
+		return agenttool.Textf("choice: %d", answer.Choice), nil
+	case agenttool.AnswerCancelled:
+		return agenttool.Text("cancelled"), nil
+	default:
+		return agenttool.Text("unavailable"), nil
+	}
+}
+
+type rememberInput struct {
+	Key   string          `json:"key" description:"The name to remember the value by."`
+	Value json.RawMessage `json:"value" description:"Any JSON value."`
+}
+
+func remember(_ *agenttool.Call, in rememberInput) (any, error) {
+	before := agenttool.State()
+	return before, agenttool.Merge(map[string]json.RawMessage{in.Key: in.Value})
+}
+
+var calls int
+
+func count(*agenttool.Call, none) (any, error) {
+	calls++
+	return map[string]int{"count": calls}, nil
+}
+
+func spin(*agenttool.Call, none) (string, error) {
+	for {
+	}
+}
+
+func crash(_ *agenttool.Call, in messageInput) (string, error) {
+	panic(in.Message)
+}
+
+func grow(*agenttool.Call, none) (string, error) {
+	const step = 1 << 20
+	var held [][]byte
+	for {
+		block := make([]byte, step)
+		for i := range block {
+			block[i] = 1
+		}
+		held = append(held, block)
+	}
+}
+
+func dive(depth int) int {
+	return dive(depth+1) + depth
+}
+
+func recurse(*agenttool.Call, none) (agenttool.Result, error) {
+	return agenttool.Textf("%d", dive(1)), nil
+}
+
+func printText(_ *agenttool.Call, in textInput) (string, error) {
+	fmt.Fprint(os.Stdout, in.Text)
+	fmt.Fprint(os.Stderr, in.Text)
+	return "printed", nil
+}
+
+func main() {}

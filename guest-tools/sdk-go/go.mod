@@ -1,0 +1,3 @@
+module agenttool
+
+go 1.24

@@ -1,0 +1,42 @@
+//go:build !wasip1
+
+package agenttool
+
+import "encoding/json"
+
+// Native is the host outside of WebAssembly, where tools are tested as the functions that they are: what Ask and State give, and
+// what Progress and Merge were told. Tests that run beside each other must not share it.
+var Native struct {
+	// Answers are given in order; afterwards nobody can be asked.
+	Answers []Answer
+	// State is an object, or nil for an empty one.
+	State json.RawMessage
+	// Progress are the messages that were reported.
+	Progress []string
+	// Merged are the changes that were asked for.
+	Merged []json.RawMessage
+}
+
+func report(message string, _ *float64) {
+	Native.Progress = append(Native.Progress, message)
+}
+
+func ask(Question) Answer {
+	if len(Native.Answers) == 0 {
+		return Answer{Kind: AnswerUnavailable}
+	}
+	answer := Native.Answers[0]
+	Native.Answers = Native.Answers[1:]
+	return answer
+}
+
+func state() json.RawMessage {
+	if Native.State == nil {
+		return json.RawMessage("{}")
+	}
+	return Native.State
+}
+
+func merge(delta string) {
+	Native.Merged = append(Native.Merged, json.RawMessage(delta))
+}

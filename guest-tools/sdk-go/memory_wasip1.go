@@ -1,0 +1,101 @@
+package agenttool
+
+import (
+	"strings"
+	"unsafe"
+)
+
+// taken holds what the host wrote into this instance, by address, so that it is read without trusting a pointer.
+var taken = map[uint32][]byte{}
+
+// kept holds what was handed to the host. The host reads it after the function that made it has returned, and no pointer that Go
+// knows leads to it, so it must not be collected before the instance is dropped.
+var kept []any
+
+// early is memory for the adapter from WASI 0.1 to 0.2, which takes two pages of 64 KiB when the runtime makes its first call, before
+// there is a heap.
+var early [2<<16 + earlyAlign]byte
+
+// earlyAlign is the largest alignment that there is.
+const earlyAlign = 16
+
+// earlyUsed is how much of it is taken.
+var earlyUsed uint32
+
+// started says that there is a heap.
+var started bool
+
+func init() {
+	started = true
+}
+
+// pauseClock tells the adapter to answer with the time that it knows. The garbage collector asks for the time, and while the host
+// waits for memory no call may leave the instance.
+//
+//go:wasmimport wasi_snapshot_preview1 adapter_monotonic_clock_set_paused
+func pauseClock(paused bool)
+
+// cabiRealloc is how the host and the adapter get memory for what they pass.
+//
+//go:wasmexport cabi_realloc
+func cabiRealloc(old, oldSize, align, size uint32) uint32 {
+	if !started {
+		start := address(&early[0])
+		at := (start + earlyUsed + align - 1) &^ (align - 1)
+		earlyUsed = at + size - start
+		// Running out of it is a fault of this package, and this index ends the instance.
+		_ = early[earlyUsed-1]
+		return at
+	}
+	pauseClock(true)
+	// Words of 64 bits are aligned for every type of the contract.
+	words := make([]uint64, uint64(size)/8+1)
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), size)
+	copy(bytes, taken[old])
+	delete(taken, old)
+	at := address(&words[0])
+	taken[at] = bytes
+	pauseClock(false)
+	return at
+}
+
+// take is text that the host passed.
+func take(at, length uint32) string {
+	bytes, known := taken[at]
+	if length == 0 || !known {
+		return ""
+	}
+	return string(bytes[:length])
+}
+
+// room is where the host writes a result of so many units of 32 bits.
+func room(units int) []uint32 {
+	words := make([]uint32, units)
+	kept = append(kept, words)
+	return words
+}
+
+// address is where a value is, for the host. The value must be in `kept` or `taken`, which also has it on the heap, where nothing moves.
+func address[T any](value *T) uint32 {
+	return uint32(uintptr(unsafe.Pointer(value)))
+}
+
+// give is a text as the host takes it: its address and its length. What is not UTF-8 becomes U+FFFD.
+func give(s string) (uint32, uint32) {
+	return giveBytes(strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// giveBytes is give without a look at the content.
+func giveBytes(s string) (uint32, uint32) {
+	bytes := append([]byte(s), 0)
+	kept = append(kept, bytes)
+	return address(&bytes[0]), uint32(len(s))
+}
+
+// giveWords is the address of a record or list in the layout of the canonical ABI. Everything in the contract that this package
+// writes into memory consists of units of 32 bits: a case or flag of one byte is the lowest of its unit, and the rest is padding.
+func giveWords(words []uint32) uint32 {
+	words = append(words, 0)
+	kept = append(kept, words)
+	return address(&words[0])
+}
