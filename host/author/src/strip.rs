@@ -15,7 +15,7 @@ const NAMES: [&str; 2] = ["name", "component-name"];
 
 /// Whether the names of functions stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Names {
+pub(crate) enum Names {
     /// They go.
     Strip,
     /// They stay, so that the stack of a trap says where it was.

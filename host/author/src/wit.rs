@@ -4,14 +4,14 @@
 mod tests;
 
 use crate::{carried, error::AuthorError, uses::Use};
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 use wit_parser::{Resolve, SourceMap, WorldId};
 
 /// The world with every import. A component that is made of a core module imports only what the module calls.
 const EVERYTHING: &str = "host";
 
 /// The world that [`unpack`] writes: what the tool exports, with the imports that its project declares.
-pub(crate) const DECLARED: &str = "declared";
+pub(crate) const WORLD: &str = "project";
 
 /// The contract's world with every import, parsed.
 pub(crate) fn everything() -> Result<(Resolve, WorldId), AuthorError> {
@@ -37,27 +37,27 @@ pub(crate) fn everything() -> Result<(Resolve, WorldId), AuthorError> {
     Ok((resolve, world))
 }
 
-/// Writes the contract into a folder, with the world [`DECLARED`] for these uses. Its own files come out as they are: an old one is
-/// written again, and one that is not ours stays.
+/// Makes a folder hold the contract, with the world [`WORLD`] for these uses.
 pub(crate) fn unpack(dir: &Path, uses: &[Use]) -> Result<(), AuthorError> {
-    for (path, text) in files() {
-        carried::write(&dir.join(path), text)?;
-    }
-    carried::write(&dir.join("declared.wit"), declared(uses).as_bytes())
+    let contract = files().map(|(path, text)| (path.to_owned(), Cow::Borrowed(text)));
+    let world = (format!("{WORLD}.wit"), Cow::Owned(world(uses).into_bytes()));
+    carried::unpack(dir, &contract.chain([world]).collect::<Vec<_>>())
 }
 
 fn files() -> impl Iterator<Item = carried::CarriedFile> {
-    carried::below("wit").filter(|(path, _)| path.ends_with(".wit"))
+    carried::below("wit")
+        .into_iter()
+        .filter(|(path, _)| path.ends_with(".wit"))
 }
 
-/// The text of the world [`DECLARED`].
-fn declared(uses: &[Use]) -> String {
+/// The text of the world [`WORLD`].
+fn world(uses: &[Use]) -> String {
     let imports: String = uses
         .iter()
-        .filter_map(|declared| declared.interface())
+        .filter_map(|wanted| wanted.interface())
         .map(|interface| format!("    import {interface};\n"))
         .collect();
     format!(
-        "package agent:tool@0.1.0;\n\n/// What this project's tool exports, and what it declares to use.\nworld {DECLARED} {{\n{imports}    export tool;\n}}\n"
+        "package agent:tool@0.1.0;\n\n/// What this project's tool exports, and what it declares to use.\nworld {WORLD} {{\n{imports}    export tool;\n}}\n"
     )
 }

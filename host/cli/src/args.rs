@@ -1,6 +1,10 @@
 //! The command line.
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use agent_host_author::Language;
+use clap::{
+    Args as ClapArgs, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use std::path::PathBuf;
 
 /// Run LLM agents whose tools are sandboxed WebAssembly components.
@@ -25,6 +29,10 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Call one tool of a component, without a model.
     Call(CallArgs),
+    /// Begin a tool: write a small project that builds, in a language of your choice.
+    New(NewArgs),
+    /// Build a tool's project into a component, and check it as a host would.
+    Build(BuildArgs),
     /// Run the cases of a tool's author against a component, in the sandbox.
     Test(TestArgs),
     /// Show what a component is: tools, schemas, effects, permissions, size and digest.
@@ -176,6 +184,42 @@ pub(crate) struct CallArgs {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
     /// Print the result's JSON form instead of its text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `new`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct NewArgs {
+    /// What the project is called: small letters, digits, `_` and `-`.
+    pub(crate) name: String,
+    /// The language to write the tool in.
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub(crate) lang: Language,
+    /// The folder to make the project's folder in.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) dir: PathBuf,
+}
+
+/// The languages by their names, which the help and the completions list.
+fn languages() -> impl TypedValueParser<Value = Language> {
+    PossibleValuesParser::new(Language::ALL.map(Language::as_str))
+        .try_map(|name| name.parse::<Language>())
+}
+
+/// `build`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct BuildArgs {
+    /// The folder of the project.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Take the names of functions out of a component in Rust or C, too; the stack of a trap is told in them.
+    #[arg(long)]
+    pub(crate) strip_names: bool,
+    /// The wasi-sdk whose clang compiles C [default: zig compiles it].
+    #[arg(long, value_name = "DIR", env = "WASI_SDK_PATH")]
+    pub(crate) wasi_sdk: Option<PathBuf>,
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

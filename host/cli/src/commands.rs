@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod approvals;
+mod build;
 mod cache;
 mod call;
 mod doctor;
@@ -8,6 +9,7 @@ mod explain;
 mod inspect;
 mod lock;
 mod manual;
+mod new;
 mod reach;
 mod run;
 mod sessions;
@@ -25,6 +27,8 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
     match command {
         Command::Run(args) => run::run(*args, terminal).await,
         Command::Call(args) => call::call(args, terminal).await,
+        Command::New(args) => new::new(&args, terminal),
+        Command::Build(args) => build::build(args, terminal).await,
         Command::Test(args) => test::test(args, terminal).await,
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,

@@ -2,6 +2,7 @@
 
 use crate::terminal::Terminal;
 use agent_host_app::OpenError;
+use agent_host_author::AuthorError;
 use agent_host_core::turn::{Outcome, TurnError};
 use std::{fmt::Display, process::ExitCode};
 
@@ -102,6 +103,15 @@ impl Failure {
     pub(crate) fn report(&self, terminal: &Terminal) -> ExitCode {
         terminal.error(&self.text);
         self.exit.into()
+    }
+}
+
+impl From<AuthorError> for Failure {
+    fn from(error: AuthorError) -> Self {
+        match &error {
+            AuthorError::Usage(_) => Self::usage(error),
+            AuthorError::Failed(_) => Self::failed(error),
+        }
     }
 }
 

@@ -82,7 +82,10 @@ fn a_module_that_is_no_tool_is_refused_with_the_reason() {
             ),
             "failed to decode world from module: module was not valid: failed to resolve import `agent:tool/progress@0.2.0::report`: module requires an import interface named `agent:tool/progress@0.2.0`",
         ),
-        (b"\x7fELF".to_vec(), "decoding item in module: magic header not detected: bad magic number - expected=[\n    0x0,\n    0x61,\n    0x73,\n    0x6d,\n] actual=[\n    0x7f,\n    0x45,\n    0x4c,\n    0x46,\n] (at offset 0x0)"),
+        (
+            b"\x7fELF".to_vec(),
+            "decoding item in module: magic header not detected: bad magic number - expected=[\n    0x0,\n    0x61,\n    0x73,\n    0x6d,\n] actual=[\n    0x7f,\n    0x45,\n    0x4c,\n    0x46,\n] (at offset 0x0)",
+        ),
     ];
     for (module, why) in cases {
         assert_eq!(

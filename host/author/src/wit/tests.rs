@@ -1,4 +1,4 @@
-use super::{DECLARED, everything, unpack};
+use super::{WORLD, everything, unpack};
 use crate::uses::Use;
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ fn an_unpacked_contract_imports_what_is_declared() {
         unpack(dir.path(), uses).unwrap();
         let mut resolve = Resolve::default();
         let (package, _) = resolve.push_dir(dir.path()).unwrap();
-        let world = resolve.select_world(&[package], Some(DECLARED)).unwrap();
+        let world = resolve.select_world(&[package], Some(WORLD)).unwrap();
         let expected: Vec<String> = expected
             .iter()
             .map(|name| format!("agent:tool/{name}@0.1.0"))

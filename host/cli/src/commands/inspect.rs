@@ -149,7 +149,7 @@ fn compiled(component: &ToolComponent) -> &'static str {
 }
 
 /// What the imports mean, in plain words. An import that is not listed here is shown by its name.
-fn permissions(imports: &[String]) -> Vec<String> {
+pub(super) fn permissions(imports: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = imports.iter().map(|import| permission(import)).collect();
     lines.sort();
     lines.dedup();

@@ -1,0 +1,52 @@
+//! Python: componentize-py puts the interpreter, the project and the SDK into one component.
+
+use super::{Compiled, Form, Job, OWN_ENVIRONMENT, made_by, read};
+use crate::{
+    error::AuthorError,
+    toolchain::{Needed, Program, Version, run, way},
+    wit::WORLD,
+};
+
+/// The componentize-py that the SDK is written for. The template's `requirements.txt` pins it.
+pub(crate) const COMPONENTIZE_PY: Version = Version(0, 25);
+
+/// Makes a Python say which componentize-py it has.
+const SAYS_VERSION: [&str; 2] = [
+    "-c",
+    "from importlib.metadata import version; print(version('componentize-py'))",
+];
+
+/// What is typed once before the first build.
+pub(super) fn set_up() -> String {
+    format!("python3 -m venv .venv && .venv/bin/pip install 'componentize-py=={COMPONENTIZE_PY}.*'")
+}
+
+pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
+    let own = job.dir().join(OWN_ENVIRONMENT).join("python3");
+    let python = Program {
+        name: "componentize-py",
+        ways: vec![way([&own]), way([&"python3"])],
+        says_version: &SAYS_VERSION,
+        needed: Needed::Series(COMPONENTIZE_PY),
+        install: format!("In the project, type `{}`", set_up()),
+    }
+    .find(job.dir())?;
+    job.tell_compiling(&python);
+    let made = job.output();
+    let mut build = python.command();
+    build
+        .arg(job.sdk.join("build.py"))
+        .arg("--project")
+        .arg(job.dir())
+        .arg("--wit")
+        .arg(&job.wit)
+        .args(["--world", WORLD])
+        .arg("--out")
+        .arg(&made)
+        .current_dir(job.dir());
+    run("to make a component of tool.py", &mut build)?;
+    Ok(Compiled {
+        form: Form::Component(read(&made)?),
+        compilers: vec![made_by(&python)],
+    })
+}

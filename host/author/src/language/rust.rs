@@ -1,0 +1,96 @@
+//! Rust: cargo makes the component by itself.
+
+use super::{Compiled, Form, Job, made_by, read};
+use crate::{
+    error::AuthorError,
+    toolchain::{Needed, Program, Version, output, run_for, way},
+};
+use serde::Deserialize;
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+/// The version that the SDK is written for. It is the `rust-version` of its workspace.
+const RUSTC: Version = Version(1, 95);
+
+const TARGET: &str = "wasm32-wasip2";
+
+/// What is typed once before the first build.
+pub(super) const SET_UP: &str = "rustup target add wasm32-wasip2";
+
+pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
+    let rustc = Program {
+        name: "rustc",
+        ways: vec![way([&"rustc"])],
+        says_version: &["--version"],
+        needed: Needed::AtLeast(RUSTC),
+        install: "Install Rust with rustup, or bring it up to date with `rustup update stable`"
+            .to_owned(),
+    }
+    .find(job.dir())?;
+    check_target(job.dir())?;
+    job.tell_compiling(&rustc);
+    let mut cargo = std::process::Command::new("cargo");
+    cargo
+        .args(["build", "--release", "--target", TARGET, "--message-format"])
+        .arg("json-render-diagnostics")
+        .current_dir(job.dir())
+        .stdout(Stdio::piped());
+    let messages = run_for("to compile the crate", &mut cargo)?;
+    let manifest = job.dir().join("Cargo.toml");
+    let component = component_among(&messages, &manifest).ok_or_else(|| {
+        AuthorError::usage(format!(
+            "cargo made no component of {}; it makes one when [lib] has `crate-type = [\"cdylib\"]`",
+            manifest.display()
+        ))
+    })?;
+    Ok(Compiled {
+        form: Form::Component(read(&component)?),
+        compilers: vec![made_by(&rustc)],
+    })
+}
+
+/// Whether there is a standard library for the target.
+fn check_target(dir: &Path) -> Result<(), AuthorError> {
+    let args = ["--print", "target-libdir", "--target", TARGET];
+    let folder = output(&way([&"rustc"]), &args, dir);
+    match folder.is_some_and(|folder| Path::new(folder.trim()).is_dir()) {
+        true => Ok(()),
+        false => Err(AuthorError::usage(format!(
+            "this build needs Rust's target {TARGET}, and it is not installed. Install it with `{SET_UP}`"
+        ))),
+    }
+}
+
+/// What is read of cargo's messages, one JSON object a line.
+#[derive(Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+enum Message {
+    /// Something was made.
+    CompilerArtifact {
+        manifest_path: PathBuf,
+        filenames: Vec<PathBuf>,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// The component of the crate with this manifest.
+fn component_among(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
+    let lines = messages.split(|byte| *byte == b'\n');
+    let messages = lines.filter_map(|line| serde_json::from_slice(line).ok());
+    messages
+        .filter_map(|message| match message {
+            Message::CompilerArtifact {
+                manifest_path,
+                filenames,
+            } if manifest_path == manifest => Some(filenames),
+            Message::CompilerArtifact { .. } | Message::Other => None,
+        })
+        .flatten()
+        .find(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "wasm")
+        })
+}

@@ -1,0 +1,69 @@
+//! `agent-host build`: from a tool's project to its component.
+
+use super::{configure, inspect::permissions};
+use crate::{
+    args::{BuildArgs, ConfigArgs},
+    exit::{Exit, Failure},
+    terminal::{BOLD, DIM, Terminal, bytes, harmless_line},
+};
+use agent_host_app::Overrides;
+use agent_host_author::{self as author, BuildOptions, Built, Project};
+use serde_json::{Value, json};
+
+pub(super) async fn build(args: BuildArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let project = Project::find(&args.dir)?;
+    let options = BuildOptions {
+        strip_names: args.strip_names,
+        wasi_sdk: args.wasi_sdk,
+    };
+    // Nothing else runs meanwhile, so it may hold up this thread.
+    let candidate = author::compile(&project, &options, &|step| terminal.note(step))?;
+    let config = configure(ConfigArgs::default(), Overrides::default())?;
+    terminal.note("checking the component");
+    let built = candidate.check(&config).await?;
+    terminal.println(&if args.json {
+        as_json(&built).to_string()
+    } else {
+        as_text(&built)
+    });
+    Ok(Exit::Done)
+}
+
+fn as_json(built: &Built) -> Value {
+    json!({
+        "component": built.component,
+        "name": built.project.name,
+        "language": built.project.language.as_str(),
+        "compilers": built.compilers.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        "size_bytes": built.size_bytes,
+        "digest": built.digest,
+        "imports": built.imports,
+        "permissions": permissions(&built.imports),
+        "tools": built.tools,
+    })
+}
+
+fn as_text(built: &Built) -> String {
+    let mut lines = vec![
+        format!(
+            "{BOLD}{}{BOLD:#}",
+            harmless_line(&built.component.display().to_string())
+        ),
+        format!("  size        {}", bytes(built.size_bytes)),
+        format!("  digest      {}", built.digest),
+        String::new(),
+        format!("{BOLD}Tools{BOLD:#}"),
+    ];
+    lines.extend(built.tools.iter().map(|tool| {
+        format!(
+            "  {} {DIM}{}{DIM:#}",
+            harmless_line(&tool.name),
+            tool.effect.as_str()
+        )
+    }));
+    lines.push(String::new());
+    lines.push(format!("{BOLD}May ask for{BOLD:#}"));
+    let permissions = permissions(&built.imports).into_iter();
+    lines.extend(permissions.map(|permission| format!("  {permission}")));
+    lines.join("\n")
+}
