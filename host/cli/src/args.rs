@@ -227,18 +227,27 @@ pub(crate) struct BuildArgs {
 /// `test`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct TestArgs {
-    /// The component: a file, or `builtin:NAME`.
+    /// The project, with its cases in `tests/*.toml`.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// The component: a file, or `builtin:NAME` [default: what `agent-host build` made of the project].
     #[arg(long, value_name = "FILE")]
-    pub(crate) component: String,
-    /// A file with cases. Repeatable.
-    #[arg(long, value_name = "FILE", required = true)]
+    pub(crate) component: Option<String>,
+    /// A file with cases, instead of the project's. Repeatable.
+    #[arg(long, value_name = "FILE")]
     pub(crate) cases: Vec<PathBuf>,
     /// Only the cases with this in their name, or in their tool's.
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Ask the network, and write down what it says, for the cases that name a recording. Without it nothing goes to the network.
+    #[arg(long)]
+    pub(crate) record: bool,
     /// Write golden files instead of comparing them.
     #[arg(long)]
     pub(crate) update: bool,
+    /// Fail also for what is wrong with the tools' definitions.
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,7 +9,7 @@ use agent_host_app::{
     Config, Environment, Overrides,
     config::{ConfigError, RawConfig, RawGrants, RawLimits, RawSecret},
 };
-use agent_host_core::{limits::Limits, policy::Grants, question::Answer};
+use agent_host_core::question::Answer;
 use serde_json::{Map, Value};
 use std::{
     path::{Path, PathBuf},
@@ -36,10 +36,10 @@ pub(super) struct Case {
     pub(super) answers: Option<Vec<Answer>>,
     /// The shared state before the call.
     pub(super) state: Arc<Map<String, Value>>,
-    /// What the calls may reach.
-    pub(super) grants: Arc<Grants>,
-    /// Their limits.
-    pub(super) limits: Limits,
+    /// What the calls may reach, and their limits.
+    pub(super) reach: Arc<Config>,
+    /// The file of the HTTP exchanges; absent where there are none.
+    pub(super) recording: Option<PathBuf>,
     /// What should come of it.
     pub(super) expect: Expect,
 }
@@ -67,7 +67,7 @@ pub(super) fn resolve(
             let mut raw = raw.into_inner();
             let own = (raw.grants.take(), raw.limits.take());
             let reach = match own {
-                (None, None) => Ok(of_file.clone()),
+                (None, None) => Ok(Arc::clone(&of_file)),
                 (own_grants, own_limits) => reach(
                     own_grants.unwrap_or_else(|| grants.clone()),
                     own_limits.or(limits),
@@ -87,7 +87,7 @@ fn reach(
     secrets: &[RawSecret],
     path: &Path,
     environment: &Environment,
-) -> Result<(Arc<Grants>, Limits), ConfigError> {
+) -> Result<Arc<Config>, ConfigError> {
     let raw = RawConfig {
         grants: Some(grants),
         limits,
@@ -101,14 +101,13 @@ fn reach(
         state_dir: Some(environment.cwd.clone()),
         ..Overrides::default()
     };
-    let config = Config::resolve(raw, file, overrides, environment)?;
-    Ok((config.grants, config.limits))
+    Config::resolve(raw, file, overrides, environment).map(Arc::new)
 }
 
 impl Case {
     fn resolve(
         raw: RawCase,
-        (grants, limits): (Arc<Grants>, Limits),
+        reach: Arc<Config>,
         path: &Path,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
@@ -120,6 +119,7 @@ impl Case {
             calls,
             answers,
             state,
+            recording,
             expect,
             limits: _,
             grants: _,
@@ -152,8 +152,8 @@ impl Case {
                 .map(|answers| answers.into_iter().map(answer).collect())
                 .transpose()?,
             state: Arc::new(value::from_table(state.unwrap_or_default())?),
-            grants,
-            limits,
+            reach,
+            recording: recording.map(|file| folder.join(file)),
             expect: Expect::resolve(expect, folder)?,
         })
     }

@@ -91,8 +91,12 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
             }
         }
         Some(Expected::Code(expected)) => {
-            if failure(output).is_none_or(|(code, _)| code != *expected) {
-                differs(format!("an abnormal end: {expected}"), shown(output));
+            if failure(output).is_none_or(|(code, _)| !expected.contains(&code)) {
+                let names: Vec<&str> = expected.iter().map(|code| code.as_str()).collect();
+                differs(
+                    format!("an abnormal end: {}", names.join(" or ")),
+                    shown(output),
+                );
             }
         }
         None => {}

@@ -19,8 +19,8 @@ pub(super) enum Expected {
     Content(Vec<PartForm>),
     /// Any of this variant.
     Variant(&'static str),
-    /// An abnormal end of this kind.
-    Code(ToolErrorCode),
+    /// An abnormal end of one of these kinds.
+    Code(Vec<ToolErrorCode>),
 }
 
 /// Everything that a case expects. What is absent may be anything.
@@ -152,7 +152,7 @@ fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
                 }
             }),
         ),
-        ("code", raw.code.take().map(|code| Ok(Expected::Code(code)))),
+        ("code", raw.code.take().map(codes)),
         (
             "variant",
             raw.variant
@@ -187,6 +187,28 @@ fn denied(value: &toml::Value) -> Result<Expected, ConfigError> {
             "`denied` is the reason in quotes, or `true` for any reason or none; correct it",
         )),
     }
+}
+
+/// A code, or a list of them: which limit ends a call first may depend on the language of its tool.
+fn codes(value: toml::Value) -> Result<Expected, ConfigError> {
+    let values = match value {
+        toml::Value::Array(values) if !values.is_empty() => values,
+        one => vec![one],
+    };
+    let codes = values.into_iter().map(|value| {
+        let known = ToolErrorCode::ALL.into_iter();
+        let found = value
+            .as_str()
+            .and_then(|name| known.clone().find(|code| code.as_str() == name));
+        found.ok_or_else(|| {
+            let names: Vec<&str> = known.map(ToolErrorCode::as_str).collect();
+            ConfigError::new(format!(
+                "{value} is not the code of an abnormal end; there are {}",
+                names.join(", ")
+            ))
+        })
+    });
+    codes.collect::<Result<_, _>>().map(Expected::Code)
 }
 
 fn only_true(key: &str) -> ConfigError {

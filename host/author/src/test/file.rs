@@ -5,7 +5,6 @@ use agent_host_app::{
     Environment,
     config::{ConfigError, RawGrants, RawLimits, RawSecret, parse},
 };
-use agent_host_core::failure::ToolErrorCode;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fs::File, io::Read as _, path::Path};
 use toml::Spanned;
@@ -45,6 +44,8 @@ pub(super) struct RawCase {
     pub(super) answers: Option<Vec<toml::Value>>,
     /// The shared state before the call.
     pub(super) state: Option<toml::Table>,
+    /// The file of the HTTP exchanges.
+    pub(super) recording: Option<String>,
     /// What should come of it.
     pub(super) expect: RawExpect,
     /// Limits instead of the file's.
@@ -75,8 +76,8 @@ pub(super) struct RawExpect {
     pub(super) denied: Option<toml::Value>,
     /// Denied, and nobody said why.
     pub(super) denied_without_reason: Option<bool>,
-    /// An abnormal end of this kind.
-    pub(super) code: Option<ToolErrorCode>,
+    /// An abnormal end of this kind, or of one of these.
+    pub(super) code: Option<toml::Value>,
     /// A result of this kind.
     pub(super) variant: Option<Variant>,
     /// A pattern that is found in the result's text.

@@ -1,6 +1,6 @@
 //! What a test run came to, for programs as JSON and for people by [`Mismatch::lines`].
 
-use super::{case::Case, compare, golden, run::Run};
+use super::{Coverage, Finding, case::Case, compare, golden, run::Run};
 use agent_host_core::id::Digest;
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
@@ -27,6 +27,11 @@ pub struct TestReport {
     pub digest: Digest,
     /// Its cases, in their order.
     pub cases: Vec<CaseReport>,
+    /// What is wrong with its definitions.
+    pub findings: Vec<Finding>,
+    /// What the cases touched; absent where not all of them were run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
 }
 
 impl TestReport {
@@ -51,9 +56,12 @@ pub struct CaseReport {
     pub tool: String,
     /// Where it is not as expected; empty where it passed.
     pub mismatches: Vec<Mismatch>,
-    /// The golden file, where it was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub updated: Option<String>,
+    /// The golden file and the recording, where they were written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<String>,
+    /// The end of what the guest wrote to stdout and stderr in its first call that is not as expected, or else in its first call.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stdio: String,
     /// The longest of its calls, in microseconds.
     pub wall_us: u64,
     /// The most memory of one call, in bytes.
@@ -79,7 +87,8 @@ impl CaseReport {
             name: case.name.clone(),
             tool: case.tool.clone(),
             mismatches: Vec::new(),
-            updated: None,
+            written: Vec::new(),
+            stdio: String::new(),
             wall_us: 0,
             peak_memory_bytes: 0,
         };
@@ -89,6 +98,9 @@ impl CaseReport {
             report.peak_memory_bytes = report.peak_memory_bytes.max(accounting.peak_memory_bytes);
             let mut found = compare::differences(&case.expect, run);
             found.extend(report.golden(case, run, update && index == 0));
+            if index == 0 || (report.mismatches.is_empty() && !found.is_empty()) {
+                report.stdio.clone_from(&accounting.stdio);
+            }
             if runs.len() > 1 {
                 for mismatch in &mut found {
                     let (number, of) = (index + 1, runs.len());
@@ -100,6 +112,22 @@ impl CaseReport {
         report
     }
 
+    /// A case that was not run, and why.
+    pub(super) fn unrun(case: &Case, why: Mismatch) -> Self {
+        let mut report = Self::new(case, &[], /*update*/ false);
+        report.mismatches.push(why);
+        report
+    }
+
+    /// Adds how the HTTP exchanges ended: whether the recording was written.
+    pub(super) fn add_exchanges(&mut self, case: &Case, ended: Result<bool, Mismatch>) {
+        match (ended, &case.recording) {
+            (Ok(true), Some(file)) => self.written.push(file.display().to_string()),
+            (Ok(_), _) => {}
+            (Err(mismatch), _) => self.mismatches.push(mismatch),
+        }
+    }
+
     /// Holds a call against the golden file, or writes that.
     fn golden(&mut self, case: &Case, run: &Run, update: bool) -> Option<Mismatch> {
         let (file, output) = (case.expect.golden.as_ref()?, run.output.as_ref()?);
@@ -108,7 +136,7 @@ impl CaseReport {
         }
         match golden::update(file, output) {
             Ok(true) => {
-                self.updated = Some(file.display().to_string());
+                self.written.push(file.display().to_string());
                 None
             }
             Ok(false) => None,
@@ -137,6 +165,7 @@ impl Mismatch {
             .algorithm(Algorithm::Myers)
             .timeout(PATIENCE)
             .diff_lines(&self.expected, &self.got);
+        let ends_differ = self.expected.ends_with('\n') != self.got.ends_with('\n');
         let mut lines = Vec::new();
         for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
             if index > 0 {
@@ -148,7 +177,12 @@ impl Mismatch {
                     ChangeTag::Delete => '-',
                     ChangeTag::Insert => '+',
                 };
-                lines.push(format!("{sign} {}", shortened(change.value())));
+                let end = if ends_differ && change.missing_newline() {
+                    " (no line end)"
+                } else {
+                    ""
+                };
+                lines.push(format!("{sign} {}{end}", shortened(change.value())));
             }
         }
         let more = lines.len().saturating_sub(MAX_LINES);

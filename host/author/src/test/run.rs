@@ -1,7 +1,6 @@
 //! The calls of a case: in the sandbox, with the case's grants and limits, and a person who answers what the case says.
 
-use super::case::Case;
-use super::file::ReportForm;
+use super::{case::Case, file::ReportForm};
 use agent_host_core::{
     accounting::{Accounting, AuditEntry},
     id::CallId,
@@ -9,7 +8,7 @@ use agent_host_core::{
     question::{Answer, Asked, Exchange},
     tool::{Effect, RunEnd},
 };
-use agent_host_sandbox::{Call, Talk, ToolComponent};
+use agent_host_sandbox::{Call, Secrets, Talk, ToolComponent};
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,12 +32,22 @@ pub(super) struct Run {
     pub(super) audit: Vec<AuditEntry>,
 }
 
-/// Makes the calls of a case, all at once.
-pub(super) async fn run(component: &ToolComponent, effect: Effect, case: &Case) -> Vec<Run> {
-    join_all((1..=case.calls).map(|number| one(component, effect, case, number))).await
+/// What calls are made with.
+pub(super) struct Bench<'a> {
+    /// The component.
+    pub(super) component: &'a ToolComponent,
+    /// The effect by which the policy judges the tool.
+    pub(super) effect: Effect,
+    /// The secrets that are put into requests.
+    pub(super) secrets: Arc<Secrets>,
 }
 
-async fn one(component: &ToolComponent, effect: Effect, case: &Case, number: usize) -> Run {
+/// Makes the calls of a case, all at once.
+pub(super) async fn run(bench: &Bench<'_>, case: &Case) -> Vec<Run> {
+    join_all((1..=case.calls).map(|number| one(bench, case, number))).await
+}
+
+async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
     let call_id = CallId(format!("call-{number}"));
     let idempotency_key = format!("key-{number}");
     let mut left = case.answers.as_deref().unwrap_or_default().iter();
@@ -46,16 +55,17 @@ async fn one(component: &ToolComponent, effect: Effect, case: &Case, number: usi
     let mut audit = Vec::new();
     loop {
         let reports = Mutex::new(Vec::new());
-        let end = component
+        let end = bench
+            .component
             .call(Call {
                 tool: &case.tool,
                 call_id: &call_id,
                 input: &case.input,
                 idempotency_key: &idempotency_key,
-                effect,
-                grants: Arc::clone(&case.grants),
-                secrets: Arc::default(),
-                limits: &case.limits,
+                effect: bench.effect,
+                grants: Arc::clone(&case.reach.grants),
+                secrets: Arc::clone(&bench.secrets),
+                limits: &case.reach.limits,
                 talk: Talk {
                     shared: Arc::clone(&case.state),
                     answers: answers.clone(),

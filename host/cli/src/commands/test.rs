@@ -1,50 +1,76 @@
-//! `agent-host test`: the cases of a component's author.
+//! `agent-host test`: the cases of a tool's author. The report goes to stdout; it is what was asked for.
 
 use crate::{
     args::TestArgs,
     compiler,
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, GREEN, RED, Terminal, harmless_line, micros},
+    terminal::{BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, harmless, harmless_line, micros},
 };
-use agent_host_app::{Environment, OpenError};
-use agent_host_author::test::{self, CaseReport, TestError, TestPlan, TestReport};
+use agent_host_app::Environment;
+use agent_host_author::{
+    AuthorError, Project,
+    test::{self, CaseReport, Coverage, TestPlan, TestReport},
+};
 
 pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let environment = Environment::from_process().map_err(Failure::usage)?;
-    let plan = TestPlan {
-        component: args.component,
-        cases: args.cases,
-        filter: args.filter,
-        update: args.update,
-        state_dir: args.state_dir,
-        compiler: Some(compiler::worker()),
-    };
+    let (strict, json) = (args.strict, args.json);
+    let plan = plan(args).map_err(unusable)?;
     let report = test::test(&plan, &environment).await.map_err(unusable)?;
-    if args.json {
+    if json {
         terminal.println(&serde_json::json!(report).to_string());
     } else {
         terminal.println(&as_text(&report));
     }
-    Ok(match report.failed() {
-        0 => Exit::Done,
-        _ => Exit::Failed,
+    if report.failed() > 0 || (strict && !report.findings.is_empty()) {
+        return Ok(Exit::Failed);
+    }
+    Ok(Exit::Done)
+}
+
+/// What is tested: what was named, and of the project what was not.
+fn plan(args: TestArgs) -> Result<TestPlan, AuthorError> {
+    let component = match args.component {
+        Some(component) => component,
+        None => {
+            let component = test::component(&Project::find(&args.dir)?)?;
+            component.to_string_lossy().into_owned()
+        }
+    };
+    let cases = if args.cases.is_empty() {
+        test::cases(&args.dir)?
+    } else {
+        args.cases
+    };
+    Ok(TestPlan {
+        component,
+        cases,
+        filter: args.filter,
+        record: args.record,
+        update: args.update,
+        state_dir: args.state_dir,
+        compiler: Some(compiler::worker()),
     })
 }
 
-fn unusable(error: TestError) -> Failure {
+fn unusable(error: AuthorError) -> Failure {
     match error {
-        TestError::Open(error @ OpenError::Failed(_)) => Failure::failed(error),
-        TestError::Open(OpenError::Usage(_)) | TestError::Cases(_) | TestError::Usage(_) => {
-            Failure::usage(error)
-        }
+        AuthorError::Usage(text) => Failure::usage(text),
+        AuthorError::Failed(text) => Failure::failed(text),
     }
 }
 
 fn as_text(report: &TestReport) -> String {
-    let mut lines = Vec::new();
-    for case in &report.cases {
-        lines.extend(of_case(case));
+    let mut lines: Vec<String> = report.cases.iter().flat_map(of_case).collect();
+    if !report.findings.is_empty() {
+        lines.push(String::new());
+        lines.push(format!("{BOLD}Definitions{BOLD:#}"));
+        lines.extend(report.findings.iter().map(|finding| {
+            let (tool, text) = (harmless_line(&finding.tool), harmless_line(&finding.text));
+            format!("  {YELLOW}{tool}{YELLOW:#}: {text}")
+        }));
     }
+    lines.extend(report.coverage.iter().flat_map(of_coverage));
     let (failed, all) = (report.failed(), report.cases.len());
     lines.push(String::new());
     lines.push(format!(
@@ -56,17 +82,19 @@ fn as_text(report: &TestReport) -> String {
 
 /// A case as a line, and what of it is not as expected below that.
 fn of_case(case: &CaseReport) -> Vec<String> {
-    let word = if case.mismatches.is_empty() {
+    let passed = case.mismatches.is_empty();
+    let word = if passed {
         format!("{GREEN}passed{GREEN:#}")
     } else {
         format!("{RED}FAILED{RED:#}")
     };
     let mut lines = vec![format!(
-        "{word} {} {DIM}{} in {}, {}{DIM:#}",
+        "{word} {} {DIM}{} in {}, {}, {}{DIM:#}",
         harmless_line(&case.name),
         harmless_line(&case.tool),
         harmless_line(&case.file),
         micros(case.wall_us),
+        bytes(case.peak_memory_bytes),
     )];
     for mismatch in &case.mismatches {
         lines.push(format!(
@@ -76,8 +104,31 @@ fn of_case(case: &CaseReport) -> Vec<String> {
         let diff = mismatch.lines().into_iter();
         lines.extend(diff.map(|line| format!("    {}", harmless_line(&line))));
     }
-    if let Some(file) = &case.updated {
+    if !passed && !case.stdio.is_empty() {
+        lines.push(format!("    {DIM}it wrote:{DIM:#}"));
+        let wrote = harmless(&case.stdio);
+        lines.extend(wrote.lines().map(|line| format!("      {line}")));
+    }
+    for file in &case.written {
         lines.push(format!("    wrote {}", harmless_line(file)));
+    }
+    lines
+}
+
+/// What no case touched.
+fn of_coverage(coverage: &Coverage) -> Vec<String> {
+    let unused = coverage.grants.iter().filter(|grant| !grant.used);
+    let mut lines: Vec<String> = unused
+        .map(|unused| {
+            let (grant, file) = (harmless_line(&unused.grant), harmless_line(&unused.file));
+            format!("  {grant}, granted in {file}, was not used")
+        })
+        .collect();
+    let uncalled = coverage.uncalled.iter();
+    lines.extend(uncalled.map(|tool| format!("  {} has no case", harmless_line(tool))));
+    if !lines.is_empty() {
+        let heading = format!("{BOLD}Not touched by any case{BOLD:#}");
+        lines.splice(0..0, [String::new(), heading]);
     }
     lines
 }
