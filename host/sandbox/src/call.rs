@@ -7,10 +7,10 @@ use crate::{
     bindings::types as wit,
     caps::{human::Questions, progress::Report, state::SharedState},
     gate::{Denial, Gate, Tally},
-    guest::{self, Job},
+    guest::{self, Job, Target},
     guest_runtime::{self, Begun, Lost},
     limiter::as_count,
-    load::ToolComponent,
+    load::{Entry, ToolComponent},
     secrets::Secrets,
     stdio,
     store::CallSetup,
@@ -97,7 +97,8 @@ impl ToolComponent {
 
     /// Checks and admits a call and begins it.
     async fn start(&self, call: &Call<'_>) -> Result<Running, ToolFailure> {
-        self.validate(call.tool, call.input)?;
+        self.check(call.tool, call.input)?;
+        let target = self.target(call)?;
         let limits = call.limits.clone();
         let patience = Duration::from_millis(limits.deadline_ms);
         let place = self.tenant().queue.admit(patience).await?;
@@ -123,13 +124,7 @@ impl ToolComponent {
         };
         let work = guest::run(Box::new(Job {
             setup,
-            pre: self.pre().clone(),
-            call: wit::ToolCall {
-                id: call.call_id.0.clone(),
-                name: call.tool.to_owned(),
-                input: text_of(call.input)?,
-                idempotency_key: call.idempotency_key.to_owned(),
-            },
+            target,
             place,
         }));
         let (guests, schedule) = (&self.room().guests, &self.tenant().schedule);
@@ -146,6 +141,22 @@ impl ToolComponent {
             gate,
             telemetry,
         })
+    }
+
+    /// What is to be called, with its arguments.
+    fn target(&self, call: &Call<'_>) -> Result<Target, ToolFailure> {
+        match self.entry() {
+            Entry::Contract(pre) => Ok(Target::Tool(
+                pre.clone(),
+                wit::ToolCall {
+                    id: call.call_id.0.clone(),
+                    name: call.tool.to_owned(),
+                    input: text_of(call.input)?,
+                    idempotency_key: call.idempotency_key.to_owned(),
+                },
+            )),
+            Entry::Plain(plain) => plain.bind(call.tool, call.input).map(Target::Function),
+        }
     }
 }
 

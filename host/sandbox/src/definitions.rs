@@ -93,6 +93,32 @@ pub(crate) struct RawDefinition {
 }
 
 impl RawDefinition {
+    /// What the host itself says of a tool.
+    pub(crate) fn new(
+        name: String,
+        description: String,
+        input_schema: &Value,
+        output_schema: Option<&Value>,
+        effect: Effect,
+    ) -> Self {
+        Self {
+            name,
+            title: None,
+            description,
+            input_schema: input_schema.to_string(),
+            output_schema: output_schema.map(Value::to_string),
+            effect,
+        }
+    }
+
+    /// Whether it can stand among a component's definitions.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a fragment.
+    pub(crate) fn check(self) -> Result<(), String> {
+        check_one(self).map(drop)
+    }
+
     fn from_wit(definition: wit::ToolDefinition) -> Self {
         Self {
             name: definition.name,

@@ -6,6 +6,7 @@ use crate::{
     convert,
     failure::{self, Stop},
     guest_runtime::{Lost, end_slice},
+    plain::Bound,
     store::{CallSetup, CallState, configure_store},
     turns::Place,
 };
@@ -16,16 +17,23 @@ use agent_host_core::{
     question::Question,
 };
 use serde_json::{Map, Value};
-use wasmtime::Store;
+use wasmtime::{Engine, Store};
 
 /// One call, ready to run. It owns everything, so that the task that runs it depends on nobody.
 pub(crate) struct Job {
     /// Fields drop in this order, so the place in the pool is given back last.
     pub(crate) setup: CallSetup,
-    pub(crate) pre: HostPre<CallState>,
-    pub(crate) call: wit::ToolCall,
+    pub(crate) target: Target,
     #[expect(dead_code, reason = "it is held, and given back when it is dropped")]
     pub(crate) place: Place,
+}
+
+/// What of a component is called.
+pub(crate) enum Target {
+    /// The `call` of one that speaks the contract.
+    Tool(HostPre<CallState>, wit::ToolCall),
+    /// A function of one that does not.
+    Function(Bound),
 }
 
 /// How a guest that did not fail ended.
@@ -39,8 +47,8 @@ pub(crate) enum End {
 /// Runs a call to its end.
 pub(crate) async fn run(job: Box<Job>) -> Result<End, ToolFailure> {
     // The store is declared after the job, so it, and with it the instance, goes before the place that was admitted for it.
-    let mut store = open(&job.pre, job.setup)?;
-    match call_tool(&job.pre, &mut store, &job.call).await {
+    let mut store = open(job.target.engine(), job.setup)?;
+    match job.target.call(&mut store).await {
         Ok(output) => {
             if convert::takes_long(&output) {
                 end_slice().await;
@@ -64,14 +72,14 @@ pub(crate) async fn definitions(
     pre: HostPre<CallState>,
     setup: CallSetup,
 ) -> Result<Vec<wit::ToolDefinition>, ToolFailure> {
-    let mut store = open(&pre, setup)?;
+    let mut store = open(pre.engine(), setup)?;
     call_definitions(&pre, &mut store)
         .await
         .map_err(|error| explain(&error, store.data()))
 }
 
-fn open(pre: &HostPre<CallState>, setup: CallSetup) -> Result<Store<CallState>, ToolFailure> {
-    configure_store(pre.engine(), setup).map_err(|error| {
+fn open(engine: &Engine, setup: CallSetup) -> Result<Store<CallState>, ToolFailure> {
+    configure_store(engine, setup).map_err(|error| {
         // The error names a folder of the host, so only the operator reads it.
         tracing::warn!("a call was not started: {error}");
         ToolFailure::new(
@@ -85,13 +93,23 @@ fn explain(error: &wasmtime::Error, state: &CallState) -> ToolFailure {
     failure::explain(error, &state.limiter.limiter, &state.limits)
 }
 
-async fn call_tool(
-    pre: &HostPre<CallState>,
-    store: &mut Store<CallState>,
-    call: &wit::ToolCall,
-) -> wasmtime::Result<wit::ToolResultOutput> {
-    let instance: Host = pre.instantiate_async(&mut *store).await?;
-    instance.agent_tool_tool().call_call(store, call).await
+impl Target {
+    fn engine(&self) -> &Engine {
+        match self {
+            Self::Tool(pre, _) => pre.engine(),
+            Self::Function(bound) => bound.engine(),
+        }
+    }
+
+    async fn call(&self, store: &mut Store<CallState>) -> wasmtime::Result<wit::ToolResultOutput> {
+        match self {
+            Self::Tool(pre, call) => {
+                let instance: Host = pre.instantiate_async(&mut *store).await?;
+                instance.agent_tool_tool().call_call(store, call).await
+            }
+            Self::Function(bound) => bound.call(store).await,
+        }
+    }
 }
 
 async fn call_definitions(

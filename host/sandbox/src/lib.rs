@@ -25,6 +25,7 @@ mod load;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
+mod plain;
 mod sandbox;
 mod secrets;
 mod standing;

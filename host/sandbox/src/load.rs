@@ -15,6 +15,7 @@ use crate::{
     error::{LoadError, LoadFault},
     guest_runtime::Schedule,
     linker::linker,
+    plain::{Docs, Plain},
     sandbox::Room,
     store::CallState,
     text,
@@ -35,13 +36,13 @@ use std::{
 };
 use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
-use wasmtime::component::Component;
+use wasmtime::component::{Component, types::ComponentItem};
 
 /// The package that tools and this host speak, and the version of it.
 const PACKAGE: &str = "agent:tool/";
 const CONTRACT_VERSION: &str = "0.1.0";
 
-/// What a component must export.
+/// What a component exports that speaks the contract.
 const EXPORT: &str = "agent:tool/tool@0.1.0";
 
 /// What of the package a component can import. `types` has no functions; bindings import it all the same.
@@ -50,9 +51,6 @@ const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
 /// What is shown of a name that a component chose, in bytes, and of a linker's error.
 const MAX_NAME_BYTES: usize = 120;
 const MAX_DETAIL_BYTES: usize = 300;
-
-/// The exports that are named when the expected one is missing.
-const MAX_NAMES: usize = 5;
 
 /// It is said once that there is no compiler beside this process.
 static IN_PROCESS: Once = Once::new();
@@ -71,6 +69,14 @@ pub enum Compiled {
 pub struct ToolComponent {
     loaded: Arc<Loaded>,
     tenant: Arc<Tenant>,
+}
+
+/// How a component is called.
+pub(crate) enum Entry {
+    /// It exports `agent:tool/tool`.
+    Contract(HostPre<CallState>),
+    /// It exports ordinary functions.
+    Plain(Plain),
 }
 
 /// A component among others: what it waits in for its turn, what is known of how long its calls take, and its HTTP client.
@@ -102,7 +108,7 @@ struct Loaded {
     definitions: Definitions,
     compiled: Compiled,
     allocator: Allocator,
-    pre: HostPre<CallState>,
+    entry: Entry,
     /// Its own tenant, unless somebody gives it a number of calls of its own.
     tenant: Arc<Tenant>,
     room: Arc<Room>,
@@ -150,6 +156,16 @@ impl ToolComponent {
         self.loaded.definitions.all()
     }
 
+    /// The functions of a plain component that are no tools, each with the reason. Empty for a component that speaks the
+    /// contract.
+    #[must_use]
+    pub fn refused_functions(&self) -> &[String] {
+        match &self.loaded.entry {
+            Entry::Contract(_) => &[],
+            Entry::Plain(plain) => plain.refused(),
+        }
+    }
+
     /// Whether it came from the cache.
     #[must_use]
     pub fn compiled(&self) -> Compiled {
@@ -167,6 +183,15 @@ impl ToolComponent {
     /// # Errors
     /// `unknown-tool`, or `invalid-input` with what does not fit.
     pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        self.check(tool, input)?;
+        match &self.loaded.entry {
+            Entry::Contract(_) => Ok(()),
+            Entry::Plain(plain) => plain.bind(tool, input).map(drop),
+        }
+    }
+
+    /// Checks the arguments against the tool's schema.
+    pub(crate) fn check(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
         match self.loaded.definitions.schemas(tool) {
             Some(schemas) => schemas.input.validate(input),
             None => Err(ToolFailure::new(
@@ -184,7 +209,8 @@ impl ToolComponent {
         Self { loaded, tenant }
     }
 
-    /// Checks a result against what the tool promises of its JSON results.
+    /// Checks a result against what the tool promises of its JSON results. What a plain function promises are its types, and
+    /// the engine has held the result to those.
     ///
     /// # Errors
     /// `invalid-output`, with what does not fit.
@@ -193,6 +219,9 @@ impl ToolComponent {
         tool: &str,
         output: &ToolResultOutput,
     ) -> Result<(), ToolFailure> {
+        if matches!(self.loaded.entry, Entry::Plain(_)) {
+            return Ok(());
+        }
         let schemas = self.loaded.definitions.schemas(tool);
         match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
             (Some(schema), ToolResultOutput::Json(value)) => schema.validate(value),
@@ -208,8 +237,8 @@ impl ToolComponent {
         &self.tenant
     }
 
-    pub(crate) fn pre(&self) -> &HostPre<CallState> {
-        &self.loaded.pre
+    pub(crate) fn entry(&self) -> &Entry {
+        &self.loaded.entry
     }
 }
 
@@ -292,14 +321,21 @@ async fn load_new(room: &Arc<Room>, component: Identified) -> Result<Loaded, Loa
             let machine_code = compile(room, bytes.clone()).await?;
             let (linked, machine_code) =
                 blocking(room, move |room| from_source(room, machine_code)).await??;
-            let raw = definitions::ask(room, &linked.pre).await?;
-            let (definitions, digest) = blocking(room, move |room| {
+            let asked = match &linked.entry {
+                Entry::Contract(pre) => Some(definitions::ask(room, pre).await?),
+                Entry::Plain(_) => None,
+            };
+            let (linked, definitions, digest) = blocking(room, move |room| {
+                let raw = match (asked, &linked.entry) {
+                    (None, Entry::Plain(plain)) => plain.definitions(&Docs::read(&bytes)),
+                    (asked, _) => asked.unwrap_or_default(),
+                };
                 let definitions = Definitions::check(raw)?;
                 let digest = Digest::of(&bytes);
                 if let Some(cache) = &room.cache {
                     cache.put(hash, digest, definitions.all(), &machine_code);
                 }
-                Ok::<_, LoadError>((definitions, digest))
+                Ok::<_, LoadError>((linked, definitions, digest))
             })
             .await??;
             (linked, definitions, digest, Compiled::Now)
@@ -312,7 +348,7 @@ async fn load_new(room: &Arc<Room>, component: Identified) -> Result<Loaded, Loa
         definitions,
         compiled,
         allocator: linked.allocator,
-        pre: linked.pre,
+        entry: linked.entry,
         tenant: Tenant::new(room, None, None),
         room: Arc::clone(room),
     })
@@ -361,7 +397,7 @@ fn host_failed(why: &dyn Display) -> LoadError {
 
 /// A component that was held against the contract and linked.
 struct Linked {
-    pre: HostPre<CallState>,
+    entry: Entry,
     imports: Vec<String>,
     allocator: Allocator,
 }
@@ -378,7 +414,16 @@ fn from_cache(room: &Room, hash: blake3::Hash) -> Option<(Linked, Definitions, D
     let definitions = entry
         .definitions()
         .and_then(|raw| Definitions::check(raw).map_err(|error| error.to_string()));
-    match linked.and_then(|linked| Ok((linked, definitions?, entry.digest()))) {
+    let found = linked.and_then(|linked| {
+        let definitions = definitions?;
+        match &linked.entry {
+            Entry::Plain(plain) if !plain.has_all(definitions.all()) => {
+                Err("its functions are other tools by now".to_owned())
+            }
+            _ => Ok((linked, definitions, entry.digest())),
+        }
+    });
+    match found {
         Ok(found) => Some(found),
         Err(why) => {
             tracing::warn!("a compiled tool in the cache does not load and is made anew: {why}");
@@ -403,35 +448,56 @@ fn from_source(room: &Room, machine_code: Vec<u8>) -> Result<(Linked, Vec<u8>), 
 
 fn link(component: &Component, allocator: Allocator) -> Result<Linked, LoadError> {
     let ty = component.component_type();
-    let imports: Vec<String> = ty
-        .imports(component.engine())
-        .map(|(name, _)| name.to_owned())
-        .collect();
-    for name in &imports {
-        check_import(name)?;
+    let mut reaches_outside = false;
+    let mut imports = Vec::new();
+    for (name, item) in ty.imports(component.engine()) {
+        let is_types = is_types(component, &item.ty);
+        check_import(name, is_types)?;
+        reaches_outside |= !is_types;
+        imports.push(name.to_owned());
     }
-    check_export(ty.exports(component.engine()).map(|(name, _)| name))?;
+    let exports = ty.exports(component.engine()).map(|(name, _)| name);
+    let speaks_contract = check_exports(&exports.collect::<Vec<_>>())?;
     let pre = linker(component.engine())
         .and_then(|linker| linker.instantiate_pre(component))
         .map_err(|error| link_error(&error))?;
-    let pre = HostPre::new(pre).map_err(|error| {
-        mismatch(&format!(
-            "its export `{EXPORT}` does not have the types of the contract: {}",
-            text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
-        ))
-    })?;
+    let entry = if speaks_contract {
+        Entry::Contract(HostPre::new(pre).map_err(|error| {
+            mismatch(&format!(
+                "its export `{EXPORT}` does not have the types of the contract: {}",
+                text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+            ))
+        })?)
+    } else {
+        Entry::Plain(Plain::new(pre, reaches_outside)?)
+    };
     Ok(Linked {
-        pre,
+        entry,
         imports,
         allocator,
     })
 }
 
+/// Whether an import has types of values and nothing else: functions that a component exports are written with those.
+fn is_types(component: &Component, item: &ComponentItem) -> bool {
+    match item {
+        ComponentItem::Type(_) => true,
+        ComponentItem::ComponentInstance(interface) => interface
+            .exports(component.engine())
+            .all(|(_, item)| matches!(item.ty, ComponentItem::Type(_))),
+        ComponentItem::ComponentFunc(_)
+        | ComponentItem::CoreFunc(_)
+        | ComponentItem::Module(_)
+        | ComponentItem::Component(_)
+        | ComponentItem::Resource(_) => false,
+    }
+}
+
 /// Checks an import by its name. Which of WASI there is, the linker knows.
-fn check_import(name: &str) -> Result<(), LoadError> {
+fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
     let shown = text::shown(name, MAX_NAME_BYTES);
     let Some(own) = name.strip_prefix(PACKAGE) else {
-        return if name.starts_with("wasi:") {
+        return if is_types || name.starts_with("wasi:") {
             Ok(())
         } else {
             Err(missing(&shown))
@@ -447,29 +513,22 @@ fn check_import(name: &str) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn check_export<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), LoadError> {
-    let names: Vec<&str> = names.collect();
+/// Whether a component speaks the contract; one that exports anything else may have functions.
+fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
     if names.contains(&EXPORT) {
-        return Ok(());
+        return Ok(true);
     }
-    let other = names
-        .iter()
-        .find(|name| name.starts_with("agent:tool/tool"));
-    Err(match other {
-        Some(other) => mismatch(&format!(
+    if names.is_empty() {
+        return Err(mismatch("it exports nothing"));
+    }
+    let mut names = names.iter();
+    match names.find(|name| name.starts_with("agent:tool/tool")) {
+        Some(other) => Err(mismatch(&format!(
             "it exports `{}`",
             text::shown(other, MAX_NAME_BYTES)
-        )),
-        None if names.is_empty() => mismatch("it exports nothing"),
-        None => {
-            let list: Vec<String> = names
-                .iter()
-                .take(MAX_NAMES)
-                .map(|name| format!("`{}`", text::shown(name, MAX_NAME_BYTES)))
-                .collect();
-            mismatch(&format!("it exports {}", list.join(", ")))
-        }
-    })
+        ))),
+        None => Ok(false),
+    }
 }
 
 fn mismatch(found: &str) -> LoadError {

@@ -1,0 +1,116 @@
+//! The JSON Schema of WIT types. A value that fits the schema fits the type, but for what no bounded schema can say: the digits of
+//! an integer that is given as text, and the letters of base64.
+
+use super::shape::{Choice, Fields, Int, Shape, Signature};
+use serde_json::{Map, Number, Value, json};
+use std::collections::BTreeMap;
+
+/// The texts that stand for floats that JSON has no numbers for.
+pub(super) const NOT_A_NUMBER: &str = "NaN";
+pub(super) const INFINITY: &str = "Infinity";
+pub(super) const MINUS_INFINITY: &str = "-Infinity";
+
+/// The longest integer of 64 bits in digits, with its sign.
+const MAX_DIGITS: usize = 20;
+
+/// An object with these fields, and no others.
+pub(super) fn object(fields: &Fields) -> Value {
+    let shown = fields
+        .iter()
+        .map(|(name, shape)| (name.clone(), of(shape), !shape.is_optional()));
+    object_of(shown)
+}
+
+/// The schema of a function's result where that is JSON; of the `ok` of a `result`, since the `err` is an error.
+pub(super) fn of_result(signature: &Signature) -> Option<Value> {
+    let shape = match signature.result.as_ref()? {
+        Shape::Choice(Choice::Result, cases) => cases.get("ok")?.as_ref()?,
+        shape => shape,
+    };
+    // Text has no schema.
+    (*shape != Shape::String).then(|| of(shape))
+}
+
+fn of(shape: &Shape) -> Value {
+    match shape {
+        Shape::Bool => json!({ "type": "boolean" }),
+        Shape::Int(int) => integer(*int),
+        Shape::Float32 => float(json!({
+            "type": "number",
+            "minimum": f64::from(f32::MIN),
+            "maximum": f64::from(f32::MAX),
+        })),
+        Shape::Float64 => float(json!({ "type": "number" })),
+        Shape::Char => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
+        Shape::String => json!({ "type": "string" }),
+        Shape::Bytes => json!({
+            "type": "string",
+            "contentEncoding": "base64",
+            "description": "Bytes in base64.",
+        }),
+        Shape::List(item) => json!({ "type": "array", "items": of(item) }),
+        Shape::Tuple(items) => json!({
+            "type": "array",
+            "prefixItems": items.iter().map(of).collect::<Vec<_>>(),
+            "minItems": items.len(),
+            "maxItems": items.len(),
+        }),
+        Shape::Record(fields) => object(fields),
+        Shape::Choice(_, cases) => choice(cases),
+        Shape::Enum(names) => json!({ "type": "string", "enum": names }),
+        Shape::Flags(names) => json!({
+            "type": "array",
+            "items": { "type": "string", "enum": names },
+            "uniqueItems": true,
+        }),
+        Shape::Option(inner) => json!({ "anyOf": [of(inner), { "type": "null" }] }),
+    }
+}
+
+fn object_of(fields: impl Iterator<Item = (String, Value, bool)>) -> Value {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (name, schema, is_required) in fields {
+        if is_required {
+            required.push(Value::String(name.clone()));
+        }
+        properties.insert(name, schema);
+    }
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// `{"tag": CASE, "val": VALUE}`, as other hosts of components have it.
+fn choice(cases: &BTreeMap<String, Option<Shape>>) -> Value {
+    let cases = cases.iter().map(|(name, shape)| {
+        let tag = ("tag".to_owned(), json!({ "const": name }), true);
+        let val = shape
+            .as_ref()
+            .map(|shape| ("val".to_owned(), of(shape), !shape.is_optional()));
+        object_of([tag].into_iter().chain(val))
+    });
+    json!({ "oneOf": cases.collect::<Vec<_>>() })
+}
+
+fn integer(int: Int) -> Value {
+    let (least, most) = int.range();
+    let (minimum, maximum) = (Number::from_i128(least), Number::from_i128(most));
+    if int.is_wide() {
+        json!({
+            "type": ["integer", "string"],
+            "minimum": minimum,
+            "maximum": maximum,
+            "maxLength": MAX_DIGITS,
+            "description": format!("An integer from {least} to {most}; as text in digits where a number would not be exact."),
+        })
+    } else {
+        json!({ "type": "integer", "minimum": minimum, "maximum": maximum })
+    }
+}
+
+fn float(number: Value) -> Value {
+    json!({ "anyOf": [number, { "enum": [NOT_A_NUMBER, INFINITY, MINUS_INFINITY] }] })
+}

@@ -1,0 +1,358 @@
+//! The WIT types of a function, taken over from the engine once: bounded, and without those that no JSON value can stand for.
+
+use std::{collections::BTreeMap, fmt};
+use wasmtime::component::{
+    Val,
+    types::{ComponentFunc, Type},
+};
+
+/// How deep types may nest. Each level of WIT takes up to four levels of the schema, of which there may be 32.
+const MAX_DEPTH: usize = 24;
+
+/// What the types of one function may weigh, in bytes: [`TYPE_BYTES`] for each, as often as it is used, and all names in it. The
+/// schema, which may have as many, is larger than this.
+const MAX_BYTES: usize = 64 * 1024;
+const TYPE_BYTES: usize = 16;
+
+/// The values of a type.
+#[derive(Debug, PartialEq)]
+pub(super) enum Shape {
+    /// `bool`
+    Bool,
+    /// `u8` to `s64`
+    Int(Int),
+    /// `f32`
+    Float32,
+    /// `f64`
+    Float64,
+    /// `char`
+    Char,
+    /// `string`
+    String,
+    /// `list<u8>`
+    Bytes,
+    /// Any other list.
+    List(Box<Self>),
+    /// `tuple`
+    Tuple(Vec<Self>),
+    /// `record`, with its fields in their order
+    Record(Fields),
+    /// One of several cases, with a value or without.
+    Choice(Choice, BTreeMap<String, Option<Self>>),
+    /// `enum`, with its names in their order
+    Enum(Vec<String>),
+    /// `flags`, with their names in their order
+    Flags(Vec<String>),
+    /// `option` of a type that is none itself; an option of an option is a [`Self::Choice`], because `null` could be either.
+    Option(Box<Self>),
+}
+
+/// Named values: the fields of a record, or the parameters of a function.
+pub(super) type Fields = Vec<(String, Shape)>;
+
+/// Which type a choice is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// `variant`
+    Variant,
+    /// `result`, with the cases `ok` and `err`
+    Result,
+    /// `option`, with the cases `some` and `none`
+    Option,
+}
+
+/// The types of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Int {
+    S8,
+    U8,
+    S16,
+    U16,
+    S32,
+    U32,
+    S64,
+    U64,
+}
+
+/// The types of a function.
+#[derive(Debug, PartialEq)]
+pub(super) struct Signature {
+    pub(super) params: Fields,
+    pub(super) result: Option<Shape>,
+}
+
+impl Shape {
+    /// Whether a field of this type may be left out: it stands for `none` then.
+    pub(super) fn is_optional(&self) -> bool {
+        matches!(self, Self::Option(_))
+    }
+}
+
+impl Int {
+    /// The least and the greatest.
+    pub(super) fn range(self) -> (i128, i128) {
+        match self {
+            Self::S8 => (i8::MIN.into(), i8::MAX.into()),
+            Self::U8 => (u8::MIN.into(), u8::MAX.into()),
+            Self::S16 => (i16::MIN.into(), i16::MAX.into()),
+            Self::U16 => (u16::MIN.into(), u16::MAX.into()),
+            Self::S32 => (i32::MIN.into(), i32::MAX.into()),
+            Self::U32 => (u32::MIN.into(), u32::MAX.into()),
+            Self::S64 => (i64::MIN.into(), i64::MAX.into()),
+            Self::U64 => (u64::MIN.into(), u64::MAX.into()),
+        }
+    }
+
+    /// Whether there are values that a JSON number does not hold everywhere: many programs read it as a 64-bit float.
+    pub(super) fn is_wide(self) -> bool {
+        matches!(self, Self::S64 | Self::U64)
+    }
+
+    /// The value; absent beyond the range.
+    pub(super) fn val(self, value: i128) -> Option<Val> {
+        Some(match self {
+            Self::S8 => Val::S8(value.try_into().ok()?),
+            Self::U8 => Val::U8(value.try_into().ok()?),
+            Self::S16 => Val::S16(value.try_into().ok()?),
+            Self::U16 => Val::U16(value.try_into().ok()?),
+            Self::S32 => Val::S32(value.try_into().ok()?),
+            Self::U32 => Val::U32(value.try_into().ok()?),
+            Self::S64 => Val::S64(value.try_into().ok()?),
+            Self::U64 => Val::U64(value.try_into().ok()?),
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::S8 => "s8",
+            Self::U8 => "u8",
+            Self::S16 => "s16",
+            Self::U16 => "u16",
+            Self::S32 => "s32",
+            Self::U32 => "u32",
+            Self::S64 => "s64",
+            Self::U64 => "u64",
+        }
+    }
+}
+
+impl Signature {
+    /// Takes over the types of a function.
+    ///
+    /// # Errors
+    /// Why it cannot be a tool, as a fragment.
+    pub(super) fn of(ty: &ComponentFunc) -> Result<Self, String> {
+        if ty.async_() {
+            return Err("it is an async function, which this host does not call".to_owned());
+        }
+        let mut taking = Taking { left: MAX_BYTES };
+        let params = taking.named(ty.params(), 0)?;
+        let result = ty.results().next();
+        Ok(Self {
+            params,
+            result: result.map(|ty| taking.take(&ty, 0)).transpose()?,
+        })
+    }
+}
+
+/// Takes over types, and counts them.
+struct Taking {
+    /// In bytes.
+    left: usize,
+}
+
+impl Taking {
+    fn spend(&mut self, bytes: usize) -> Result<(), String> {
+        self.left = self
+            .left
+            .checked_sub(bytes)
+            .ok_or("its types are too large for a schema")?;
+        Ok(())
+    }
+
+    fn take(&mut self, ty: &Type, depth: usize) -> Result<Shape, String> {
+        if depth > MAX_DEPTH {
+            return Err(format!("its types nest more than {MAX_DEPTH} levels deep"));
+        }
+        self.spend(TYPE_BYTES)?;
+        let depth = depth + 1;
+        Ok(match ty {
+            Type::Bool => Shape::Bool,
+            Type::S8 => Shape::Int(Int::S8),
+            Type::U8 => Shape::Int(Int::U8),
+            Type::S16 => Shape::Int(Int::S16),
+            Type::U16 => Shape::Int(Int::U16),
+            Type::S32 => Shape::Int(Int::S32),
+            Type::U32 => Shape::Int(Int::U32),
+            Type::S64 => Shape::Int(Int::S64),
+            Type::U64 => Shape::Int(Int::U64),
+            Type::Float32 => Shape::Float32,
+            Type::Float64 => Shape::Float64,
+            Type::Char => Shape::Char,
+            Type::String => Shape::String,
+            Type::List(list) => match self.take(&list.ty(), depth)? {
+                Shape::Int(Int::U8) => Shape::Bytes,
+                item => Shape::List(Box::new(item)),
+            },
+            Type::Tuple(tuple) => {
+                let types = tuple.types();
+                Shape::Tuple(
+                    types
+                        .map(|ty| self.take(&ty, depth))
+                        .collect::<Result<_, _>>()?,
+                )
+            }
+            Type::Record(record) => {
+                let fields = record.fields().map(|field| (field.name, field.ty));
+                Shape::Record(self.named(fields, depth)?)
+            }
+            Type::Variant(variant) => {
+                let cases = variant.cases().map(|case| (case.name, case.ty));
+                self.choice(Choice::Variant, cases, depth)?
+            }
+            Type::Result(result) => {
+                let cases = [("ok", result.ok()), ("err", result.err())];
+                self.choice(Choice::Result, cases.into_iter(), depth)?
+            }
+            Type::Option(option) => match self.take(&option.ty(), depth)? {
+                inner @ Shape::Option(_) => {
+                    let cases = [("some", Some(inner)), ("none", None)];
+                    let cases = cases.map(|(name, shape)| (name.to_owned(), shape));
+                    Shape::Choice(Choice::Option, cases.into())
+                }
+                inner => Shape::Option(Box::new(inner)),
+            },
+            Type::Enum(names) => Shape::Enum(self.names(names.names())?),
+            Type::Flags(names) => Shape::Flags(self.names(names.names())?),
+            Type::Own(_) | Type::Borrow(_) => return Err(refused("a resource")),
+            Type::Future(_) => return Err(refused("a future")),
+            Type::Stream(_) => return Err(refused("a stream")),
+            Type::ErrorContext => return Err(refused("an error-context")),
+            Type::Map(_) => return Err(refused("a map")),
+            Type::FixedLengthList(_) => return Err(refused("a list of fixed length")),
+        })
+    }
+
+    fn named<'a>(
+        &mut self,
+        fields: impl Iterator<Item = (&'a str, Type)>,
+        depth: usize,
+    ) -> Result<Fields, String> {
+        fields
+            .map(|(name, ty)| {
+                self.spend(name.len())?;
+                Ok((name.to_owned(), self.take(&ty, depth)?))
+            })
+            .collect()
+    }
+
+    fn choice<'a>(
+        &mut self,
+        choice: Choice,
+        cases: impl Iterator<Item = (&'a str, Option<Type>)>,
+        depth: usize,
+    ) -> Result<Shape, String> {
+        let cases = cases.map(|(name, ty)| {
+            self.spend(TYPE_BYTES + name.len())?;
+            let shape = ty.map(|ty| self.take(&ty, depth)).transpose()?;
+            Ok((name.to_owned(), shape))
+        });
+        Ok(Shape::Choice(choice, cases.collect::<Result<_, String>>()?))
+    }
+
+    fn names<'a>(&mut self, names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, String> {
+        names
+            .map(|name| {
+                self.spend(TYPE_BYTES + name.len())?;
+                Ok(name.to_owned())
+            })
+            .collect()
+    }
+}
+
+fn refused(what: &str) -> String {
+    format!("its types have {what}, which no JSON value can stand for")
+}
+
+impl fmt::Display for Signature {
+    /// As in WIT, without the name: `(a: u32, b: list<string>) -> bool`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({})", Commas(&self.params, named))?;
+        match &self.result {
+            Some(result) => write!(f, " -> {result}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    /// As in WIT, where types with names have their content in place of those: the engine does not keep them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool => f.write_str("bool"),
+            Self::Int(int) => f.write_str(int.name()),
+            Self::Float32 => f.write_str("f32"),
+            Self::Float64 => f.write_str("f64"),
+            Self::Char => f.write_str("char"),
+            Self::String => f.write_str("string"),
+            Self::Bytes => f.write_str("list<u8>"),
+            Self::List(item) => write!(f, "list<{item}>"),
+            Self::Tuple(items) => write!(f, "tuple<{}>", Commas(items, |item, f| item.fmt(f))),
+            Self::Record(fields) => write!(f, "record {{ {} }}", Commas(fields, named)),
+            Self::Choice(choice, cases) => choice.fmt(cases, f),
+            Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
+            Self::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
+            Self::Option(inner) => write!(f, "option<{inner}>"),
+        }
+    }
+}
+
+impl Choice {
+    fn fmt(
+        self,
+        cases: &BTreeMap<String, Option<Shape>>,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let of = |name| cases.get(name).and_then(Option::as_ref);
+        match self {
+            Self::Option => match of("some") {
+                Some(inner) => write!(f, "option<{inner}>"),
+                None => f.write_str("option"),
+            },
+            Self::Result => match (of("ok"), of("err")) {
+                (None, None) => f.write_str("result"),
+                (Some(ok), None) => write!(f, "result<{ok}>"),
+                (None, Some(err)) => write!(f, "result<_, {err}>"),
+                (Some(ok), Some(err)) => write!(f, "result<{ok}, {err}>"),
+            },
+            Self::Variant => {
+                let cases: Vec<_> = cases.iter().collect();
+                let case = Commas(&cases, |(name, shape), f| match shape {
+                    Some(shape) => write!(f, "{name}({shape})"),
+                    None => f.write_str(name),
+                });
+                write!(f, "variant {{ {case} }}")
+            }
+        }
+    }
+}
+
+fn named((name, shape): &(String, Shape), f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{name}: {shape}")
+}
+
+/// Items with commas between them, each written by the function.
+struct Commas<'a, T>(&'a [T], fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result);
+
+impl<T> fmt::Display for Commas<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(items, write) = self;
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                f.write_str(", ")?;
+            }
+            write(item, f)?;
+        }
+        Ok(())
+    }
+}

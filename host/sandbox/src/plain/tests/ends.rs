@@ -1,0 +1,110 @@
+//! Calls of plain functions that end abnormally: the same ends as those of any other tool.
+
+use super::{failure, load, report};
+use agent_host_core::{limits::Limits, output::ToolResultOutput};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+/// What a function returns, its code, and the code of the end.
+const ENDS: [(&str, &str, &str); 12] = [
+    ("-> u32", "unreachable", "trap"),
+    ("-> u32", "(loop $l (br $l)) unreachable", "timeout"),
+    ("-> u32", "(call $f)", "stack-overflow"),
+    (
+        "-> u32",
+        "(loop $l (br_if $l (i32.ne (i32.const -1) (memory.grow (i32.const 16))))) unreachable",
+        "out-of-memory",
+    ),
+    // More than `output-bytes`.
+    (
+        "-> string",
+        "(drop (memory.grow (i32.const 32))) (call $return (i32.const 0) (i32.const 2000000))",
+        "output-too-large",
+    ),
+    // More than `max-transfer-bytes`, counted by the values that are made of it.
+    (
+        "-> list<u8>",
+        "(drop (memory.grow (i32.const 32))) (call $return (i32.const 0) (i32.const 500000))",
+        "output-too-large",
+    ),
+    (
+        "-> list<result>",
+        "(drop (memory.grow (i32.const 32))) (call $return (i32.const 0) (i32.const 500000))",
+        "output-too-large",
+    ),
+    (
+        "-> string",
+        "(i32.store8 (i32.const 24) (i32.const 255)) (call $return (i32.const 24) (i32.const 1))",
+        "invalid-output",
+    ),
+    (
+        "-> string",
+        "(call $return (i32.const 65536) (i32.const 1))",
+        "invalid-output",
+    ),
+    (
+        "-> list<u32>",
+        "(call $return (i32.const 2) (i32.const 1))",
+        "invalid-output",
+    ),
+    ("-> char", "(i32.const 0xd800)", "invalid-output"),
+    ("-> result", "(i32.const 2)", "invalid-output"),
+];
+
+#[tokio::test]
+async fn plain_functions_end_like_other_tools() {
+    let limits = Limits {
+        deadline_ms: 300,
+        memory_bytes: 16 * 1024 * 1024,
+        output_bytes: 1024 * 1024,
+        ..Limits::default()
+    };
+    for (returns, code, expected) in ENDS {
+        let wit = format!("package test:made; world w {{ export f: func() {returns}; }}");
+        let core = format!(r#"(func $f (export "f") (result i32) {code})"#);
+        let tool = load(&wit, &core).await.unwrap();
+        let report = report(&tool, "f", &json!({}), &limits).await;
+        assert_eq!(
+            failure(&report.output).0,
+            expected,
+            "{returns} {code}: {report:?}"
+        );
+        assert_eq!(report.accounting.limits, Some(limits.clone()));
+    }
+}
+
+#[tokio::test]
+async fn what_is_cleaned_up_after_a_call_may_trap_too() {
+    let wit = "package test:made; world w { export f: func() -> string; }";
+    let core = r#"(func (export "f") (result i32) (call $return (i32.const 24) (i32.const 1)))
+        (func (export "cabi_post_f") (param i32) unreachable)"#;
+    let tool = load(wit, core).await.unwrap();
+    let report = report(&tool, "f", &json!({}), &Limits::default()).await;
+    assert_eq!(failure(&report.output).0, "trap");
+}
+
+#[tokio::test]
+async fn no_state_is_left_between_calls() {
+    let wit = "package test:made; world w { export next: func() -> u32; }";
+    let core = r#"(global $count (mut i32) (i32.const 0))
+        (func (export "next") (result i32)
+            (global.set $count (i32.add (global.get $count) (i32.const 1)))
+            (global.get $count))"#;
+    let tool = load(wit, core).await.unwrap();
+    for _ in 0..40 {
+        let report = report(&tool, "next", &json!({}), &Limits::default()).await;
+        assert_eq!(report.output, ToolResultOutput::Json(json!(1)));
+    }
+}
+
+/// A result that takes long to convert leaves its caller's thread first, and is whole.
+#[tokio::test]
+async fn a_large_result_is_whole() {
+    let wit = "package test:made; world w { export f: func(v: list<string>) -> list<string>; }";
+    let tool = load(wit, &super::made::echo("f")).await.unwrap();
+    let words: Vec<String> = (0..5_000).map(|index| format!("word {index}")).collect();
+    for _ in 0..20 {
+        let report = report(&tool, "f", &json!({ "v": words }), &Limits::default()).await;
+        assert_eq!(report.output, ToolResultOutput::Json(json!(words)));
+    }
+}
