@@ -38,7 +38,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--project", required=True, help="the folder with tool.py")
     parser.add_argument("--wit", required=True, help="the folder with the contract's WIT")
     parser.add_argument(
-        "--world", default="project", help="the world to build for [default: project]"
+        "--world", default="declared", help="the world to build for [default: declared]"
     )
     parser.add_argument("--out", required=True, help="the component to write")
     return parser.parse_args()

@@ -71,7 +71,8 @@ def give_file(
     size: Annotated[int, "How many bytes.", Schema(minimum=0, maximum=1048576)],
 ) -> Part:
     """Gives a file whose bytes count from 0 to 255 and over again."""
-    return file(bytes(i % 256 for i in range(size)), "application/octet-stream", "data.bin")
+    data = bytes(range(256)) * (size // 256 + 1)
+    return file(data[:size], "application/octet-stream", "data.bin")
 
 
 @tool(effect="read-only")

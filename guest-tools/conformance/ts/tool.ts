@@ -1,0 +1,336 @@
+/** The conformance tools in TypeScript. What each does is the same in every language, and `../cases.toml` says what. */
+
+import {
+  ToolError,
+  any,
+  array,
+  ask,
+  bigint,
+  boolean,
+  content,
+  denied,
+  enumOf,
+  errorJson,
+  file,
+  fileUrl,
+  image,
+  integer,
+  json,
+  number,
+  object,
+  optional,
+  progress,
+  state,
+  string,
+  tool,
+  type Answer,
+  type Call,
+} from "#agent-tool";
+
+const DOT = Uint8Array.from(
+  atob(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  ),
+  (letter) => letter.charCodeAt(0),
+);
+
+interface Place {
+  x: number;
+  y: number;
+}
+
+interface Typed {
+  name: string;
+  size: "small" | "large";
+  ratio: number | null;
+  tags: string[];
+  place: Place | null;
+}
+
+let calls = 0;
+
+const giveText = tool({
+  name: "give_text",
+  description: "Gives a text back as it is.",
+  effect: "read-only",
+  input: object({ text: string("The text to give back.") }),
+  run: ({ text }) => text,
+});
+
+const giveJson = tool({
+  name: "give_json",
+  description: "Gives a JSON value back as it is.",
+  effect: "read-only",
+  input: object({ value: any("The value to give back.") }),
+  run: ({ value }) => json(value),
+});
+
+const giveContent = tool({
+  name: "give_content",
+  description: "Gives five parts: texts, and files by bytes, by text and by URL.",
+  effect: "read-only",
+  run: () =>
+    content([
+      "before",
+      image(DOT, "image/png", "dot.png"),
+      "between ☃",
+      file("inline", "text/plain"),
+      fileUrl("https://example.com/page", "text/html"),
+    ]),
+});
+
+const giveImage = tool({
+  name: "give_image",
+  description: "Gives an image of one pixel.",
+  effect: "read-only",
+  run: () => image(DOT),
+});
+
+const giveFile = tool({
+  name: "give_file",
+  description: "Gives a file whose bytes count from 0 to 255 and over again.",
+  effect: "read-only",
+  input: object({ size: integer("How many bytes.", { minimum: 0, maximum: 1048576 }) }),
+  run: ({ size }) =>
+    file(
+      new Uint8Array(size).map((_byte, index) => index),
+      "application/octet-stream",
+      "data.bin",
+    ),
+});
+
+const giveError = tool({
+  name: "give_error",
+  description: "Fails with a message.",
+  effect: "read-only",
+  input: object({ message: string("What went wrong.") }),
+  run: ({ message }) => {
+    throw new ToolError(message);
+  },
+});
+
+const giveErrorJson = tool({
+  name: "give_error_json",
+  description: "Fails with a JSON value.",
+  effect: "read-only",
+  input: object({ value: any("What went wrong.") }),
+  run: ({ value }) => errorJson(value),
+});
+
+const deny = tool({
+  name: "deny",
+  description: "Refuses to run.",
+  effect: "read-only",
+  input: object({ reason: optional(string("Why not.")) }),
+  run: ({ reason }) => denied(reason),
+});
+
+const repeat = tool({
+  name: "repeat",
+  description: "Repeats a text.",
+  effect: "read-only",
+  input: object({
+    text: string("The text to repeat."),
+    times: integer("How often.", { minimum: 0, maximum: 1000000 }),
+  }),
+  run: ({ text, times }) => text.repeat(times),
+});
+
+const add = tool({
+  name: "add",
+  description: "Adds integers of 64 bits.",
+  effect: "read-only",
+  input: object({ numbers: array(bigint(), "The numbers to add.") }),
+  output: object({
+    sum: bigint("The sum."),
+    count: integer("How many numbers there were."),
+  }),
+  run: ({ numbers }) => {
+    const sum = numbers.reduce((total, one) => total + one, 0n);
+    if (BigInt.asIntN(64, sum) !== sum) {
+      throw new ToolError("overflow");
+    }
+    return { sum, count: numbers.length };
+  },
+});
+
+const typed = tool({
+  name: "typed",
+  description: "Gives its typed input back.",
+  effect: "read-only",
+  input: object({
+    name: string("A name."),
+    size: enumOf(["small", "large"], "A size."),
+    ratio: optional(number("A ratio.")),
+    tags: optional(array(string(), "Some tags."), []),
+    place: optional(
+      object({ x: integer("How far to the right."), y: integer("How far down.") }, "A place."),
+    ),
+  }),
+  run: ({ name, size, ratio = null, tags, place = null }): Typed => ({
+    name,
+    size,
+    ratio,
+    tags,
+    place,
+  }),
+});
+
+const who = tool({
+  name: "who",
+  description: "Says which call this is.",
+  effect: "read-only",
+  run: (_input, { id, name, idempotencyKey }: Call) => ({
+    id,
+    name,
+    idempotency_key: idempotencyKey,
+  }),
+});
+
+const report = tool({
+  name: "report",
+  description: "Reports each of its steps.",
+  effect: "read-only",
+  input: object({ steps: integer("How many.", { minimum: 0, maximum: 10 }) }),
+  run: ({ steps }) => {
+    for (let step = 1; step <= steps; step += 1) {
+      progress(`step ${step} of ${steps}`, step / steps);
+    }
+    return "done";
+  },
+});
+
+const reportUnmeasured = tool({
+  name: "report_unmeasured",
+  description: "Reports that it is at work, and not how far.",
+  effect: "read-only",
+  run: () => {
+    progress("working");
+    return "done";
+  },
+});
+
+const askPerson = tool({
+  name: "ask_person",
+  description: "Asks the person, and says what they answered.",
+  effect: "read-only",
+  input: object({
+    prompt: string("What to ask."),
+    choices: array(string(), "What to choose from."),
+    free_text: boolean("Whether own words will do."),
+  }),
+  run: ({ prompt, choices, free_text: freeText }) => {
+    const answer: Answer = ask(prompt, choices, { freeText });
+    switch (answer.kind) {
+      case "text":
+        return `text: ${answer.text}`;
+      case "choice":
+        return `choice: ${answer.index}`;
+      default:
+        return answer.kind;
+    }
+  },
+});
+
+const remember = tool({
+  name: "remember",
+  description: "Puts a value into the shared state, and gives the state as it was before.",
+  effect: "effectful",
+  input: object({ key: string("Under which name."), value: any("What to remember.") }),
+  run: ({ key, value }) => {
+    const before = state.get();
+    state.merge({ [key]: value });
+    return before;
+  },
+});
+
+const count = tool({
+  name: "count",
+  description: "Counts the calls of this instance of the component.",
+  effect: "read-only",
+  run: () => {
+    calls += 1;
+    return { count: calls };
+  },
+});
+
+const spin = tool({
+  name: "spin",
+  description: "Never ends.",
+  effect: "read-only",
+  run: () => {
+    for (;;) {
+      // Nothing.
+    }
+  },
+});
+
+const crash = tool({
+  name: "crash",
+  description: "Throws an error that nobody catches.",
+  effect: "read-only",
+  input: object({ message: string("What the error says.") }),
+  run: ({ message }) => {
+    throw new Error(message);
+  },
+});
+
+const grow = tool({
+  name: "grow",
+  description: "Takes memory until there is none.",
+  effect: "read-only",
+  run: () => {
+    const blocks: Uint8Array[] = [];
+    for (;;) {
+      blocks.push(new Uint8Array(2 ** 20).fill(1));
+    }
+  },
+});
+
+const recurse = tool({
+  name: "recurse",
+  description: "Calls itself without an end.",
+  effect: "read-only",
+  run: () => deeper(),
+});
+
+function deeper(): string {
+  return `${deeper()}.`;
+}
+
+const print = tool({
+  name: "print",
+  description: "Writes a text to stdout and to stderr.",
+  effect: "read-only",
+  input: object({ text: string("What to write.") }),
+  run: ({ text }) => {
+    console.log(text);
+    console.error(text);
+    return "printed";
+  },
+});
+
+export default [
+  giveText,
+  giveJson,
+  giveContent,
+  giveImage,
+  giveFile,
+  giveError,
+  giveErrorJson,
+  deny,
+  repeat,
+  add,
+  typed,
+  who,
+  report,
+  reportUnmeasured,
+  askPerson,
+  remember,
+  count,
+  spin,
+  crash,
+  grow,
+  recurse,
+  print,
+];

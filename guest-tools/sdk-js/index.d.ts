@@ -1,0 +1,231 @@
+/** Write a tool for agent-host as a function over a described input. `README.md` has a complete example. */
+
+/** A value that has a JSON form. Integers that a `number` cannot hold exactly are `bigint`. */
+export type Json = null | boolean | number | bigint | string | Json[] | { [name: string]: Json };
+
+/** A JSON Schema, or some more of its keywords. */
+export type JsonSchema = { [keyword: string]: unknown };
+
+declare const VALUE: unique symbol;
+declare const OPTIONAL: unique symbol;
+
+/** A JSON Schema, and the type of what fits it. */
+export interface Shape<T> {
+  /** The JSON Schema. */
+  readonly schema: JsonSchema;
+  /** For the compiler only. */
+  readonly [VALUE]: T;
+}
+
+/** The shape of a field that may be left out. */
+export interface Optional<T> extends Shape<T> {
+  /** For the compiler only. */
+  readonly [OPTIONAL]: true;
+}
+
+/** What a shape can be made of. */
+export type Shaped = Shape<unknown> | JsonSchema;
+
+/** The type of what fits a shape; anything, for a plain JSON Schema. */
+export type Infer<S> = S extends Shape<infer T> ? T : any;
+
+type Fields = { [name: string]: Shaped };
+type Open<F> = { [K in keyof F]: F[K] extends Optional<unknown> ? K : never }[keyof F];
+type Closed<F> = { [K in keyof F]: F[K] extends Optional<unknown> ? never : K }[keyof F];
+
+/** The type of an object with these fields. */
+export type ObjectOf<F> = { [K in Closed<F>]: Infer<F[K]> } & { [K in Open<F>]?: Infer<F[K]> };
+
+/** Text. */
+export function string(description?: string, more?: JsonSchema): Shape<string>;
+
+/**
+ * An integer that a `number` holds exactly: within 2^53 on both sides of zero, unless `more` has closer bounds. What lies
+ * outside is refused by the host.
+ */
+export function integer(description?: string, more?: JsonSchema): Shape<number>;
+
+/** An integer of any size. */
+export function bigint(description?: string, more?: JsonSchema): Shape<bigint>;
+
+/** A number. */
+export function number(description?: string, more?: JsonSchema): Shape<number>;
+
+/** True or false. */
+export function boolean(description?: string, more?: JsonSchema): Shape<boolean>;
+
+/** Any JSON value. */
+export function any(description?: string, more?: JsonSchema): Shape<Json>;
+
+/** One of some strings or numbers. */
+export function enumOf<const V extends string | number>(
+  values: readonly V[],
+  description?: string,
+  more?: JsonSchema,
+): Shape<V>;
+
+/** A list of values of one shape. */
+export function array<S extends Shaped>(
+  item: S,
+  description?: string,
+  more?: JsonSchema,
+): Shape<Infer<S>[]>;
+
+/** An object with any fields, whose values are all of one shape. */
+export function record<S extends Shaped>(
+  value: S,
+  description?: string,
+  more?: JsonSchema,
+): Shape<{ [name: string]: Infer<S> }>;
+
+/** An object with these fields and no others. */
+export function object<F extends Fields>(
+  fields: F,
+  description?: string,
+  more?: JsonSchema,
+): Shape<ObjectOf<F>>;
+
+/** A field that may be left out. */
+export function optional<S extends Shaped>(item: S): Optional<Infer<S>>;
+
+/** A field that may be left out, and is then `fallback`. */
+export function optional<S extends Shaped>(item: S, fallback: Infer<S>): Shape<Infer<S>>;
+
+/** What a call may change. The host enforces it. */
+export type Effect =
+  /** Changes nothing. May run beside others, and again. */
+  | "read-only"
+  /** Changes something, and a repetition with the same idempotency key changes nothing more. */
+  | "idempotent"
+  /** Changes something. Never repeated without being asked. */
+  | "effectful";
+
+/** The call that a tool is answering. */
+export interface Call {
+  /** The id of the call, unique in its session. */
+  readonly id: string;
+  /** The name of the tool. */
+  readonly name: string;
+  /** The same for every attempt at this call: pass it on to services that support one. */
+  readonly idempotencyKey: string;
+}
+
+/** What describes a tool. */
+export interface Definition<S extends Shaped> {
+  /** The name that the model calls: letters, digits, `_` and `-`, at most 64. */
+  name: string;
+  /** A short name for people. */
+  title?: string;
+  /** What the tool does and when to use it. The model reads this. */
+  description: string;
+  /** What a call may change. */
+  effect: Effect;
+  /** The shape of the input, an object. Without it, the tool takes no input. */
+  input?: S;
+  /** The shape of a JSON result, where the tool promises one. */
+  output?: Shaped;
+  /** Answers a call. What it throws ends the call as a trap, with the stack on stderr, unless it is a `ToolError`. */
+  run(input: Infer<S>, call: Call): Returned | Promise<Returned>;
+}
+
+/**
+ * What a tool may return: a string is text, a part is content, an `Output` is what it says, and anything else that has a
+ * JSON form is JSON.
+ */
+export type Returned = string | Part | Output | object | number | bigint | boolean | null;
+
+/** A tool. */
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  readonly effect: Effect;
+}
+
+/** Makes a tool of its definition. A mistake in it ends the build. */
+export function tool<S extends Shaped = Shape<{}>>(definition: Definition<S>): Tool;
+
+/** One of the variants of a result. */
+export interface Output {
+  readonly tag: "text" | "json" | "content" | "error-text" | "error-json" | "execution-denied";
+}
+
+/** One part of a result with several. */
+export interface Part {
+  readonly tag: "text" | "file";
+}
+
+/** Success, as text. A tool may return the string itself. */
+export function text(value: string): Output;
+
+/** Success, as JSON. Needed for a string; a tool may return other values themselves. */
+export function json(value: unknown): Output;
+
+/** Success, as several parts: strings, images and files. */
+export function content(parts: Iterable<string | Part>): Output;
+
+/** An image, `image/png` if no media type is given. The media type must agree with the bytes: the host sniffs them. */
+export function image(
+  data: ArrayBuffer | ArrayBufferView,
+  mediaType?: string,
+  filename?: string,
+): Part;
+
+/** A file by its content, bytes or text. */
+export function file(
+  data: string | ArrayBuffer | ArrayBufferView,
+  mediaType: string,
+  filename?: string,
+): Part;
+
+/** A file by its absolute URL, at which the reader can fetch it. */
+export function fileUrl(url: string | URL, mediaType: string, filename?: string): Part;
+
+/** A failure: what went wrong, and what the model should do next. `throw new ToolError(message)` is the same. */
+export function error(message: string): Output;
+
+/** A failure, as JSON. */
+export function errorJson(value: unknown): Output;
+
+/** The call did not run, because somebody or some rule did not allow it. */
+export function denied(reason?: string): Output;
+
+/** A failure that the model reads. Say what went wrong, and what it should do next. */
+export class ToolError extends Error {}
+
+/** Shows how far a call has come to the person who waits; `fraction` is the part that is done, between 0 and 1. */
+export function progress(message: string, fraction?: number): void;
+
+/** The state that the tools of a session share: one JSON object. */
+export const state: {
+  /** The state as it was when the call began. */
+  get(): { [name: string]: Json };
+  /**
+   * Asks for a change: objects merge deeply, lists and other values replace. It is applied when the call settles, and not
+   * at all if it does not.
+   */
+  merge(delta: object): void;
+};
+
+/** An answer. */
+export type Answer =
+  /** In the person's own words. */
+  | { kind: "text"; text: string }
+  /** The index of one of the choices. */
+  | { kind: "choice"; index: number }
+  /** The person declined to answer. */
+  | { kind: "cancelled" }
+  /** Nobody can be asked here, or the call has already changed something. */
+  | { kind: "unavailable" };
+
+/**
+ * Asks the person, and waits for the answer, for days if need be.
+ *
+ * Without choices, they answer in their own words; with choices, only if `freeText` says so. The call is run again from its
+ * start once the answer is there, with earlier answers given again, so a tool must ask before its first effect, and ask the
+ * same questions in the same order.
+ */
+export function ask(
+  prompt: string,
+  choices?: readonly string[],
+  options?: { freeText?: boolean },
+): Answer;

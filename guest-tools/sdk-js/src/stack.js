@@ -1,0 +1,51 @@
+/** What was thrown as the author of a tool reads it: their own functions at their own lines, and nothing of this package. */
+
+/** How many frames are shown. An endless recursion has more, and says no more with them. */
+const MAX_FRAMES = 20;
+
+/**
+ * A thrown value with its stack and its causes.
+ *
+ * @param thrown what was thrown, mostly an `Error`
+ * @param origins where the lines of the bundle come from, as `build/origins.mjs` makes it
+ */
+export function explain(thrown, origins) {
+  if (!(thrown instanceof Error)) {
+    return `Uncaught ${String(thrown)}`;
+  }
+  const frames = framesOf(thrown.stack, origins);
+  const lines = [`${thrown.name}: ${thrown.message}`, ...frames.slice(0, MAX_FRAMES)];
+  if (frames.length > MAX_FRAMES) {
+    lines.push("    ...");
+  }
+  if (thrown.cause !== undefined) {
+    lines.push(`Caused by ${explain(thrown.cause, origins)}`);
+  }
+  return lines.join("\n");
+}
+
+/** The frames of a stack as SpiderMonkey writes it, `function@file:line:column`, that are the author's. */
+export function framesOf(stack, origins) {
+  const frames = [];
+  for (const [, name, file, line] of (stack ?? "").matchAll(
+    /^\s*([^\n@]*)@([^\n]*?):(\d+):\d+$/gm,
+  )) {
+    const place = file.endsWith(origins.bundle) ? placeOf(Number(line), origins) : undefined;
+    if (place !== undefined) {
+      // What was called later is marked, as in `async*run`.
+      const shown = name.slice(name.lastIndexOf("*") + 1);
+      frames.push(shown === "" ? `    at ${place}` : `    at ${shown} (${place})`);
+    }
+  }
+  return frames;
+}
+
+/** Where a line of the bundle comes from, if it is the author's. */
+function placeOf(line, { sources, runs }) {
+  const run = runs.findLast(([start]) => start <= line);
+  if (run === undefined || run[1] === null) {
+    return undefined;
+  }
+  const [start, source, sourceLine] = run;
+  return `${sources[source]}:${sourceLine + line - start}`;
+}
