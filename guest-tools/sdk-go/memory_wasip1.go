@@ -59,12 +59,13 @@ func cabiRealloc(old, oldSize, align, size uint32) uint32 {
 	return at
 }
 
-// take is text that the host passed.
+// take is text that the host passed. It is taken once: the memory is given up.
 func take(at, length uint32) string {
 	bytes, known := taken[at]
-	if length == 0 || !known {
+	if !known || length == 0 {
 		return ""
 	}
+	delete(taken, at)
 	return string(bytes[:length])
 }
 
