@@ -22,8 +22,10 @@ use std::{
 use wasm_metadata::AddMetadata;
 
 /// How to build.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildOptions {
+    /// A folder for what the builds of all projects have in common. It may be removed at any time; then it is made again.
+    pub shared: PathBuf,
     /// Take the names of functions out, of Rust and C, too. They are what the stack of a trap is told in.
     pub strip_names: bool,
     /// The wasi-sdk whose clang compiles C, instead of zig.

@@ -1,6 +1,9 @@
 //! TypeScript and JavaScript: esbuild bundles the project with the SDK, and componentize-js puts the bundle into a JavaScript
 //! engine. Both are packages of the project, and a script of the SDK calls them.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Compiled, Form, Job, made_by, read};
 use crate::{
     error::AuthorError,
@@ -15,7 +18,7 @@ use std::path::Path;
 const NODE: Version = Version(20, 0);
 
 /// The packages that the SDK's script calls, in the versions that it is written for. The template's `package.json` pins them.
-pub(crate) const PACKAGES: [(&str, Version); 2] = [
+const PACKAGES: [(&str, Version); 2] = [
     ("@bytecodealliance/componentize-js", Version(0, 23)),
     ("esbuild", Version(0, 28)),
 ];

@@ -1,5 +1,8 @@
 //! Python: componentize-py puts the interpreter, the project and the SDK into one component.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Compiled, Form, Job, OWN_ENVIRONMENT, made_by, read};
 use crate::{
     error::AuthorError,
@@ -8,7 +11,7 @@ use crate::{
 };
 
 /// The componentize-py that the SDK is written for. The template's `requirements.txt` pins it.
-pub(crate) const COMPONENTIZE_PY: Version = Version(0, 25);
+const COMPONENTIZE_PY: Version = Version(0, 25);
 
 /// Makes a Python say which componentize-py it has.
 const SAYS_VERSION: [&str; 2] = [

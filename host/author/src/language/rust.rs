@@ -1,5 +1,8 @@
 //! Rust: cargo makes the component by itself.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Compiled, Form, Job, made_by, read};
 use crate::{
     error::AuthorError,
@@ -35,6 +38,8 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     cargo
         .args(["build", "--release", "--target", TARGET, "--message-format"])
         .arg("json-render-diagnostics")
+        // What the SDK depends on is compiled once for all projects, and not once for each. It takes a minute.
+        .env("CARGO_BUILD_BUILD_DIR", job.options.shared.join("cargo"))
         .current_dir(job.dir())
         .stdout(Stdio::piped());
     let messages = run_for("to compile the crate", &mut cargo)?;

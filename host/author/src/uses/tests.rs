@@ -1,1 +1,79 @@
+use super::{Use, declared};
+use crate::{
+    error::AuthorError,
+    project::{Language, Project},
+};
+use pretty_assertions::assert_eq;
+use std::fs;
+use tempfile::TempDir;
 
+/// What a project with this manifest declares, with its folder's path left out of an error.
+fn uses_of(language: Language, manifest: &str, text: &str) -> Result<Vec<Use>, AuthorError> {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join(manifest), text).unwrap();
+    let project = Project {
+        dir: dir.path().to_path_buf(),
+        name: "weather".to_owned(),
+        language,
+    };
+    declared(&project).map_err(|error| {
+        AuthorError::usage(
+            error
+                .to_string()
+                .replace(dir.path().to_str().unwrap(), "DIR"),
+        )
+    })
+}
+
+#[test]
+fn uses_are_read_from_the_manifest() {
+    let python = |text| uses_of(Language::Python, "pyproject.toml", text);
+    let node = |text| uses_of(Language::TypeScript, "package.json", text);
+    assert_eq!(python("[project]\nname = \"weather\""), Ok(vec![]));
+    assert_eq!(python("[tool.ruff]\nline-length = 100"), Ok(vec![]));
+    assert_eq!(
+        python("[tool.agent-host]\nuses = [\"ask\", \"progress\", \"ask\"]"),
+        Ok(vec![Use::Progress, Use::Ask])
+    );
+    assert_eq!(node(r#"{"name": "weather"}"#), Ok(vec![]));
+    assert_eq!(
+        node(r#"{"agent-host": {"uses": ["http", "state"]}}"#),
+        Ok(vec![Use::State, Use::Http])
+    );
+    assert_eq!(
+        uses_of(Language::C, "tool.c", ""),
+        Ok(vec![]),
+        "a linker finds out"
+    );
+}
+
+#[test]
+fn uses_that_there_are_not_are_refused() {
+    let cases = [
+        (
+            Language::Python,
+            "pyproject.toml",
+            "[tool.agent-host]\nuses = [\"sockets\"]",
+            "DIR/pyproject.toml is not the manifest of a tool project: TOML parse error at line 2, column 9\n  |\n2 | uses = [\"sockets\"]\n  |         ^^^^^^^^^\nunknown variant `sockets`, expected one of `progress`, `state`, `ask`, `http`",
+        ),
+        (
+            Language::Python,
+            "pyproject.toml",
+            "[tool.agent-host]\nuses = [\"http\"]",
+            "`uses` in DIR/pyproject.toml names `http`, and there is no HTTP for tools in Python. Remove it, and write what needs HTTP in another language",
+        ),
+        (
+            Language::JavaScript,
+            "package.json",
+            r#"{"agent-host": {"use": ["state"]}}"#,
+            "DIR/package.json is not the manifest of a tool project: unknown field `use`, expected `uses` at line 1 column 22",
+        ),
+    ];
+    for (language, manifest, text, why) in cases {
+        assert_eq!(
+            uses_of(language, manifest, text),
+            Err(AuthorError::usage(why)),
+            "{text}"
+        );
+    }
+}

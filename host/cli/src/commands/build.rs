@@ -12,13 +12,14 @@ use serde_json::{Value, json};
 
 pub(super) async fn build(args: BuildArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let project = Project::find(&args.dir)?;
+    let config = configure(ConfigArgs::default(), Overrides::default())?;
     let options = BuildOptions {
+        shared: config.cache_dir.join("builds"),
         strip_names: args.strip_names,
         wasi_sdk: args.wasi_sdk,
     };
     // Nothing else runs meanwhile, so it may hold up this thread.
     let candidate = author::compile(&project, &options, &|step| terminal.note(step))?;
-    let config = configure(ConfigArgs::default(), Overrides::default())?;
     terminal.note("checking the component");
     let built = candidate.check(&config).await?;
     terminal.println(&if args.json {

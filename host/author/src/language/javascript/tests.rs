@@ -1,0 +1,56 @@
+use super::{PACKAGES, package};
+use crate::{carried, error::AuthorError, toolchain::Version};
+use pretty_assertions::assert_eq;
+use std::fs;
+use tempfile::TempDir;
+
+#[test]
+fn a_package_is_in_the_folder_or_above() {
+    let dir = TempDir::new().unwrap();
+    let project = dir.path().join("tools/markdown");
+    fs::create_dir_all(&project).unwrap();
+    let find = || {
+        package(&project, "@scope/maker", Version(0, 23)).map_err(|error| {
+            AuthorError::usage(
+                error
+                    .to_string()
+                    .replace(dir.path().to_str().unwrap(), "DIR"),
+            )
+        })
+    };
+    let refused = |why: &str| {
+        Err(AuthorError::usage(format!(
+            "this build needs the package @scope/maker 0.23, and {why}. In the project, type `npm install --save-dev @scope/maker@0.23`"
+        )))
+    };
+    assert_eq!(find(), refused("it is not in node_modules"));
+
+    // The one above counts until there is one in the project.
+    for (place, version, expected) in [
+        (dir.path(), "0.23.4", Ok("0.23.4".to_owned())),
+        (
+            project.as_path(),
+            "0.24.0",
+            refused("DIR/tools/markdown/node_modules/@scope/maker/package.json is 0.24.0"),
+        ),
+    ] {
+        let folder = place.join("node_modules/@scope/maker");
+        fs::create_dir_all(&folder).unwrap();
+        let manifest = format!(r#"{{"name": "@scope/maker", "version": "{version}"}}"#);
+        fs::write(folder.join("package.json"), manifest).unwrap();
+        assert_eq!(find(), expected);
+    }
+}
+
+#[test]
+fn the_templates_pin_versions_that_a_build_takes() {
+    for language in ["ts", "js"] {
+        let manifest = carried::file(&format!("guest-tools/templates/{language}/package.json"));
+        let manifest: serde_json::Value = serde_json::from_slice(manifest.unwrap()).unwrap();
+        for (name, needed) in PACKAGES {
+            let pinned = manifest["devDependencies"][name].as_str().unwrap();
+            let (version, _) = Version::first_in(pinned).unwrap();
+            assert_eq!(version, needed, "{language}: {name}");
+        }
+    }
+}
