@@ -36,7 +36,7 @@ const MAX_TOOLS: usize = 128;
 const MAX_TITLE_BYTES: usize = 128;
 
 /// A description, in bytes: about a thousand tokens.
-const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
+pub(crate) const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
 
 /// One schema, in bytes of JSON text.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;

@@ -20,6 +20,7 @@ mod gate;
 mod guest;
 mod guest_runtime;
 mod limiter;
+mod link;
 mod linker;
 mod load;
 #[cfg(test)]

@@ -6,7 +6,6 @@ mod tests;
 
 use crate::{
     admission::Queue,
-    bindings::HostPre,
     caps::http::{HttpClient, Recording},
     code::{self, TrustedCode},
     component_bytes::{ComponentBytes, Identified},
@@ -14,10 +13,9 @@ use crate::{
     engine::{Allocator, fingerprint},
     error::{LoadError, LoadFault},
     guest_runtime::Schedule,
-    linker::linker,
-    plain::{Docs, Plain},
+    link::{Entry, Linked, link},
+    plain::Docs,
     sandbox::Room,
-    store::CallState,
     text,
 };
 use agent_host_core::{
@@ -36,19 +34,8 @@ use std::{
 };
 use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
-use wasmtime::component::{Component, types::ComponentItem};
 
-/// The package that tools and this host speak, and the version of it.
-const PACKAGE: &str = "agent:tool/";
-const CONTRACT_VERSION: &str = "0.1.0";
-
-/// What a component exports that speaks the contract.
-const EXPORT: &str = "agent:tool/tool@0.1.0";
-
-/// What of the package a component can import. `types` has no functions; bindings import it all the same.
-const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
-
-/// What is shown of a name that a component chose, in bytes, and of a linker's error.
+/// What is shown of a name that somebody chose, in bytes, and of an engine's error.
 const MAX_NAME_BYTES: usize = 120;
 const MAX_DETAIL_BYTES: usize = 300;
 
@@ -69,14 +56,6 @@ pub enum Compiled {
 pub struct ToolComponent {
     loaded: Arc<Loaded>,
     tenant: Arc<Tenant>,
-}
-
-/// How a component is called.
-pub(crate) enum Entry {
-    /// It exports `agent:tool/tool`.
-    Contract(HostPre<CallState>),
-    /// It exports ordinary functions.
-    Plain(Plain),
 }
 
 /// A component among others: what it waits in for its turn, what is known of how long its calls take, and its HTTP client.
@@ -395,13 +374,6 @@ fn host_failed(why: &dyn Display) -> LoadError {
     )
 }
 
-/// A component that was held against the contract and linked.
-struct Linked {
-    entry: Entry,
-    imports: Vec<String>,
-    allocator: Allocator,
-}
-
 /// Takes a component from the cache, where it was put after it had passed every check. What is there and does not load any
 /// more is made anew.
 fn from_cache(room: &Room, hash: blake3::Hash) -> Option<(Linked, Definitions, Digest)> {
@@ -444,118 +416,4 @@ fn from_source(room: &Room, machine_code: Vec<u8>) -> Result<(Linked, Vec<u8>), 
             )
         })?;
     Ok((link(&component, allocator)?, machine_code))
-}
-
-fn link(component: &Component, allocator: Allocator) -> Result<Linked, LoadError> {
-    let ty = component.component_type();
-    let mut reaches_outside = false;
-    let mut imports = Vec::new();
-    for (name, item) in ty.imports(component.engine()) {
-        let is_types = is_types(component, &item.ty);
-        check_import(name, is_types)?;
-        reaches_outside |= !is_types;
-        imports.push(name.to_owned());
-    }
-    let exports = ty.exports(component.engine()).map(|(name, _)| name);
-    let speaks_contract = check_exports(&exports.collect::<Vec<_>>())?;
-    let pre = linker(component.engine())
-        .and_then(|linker| linker.instantiate_pre(component))
-        .map_err(|error| link_error(&error))?;
-    let entry = if speaks_contract {
-        Entry::Contract(HostPre::new(pre).map_err(|error| {
-            mismatch(&format!(
-                "its export `{EXPORT}` does not have the types of the contract: {}",
-                text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
-            ))
-        })?)
-    } else {
-        Entry::Plain(Plain::new(pre, reaches_outside)?)
-    };
-    Ok(Linked {
-        entry,
-        imports,
-        allocator,
-    })
-}
-
-/// Whether an import has types of values and nothing else: functions that a component exports are written with those.
-fn is_types(component: &Component, item: &ComponentItem) -> bool {
-    match item {
-        ComponentItem::Type(_) => true,
-        ComponentItem::ComponentInstance(interface) => interface
-            .exports(component.engine())
-            .all(|(_, item)| matches!(item.ty, ComponentItem::Type(_))),
-        ComponentItem::ComponentFunc(_)
-        | ComponentItem::CoreFunc(_)
-        | ComponentItem::Module(_)
-        | ComponentItem::Component(_)
-        | ComponentItem::Resource(_) => false,
-    }
-}
-
-/// Checks an import by its name. Which of WASI there is, the linker knows.
-fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
-    let shown = text::shown(name, MAX_NAME_BYTES);
-    let Some(own) = name.strip_prefix(PACKAGE) else {
-        return if is_types || name.starts_with("wasi:") {
-            Ok(())
-        } else {
-            Err(missing(&shown))
-        };
-    };
-    let (interface, version) = own.split_once('@').unwrap_or((own, ""));
-    if !OFFERED.contains(&interface) {
-        return Err(missing(&shown));
-    }
-    if version != CONTRACT_VERSION {
-        return Err(mismatch(&format!("it imports `{shown}`")));
-    }
-    Ok(())
-}
-
-/// Whether a component speaks the contract; one that exports anything else may have functions.
-fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
-    if names.contains(&EXPORT) {
-        return Ok(true);
-    }
-    if names.is_empty() {
-        return Err(mismatch("it exports nothing"));
-    }
-    let mut names = names.iter();
-    match names.find(|name| name.starts_with("agent:tool/tool")) {
-        Some(other) => Err(mismatch(&format!(
-            "it exports `{}`",
-            text::shown(other, MAX_NAME_BYTES)
-        ))),
-        None => Ok(false),
-    }
-}
-
-fn mismatch(found: &str) -> LoadError {
-    LoadError::new(
-        LoadFault::ContractMismatch,
-        format!(
-            "the component is not a tool for this host, which needs the export `{EXPORT}`: {found}. Build it against the WIT package agent:tool@{CONTRACT_VERSION}"
-        ),
-    )
-}
-
-fn missing(name: &str) -> LoadError {
-    LoadError::new(
-        LoadFault::MissingCapability,
-        format!(
-            "the component imports `{name}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human); build it without that import"
-        ),
-    )
-}
-
-/// The linker's first complaint: an interface that is not there, or one with other types.
-fn link_error(error: &wasmtime::Error) -> LoadError {
-    let what = text::shown(&error.to_string(), MAX_DETAIL_BYTES);
-    let cause = text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES);
-    if cause.ends_with("implementation is missing") {
-        let name = what.split('`').nth(1).unwrap_or(&what).to_owned();
-        return missing(&name);
-    }
-    mismatch(&format!("{what}: {cause}"))
 }

@@ -16,7 +16,7 @@ pub(crate) use docs::Docs;
 
 use crate::{
     bindings::types as wit,
-    definitions::RawDefinition,
+    definitions::{MAX_DESCRIPTION_BYTES, RawDefinition},
     error::{LoadError, LoadFault},
     guest_runtime::end_slice,
     store::CallState,
@@ -47,9 +47,6 @@ const MAX_REASON_BYTES: usize = 160;
 
 /// What is shown of a signature, in bytes, where there are no docs.
 const MAX_SIGNATURE_BYTES: usize = 1024;
-
-/// The longest description that is made of docs, in bytes: what definitions may have.
-const MAX_DOCS_BYTES: usize = 8 * 1024;
 
 /// A component whose functions are its tools.
 pub(crate) struct Plain {
@@ -198,7 +195,7 @@ impl Plain {
 impl Function {
     fn definition(&self, docs: &Docs, effect: Effect) -> RawDefinition {
         let description = match docs.of(&self.place) {
-            Some(docs) => text::shown(docs, MAX_DOCS_BYTES),
+            Some(docs) => text::shown(docs, MAX_DESCRIPTION_BYTES),
             None => text::shown(
                 &format!("Calls the function `{}{}`.", self.place, self.signature),
                 MAX_SIGNATURE_BYTES,

@@ -123,7 +123,7 @@ fn imports() -> Vec<Case> {
             "`acme:db/query@1.0.0`",
         ),
         (
-            r#"(import "acme:db/types@1.0.0" (instance))"#,
+            r#"(import "acme:db/types@1.0.0" (instance (export "table" (type (sub resource)))))"#,
             "`acme:db/types@1.0.0`",
         ),
         (r#"(import "log" (func))"#, "`log`"),

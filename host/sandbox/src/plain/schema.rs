@@ -35,12 +35,12 @@ fn of(shape: &Shape) -> Value {
     match shape {
         Shape::Bool => json!({ "type": "boolean" }),
         Shape::Int(int) => integer(*int),
-        Shape::Float32 => float(json!({
+        Shape::Float32 => float(&json!({
             "type": "number",
             "minimum": f64::from(f32::MIN),
             "maximum": f64::from(f32::MAX),
         })),
-        Shape::Float64 => float(json!({ "type": "number" })),
+        Shape::Float64 => float(&json!({ "type": "number" })),
         Shape::Char => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
         Shape::String => json!({ "type": "string" }),
         Shape::Bytes => json!({
@@ -111,6 +111,6 @@ fn integer(int: Int) -> Value {
     }
 }
 
-fn float(number: Value) -> Value {
+fn float(number: &Value) -> Value {
     json!({ "anyOf": [number, { "enum": [NOT_A_NUMBER, INFINITY, MINUS_INFINITY] }] })
 }

@@ -18,18 +18,18 @@ const ENDS: [(&str, &str, &str); 12] = [
     // More than `output-bytes`.
     (
         "-> string",
-        "(drop (memory.grow (i32.const 32))) (call $return (i32.const 0) (i32.const 2000000))",
+        "(drop (memory.grow (i32.const 32))) (call $return (i32.const 65536) (i32.const 2000000))",
         "output-too-large",
     ),
     // More than `max-transfer-bytes`, counted by the values that are made of it.
     (
         "-> list<u8>",
-        "(drop (memory.grow (i32.const 32))) (call $return (i32.const 0) (i32.const 500000))",
+        "(drop (memory.grow (i32.const 32))) (call $return (i32.const 65536) (i32.const 500000))",
         "output-too-large",
     ),
     (
         "-> list<result>",
-        "(drop (memory.grow (i32.const 32))) (call $return (i32.const 0) (i32.const 500000))",
+        "(drop (memory.grow (i32.const 32))) (call $return (i32.const 65536) (i32.const 500000))",
         "output-too-large",
     ),
     (

@@ -1,0 +1,160 @@
+//! Whether a component is a tool for this host: its imports and exports are held against the contract, and linked. What it
+//! imports is only linked, never allowed: that is the gate's.
+
+use crate::{
+    bindings::HostPre,
+    engine::Allocator,
+    error::{LoadError, LoadFault},
+    linker::linker,
+    plain::Plain,
+    store::CallState,
+    text,
+};
+use wasmtime::component::{Component, types::ComponentItem};
+
+/// The package that tools and this host speak, and the version of it.
+const PACKAGE: &str = "agent:tool/";
+const CONTRACT_VERSION: &str = "0.1.0";
+
+/// What a component exports that speaks the contract.
+const EXPORT: &str = "agent:tool/tool@0.1.0";
+
+/// What of the package a component can import. `types` has no functions; bindings import it all the same.
+const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
+
+/// What is shown of a name that a component chose, in bytes, and of a linker's error.
+const MAX_NAME_BYTES: usize = 120;
+const MAX_DETAIL_BYTES: usize = 300;
+
+/// How a component is called.
+pub(crate) enum Entry {
+    /// It exports `agent:tool/tool`.
+    Contract(HostPre<CallState>),
+    /// It exports ordinary functions.
+    Plain(Plain),
+}
+
+/// A component that was held against the contract and linked.
+pub(crate) struct Linked {
+    pub(crate) entry: Entry,
+    pub(crate) imports: Vec<String>,
+    pub(crate) allocator: Allocator,
+}
+
+/// Links a component.
+///
+/// # Errors
+/// `contract-mismatch` and `missing-capability`, naming what does not fit.
+pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked, LoadError> {
+    let ty = component.component_type();
+    let mut reaches_outside = false;
+    let mut imports = Vec::new();
+    for (name, item) in ty.imports(component.engine()) {
+        let is_types = is_types(component, &item.ty);
+        check_import(name, is_types)?;
+        reaches_outside |= !is_types;
+        imports.push(name.to_owned());
+    }
+    let exports = ty.exports(component.engine()).map(|(name, _)| name);
+    let speaks_contract = check_exports(&exports.collect::<Vec<_>>())?;
+    let pre = linker(component.engine())
+        .and_then(|linker| linker.instantiate_pre(component))
+        .map_err(|error| link_error(&error))?;
+    let entry = if speaks_contract {
+        Entry::Contract(HostPre::new(pre).map_err(|error| {
+            mismatch(&format!(
+                "its export `{EXPORT}` does not have the types of the contract: {}",
+                text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+            ))
+        })?)
+    } else {
+        Entry::Plain(Plain::new(pre, reaches_outside)?)
+    };
+    Ok(Linked {
+        entry,
+        imports,
+        allocator,
+    })
+}
+
+/// Whether an import has types of values and nothing else: functions that a component exports are written with those.
+fn is_types(component: &Component, item: &ComponentItem) -> bool {
+    match item {
+        ComponentItem::Type(_) => true,
+        ComponentItem::ComponentInstance(interface) => interface
+            .exports(component.engine())
+            .all(|(_, item)| matches!(item.ty, ComponentItem::Type(_))),
+        ComponentItem::ComponentFunc(_)
+        | ComponentItem::CoreFunc(_)
+        | ComponentItem::Module(_)
+        | ComponentItem::Component(_)
+        | ComponentItem::Resource(_) => false,
+    }
+}
+
+/// Checks an import by its name. Which of WASI there is, the linker knows.
+fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
+    let shown = text::shown(name, MAX_NAME_BYTES);
+    let Some(own) = name.strip_prefix(PACKAGE) else {
+        return if is_types || name.starts_with("wasi:") {
+            Ok(())
+        } else {
+            Err(missing(&shown))
+        };
+    };
+    let (interface, version) = own.split_once('@').unwrap_or((own, ""));
+    if !OFFERED.contains(&interface) {
+        return Err(missing(&shown));
+    }
+    if version != CONTRACT_VERSION {
+        return Err(mismatch(&format!("it imports `{shown}`")));
+    }
+    Ok(())
+}
+
+/// Whether a component speaks the contract; one that exports anything else may have functions.
+fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
+    if names.contains(&EXPORT) {
+        return Ok(true);
+    }
+    if names.is_empty() {
+        return Err(mismatch("it exports nothing"));
+    }
+    let mut names = names.iter();
+    match names.find(|name| name.starts_with("agent:tool/tool")) {
+        Some(other) => Err(mismatch(&format!(
+            "it exports `{}`",
+            text::shown(other, MAX_NAME_BYTES)
+        ))),
+        None => Ok(false),
+    }
+}
+
+fn mismatch(found: &str) -> LoadError {
+    LoadError::new(
+        LoadFault::ContractMismatch,
+        format!(
+            "the component is not a tool for this host, which needs the export `{EXPORT}`: {found}. Build it against the WIT package agent:tool@{CONTRACT_VERSION}"
+        ),
+    )
+}
+
+fn missing(name: &str) -> LoadError {
+    LoadError::new(
+        LoadFault::MissingCapability,
+        format!(
+            "the component imports `{name}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human); build it without that import"
+        ),
+    )
+}
+
+/// The linker's first complaint: an interface that is not there, or one with other types.
+fn link_error(error: &wasmtime::Error) -> LoadError {
+    let what = text::shown(&error.to_string(), MAX_DETAIL_BYTES);
+    let cause = text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES);
+    if cause.ends_with("implementation is missing") {
+        let name = what.split('`').nth(1).unwrap_or(&what).to_owned();
+        return missing(&name);
+    }
+    mismatch(&format!("{what}: {cause}"))
+}
