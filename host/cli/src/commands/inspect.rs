@@ -41,6 +41,7 @@ fn as_json(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> Value {
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
         "tools": component.definitions(),
+        "refused_functions": component.refused_functions(),
         "grants": entry.grants.to_json(),
         "limits": entry.limits,
         "loading": of_loading(sandbox),
@@ -120,6 +121,12 @@ fn as_text(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> String {
                 .lines()
                 .map(|line| format!("  {DIM}{line}{DIM:#}")),
         );
+    }
+    if !component.refused_functions().is_empty() {
+        lines.push(String::new());
+        lines.push(format!("{BOLD}Functions that are no tools{BOLD:#}"));
+        let refused = component.refused_functions().iter();
+        lines.extend(refused.map(|reason| format!("  {}", harmless_line(reason))));
     }
     lines.join("\n")
 }
