@@ -41,9 +41,10 @@ use wasmtime::{
 /// The functions of one component that are looked at; real ones export a few dozen.
 const MAX_FUNCTIONS: usize = 1_000;
 
-/// The refused functions that an error names, and what is shown of each, in bytes.
+/// The refused functions that an error names, and what is shown of each and of its name, in bytes.
 const MAX_NAMED: usize = 5;
-const MAX_REASON_BYTES: usize = 160;
+const MAX_REASON_BYTES: usize = 180;
+const MAX_PLACE_BYTES: usize = 80;
 
 /// What is shown of a signature, in bytes, where there are no docs.
 const MAX_SIGNATURE_BYTES: usize = 1024;
@@ -249,9 +250,10 @@ fn exported(component: &Component) -> Result<Vec<Exported>, LoadError> {
                 found.extend(exported_at(component, None, name, ty));
             }
             ComponentItem::ComponentInstance(interface) => {
+                let name: Arc<str> = name.into();
                 for (function, item) in interface.exports(engine) {
                     if let ComponentItem::ComponentFunc(ty) = item.ty {
-                        found.extend(exported_at(component, Some(name), function, ty));
+                        found.extend(exported_at(component, Some(&name), function, ty));
                     }
                 }
             }
@@ -275,18 +277,18 @@ fn exported(component: &Component) -> Result<Vec<Exported>, LoadError> {
 
 fn exported_at(
     component: &Component,
-    interface: Option<&str>,
+    interface: Option<&Arc<str>>,
     function: &str,
     ty: ComponentFunc,
 ) -> Option<Exported> {
     let instance = match interface {
-        Some(interface) => Some(component.get_export_index(None, interface)?),
+        Some(interface) => Some(component.get_export_index(None, &**interface)?),
         None => None,
     };
     Some(Exported {
         index: component.get_export_index(instance.as_ref(), function)?,
         place: Place {
-            interface: interface.map(str::to_owned),
+            interface: interface.cloned(),
             function: function.to_owned(),
         },
         ty,
@@ -305,6 +307,7 @@ fn signature(place: &Place, ty: &ComponentFunc) -> Result<Signature, String> {
 }
 
 fn reason(place: &Place, why: &str) -> String {
+    let place = text::shown(&place.to_string(), MAX_PLACE_BYTES);
     text::shown(&format!("`{place}`: {why}"), MAX_REASON_BYTES)
 }
 
@@ -314,7 +317,7 @@ fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
     let exports = component.component_type();
     let names: Vec<String> = exports
         .exports(component.engine())
-        .map(|(name, _)| format!("`{}`", text::shown(name, MAX_REASON_BYTES)))
+        .map(|(name, _)| format!("`{}`", text::shown(name, MAX_PLACE_BYTES)))
         .collect();
     let (what, list) = if refused.is_empty() {
         ("the component exports no functions, but", names.as_slice())

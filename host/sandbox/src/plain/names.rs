@@ -1,13 +1,13 @@
 //! What the tools of a plain component are called. A tool has the name of its function. Where several functions of a component
 //! have the same, those in interfaces are called `INTERFACE_FUNCTION`; no WIT name has a `_`, so that is no function's own name.
 
-use std::{collections::HashMap, fmt};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 /// Where a component has a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The interface as it is exported, such as `acme:math/ops@1.0.0`; absent for a function at the root.
-    pub(super) interface: Option<String>,
+    pub(super) interface: Option<Arc<str>>,
     /// The name of the function.
     pub(super) function: String,
 }

@@ -297,7 +297,7 @@ impl fmt::Display for Shape {
             Self::String => f.write_str("string"),
             Self::Bytes => f.write_str("list<u8>"),
             Self::List(item) => write!(f, "list<{item}>"),
-            Self::Tuple(items) => write!(f, "tuple<{}>", Commas(items, |item, f| item.fmt(f))),
+            Self::Tuple(items) => write!(f, "tuple<{}>", Commas(items, fmt::Display::fmt)),
             Self::Record(fields) => write!(f, "record {{ {} }}", Commas(fields, named)),
             Self::Choice(choice, cases) => choice.fmt(cases, f),
             Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),

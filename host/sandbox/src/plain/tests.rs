@@ -126,71 +126,94 @@ async fn functions_of_one_name_are_told_apart_by_their_interfaces() {
     }
 }
 
-/// Functions that can be no tools, and what is said of each. The core functions of all of them are the same.
-fn refused() -> Vec<(String, &'static str)> {
-    let fields: Vec<String> = (0..3_000)
-        .map(|index| format!("field-{index}: bool"))
-        .collect();
-    let nested = (0..16).fold("u32".to_owned(), |ty, _| format!("list<{ty}>"));
-    let deep = (0..30).fold("u32".to_owned(), |ty, _| format!("list<{ty}>"));
+/// What an interface has whose function can be no tool.
+struct Refused {
+    items: String,
+    function: String,
+    /// The parameters of its core function.
+    params: &'static str,
+    why: &'static str,
+}
+
+impl Refused {
+    /// A function `f` without parameters.
+    fn new(items: impl Into<String>, why: &'static str) -> Self {
+        Self {
+            items: items.into(),
+            function: "f".to_owned(),
+            params: "",
+            why,
+        }
+    }
+}
+
+fn refused() -> Vec<Refused> {
+    const RESOURCE: &str =
+        "`test:made/api#f`: its types have a resource, which no JSON value can stand for";
+    let fields: Vec<String> = (0..3_000).map(|at| format!("field-{at}: bool")).collect();
+    let lists = |levels| (0..levels).fold("u32".to_owned(), |ty, _| format!("list<{ty}>"));
+    let long = "f".repeat(65);
     vec![
-        (
-            "resource r; f: func() -> own<r>;".to_owned(),
-            "`test:made/api#f`: its types have a resource, which no JSON value can stand for",
-        ),
-        (
-            "resource r; f: func(list-of-them: list<borrow<r>>) -> u32;".to_owned(),
-            "`test:made/api#f`: its types have a resource, which no JSON value can stand for",
-        ),
-        (
+        Refused::new("resource r; f: func() -> own<r>;", RESOURCE),
+        Refused {
+            params: "(param i32 i32)",
+            ..Refused::new("resource r; f: func(v: list<borrow<r>>) -> u32;", RESOURCE)
+        },
+        Refused::new(
             format!("record r {{ {} }} f: func() -> list<r>;", fields.join(", ")),
             "`test:made/api#f`: its types are too large for a schema",
         ),
-        (
+        Refused::new(
             format!(
-                "variant a {{ x({nested}) }} variant b {{ x(a) }} variant c {{ x(b) }} variant d {{ x(c) }} f: func() -> list<d>;"
+                "variant a {{ x({}) }} variant b {{ x(a) }} variant c {{ x(b) }} variant d {{ x(c) }} f: func() -> list<d>;",
+                lists(16)
             ),
             "`test:made/api#f`: the output schema nests deeper than 32 levels",
         ),
-        (
-            format!("f: func() -> {deep};"),
+        Refused::new(
+            format!("f: func() -> {};", lists(30)),
             "`test:made/api#f`: its types nest more than 24 levels deep",
         ),
-        (
-            format!("{}: func() -> u32;", "f".repeat(65)),
-            "a name has 1 to 64 letters, digits, `_` and `-`",
-        ),
+        Refused {
+            function: long.clone(),
+            ..Refused::new(
+                format!("{long}: func() -> u32;"),
+                "fff`: a name has 1 to 64 letters, digits, `_` and `-`",
+            )
+        },
+        // The end of a name makes room for the reason.
+        Refused {
+            function: "f".repeat(200),
+            ..Refused::new(
+                format!("{}: func() -> u32;", "f".repeat(200)),
+                "fff...`: a name has 1 to 64 letters, digits, `_` and `-`",
+            )
+        },
     ]
 }
 
 #[tokio::test]
 async fn a_function_that_can_be_no_tool_is_refused_with_the_reason() {
-    for (types, why) in refused() {
-        let name = if types.starts_with("ff") {
-            "f".repeat(65)
-        } else {
-            "f".to_owned()
-        };
-        let interface = format!("interface api {{ {types} }}");
-        let params = if types.contains("list-of-them") {
-            "(param i32 i32)"
-        } else {
-            ""
-        };
-        let mut core =
-            format!(r#"(func (export "test:made/api#{name}") {params} (result i32) unreachable)"#);
-        let alone = format!("package test:made; {interface} world w {{ export api; }}");
+    for refused in refused() {
+        let Refused {
+            items,
+            function,
+            params,
+            why,
+        } = refused;
+        let interface = format!("package test:made; interface api {{ {items} }}");
+        let core = format!(
+            r#"(func (export "test:made/api#{function}") {params} (result i32) unreachable)"#
+        );
+        let alone = format!("{interface} world w {{ export api; }}");
         let error = load(&alone, &core).await.unwrap_err();
         assert_eq!(error.fault, LoadFault::ContractMismatch, "{error}");
-        assert!(
-            error.message.starts_with("none of the functions"),
-            "{error}"
-        );
-        assert!(error.message.contains(why), "{why}: {error}");
+        let text = error.message;
+        assert!(text.starts_with("none of the functions"), "{text}");
+        assert!(text.contains(why), "{why}: {text}");
         // Beside it another one is a tool.
-        core.push_str(r#"(func (export "g"))"#);
-        let beside =
-            format!("package test:made; {interface} world w {{ export api; export g: func(); }}");
+        let beside = format!("{interface} world w {{ export api; export g: func(); }}");
+        let core = format!(r#"{core} (func (export "g"))"#);
         let tool = load(&beside, &core).await.unwrap();
         assert_eq!(names(&tool), ["g"]);
         let [reason] = tool.refused_functions() else {
@@ -235,13 +258,7 @@ async fn two_functions_of_one_name_in_interfaces_of_one_name_are_one_tool() {
         package other:two { interface api { f: func(); } }
         world w { export other:one/api; export other:two/api; }";
     let core = r#"(func (export "other:one/api#f")) (func (export "other:two/api#f") unreachable)"#;
-    // The nested packages stand beside the one with the world.
-    let tool = load(
-        &wit.replace("package test:made;", "package test:made;\n"),
-        core,
-    )
-    .await
-    .unwrap();
+    let tool = load(wit, core).await.unwrap();
     assert_eq!(names(&tool), ["api_f"]);
     assert_eq!(
         tool.refused_functions(),

@@ -1,9 +1,73 @@
-//! Calls of plain functions that end abnormally: the same ends as those of any other tool.
+//! What calls of plain functions come to: results by their types, and the same abnormal ends as those of any other tool.
 
-use super::{failure, load, report};
+use super::{call, failure, load, report};
 use agent_host_core::{limits::Limits, output::ToolResultOutput};
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// Signatures, the code behind them, and what a call comes to.
+fn results() -> Vec<(&'static str, String, ToolResultOutput)> {
+    use ToolResultOutput::{ErrorJson, ErrorText, Json, Text};
+    // At 8: the case of a result; at 12 and 16 what is in it: the text at 24.
+    const HI: &str = r#"(data (i32.const 24) "hi")"#;
+    vec![
+        ("()", "", Json(Value::Null)),
+        ("() -> bool", "(i32.const 1)", Json(json!(true))),
+        ("() -> u64", "(i64.const -1)", Json(json!("18446744073709551615"))),
+        ("() -> s64", "(i64.const -1)", Json(json!(-1))),
+        ("() -> f64", "(f64.const nan)", Json(json!("NaN"))),
+        ("() -> char", "(i32.const 0x1f980)", Json(json!("🦀"))),
+        ("() -> string", "(call $return (i32.const 24) (i32.const 2))", Text("hi".to_owned())),
+        ("() -> list<u8>", "(call $return (i32.const 24) (i32.const 2))", Json(json!("aGk="))),
+        ("() -> option<u8>", "(i32.const 8)", Json(Value::Null)),
+        ("() -> result", "(i32.const 0)", Json(Value::Null)),
+        (
+            "() -> result",
+            "(i32.const 1)",
+            ErrorText("The function failed, and does not say why.".to_owned()),
+        ),
+        (
+            "() -> result<string, u8>",
+            "(i32.store (i32.const 12) (i32.const 24)) (i32.store (i32.const 16) (i32.const 2)) (i32.const 8)",
+            Text("hi".to_owned()),
+        ),
+        (
+            "() -> result<u8, string>",
+            "(i32.store8 (i32.const 8) (i32.const 1)) (i32.store (i32.const 12) (i32.const 24)) (i32.store (i32.const 16) (i32.const 2)) (i32.const 8)",
+            ErrorText("hi".to_owned()),
+        ),
+        (
+            "() -> result<u8, tuple<u8, u8>>",
+            "(i32.store8 (i32.const 8) (i32.const 1)) (i32.store8 (i32.const 9) (i32.const 3)) (i32.store8 (i32.const 10) (i32.const 4)) (i32.const 8)",
+            ErrorJson(json!([3, 4])),
+        ),
+        (
+            "() -> result<tuple<u8, u8>>",
+            "(i32.store8 (i32.const 9) (i32.const 3)) (i32.const 8)",
+            Json(json!([3, 0])),
+        ),
+    ]
+    .into_iter()
+    .map(|(signature, code, expected)| {
+        let core = match signature {
+            "()" => r#"(func (export "f"))"#.to_owned(),
+            "() -> u64" | "() -> s64" => format!(r#"(func (export "f") (result i64) {code})"#),
+            "() -> f64" => format!(r#"(func (export "f") (result f64) {code})"#),
+            _ => format!(r#"{HI} (func (export "f") (result i32) {code})"#),
+        };
+        (signature, core, expected)
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn results_become_what_their_types_say() {
+    for (signature, core, expected) in results() {
+        let wit = format!("package test:made; world w {{ export f: func{signature}; }}");
+        let tool = load(&wit, &core).await.unwrap();
+        assert_eq!(call(&tool, "f", &json!({})).await, expected, "{signature}");
+    }
+}
 
 /// What a function returns, its code, and the code of the end.
 const ENDS: [(&str, &str, &str); 12] = [

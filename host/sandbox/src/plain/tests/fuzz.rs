@@ -261,7 +261,7 @@ fn anything() -> impl Strategy<Value = Value> {
 }
 
 /// Puts something else in the place of one of the values in a value.
-fn replace(value: &mut Value, at: &Index, with: Value) {
+fn replace(value: &mut Value, at: &Index, with: &Value) {
     fn count(value: &Value) -> usize {
         1 + match value {
             Value::Array(items) => items.iter().map(count).sum(),
@@ -293,7 +293,7 @@ fn replace(value: &mut Value, at: &Index, with: Value) {
         }
     }
     let mut left = at.index(count(value));
-    put(value, &mut left, &with);
+    put(value, &mut left, with);
 }
 
 struct Host {
@@ -347,7 +347,7 @@ proptest! {
         at in any::<Index>(),
         with in anything(),
     ) {
-        replace(&mut input, &at, with);
+        replace(&mut input, &at, &with);
         let Host { runtime, sandbox } = &*HOST;
         runtime.block_on(async {
             let tool = echoing(sandbox, &ty).await;
