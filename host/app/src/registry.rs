@@ -44,6 +44,16 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Reads the bytes that it was loaded from, to look at them.
+    ///
+    /// # Errors
+    /// When they cannot be read again, or there are others by now.
+    pub fn bytes(&self) -> Result<impl AsRef<[u8]> + Send + use<>, OpenError> {
+        bytes_of(&self.source)?
+            .read(self.component.digest())
+            .map_err(|error| OpenError::Failed(error.to_string()))
+    }
+
     /// What `agent.lock` pins of it.
     #[must_use]
     pub fn locked(&self) -> LockedComponent {

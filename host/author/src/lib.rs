@@ -4,6 +4,7 @@
 mod build;
 mod carried;
 mod componentize;
+mod describe;
 mod error;
 mod language;
 mod project;
@@ -16,6 +17,7 @@ mod uses;
 mod wit;
 
 pub use build::{BuildOptions, Built, Candidate, compile};
+pub use describe::{Description, Producers};
 pub use error::AuthorError;
 pub use language::set_up;
 pub use project::{Language, Project};

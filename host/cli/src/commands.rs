@@ -10,6 +10,7 @@ mod inspect;
 mod lock;
 mod manual;
 mod new;
+mod permissions;
 mod reach;
 mod run;
 mod sessions;

@@ -7,6 +7,7 @@ use crate::{
     code::{MAX_COMPONENT_BYTES, check_size},
     error::{LoadError, LoadFault},
 };
+use agent_host_core::id::Digest;
 use bytes::Bytes;
 use std::{
     borrow::Cow,
@@ -37,6 +38,19 @@ pub(crate) struct Identified {
 }
 
 impl ComponentBytes {
+    /// Reads the bytes of a component that is known, to look at them.
+    ///
+    /// # Errors
+    /// When they cannot be read, or are not those with this digest: a file may have others by now.
+    pub fn read(self, digest: Digest) -> Result<Bytes, LoadError> {
+        let bytes = self.identify()?.into_bytes()?;
+        if Digest::of(&bytes) == digest {
+            Ok(bytes)
+        } else {
+            Err(changed())
+        }
+    }
+
     /// Reads the bytes once.
     ///
     /// # Errors
@@ -88,10 +102,7 @@ impl Identified {
         if blake3::hash(&bytes) == self.hash {
             return Ok(bytes);
         }
-        Err(LoadError::new(
-            LoadFault::Unreadable,
-            "the component's file was changed while it was read; load it again when whoever writes it is done",
-        ))
+        Err(changed())
     }
 }
 
@@ -117,6 +128,13 @@ fn read(file: File) -> Result<Bytes, LoadError> {
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(&error))?;
     Ok(bytes.into())
+}
+
+fn changed() -> LoadError {
+    LoadError::new(
+        LoadFault::Unreadable,
+        "the component's file was changed while it was read; load it again when whoever writes it is done",
+    )
 }
 
 fn unreadable(error: &io::Error) -> LoadError {

@@ -1,6 +1,6 @@
 //! `agent-host build`: from a tool's project to its component.
 
-use super::{configure, inspect::permissions};
+use super::{configure, permissions::permissions};
 use crate::{
     args::{BuildArgs, ConfigArgs},
     exit::{Exit, Failure},

@@ -1,16 +1,19 @@
 //! `agent-host inspect`: what a component is, before anything of it is trusted.
 
-use super::{configure, reach};
+use super::{configure, permissions::permissions, reach};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, harmless, harmless_line},
 };
 use agent_host_app::{Entry, Overrides, Registry};
+use agent_host_author::{Description, Producers};
+use agent_host_core::tool::ToolDefinition;
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
 };
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let config = configure(args.config, Overrides::default())?;
@@ -21,22 +24,38 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
             args.component
         )));
     };
+    let described = describe(entry).await;
     if args.json {
-        let shown = as_json(&args.component, entry, &config.sandbox);
+        let shown = as_json(&args.component, entry, &described, &config.sandbox);
         terminal.println(&shown.to_string());
     } else {
-        let shown = as_text(&args.component, entry, &config.sandbox);
+        let shown = as_text(&args.component, entry, &described, &config.sandbox);
         terminal.println(&shown);
     }
     Ok(Exit::Done)
 }
 
-fn as_json(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> Value {
+/// What the component's bytes say. A component that makes their readers panic has said nothing.
+async fn describe(entry: &Entry) -> Description {
+    let bytes = match entry.bytes() {
+        Ok(bytes) => bytes,
+        Err(error) => return Description::unreadable(&error.to_string()),
+    };
+    let described = tokio::task::spawn_blocking(move || Description::of(bytes.as_ref())).await;
+    described.unwrap_or_else(|_| Description::unreadable("its bytes cannot be made sense of"))
+}
+
+fn as_json(name: &str, entry: &Entry, described: &Description, sandbox: &SandboxConfig) -> Value {
     let component = &entry.component;
+    let Description { producers, wit } = described;
     json!({
         "component": name,
         "digest": component.digest(),
         "size_bytes": component.size_bytes(),
+        "producers": producers.as_ref().ok(),
+        "producers_error": producers.as_ref().err(),
+        "wit": wit.as_ref().ok(),
+        "wit_error": wit.as_ref().err(),
         "allocator": allocator(component),
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
@@ -74,7 +93,7 @@ fn of_loading(sandbox: &SandboxConfig) -> Value {
     .collect()
 }
 
-fn as_text(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> String {
+fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &SandboxConfig) -> String {
     let component = &entry.component;
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", harmless_line(name)),
@@ -82,9 +101,12 @@ fn as_text(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> String {
         format!("  size        {}", bytes(component.size_bytes())),
         format!("  instances   {}", allocator(component)),
         format!("  compiled    {}", compiled(component)),
+    ];
+    lines.extend(made_with(&described.producers));
+    lines.extend([
         String::new(),
         format!("{BOLD}May ask for{BOLD:#} {DIM}(and gets only what is granted){DIM:#}"),
-    ];
+    ]);
     lines.extend(
         permissions(component.imports())
             .into_iter()
@@ -104,23 +126,7 @@ fn as_text(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> String {
         lines.extend(limits.as_object().into_iter().flatten().map(limit));
     }
     for tool in component.definitions() {
-        lines.push(String::new());
-        lines.push(format!(
-            "{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}",
-            harmless_line(&tool.name),
-            tool.effect.as_str()
-        ));
-        lines.extend(
-            harmless(&tool.description)
-                .lines()
-                .map(|line| format!("  {line}")),
-        );
-        let schema = serde_json::to_string_pretty(&tool.input_schema).unwrap_or_default();
-        lines.extend(
-            harmless(&schema)
-                .lines()
-                .map(|line| format!("  {DIM}{line}{DIM:#}")),
-        );
+        lines.extend(of_tool(tool));
     }
     if !component.refused_functions().is_empty() {
         lines.push(String::new());
@@ -128,7 +134,69 @@ fn as_text(name: &str, entry: &Entry, sandbox: &SandboxConfig) -> String {
         let refused = component.refused_functions().iter();
         lines.extend(refused.map(|reason| format!("  {}", harmless_line(reason))));
     }
+    lines.push(String::new());
+    lines.push(format!("{BOLD}Interface{BOLD:#} {DIM}(WIT){DIM:#}"));
+    match &described.wit {
+        Ok(wit) => lines.extend(indented(wit)),
+        Err(why) => lines.push(format!("  cannot be shown: {}", harmless_line(why))),
+    }
     lines.join("\n")
+}
+
+/// What the component was made with: a line for each kind of producer.
+fn made_with(producers: &Result<Producers, String>) -> Vec<String> {
+    let producers = match producers {
+        Ok(producers) => producers,
+        Err(why) => {
+            return vec![format!(
+                "  made with   cannot be shown: {}",
+                harmless_line(why)
+            )];
+        }
+    };
+    let line = |(field, values): (&String, &BTreeMap<String, String>)| {
+        let field = match field.as_str() {
+            "processed-by" => "made with",
+            other => other,
+        };
+        let values = values.iter();
+        let values =
+            values.map(|(name, version)| format!("{name} {version}").trim_end().to_owned());
+        let values = values.collect::<Vec<_>>().join(", ");
+        harmless_line(&format!("  {field:<11} {values}"))
+    };
+    producers.iter().map(line).collect()
+}
+
+/// A tool, with the schemas of what it takes and of what it promises to give.
+fn of_tool(tool: &ToolDefinition) -> Vec<String> {
+    let mut lines = vec![
+        String::new(),
+        format!(
+            "{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}",
+            harmless_line(&tool.name),
+            tool.effect.as_str()
+        ),
+    ];
+    lines.extend(indented(&tool.description));
+    lines.extend(schema(&tool.input_schema));
+    if let Some(output) = &tool.output_schema {
+        lines.push("  gives".to_owned());
+        lines.extend(schema(output));
+    }
+    lines
+}
+
+fn schema(schema: &Value) -> impl Iterator<Item = String> {
+    let text = serde_json::to_string_pretty(schema).unwrap_or_default();
+    let lines = indented(&text).into_iter();
+    lines.map(|line| format!("{DIM}{line}{DIM:#}"))
+}
+
+/// The lines of a text that a stranger wrote.
+fn indented(text: &str) -> Vec<String> {
+    let text = harmless(text);
+    text.lines().map(|line| format!("  {line}")).collect()
 }
 
 /// One limit with its unit, which its name ends with.
@@ -153,39 +221,4 @@ fn compiled(component: &ToolComponent) -> &'static str {
         Compiled::FromCache => "from the cache",
         Compiled::Now => "just now",
     }
-}
-
-/// What the imports mean, in plain words. An import that is not listed here is shown by its name.
-pub(super) fn permissions(imports: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> = imports.iter().map(|import| permission(import)).collect();
-    lines.sort();
-    lines.dedup();
-    if lines.is_empty() {
-        lines.push("nothing: it only computes".to_owned());
-    }
-    lines
-}
-
-fn permission(import: &str) -> String {
-    let interface = import.split('@').next().unwrap_or(import);
-    let (package, _) = interface.split_once('/').unwrap_or((interface, ""));
-    let words = match package {
-        "wasi:filesystem" => "files and folders (wasi:filesystem)",
-        "wasi:http" => "HTTP requests (wasi:http)",
-        "wasi:sockets" => "sockets (wasi:sockets): always refused",
-        "wasi:clocks" => "the time (wasi:clocks)",
-        "wasi:random" => "random numbers (wasi:random)",
-        "wasi:cli" => {
-            "its own standard streams, arguments and variables (wasi:cli); empty unless granted"
-        }
-        "wasi:io" => "streams (wasi:io)",
-        "agent:tool" => match interface {
-            "agent:tool/progress" => "telling how far it is (agent:tool/progress)",
-            "agent:tool/state" => "the session's shared state (agent:tool/state)",
-            "agent:tool/human" => "asking you questions (agent:tool/human)",
-            _ => "the types of the contract (agent:tool/types)",
-        },
-        _ => return harmless_line(import),
-    };
-    words.to_owned()
 }

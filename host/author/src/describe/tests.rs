@@ -1,0 +1,112 @@
+use super::{Description, MAX_PRODUCER_BYTES, MAX_PRODUCERS, Producers};
+use agent_host_test_guests::{ECHO, Guest, PROGRESS, TIMER};
+use pretty_assertions::assert_eq;
+use std::fmt::Write as _;
+
+/// A component with one function, made with what is told inside and outside of its module.
+fn adder(inside: &str, outside: &str) -> Vec<u8> {
+    wat::parse_str(format!(
+        r#"(component
+            (core module $m
+                (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+                {inside})
+            (core instance $i (instantiate $m))
+            (func (export "add") (param "left" u32) (param "right" u32) (result u32)
+                (canon lift (core func $i "add")))
+            {outside})"#
+    ))
+    .unwrap()
+}
+
+fn producers(fields: &[(&str, &[(&str, &str)])]) -> Producers {
+    let owned = |(name, version): &(&str, &str)| ((*name).to_owned(), (*version).to_owned());
+    fields
+        .iter()
+        .map(|(field, values)| ((*field).to_owned(), values.iter().map(owned).collect()))
+        .collect()
+}
+
+#[test]
+fn producers_are_gathered_from_the_inside_out() {
+    let cases = [
+        ("", "", producers(&[])),
+        (
+            r#"(@producers (language "C" "") (processed-by "clang" "20.1") (processed-by "ours" "1"))"#,
+            r#"(@producers (processed-by "ours" "2") (sdk "kit" "3"))"#,
+            producers(&[
+                ("language", &[("C", "")]),
+                ("processed-by", &[("clang", "20.1"), ("ours", "2")]),
+                ("sdk", &[("kit", "3")]),
+            ]),
+        ),
+    ];
+    for (inside, outside, expected) in cases {
+        let described = Description::of(&adder(inside, outside));
+        assert_eq!(described.producers, Ok(expected), "{inside} {outside}");
+    }
+}
+
+#[test]
+fn producers_are_bounded() {
+    let mut many = String::new();
+    for number in 0..=MAX_PRODUCERS {
+        write!(
+            many,
+            r#" (sdk "kit-{number}" "{}")"#,
+            "é".repeat(MAX_PRODUCER_BYTES)
+        )
+        .unwrap();
+    }
+    let found = Description::of(&adder(&format!("(@producers{many})"), ""))
+        .producers
+        .unwrap();
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["sdk"]);
+    assert_eq!(found["sdk"].len(), MAX_PRODUCERS);
+    for version in found["sdk"].values() {
+        assert_eq!(*version, "é".repeat(MAX_PRODUCER_BYTES / 2));
+    }
+}
+
+#[test]
+fn the_interface_is_shown_without_the_standards() {
+    assert_eq!(
+        Description::of(&adder("", "")).wit.as_deref(),
+        Ok("package root:component;
+
+world root {
+  export add: func(left: u32, right: u32) -> u32;
+}
+")
+    );
+
+    let guest = Guest {
+        imports: &[PROGRESS, TIMER],
+        ..Guest::running(ECHO)
+    };
+    let wit = Description::of(&guest.bytes()).wit.unwrap();
+    for shown in [
+        "  import wasi:clocks/monotonic-clock@0.2.0;\n",
+        "  export agent:tool/tool@0.1.0;\n",
+        "package agent:tool@0.1.0 {\n",
+        "    report: func(message: string, fraction: option<f64>);\n",
+    ] {
+        assert!(wit.contains(shown), "no {shown:?} in {wit}");
+    }
+    assert!(!wit.contains("package wasi:"), "{wit}");
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let component = adder("", "");
+    let cases: [(&[u8], &str); 3] = [
+        (b"", "unexpected end"),
+        (b"not wasm", "magic header not detected"),
+        (&component[..component.len() - 1], "unexpected end"),
+    ];
+    for (bytes, expected) in cases {
+        let described = Description::of(bytes);
+        for why in [described.producers.unwrap_err(), described.wit.unwrap_err()] {
+            assert!(why.contains(expected), "{why}");
+        }
+    }
+}

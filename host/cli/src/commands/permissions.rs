@@ -1,0 +1,38 @@
+//! What the imports of a component mean, for the person who decides about it.
+
+use crate::terminal::harmless_line;
+
+/// What the imports mean, in plain words. An import that is not listed here is shown by its name.
+pub(super) fn permissions(imports: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = imports.iter().map(|import| permission(import)).collect();
+    lines.sort();
+    lines.dedup();
+    if lines.is_empty() {
+        lines.push("nothing: it only computes".to_owned());
+    }
+    lines
+}
+
+fn permission(import: &str) -> String {
+    let interface = import.split('@').next().unwrap_or(import);
+    let (package, _) = interface.split_once('/').unwrap_or((interface, ""));
+    let words = match package {
+        "wasi:filesystem" => "files and folders (wasi:filesystem)",
+        "wasi:http" => "HTTP requests (wasi:http)",
+        "wasi:sockets" => "sockets (wasi:sockets): always refused",
+        "wasi:clocks" => "the time (wasi:clocks)",
+        "wasi:random" => "random numbers (wasi:random)",
+        "wasi:cli" => {
+            "its own standard streams, arguments and variables (wasi:cli); empty unless granted"
+        }
+        "wasi:io" => "streams (wasi:io)",
+        "agent:tool" => match interface {
+            "agent:tool/progress" => "telling how far it is (agent:tool/progress)",
+            "agent:tool/state" => "the session's shared state (agent:tool/state)",
+            "agent:tool/human" => "asking you questions (agent:tool/human)",
+            _ => "the types of the contract (agent:tool/types)",
+        },
+        _ => return harmless_line(import),
+    };
+    words.to_owned()
+}
