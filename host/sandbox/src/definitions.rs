@@ -12,6 +12,7 @@ use crate::{
     gate::Gate,
     guest,
     sandbox::Room,
+    stdio,
     store::{CallSetup, CallState},
     telemetry::Telemetry,
     text,
@@ -59,6 +60,9 @@ const DEADLINE_MS: u64 = 5_000;
 
 /// The memory, in bytes. Python needs 13 MiB.
 const MEMORY_BYTES: u64 = 128 * 1024 * 1024;
+
+/// What is kept of what it writes, and of its stack, in bytes: a panic's message and where it was.
+const STDIO_BYTES: usize = 2 * 1024;
 
 /// What may cross to the host at once, in bytes: room for every tool's text.
 const TRANSFER_BYTES: u64 = 4 * 1024 * 1024;
@@ -167,6 +171,7 @@ pub(crate) async fn ask(
     };
     let patience = Duration::from_millis(DEADLINE_MS);
     let gate = Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits);
+    let telemetry = Telemetry::new(STDIO_BYTES);
     let setup = CallSetup {
         shared: SharedState::new(Arc::default()),
         questions: Questions::new(Arc::clone(&gate), false, Vec::new()),
@@ -176,7 +181,7 @@ pub(crate) async fn ask(
         client: Arc::clone(&room.client),
         // Nothing is granted, so nothing comes back.
         secrets: Arc::default(),
-        telemetry: Telemetry::new(0),
+        telemetry: Arc::clone(&telemetry),
         progress_interval: room.progress_interval,
         limits: limits.clone(),
     };
@@ -191,11 +196,19 @@ pub(crate) async fn ask(
             .into_iter()
             .map(RawDefinition::from_wit)
             .collect()),
-        Err(failure) => Err(broken(&format!(
-            "`definitions` ended with {}: {}",
-            failure.code,
-            failure.message()
-        ))),
+        Err(failure) => {
+            let mut why = format!(
+                "`definitions` ended with {}: {}",
+                failure.code,
+                failure.message()
+            );
+            let wrote = stdio::combined(&telemetry);
+            if !wrote.is_empty() {
+                let wrote = text::shown(wrote.trim(), STDIO_BYTES);
+                why = format!("{why} It left:\n{wrote}\n");
+            }
+            Err(broken(&why))
+        }
     }
 }
 

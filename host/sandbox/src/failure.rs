@@ -39,9 +39,18 @@ pub(crate) enum Stop {
     StateNotAnObject(String),
 }
 
+/// Where the guest was when it ended, innermost function first, as a section of what is kept of its stderr: it is for the tool's
+/// author. Functions have names where the component has them.
+pub(crate) fn stack(error: &wasmtime::Error) -> Option<String> {
+    let trace = error.downcast_ref::<WasmBacktrace>()?.to_string();
+    // The first line is a heading of the engine's own.
+    let (_, frames) = trace.split_once('\n')?;
+    Some(format!("\n[guest stack]\n{frames}\n"))
+}
+
 /// Explains the error with which a guest ended.
 pub(crate) fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolFailure {
-    // The guest's own functions are named here, for the author of the tool, and nowhere else.
+    // The guest's own functions are named in what it left on stderr and here, for the author of the tool, and nowhere else.
     tracing::debug!("a guest ended with an error: {error:?}");
     if let Some(stop) = error.downcast_ref::<Stop>() {
         return match stop {

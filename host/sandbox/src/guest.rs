@@ -59,10 +59,9 @@ pub(crate) async fn run(job: Box<Job>) -> Result<End, ToolFailure> {
             state.judge_links(&mut output);
             Ok(End::Result(output, merges))
         }
-        Err(error) => match error.downcast::<Stop>() {
-            Ok(Stop::Asked(question)) => Ok(End::Asked(question)),
-            Ok(stop) => Err(explain(&stop.into(), store.data())),
-            Err(error) => Err(explain(&error, store.data())),
+        Err(error) => match error.downcast_ref::<Stop>() {
+            Some(Stop::Asked(question)) => Ok(End::Asked(question.clone())),
+            Some(_) | None => Err(explain(&error, store.data())),
         },
     }
 }
@@ -90,6 +89,9 @@ fn open(engine: &Engine, setup: CallSetup) -> Result<Store<CallState>, ToolFailu
 }
 
 fn explain(error: &wasmtime::Error, state: &CallState) -> ToolFailure {
+    if let Some(stack) = failure::stack(error) {
+        state.telemetry.stderr.push(stack.as_bytes());
+    }
     failure::explain(error, &state.limiter.limiter, &state.limits)
 }
 

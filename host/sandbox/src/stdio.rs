@@ -40,7 +40,8 @@ impl Tail {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, new: &[u8]) {
+    /// Adds to the end; what no longer fits goes from the beginning.
+    pub(crate) fn push(&self, new: &[u8]) {
         let kept = new
             .get(new.len().saturating_sub(self.capacity)..)
             .unwrap_or_default();

@@ -45,6 +45,8 @@ pub(crate) struct CallState {
     table: ResourceTable,
     pub(crate) limiter: Pausing,
     pub(crate) progress: Progress,
+    /// What is seen of the call from outside.
+    pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) shared: SharedState,
     pub(crate) questions: Questions,
     /// What is taken out of everything that the guest says.
@@ -115,7 +117,8 @@ pub(crate) fn configure_store(
         files: FilesState::open(gate, &protected)?,
         table,
         limiter: Pausing::new(Limiter::new(&limits, Arc::clone(&telemetry))),
-        progress: Progress::new(telemetry, progress_interval),
+        progress: Progress::new(Arc::clone(&telemetry), progress_interval),
+        telemetry,
         shared,
         questions,
         secrets,

@@ -3,6 +3,7 @@ mod limits;
 mod links;
 mod secrets;
 mod sharing;
+mod stack;
 mod stopping;
 mod talk;
 

@@ -1,0 +1,47 @@
+//! Where a guest was when it ended: told to its author, and not to the model.
+
+use super::{call, sandbox};
+use crate::guests::{Body, Guest, STDOUT, WRITE};
+use agent_host_core::{limits::Limits, output::ToolResultOutput};
+use pretty_assertions::assert_eq;
+
+/// Functions with names, one inside the other.
+const NAMED: &str = "(func $wheel (call $axle)) (func $axle unreachable)";
+
+/// The codes of abnormal ends, and what else became of the calls.
+async fn ends(guest: Guest<'_>, limits: &Limits) -> (String, String) {
+    let tool = sandbox().load(&guest.bytes()).await.unwrap();
+    let report = call(&tool, limits).await;
+    let ToolResultOutput::ErrorJson(failure) = report.output else {
+        panic!("it did not fail: {:?}", report.output);
+    };
+    for name in ["wheel", "axle", "stack]"] {
+        assert!(!failure.to_string().contains(name), "{failure}");
+    }
+    let code = failure["code"].as_str().unwrap().to_owned();
+    (code, report.accounting.stdio)
+}
+
+#[tokio::test]
+async fn the_author_sees_the_stack_and_the_model_does_not() {
+    let limits = Limits::default();
+    let trapped = Guest {
+        core: NAMED,
+        ..Guest::running("(call $wheel) unreachable")
+    };
+    assert_eq!(
+        ends(trapped, &limits).await,
+        ("trap".to_owned(), String::new())
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_ends_well_leaves_no_stack() {
+    let tool = sandbox()
+        .load(&Guest::returning(Body::Text(3, b"no")).bytes())
+        .await
+        .unwrap();
+    let report = call(&tool, &Limits::default()).await;
+    assert_eq!(report.output, ToolResultOutput::ErrorText("no".to_owned()));
+    assert_eq!(report.accounting.stdio, "");
+}
