@@ -6,6 +6,7 @@ stderr as Python tells it; stacks of componentize-py itself are left out.
 
 import argparse
 import os
+import site
 import sys
 from pathlib import Path
 
@@ -17,11 +18,12 @@ def main() -> int:
     arguments = _arguments()
     # Read by componentize-py when an error is made: without it, errors come with a stack of its own functions.
     os.environ["RUST_BACKTRACE"] = "0"
-    sdk = Path(__file__).parent
+    # The packages are those of the Python that runs this.
+    paths = [arguments.project, str(Path(__file__).parent), *site.getsitepackages()]
     sys.argv = [
         *("componentize-py", "--quiet", "--wit-path", arguments.wit, "--world", arguments.world),
         *("componentize", "agent_tool.component", "--output", arguments.out),
-        *("--python-path", arguments.project, "--python-path", str(sdk)),
+        *(word for path in paths for word in ("--python-path", path)),
     ]
     try:
         componentize_py.script()
