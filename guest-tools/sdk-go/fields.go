@@ -48,7 +48,7 @@ func fieldsOf(of reflect.Type) []field {
 
 // literal reads a value of a tag: text as it is where the schema is that of a string, and JSON elsewhere.
 func literal(of schema, tag string) (json.RawMessage, error) {
-	if of["type"] == "string" {
+	if types, several := of["type"].([]string); of["type"] == "string" || several && types[0] == "string" {
 		return json.Marshal(tag)
 	}
 	if !json.Valid([]byte(tag)) {

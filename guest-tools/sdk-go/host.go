@@ -1,6 +1,9 @@
 package agenttool
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Question is a question to the person.
 type Question struct {
@@ -52,9 +55,12 @@ func Ask(question Question) Answer {
 	return ask(question)
 }
 
-// State is the state that the tools of a session share, as it was when the call began: a JSON object.
-func State() json.RawMessage {
-	return state()
+// State reads the state that the tools of a session share, as it was when the call began: a JSON object. Into is what encoding/json reads
+// into: a pointer to a struct, to a map, or to a json.RawMessage.
+func State(into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(state()))
+	decoder.UseNumber()
+	return decoder.Decode(into)
 }
 
 // Merge asks for a change of the state: objects merge deeply, other values replace. It is applied when the call settles. The error

@@ -30,9 +30,9 @@ func ask(Question) Answer {
 	return answer
 }
 
-func state() json.RawMessage {
+func state() []byte {
 	if Native.State == nil {
-		return json.RawMessage("{}")
+		return []byte("{}")
 	}
 	return Native.State
 }

@@ -1,7 +1,5 @@
 package agenttool
 
-import "encoding/json"
-
 // The imports, by the canonical ABI. The linker drops those that no tool calls: what is left are the component's requests for
 // permission.
 
@@ -52,10 +50,10 @@ func ask(question Question) Answer {
 	}
 }
 
-func state() json.RawMessage {
+func state() []byte {
 	result := room(2)
 	hostState(address(&result[0]))
-	return json.RawMessage(take(result[0], result[1]))
+	return []byte(take(result[0], result[1]))
 }
 
 func merge(delta string) {

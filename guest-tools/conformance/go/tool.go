@@ -207,7 +207,10 @@ type rememberInput struct {
 }
 
 func remember(_ *agenttool.Call, in rememberInput) (any, error) {
-	before := agenttool.State()
+	var before json.RawMessage
+	if err := agenttool.State(&before); err != nil {
+		return nil, err
+	}
 	return before, agenttool.Merge(map[string]json.RawMessage{in.Key: in.Value})
 }
 

@@ -1,4 +1,4 @@
-/* The tools of my_tool. Each is a function, with a table of fields that is its input: the host checks every call against it. */
+/* The tools of my-tool. Each is a function, with a table of fields that is its input: the host checks every call against it. */
 #include <ctype.h>
 #include <string.h>
 

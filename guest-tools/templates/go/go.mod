@@ -1,4 +1,4 @@
-module my_tool
+module my-tool
 
 go 1.24
 

@@ -1,4 +1,4 @@
-// The tools of my_tool. Each is a function, and the type of its input is what the host checks every call against.
+// The tools of my-tool. Each is a function, and the type of its input is what the host checks every call against.
 package main
 
 import (
