@@ -35,6 +35,27 @@ const at_field find_duplicates_input[] = {
     AT_END,
 };
 
+static const at_field text = {.type = AT_STRING};
+
+static const at_field group_fields[] = {
+    {.name = "size", .type = AT_UNSIGNED, .description = "The size of each in bytes."},
+    {.name = "sha256", .type = AT_STRING, .description = "The digest of each."},
+    {.name = "paths", .type = AT_ARRAY, .description = "The files with this content.", .items = &text},
+    AT_END,
+};
+
+static const at_field group = {.type = AT_OBJECT, .fields = group_fields};
+
+const at_field find_duplicates_output[] = {
+    {.name = "groups", .type = AT_ARRAY, .description = "Files with the same content, the largest first.", .items = &group},
+    {.name = "files", .type = AT_UNSIGNED, .description = "How many files were looked at."},
+    {.name = "spare_bytes", .type = AT_UNSIGNED, .description = "What all but one of each group take."},
+    {.name = "unread_count", .type = AT_UNSIGNED, .description = "How many files and folders could not be read."},
+    {.name = "unread", .type = AT_ARRAY, .description = "Why, for the first 100 of them.", .items = &text},
+    {.name = "cut", .type = AT_BOOLEAN, .description = "Whether there are more files, or deeper folders, than one call looks at."},
+    AT_END,
+};
+
 static void pass_over(findings *found, at_str why) {
     if (found->unread_count++ < MAX_UNREAD) {
         at_put_string(&found->unread, why);

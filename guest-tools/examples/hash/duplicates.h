@@ -13,5 +13,6 @@
 /* The tool `find_duplicates`. */
 at_result find_duplicates(const at_call *call);
 extern const at_field find_duplicates_input[];
+extern const at_field find_duplicates_output[];
 
 #endif

@@ -46,6 +46,22 @@ static const at_field hash_files_input[] = {
     AT_END,
 };
 
+static const at_field file_fields[] = {
+    {.name = "path", .type = AT_STRING, .description = "The file."},
+    {.name = "digest", .type = AT_STRING, .description = "Its digest, as hexadecimal digits.", .optional = true},
+    {.name = "size", .type = AT_UNSIGNED, .description = "Its size in bytes.", .optional = true},
+    {.name = "error", .type = AT_STRING, .description = "Why it cannot be read, in place of both.", .optional = true},
+    AT_END,
+};
+
+static const at_field file_field = {.type = AT_OBJECT, .fields = file_fields};
+
+static const at_field hash_files_output[] = {
+    {.name = "algorithm", .type = AT_STRING, .description = "How the digests were made."},
+    {.name = "files", .type = AT_ARRAY, .description = "The files, in the order of `paths`.", .items = &file_field},
+    AT_END,
+};
+
 static void put_file(at_writer *out, const hash_algorithm *algorithm, at_str path) {
     at_str digest;
     at_str error;
@@ -55,7 +71,7 @@ static void put_file(at_writer *out, const hash_algorithm *algorithm, at_str pat
     at_key(out, "path");
     at_put_string(out, path);
     if (read) {
-        at_key(out, algorithm->name);
+        at_key(out, "digest");
         at_put_string(out, digest);
         at_key(out, "size");
         at_put_uint64(out, size);
@@ -76,6 +92,10 @@ static at_result hash_files(const at_call *call) {
         return at_error(at_cstr(NO_FOLDER));
     }
     at_writer out = {0};
+    at_object_begin(&out);
+    at_key(&out, "algorithm");
+    at_put_string(&out, at_cstr(wanted(call)->name));
+    at_key(&out, "files");
     at_array_begin(&out);
     at_iter iter = at_iterate(paths);
     at_value path;
@@ -85,6 +105,7 @@ static at_result hash_files(const at_call *call) {
         put_file(&out, wanted(call), text);
     }
     at_array_end(&out);
+    at_object_end(&out);
     return at_json(at_written(&out));
 }
 
@@ -150,6 +171,7 @@ AT_TOOLS(
         .description = "Makes the digests of files and says how large they are. A file that cannot be read has an error instead.",
         .effect = AT_READ_ONLY,
         .input = hash_files_input,
+        .output = hash_files_output,
         .run = hash_files,
     },
     {
@@ -165,5 +187,6 @@ AT_TOOLS(
                        "could be spared.",
         .effect = AT_READ_ONLY,
         .input = find_duplicates_input,
+        .output = find_duplicates_output,
         .run = find_duplicates,
     });
