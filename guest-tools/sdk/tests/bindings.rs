@@ -1,0 +1,52 @@
+//! The bindings in `src/bindings/generated.rs` are those of the contract in `wit/`. They are in the repository and not made by a
+//! macro, because the macro's crates take longer to compile than all else that a tool needs.
+//!
+//! `UPDATE_BINDINGS=1 cargo test --test bindings` writes them anew.
+
+use pretty_assertions::assert_eq;
+use std::{fs, path::Path};
+use wit_bindgen_core::{Files, WorldGenerator as _, wit_parser::Resolve};
+use wit_bindgen_rust::Opts;
+
+/// All that a tool may use. An import that it does not call is not in its component.
+const WORLD: &str = "
+    package agent:sdk;
+    world sdk {
+        include agent:tool/tool-component@0.1.0;
+        import agent:tool/progress@0.1.0;
+        import agent:tool/state@0.1.0;
+        import agent:tool/human@0.1.0;
+    }
+";
+
+#[test]
+fn bindings_are_those_of_the_contract() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = folder.join("src/bindings/generated.rs");
+    let made = generate(&folder.join("../../wit"));
+    if std::env::var_os("UPDATE_BINDINGS").is_some() {
+        fs::write(&file, &made).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), made);
+}
+
+fn generate(contract: &Path) -> String {
+    let mut resolve = Resolve::default();
+    resolve.push_path(contract).unwrap();
+    let package = resolve.push_str("sdk.wit", WORLD).unwrap();
+    let world = resolve.select_world(&[package], Some("sdk")).unwrap();
+    let options = Opts {
+        format: true,
+        generate_all: true,
+        pub_export_macro: true,
+        default_bindings_module: Some("agent_tool::__private::generated".to_owned()),
+        ..Opts::default()
+    };
+    let mut files = Files::default();
+    options
+        .build()
+        .generate(&mut resolve, world, &mut files)
+        .unwrap();
+    let (_, code) = files.iter().next().unwrap();
+    String::from_utf8(code.to_vec()).unwrap()
+}
