@@ -59,13 +59,13 @@ pub(crate) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
 
 /// What is typed once in a new project before its first build.
 #[must_use]
-pub fn set_up(language: Language) -> String {
+pub fn set_up(language: Language) -> &'static str {
     match language {
-        Language::Rust => rust::SET_UP.to_owned(),
-        Language::Python => python::set_up(),
-        Language::TypeScript | Language::JavaScript => javascript::SET_UP.to_owned(),
-        Language::C => c::SET_UP.to_owned(),
-        Language::Go => go::SET_UP.to_owned(),
+        Language::Rust => rust::SET_UP,
+        Language::Python => python::SET_UP,
+        Language::TypeScript | Language::JavaScript => javascript::SET_UP,
+        Language::C => c::SET_UP,
+        Language::Go => go::SET_UP,
     }
 }
 

@@ -367,7 +367,7 @@ fn broken(why: &str) -> LoadError {
     LoadError::new(
         LoadFault::ContractMismatch,
         format!(
-            "the component's tool definitions cannot be used: {why}. Tell the author of the component, or use another version of it"
+            "the component's tool definitions cannot be used: {why}. They have to be corrected in its source; until then, use another version of it"
         ),
     )
 }

@@ -40,7 +40,11 @@ fn map(of: &[(&str, &str)]) -> BTreeMap<String, String> {
 #[test]
 fn an_unpacked_folder_holds_what_is_carried_and_nothing_else() {
     let dir = TempDir::new().unwrap();
-    let first = [("a.c", "one"), ("deep/b.c", "two"), ("deep/er/c.c", "three")];
+    let first = [
+        ("a.c", "one"),
+        ("deep/b.c", "two"),
+        ("deep/er/c.c", "three"),
+    ];
     unpack(dir.path(), &files(&first)).unwrap();
     assert_eq!(tree(dir.path()), map(&first));
 

@@ -20,9 +20,8 @@ const SAYS_VERSION: [&str; 2] = [
 ];
 
 /// What is typed once before the first build.
-pub(super) fn set_up() -> String {
-    format!("python3 -m venv .venv && .venv/bin/pip install 'componentize-py=={COMPONENTIZE_PY}.*'")
-}
+pub(super) const SET_UP: &str =
+    "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt";
 
 pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     let own = job.dir().join(OWN_ENVIRONMENT).join("python3");
@@ -31,7 +30,9 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         ways: vec![way([&own]), way([&"python3"])],
         says_version: &SAYS_VERSION,
         needed: Needed::Series(COMPONENTIZE_PY),
-        install: format!("In the project, type `{}`", set_up()),
+        install: format!(
+            "In the project, type `python3 -m venv .venv && .venv/bin/pip install 'componentize-py=={COMPONENTIZE_PY}.*'`"
+        ),
     }
     .find(job.dir())?;
     job.tell_compiling(&python);

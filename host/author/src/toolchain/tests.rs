@@ -28,11 +28,20 @@ fn script(dir: &Path, name: &str) -> Way {
 #[test]
 fn a_version_is_the_first_number_with_a_dot() {
     let cases = [
-        ("rustc 1.95.0 (abc 2026-01-01)", Some((Version(1, 95), "1.95.0"))),
-        ("go version go1.27.3 linux/amd64", Some((Version(1, 27), "1.27.3"))),
+        (
+            "rustc 1.95.0 (abc 2026-01-01)",
+            Some((Version(1, 95), "1.95.0")),
+        ),
+        (
+            "go version go1.27.3 linux/amd64",
+            Some((Version(1, 27), "1.27.3")),
+        ),
         ("v20.20.2", Some((Version(20, 20), "20.20.2"))),
         ("0.17", Some((Version(0, 17), "0.17"))),
-        ("clang version 19.1.5-wasi-sdk (1 2)", Some((Version(19, 1), "19.1.5"))),
+        (
+            "clang version 19.1.5-wasi-sdk (1 2)",
+            Some((Version(19, 1), "19.1.5")),
+        ),
         ("version 7", None),
         ("99999999999.1", None),
         ("", None),
@@ -52,10 +61,10 @@ fn a_program_is_the_first_that_works() {
         ("broken", "echo 1.5; exit 1"),
         ("mute", "true"),
     ]);
-    let at = |name| script(dir.path(), name);
+    let at = |name: &str| script(dir.path(), name);
     let program = |names: &[&str], needed| Program {
         name: "tool",
-        ways: names.iter().copied().map(at).collect(),
+        ways: names.iter().map(|name| at(name)).collect(),
         says_version: &["--version"],
         needed,
         install: "Type `get tool`".to_owned(),
@@ -78,7 +87,11 @@ fn a_program_is_the_first_that_works() {
         (&["good"], least, found("good", "1.4.2")),
         (&["stderr"], least, found("stderr", "1.7")),
         (&["other"], least, found("other", "2.0")),
-        (&["missing", "broken", "mute", "good"], least, found("good", "1.4.2")),
+        (
+            &["missing", "broken", "mute", "good"],
+            least,
+            found("good", "1.4.2"),
+        ),
         (&["old", "good"], least, found("good", "1.4.2")),
         (&["other", "good"], series, found("good", "1.4.2")),
         (
@@ -90,7 +103,10 @@ fn a_program_is_the_first_that_works() {
         (
             &["missing", "broken"],
             series,
-            refused("1.4", "it is not there as `sh DIR/missing` or `sh DIR/broken`"),
+            refused(
+                "1.4",
+                "it is not there as `sh DIR/missing` or `sh DIR/broken`",
+            ),
         ),
     ];
     for (names, needed, expected) in cases {

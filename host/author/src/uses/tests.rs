@@ -66,7 +66,7 @@ fn uses_that_there_are_not_are_refused() {
             Language::JavaScript,
             "package.json",
             r#"{"agent-host": {"use": ["state"]}}"#,
-            "DIR/package.json is not the manifest of a tool project: unknown field `use`, expected `uses` at line 1 column 22",
+            "DIR/package.json is not the manifest of a tool project: unknown field `use`, expected `uses` at line 1 column 21",
         ),
     ];
     for (language, manifest, text, why) in cases {
