@@ -12,7 +12,10 @@ mod golden;
 mod lint;
 mod report;
 mod run;
+mod scratch;
 mod subject;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use coverage::{Coverage, GrantUse};
@@ -32,6 +35,7 @@ use coverage::Touched;
 use exchanges::Exchanges;
 use lint::Shown;
 use run::{Bench, Run};
+use scratch::Scratch;
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 /// What is tested, and how.
@@ -132,8 +136,9 @@ async fn one(
     case: &Case,
 ) -> Result<(CaseReport, Vec<Run>), AuthorError> {
     let exchanges = Exchanges::open(case, plan.record).await.map_err(unusable)?;
-    let exchanges = match exchanges {
-        Ok(exchanges) => exchanges,
+    let ready = exchanges.and_then(|exchanges| Ok((exchanges, Scratch::new(&case.reach.grants)?)));
+    let (exchanges, scratch) = match ready {
+        Ok(ready) => ready,
         Err(mismatch) => return Ok((CaseReport::unrun(case, mismatch), Vec::new())),
     };
     let component = component
@@ -141,11 +146,15 @@ async fn one(
         .with_recording(Arc::clone(&exchanges.recording));
     let bench = Bench {
         component: &component,
+        grants: Arc::clone(&scratch.grants),
         effect,
         secrets: Arc::clone(&exchanges.secrets),
     };
     let runs = run::run(&bench, case).await;
     let mut report = CaseReport::new(case, &runs, plan.update);
+    report
+        .mismatches
+        .extend(scratch.differences(&case.expect.files));
     report.add_exchanges(case, exchanges.close(case));
     Ok((report, runs))
 }

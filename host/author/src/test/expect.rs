@@ -38,6 +38,8 @@ pub(super) struct Expect {
     pub(super) progress: Option<Vec<ReportForm>>,
     /// What was merged into the state.
     pub(super) merges: Option<Vec<Map<String, Value>>>,
+    /// What is in these files afterwards; absent for a file that is not there.
+    pub(super) files: Vec<(String, Option<String>)>,
     /// What was asked.
     pub(super) asked: Option<Vec<String>>,
     /// The file that has the whole result.
@@ -67,6 +69,7 @@ impl Expect {
             stderr,
             progress,
             merges,
+            files,
             asked,
             golden,
             max_ms,
@@ -90,6 +93,10 @@ impl Expect {
             stderr: stderr.map(|text| pattern("stderr", &text)).transpose()?,
             progress,
             merges: merges.transpose()?,
+            files: files
+                .into_iter()
+                .map(expected_file)
+                .collect::<Result<_, _>>()?,
             asked,
             golden: golden.map(|file| folder.join(file)),
             max_ms,
@@ -235,6 +242,19 @@ fn content(parts: Vec<PartForm>) -> Result<Expected, ConfigError> {
         }
     }
     Ok(Expected::Content(parts))
+}
+
+fn expected_file(
+    (path, value): (String, toml::Value),
+) -> Result<(String, Option<String>), ConfigError> {
+    match value {
+        toml::Value::String(text) => Ok((path, Some(text))),
+        toml::Value::Boolean(false) => Ok((path, None)),
+        other => Err(ConfigError::new(format!(
+            "`{}` in `files` is {other}; write the file's text, or `false` for a file that is not there",
+            path.escape_debug()
+        ))),
+    }
 }
 
 fn pattern(key: &str, text: &str) -> Result<Regex, ConfigError> {

@@ -90,6 +90,8 @@ pub(super) struct RawExpect {
     pub(super) progress: Option<Vec<ReportForm>>,
     /// What was merged into the shared state, in order.
     pub(super) merges: Option<Vec<toml::Table>>,
+    /// What is in these files afterwards, by the guest's paths; `false` for a file that is not there.
+    pub(super) files: BTreeMap<String, toml::Value>,
     /// The prompts of the questions that were asked, in order.
     pub(super) asked: Option<Vec<String>>,
     /// The file that has the whole result.

@@ -1,5 +1,8 @@
 //! What is wrong with a tool's definition although it can be called: what a model cannot understand, and what a provider refuses.
 
+#[cfg(test)]
+mod tests;
+
 use agent_host_core::{
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},

@@ -1,5 +1,8 @@
 //! What a test run came to, for programs as JSON and for people by [`Mismatch::lines`].
 
+#[cfg(test)]
+mod tests;
+
 use super::{Coverage, Finding, case::Case, compare, golden, run::Run};
 use agent_host_core::id::Digest;
 use serde::Serialize;

@@ -5,6 +5,7 @@ use agent_host_core::{
     accounting::{Accounting, AuditEntry},
     id::CallId,
     output::ToolResultOutput,
+    policy::Grants,
     question::{Answer, Asked, Exchange},
     tool::{Effect, RunEnd},
 };
@@ -36,6 +37,8 @@ pub(super) struct Run {
 pub(super) struct Bench<'a> {
     /// The component.
     pub(super) component: &'a ToolComponent,
+    /// What they may reach.
+    pub(super) grants: Arc<Grants>,
     /// The effect by which the policy judges the tool.
     pub(super) effect: Effect,
     /// The secrets that are put into requests.
@@ -63,7 +66,7 @@ async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
                 input: &case.input,
                 idempotency_key: &idempotency_key,
                 effect: bench.effect,
-                grants: Arc::clone(&case.reach.grants),
+                grants: Arc::clone(&bench.grants),
                 secrets: Arc::clone(&bench.secrets),
                 limits: &case.reach.limits,
                 talk: Talk {

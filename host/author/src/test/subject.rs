@@ -1,5 +1,8 @@
 //! What is tested: the component and the cases of a project, unless others are named.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{AuthorError, Project};
 use std::{
     fs, io,

@@ -1,5 +1,8 @@
 //! JSON values of cases: from TOML, from text, and when two of them are the same.
 
+#[cfg(test)]
+mod tests;
+
 use agent_host_app::config::ConfigError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
@@ -83,8 +86,8 @@ fn same_number(one: &Number, other: &Number) -> bool {
 
 /// Whether a floating-point number is exactly this whole one.
 fn is_worth(number: &Number, whole: i128) -> bool {
-    // Written out, a float without a fraction is a whole number again, and nothing is rounded on the way.
+    // In the range of whole numbers a float without a fraction is cast exactly; beyond it the cast saturates, and is no such number.
     number
         .as_f64()
-        .is_some_and(|number| format!("{number}").parse() == Ok(whole))
+        .is_some_and(|number| number.fract() == 0.0 && number as i128 == whole)
 }

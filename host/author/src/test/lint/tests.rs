@@ -1,0 +1,167 @@
+use super::{Shown, findings};
+use agent_host_core::{
+    output::ToolResultOutput,
+    tool::{Effect, ToolDefinition},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+fn good() -> ToolDefinition {
+    ToolDefinition {
+        name: "count_words".to_owned(),
+        title: None,
+        description: "Counts the words of a text.".to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {"text": {"type": "string", "description": "The text."}},
+        }),
+        output_schema: None,
+        effect: Effect::ReadOnly,
+    }
+}
+
+fn texts(tool: &ToolDefinition, shown: Shown) -> Vec<String> {
+    findings(tool, shown, /*all_ran*/ true)
+        .into_iter()
+        .inspect(|finding| assert_eq!(finding.tool, tool.name))
+        .map(|finding| finding.text)
+        .collect()
+}
+
+#[test]
+fn names_and_descriptions() {
+    let short =
+        "its description has 19 characters; say in a sentence what it does and when to use it";
+    let long = "its description has 1025 characters, and OpenAI refuses more than 1024; move details to the properties";
+    let none = "it has no description, and the model cannot know when to use it; write one";
+    let gemini = "its name does not begin with a letter or `_`, and Gemini refuses it; rename it";
+    let table = [
+        ("tool", "é".repeat(20), None),
+        ("tool", "é".repeat(19), Some(short)),
+        ("tool", "é".repeat(1024), None),
+        ("tool", "é".repeat(1025), Some(long)),
+        ("tool", " \n".to_owned(), Some(none)),
+        ("_tool", good().description, None),
+        ("2tool", good().description, Some(gemini)),
+        ("-tool", good().description, Some(gemini)),
+    ];
+    for (name, description, expected) in table {
+        let tool = ToolDefinition {
+            name: name.to_owned(),
+            description,
+            ..good()
+        };
+        let expected: Vec<&str> = expected.into_iter().collect();
+        assert_eq!(texts(&tool, Shown::default()), expected);
+    }
+}
+
+#[test]
+fn schemas() {
+    let undescribed =
+        |place: &str| format!("the property `{place}` has no description; say what it means");
+    let refused = |keyword: &str| {
+        format!(
+            "its input schema has `{keyword}` at the root, which providers refuse; say it in a property, or in the description"
+        )
+    };
+    let named = |place: &str| {
+        format!(
+            "the property `{place}` has a name that Anthropic refuses: names have 1 to 64 letters of A to Z, digits, `_`, `.` and \
+             `-`; rename it"
+        )
+    };
+    let property = |name: &str, schema: Value| json!({"properties": {name: schema}});
+    let said = json!({"description": "Said."});
+    let long = "a".repeat(65);
+    let table = [
+        (json!({}), vec![]),
+        (property("a", json!({})), vec![undescribed("input.a")]),
+        (
+            property("a", json!({"description": " "})),
+            vec![undescribed("input.a")],
+        ),
+        (property("a", json!({"$ref": "#/$defs/b"})), vec![]),
+        (
+            property(
+                "a",
+                json!({"description": "Said.", "properties": {"b": {}}}),
+            ),
+            vec![undescribed("input.a.b")],
+        ),
+        (
+            property(
+                "a",
+                json!({"description": "Said.", "items": {"properties": {"b": {}}}}),
+            ),
+            vec![undescribed("input.a[].b")],
+        ),
+        (
+            property(
+                "a",
+                json!({"description": "Said.", "anyOf": [{"properties": {"b": {}}}]}),
+            ),
+            vec![undescribed("input.a.b")],
+        ),
+        (
+            json!({"$defs": {"b": property("c", json!({}))}}),
+            vec![undescribed("b.c")],
+        ),
+        (property("ß", said.clone()), vec![named("input.ß")]),
+        (property("", said.clone()), vec![named("input.")]),
+        (
+            property(&long, said.clone()),
+            vec![named(&format!("input.{long}"))],
+        ),
+        (property("a.b-c_D9", said), vec![]),
+        (
+            json!({"oneOf": [], "not": {}}),
+            vec![refused("oneOf"), refused("not")],
+        ),
+    ];
+    for (input_schema, expected) in table {
+        let tool = ToolDefinition {
+            input_schema,
+            ..good()
+        };
+        assert_eq!(texts(&tool, Shown::default()), expected);
+    }
+}
+
+#[test]
+fn what_the_cases_showed() {
+    let json_alone = "it returns JSON and has no output schema, so nobody is told what to expect and nothing checks it; add one";
+    let harmless = "it is `effectful`, and no case changed anything: a person is asked before every call; add a case that shows the \
+                    change, or make it `read-only`";
+    let called = |output: &ToolResultOutput, changed| {
+        let mut shown = Shown::default();
+        shown.add(Some(output), changed);
+        shown
+    };
+    let text = ToolResultOutput::Text(String::new());
+    let value = ToolResultOutput::Json(json!(1));
+    let failed = ToolResultOutput::ErrorJson(json!(1));
+    let effectful = ToolDefinition {
+        effect: Effect::Effectful,
+        ..good()
+    };
+    let promised = ToolDefinition {
+        output_schema: Some(json!({})),
+        ..good()
+    };
+    let table = [
+        (good(), called(&text, false), vec![]),
+        (good(), called(&failed, false), vec![]),
+        (good(), called(&value, false), vec![json_alone]),
+        (promised, called(&value, false), vec![]),
+        (effectful.clone(), Shown::default(), vec![]),
+        (effectful.clone(), called(&text, true), vec![]),
+        (effectful.clone(), called(&text, false), vec![harmless]),
+    ];
+    for (tool, shown, expected) in table {
+        assert_eq!(texts(&tool, shown), expected);
+    }
+    // What a part of the cases does not show, the others may.
+    let some_ran = findings(&effectful, called(&text, false), /*all_ran*/ false);
+    assert_eq!(some_ran, []);
+}

@@ -1,0 +1,138 @@
+//! The folders that a case may write to: its calls get copies of them, which are gone afterwards. So a case begins with the same
+//! files each time, and never changes those of the project.
+
+use super::report::Mismatch;
+use agent_host_core::policy::{DirGrant, DirMode, Grants};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tempfile::TempDir;
+
+/// The most files and folders of one copy: fixtures have a handful.
+const MAX_ENTRIES: usize = 10_000;
+
+/// The most bytes of one copy.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The longest file that is held against an expectation, in bytes.
+const MAX_COMPARED_BYTES: u64 = super::file::MAX_FILE_BYTES;
+
+/// What a case may reach, with copies in the place of what it may write to.
+pub(super) struct Scratch {
+    /// The grants of its calls.
+    pub(super) grants: Arc<Grants>,
+    /// The copies, as long as they are needed.
+    _copies: Vec<TempDir>,
+}
+
+impl Scratch {
+    /// Copies what the grants allow to write to.
+    ///
+    /// # Errors
+    /// A folder cannot be copied, or is larger than a fixture.
+    pub(super) fn new(grants: &Arc<Grants>) -> Result<Self, Mismatch> {
+        let is_written = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
+        if !grants.dirs.iter().any(is_written) {
+            return Ok(Self {
+                grants: Arc::clone(grants),
+                _copies: Vec::new(),
+            });
+        }
+        let mut grants = Grants::clone(grants);
+        let mut copies = Vec::new();
+        for dir in grants.dirs.iter_mut().filter(|dir| is_written(dir)) {
+            let copy = copy(&dir.host).map_err(|error| {
+                let expected = format!("a copy of {} for the case to write to", dir.host.display());
+                Mismatch::new("grants.dir", expected, error.to_string())
+            })?;
+            // The sandbox takes folders without links.
+            dir.host = copy
+                .path()
+                .canonicalize()
+                .unwrap_or_else(|_| copy.path().to_owned());
+            copies.push(copy);
+        }
+        Ok(Self {
+            grants: Arc::new(grants),
+            _copies: copies,
+        })
+    }
+
+    /// Where a file of a guest's path is now; absent where no folder is granted there.
+    fn place(&self, path: &str) -> Option<PathBuf> {
+        self.grants.dirs.iter().find_map(|dir| {
+            let inside = Path::new(path).strip_prefix(&dir.guest).ok()?;
+            Some(dir.host.join(inside))
+        })
+    }
+
+    /// Where the files are not as expected: with this text, or absent.
+    pub(super) fn differences(&self, expected: &[(String, Option<String>)]) -> Vec<Mismatch> {
+        let differences = expected.iter().filter_map(|(path, expected)| {
+            let got = match self.place(path) {
+                Some(place) => text(&place),
+                None => Err(io::Error::other("no folder is granted there")),
+            };
+            let (expected, got) = match (expected, got) {
+                (Some(expected), Ok(Some(got))) if got == *expected => return None,
+                (None, Ok(None)) => return None,
+                (Some(expected), Ok(Some(got))) => (expected.clone(), got),
+                (Some(expected), Ok(None)) => (expected.clone(), "no such file".to_owned()),
+                (None, Ok(Some(_))) => ("no such file".to_owned(), "a file".to_owned()),
+                (Some(expected), Err(error)) => (expected.clone(), error.to_string()),
+                (None, Err(error)) => ("no such file".to_owned(), error.to_string()),
+            };
+            Some(Mismatch::new(&format!("files {path}"), expected, got))
+        });
+        differences.collect()
+    }
+}
+
+/// The text of a file; nothing where there is none.
+fn text(path: &Path) -> io::Result<Option<String>> {
+    match fs::metadata(path) {
+        Ok(found) if found.len() > MAX_COMPARED_BYTES => Err(io::Error::other(format!(
+            "a file of more than {MAX_COMPARED_BYTES} bytes"
+        ))),
+        Ok(_) => fs::read_to_string(path).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn copy(folder: &Path) -> io::Result<TempDir> {
+    let copy = tempfile::tempdir()?;
+    let mut left = (MAX_ENTRIES, MAX_BYTES);
+    copy_into(folder, copy.path(), &mut left)?;
+    Ok(copy)
+}
+
+/// Copies what is in a folder. `left` is how many entries and bytes there may yet be.
+fn copy_into(from: &Path, to: &Path, left: &mut (usize, u64)) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        // Not followed: a link is copied as a link.
+        let found = entry.metadata()?;
+        let bytes = if found.is_file() { found.len() } else { 0 };
+        *left = match (left.0.checked_sub(1), left.1.checked_sub(bytes)) {
+            (Some(entries), Some(bytes)) => (entries, bytes),
+            (None, _) | (_, None) => {
+                return Err(io::Error::other(format!(
+                    "it has more than {MAX_ENTRIES} files or {MAX_BYTES} bytes; grant a smaller folder"
+                )));
+            }
+        };
+        if found.is_dir() {
+            fs::create_dir(&to)?;
+            copy_into(&from, &to, left)?;
+        } else if found.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(&from)?, &to)?;
+        } else if found.is_file() {
+            fs::copy(&from, &to)?;
+        }
+    }
+    Ok(())
+}

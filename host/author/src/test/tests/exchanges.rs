@@ -1,0 +1,211 @@
+//! Recorded HTTP exchanges: made with a real server, played without one.
+
+use super::{Place, of, told};
+use crate::test::TestPlan;
+use pretty_assertions::assert_eq;
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpListener,
+    thread::JoinHandle,
+};
+
+/// Answers one request with the fields that came with it, and ends.
+fn server() -> (u16, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let lines = BufReader::new(&stream).lines().map(Result::unwrap);
+        let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        let body = "the weather is fine";
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(answer.as_bytes()).unwrap();
+        head.join("\n")
+    });
+    (port, served)
+}
+
+fn cases(port: u16) -> String {
+    format!(
+        "
+        [[grants.http]]
+        host = '127.0.0.1'
+        port = {port}
+        [[case]]
+        name = 'asks'
+        tool = 'fetch'
+        input = {{ url = 'http://127.0.0.1:{port}/weather' }}
+        recording = 'recordings/weather.jsonl'
+        expect.variant = 'text'
+        expect.matches = 'the weather is fine'
+    "
+    )
+}
+
+fn recording() -> TestPlan {
+    TestPlan {
+        record: true,
+        ..of("builtin:fetch")
+    }
+}
+
+#[tokio::test]
+async fn a_recording_is_made_with_a_server_and_played_without_one() {
+    let place = Place::new();
+    let file = place.path("tests/recordings/weather.jsonl");
+    let (port, served) = server();
+    let report = place.run(&cases(port), of("builtin:fetch")).await.unwrap();
+    let missing = format!(
+        "{}, which can be played; `--record` makes it",
+        file.display()
+    );
+    assert_eq!(
+        told(&report),
+        [(
+            "asks",
+            vec![[
+                "recording",
+                missing.as_str(),
+                "No such file or directory (os error 2)"
+            ]]
+        )]
+    );
+
+    let report = place.run(&cases(port), recording()).await.unwrap();
+    assert_eq!(told(&report), [("asks", vec![])]);
+    assert_eq!(report.cases[0].written, [file.display().to_string()]);
+    assert!(
+        served
+            .join()
+            .unwrap()
+            .starts_with("GET /weather HTTP/1.1\n")
+    );
+
+    let report = place.run(&cases(port), of("builtin:fetch")).await.unwrap();
+    assert_eq!(told(&report), [("asks", vec![])]);
+    // The gate judges what is played as well, so that the grant counts as used.
+    assert!(report.coverage.unwrap().grants[0].used);
+}
+
+#[tokio::test]
+async fn no_case_reaches_the_network_by_itself() {
+    let place = Place::new();
+    // Nobody is ever accepted here.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let text = format!(
+        "127.0.0.1:{port} cannot be reached: nothing answers there; try again later or use another address"
+    );
+    let unrecorded = cases(port)
+        .replace("recording = 'recordings/weather.jsonl'", "")
+        .replace(
+            "expect.variant = 'text'",
+            &format!("expect.error-text = '{text}'"),
+        )
+        .replace("expect.matches = 'the weather is fine'", "");
+    let request = format!("GET http://127.0.0.1:{port}/weather");
+    for plan in [of("builtin:fetch"), recording()] {
+        let report = place.run(&unrecorded, plan).await.unwrap();
+        assert_eq!(
+            told(&report),
+            [(
+                "asks",
+                vec![[
+                    "recording",
+                    "no request: the case has no `recording`; name a file for one, and run `--record`",
+                    request.as_str()
+                ]]
+            )]
+        );
+    }
+    assert!(listener.accept().is_err());
+}
+
+#[tokio::test]
+async fn a_recording_grants_nothing_and_answers_nothing_else() {
+    let place = Place::new();
+    let file = place.path("tests/recordings/weather.jsonl");
+    let exchange = |url: &str| {
+        format!(
+            "{{\"type\":\"recording\",\"version\":1}}\n{{\"type\":\"exchange\",\"request\":{{\"method\":\"GET\",\"url\":\"{url}\"}},\
+             \"came\":{{\"answer\":{{\"status\":200,\"headers\":[],\"body\":{{\"text\":\"hello\"}}}}}}}}\n"
+        )
+    };
+    place.write(
+        "tests/recordings/weather.jsonl",
+        &exchange("https://other.example/"),
+    );
+    let cases = "
+        [[grants.http]]
+        host = 'api.example'
+        [[case]]
+        name = 'denied'
+        tool = 'fetch'
+        input = { url = 'https://other.example/' }
+        recording = 'recordings/weather.jsonl'
+        expect.denied = true
+        [[case]]
+        name = 'not there'
+        tool = 'fetch'
+        input = { url = 'https://api.example/' }
+        recording = 'recordings/weather.jsonl'
+        expect.variant = 'error-text'
+    ";
+    let report = place.run(cases, of("builtin:fetch")).await.unwrap();
+    let expected = format!(
+        "only requests that {} has an answer to, each as often as it has; `--record` makes it anew",
+        file.display()
+    );
+    assert_eq!(
+        told(&report),
+        [
+            ("denied", vec![]),
+            (
+                "not there",
+                vec![["recording", expected.as_str(), "GET https://api.example/"]]
+            ),
+        ]
+    );
+}
+
+/// What is played was recorded with the secret's name, so nobody who plays it needs the value, or has the variable.
+#[tokio::test]
+async fn a_secret_is_needed_only_for_recording() {
+    let place = Place::new();
+    let (port, _served) = server();
+    let cases = format!(
+        "
+        [[secret]]
+        name = 'key'
+        from = 'env:KEY_THAT_NOBODY_HAS'
+        audience = 'http://127.0.0.1:{port}'
+        [grants]
+        secrets = ['key']
+        http = [{{ host = '127.0.0.1', port = {port} }}]
+        [[case]]
+        name = 'posts'
+        tool = 'fetch'
+        input = {{ url = 'http://127.0.0.1:{port}/', headers = {{ authorization = 'Bearer secret://key' }} }}
+        recording = 'recording.jsonl'
+        expect.text = 'hello'
+    "
+    );
+    place.write(
+        "tests/recording.jsonl",
+        &format!(
+            "{{\"type\":\"recording\",\"version\":1}}\n{{\"type\":\"exchange\",\"request\":{{\"method\":\"GET\",\"url\":\"http://127.0.0.1:{port}/\"}},\
+             \"came\":{{\"answer\":{{\"status\":200,\"headers\":[[\"content-type\",\"text/plain\"]],\"body\":{{\"text\":\"hello\"}}}}}}}}\n"
+        ),
+    );
+    let report = place.run(&cases, of("builtin:fetch")).await.unwrap();
+    assert_eq!(told(&report), [("posts", vec![])]);
+    let error = place.run(&cases, recording()).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the secret `key` should be in the variable KEY_THAT_NOBODY_HAS, which is not set; set it, or change `from` of the secret `key`"
+    );
+}

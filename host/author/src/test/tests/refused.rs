@@ -1,0 +1,91 @@
+//! Files with cases that cannot be used: what is wrong, where, and what to do.
+
+use super::{CONFORMANCE, Place, of};
+use crate::test::TestPlan;
+use pretty_assertions::assert_eq;
+
+/// A case that is good but for what is added to it.
+fn case(of_case: &str, of_expect: &str) -> String {
+    format!("[[case]]\nname = 'a'\ntool = 'give_text'\n{of_case}\n[case.expect]\n{of_expect}\n")
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_is_told_with_its_place() {
+    let text = "text = ''";
+    let codes = "invalid-input, unknown-tool, timeout, out-of-memory, stack-overflow, trap, resource-limit, output-too-large, \
+                 invalid-output, cancelled, interrupted-unknown, busy, tool-unavailable, changed-since-approval";
+    let table = [
+        ("[[case]", "line 1, column 8: unclosed array table, expected `]`; correct it".to_owned()),
+        ("tool = 'x'", "line 1, column 1: there is no key `tool` here; the keys here are `limits`, `grants`, `secret`, `case`".to_owned()),
+        (&case("inputs = {}", text), "line 4, column 1: there is no key `inputs` here; did you mean `input`?".to_owned()),
+        (&case("", "texts = ''"), "line 6, column 1: there is no key `texts` here; did you mean `text`?".to_owned()),
+        (&case("input = {}\ninput-json = '{}'", text), "line 1, column 1: a case has `input` or `input-json`, and not both; remove one".to_owned()),
+        (&case("input-json = '[]'", text), "line 1, column 1: `input-json` is not what it should be: invalid type: sequence, expected a map at line 1 column 0".to_owned()),
+        (&case("input = { at = 2026-01-01 }", text), "line 1, column 1: JSON has no dates such as 2026-01-01; write it in quotes".to_owned()),
+        (&case("input = { n = nan }", text), "line 1, column 1: JSON has no number NaN; correct it".to_owned()),
+        (&case("calls = 0", text), "line 1, column 1: `calls` is 0; a case has 1 to 100 calls".to_owned()),
+        (&case("calls = 101", text), "line 1, column 1: `calls` is 101; a case has 1 to 100 calls".to_owned()),
+        (&case("answers = [-1]", text), "line 1, column 1: `-1` is no answer; write the words in quotes, the number of a choice (from 0), or `{ cancelled = true }`".to_owned()),
+        (&case("answers = [{ cancelled = false }]", text), "line 1, column 1: `{ cancelled = false }` is no answer; write the words in quotes, the number of a choice (from 0), or `{ cancelled = true }`".to_owned()),
+        (&case("limits = { deadline-ms = 0 }", text), "line 1, column 1: `deadline-ms` in [limits] is 0, with which no call could run; set it to what a call needs, or leave it out".to_owned()),
+        (&case("grants.secrets = ['key']", text), "line 1, column 1: the secret `key` is granted in [grants], and there is no [[secret]] of this name; add it, with where it is and to whom it may be sent".to_owned()),
+        (&case("", ""), "line 1, column 1: the case expects no result; write one of `text`, `json`, `content`, `error-text`, `error-json`, `denied`, `code`, `variant` or `golden` in [case.expect]".to_owned()),
+        (&case("", "text = ''\njson = 1"), "line 1, column 1: a call has one result, and the case expects `text` and `json`; remove one of them".to_owned()),
+        (&case("", "denied = false"), "line 1, column 1: `denied` is the reason in quotes, or `true` for any reason or none; correct it".to_owned()),
+        (&case("", "denied-without-reason = false"), "line 1, column 1: `denied-without-reason` can only be `true`; remove it, and expect another result".to_owned()),
+        (&case("", "code = 'late'"), format!("line 1, column 1: \"late\" is not the code of an abnormal end; there are {codes}")),
+        (&case("", "code = []"), format!("line 1, column 1: [] is not the code of an abnormal end; there are {codes}")),
+        (&case("", "content = [{ size = 1 }]"), "line 1, column 1: each part of `content` is either `{ text = \"...\" }`, or a file with its `media-type`; correct it".to_owned()),
+        (&case("", "content = [{ text = 'a', size = 1 }]"), "line 1, column 1: each part of `content` is either `{ text = \"...\" }`, or a file with its `media-type`; correct it".to_owned()),
+        (&case("", "text = ''\nat = { 'a' = 1 }"), "line 1, column 1: `a` in `at` is no JSON pointer: it has to begin with `/`, such as `/words/0`".to_owned()),
+        (&case("", "text = ''\nfiles = { '/a' = true }"), "line 1, column 1: `/a` in `files` is true; write the file's text, or `false` for a file that is not there".to_owned()),
+    ];
+    let place = Place::new();
+    for (cases, expected) in table {
+        let error = place.run(cases, of(CONFORMANCE)).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("cannot use tests/cases.toml: {expected}"),
+            "{cases}"
+        );
+    }
+    let bad_pattern = case("", "text = ''\nmatches = '('");
+    let error = place.run(&bad_pattern, of(CONFORMANCE)).await.unwrap_err();
+    assert!(
+        error.to_string().starts_with(
+            "cannot use tests/cases.toml: line 1, column 1: `matches` is no regular expression: "
+        ),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_run_is_told() {
+    let place = Place::new();
+    let good = case("", "code = 'invalid-input'");
+    let filtered = TestPlan {
+        filter: Some("zebra".to_owned()),
+        ..of(CONFORMANCE)
+    };
+    let table = [
+        (
+            "",
+            of(CONFORMANCE),
+            "there are no cases; write one in tests/NAME.toml, or name a file with `--cases`",
+        ),
+        (
+            good.as_str(),
+            filtered,
+            "no case has `zebra` in its name or its tool's; change `--filter`",
+        ),
+        (
+            good.as_str(),
+            of("nothing.wasm"),
+            "there is no component file `nothing.wasm` and no configured tool of this name (there are: none); name a file, a configured tool, or a built-in one like `builtin:files`",
+        ),
+    ];
+    for (cases, plan, expected) in table {
+        let error = place.run(cases, plan).await.unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
