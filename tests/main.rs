@@ -19,6 +19,7 @@ mod budgets;
 mod builtins;
 mod cache;
 mod compile;
+mod conformance;
 mod context;
 mod crash;
 mod decide;

@@ -17,17 +17,28 @@ type Installed = Result<PathBuf, String>;
 /// The Python that has the official SDKs of the model providers (`oracle/requirements.txt`).
 pub(crate) fn sdks() -> Option<PathBuf> {
     static SDKS: OnceLock<Installed> = OnceLock::new();
-    let wanted = here("oracle/requirements.txt");
-    let found = SDKS.get_or_init(|| {
-        installed("sdks", &wanted, |folder| {
-            run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
-            run(Command::new(folder.join("bin/python"))
-                .args(["-m", "pip", "install", "--quiet", "--retries", "1"])
-                .args(["--disable-pip-version-check", "--requirement"])
-                .arg(&wanted))
+    let found = SDKS.get_or_init(|| python_environment("sdks", &here("oracle/requirements.txt")));
+    usable(found, "the providers' SDKs").map(|folder| folder.join("bin/python"))
+}
+
+/// The Python environment of a conformance project, with the compiler that its `requirements.txt` names.
+pub(crate) fn compiler_from_pypi(language: &str) -> Option<PathBuf> {
+    let wanted = format!("../guest-tools/conformance/{language}/requirements.txt");
+    let found = python_environment(&format!("conformance-{language}"), &here(&wanted));
+    usable(&found, &format!("what builds a tool in {language}"))
+}
+
+/// The `node_modules` with what makes components of JavaScript and TypeScript, as the JavaScript conformance project names it.
+pub(crate) fn compiler_from_npm() -> Option<PathBuf> {
+    static PACKAGES: OnceLock<Installed> = OnceLock::new();
+    let wanted = here("../guest-tools/conformance/js/package.json");
+    let found = PACKAGES.get_or_init(|| {
+        installed("conformance-js", &wanted, |folder| {
+            fs::copy(&wanted, folder.join("package.json")).map_err(|error| error.to_string())?;
+            npm("install", folder)
         })
     });
-    usable(found, "the providers' SDKs").map(|folder| folder.join("bin/python"))
+    usable(found, "what builds a tool in JavaScript").map(|folder| folder.join("node_modules"))
 }
 
 /// The server that plays all providers (`wires/aimock/package.json`).
@@ -40,10 +51,7 @@ pub(crate) fn aimock() -> Option<PathBuf> {
                 fs::copy(here("wires/aimock").join(file), folder.join(file))
                     .map_err(|error| error.to_string())?;
             }
-            run(Command::new("npm")
-                .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
-                .args(["--engine-strict", "--fetch-retries", "1", "--prefix"])
-                .arg(folder))
+            npm("ci", folder)
         })
     });
     usable(found, "aimock").map(|folder| folder.join("node_modules/.bin/llmock"))
@@ -54,6 +62,25 @@ pub(crate) fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests")
         .join(path)
+}
+
+/// A Python environment with the packages of a list.
+fn python_environment(name: &str, wanted: &Path) -> Installed {
+    installed(name, wanted, |folder| {
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+        run(Command::new(folder.join("bin/python"))
+            .args(["-m", "pip", "install", "--quiet", "--retries", "1"])
+            .args(["--disable-pip-version-check", "--requirement"])
+            .arg(wanted))
+    })
+}
+
+/// Installs what a folder's `package.json` names.
+fn npm(command: &str, folder: &Path) -> Result<(), String> {
+    run(Command::new("npm")
+        .args([command, "--no-audit", "--no-fund", "--ignore-scripts"])
+        .args(["--engine-strict", "--fetch-retries", "1", "--prefix"])
+        .arg(folder))
 }
 
 /// The folder of something that is installed, installing it where what is there was made from another list than `wanted`. One

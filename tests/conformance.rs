@@ -1,0 +1,135 @@
+//! What a tool does the same in every language: the cases in `guest-tools/conformance` on a component of each. The tools of other
+//! languages are built here, by the compilers that the conformance projects name; Rust's is prebuilt.
+
+use crate::support::{
+    Place,
+    installed::{compiler_from_npm, compiler_from_pypi, here},
+};
+use pretty_assertions::assert_eq;
+use serde::Deserialize;
+use serde_json::Value;
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+#[test]
+fn rust() {
+    conforms(&Place::new(), &here("guests/dist/conformance.wasm"));
+}
+
+#[test]
+fn python() {
+    let Some(installed) = compiler_from_pypi("python") else {
+        return;
+    };
+    let place = Place::new();
+    conforms(&place, &built(&place, "python", &installed, ".venv"));
+}
+
+#[test]
+fn javascript() {
+    let Some(installed) = compiler_from_npm() else {
+        return;
+    };
+    let place = Place::new();
+    conforms(&place, &built(&place, "js", &installed, "node_modules"));
+}
+
+#[test]
+fn typescript() {
+    // Its component is made by the same packages; the others of its list are for editors.
+    let Some(installed) = compiler_from_npm() else {
+        return;
+    };
+    let place = Place::new();
+    conforms(&place, &built(&place, "ts", &installed, "node_modules"));
+}
+
+#[test]
+fn c() {
+    let Some(installed) = compiler_from_pypi("c") else {
+        return;
+    };
+    let place = Place::new();
+    conforms(&place, &built(&place, "c", &installed, ".venv"));
+}
+
+#[test]
+fn go() {
+    let Some(installed) = compiler_from_pypi("go") else {
+        return;
+    };
+    let place = Place::new();
+    conforms(&place, &built(&place, "go", &installed, ".venv"));
+}
+
+/// The conformance project of a language, copied and built with what is installed, which it finds as `link`.
+fn built(place: &Place, language: &str, installed: &Path, link: &str) -> PathBuf {
+    let project = place.work().join("conformance");
+    copy(&suite().join(language), &project);
+    symlink(installed, project.join(link)).unwrap();
+    let ran = place.run(&["build", "conformance", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran.json()["component"].as_str().unwrap().into()
+}
+
+/// Runs all cases on a component, and expects that they pass.
+fn conforms(place: &Place, component: &Path) {
+    #[derive(Deserialize)]
+    struct Cases {
+        case: Vec<Case>,
+    }
+    #[derive(Deserialize)]
+    struct Case {
+        name: String,
+    }
+    let cases = suite().join("cases.toml");
+    let ran = place.run(&[
+        Path::new("test"),
+        Path::new("--component"),
+        component,
+        Path::new("--cases"),
+        &cases,
+        Path::new("--json"),
+    ]);
+    assert!(!ran.stdout.is_empty(), "{}", ran.stderr);
+    let report = ran.json();
+    let reports = report["cases"].as_array().unwrap();
+    let failed: Vec<&Value> = reports
+        .iter()
+        .filter(|case| case["mismatches"] != serde_json::json!([]))
+        .collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let names: Vec<&str> = reports
+        .iter()
+        .map(|case| case["name"].as_str().unwrap())
+        .collect();
+    let wanted: Cases = toml::from_str(&fs::read_to_string(&cases).unwrap()).unwrap();
+    let wanted: Vec<String> = wanted.case.into_iter().map(|case| case.name).collect();
+    assert_eq!(names, wanted);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+/// The folder with the cases and the projects.
+fn suite() -> PathBuf {
+    here("../guest-tools/conformance")
+}
+
+/// Copies the sources of a project, without what a build by hand may have left beside them.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name();
+        if [".agent-host", ".venv", "dist", "node_modules"].contains(&name.to_str().unwrap()) {
+            continue;
+        }
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to.join(name));
+        } else {
+            fs::copy(entry.path(), to.join(name)).unwrap();
+        }
+    }
+}
