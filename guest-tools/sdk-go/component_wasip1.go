@@ -21,11 +21,12 @@ func pair(s string) []uint32 {
 func definitions() uint32 {
 	var list []uint32
 	for _, tool := range tools {
+		input, output := tool.schemas()
 		list = append(list, pair(tool.Name)...)
 		list = append(list, option(tool.Title, tool.Title != "")...)
 		list = append(list, pair(tool.Description)...)
-		list = append(list, pair(string(tool.InputSchema))...)
-		list = append(list, option(string(tool.OutputSchema), tool.OutputSchema != nil)...)
+		list = append(list, pair(string(input))...)
+		list = append(list, option(string(output), output != nil)...)
 		list = append(list, uint32(tool.Effect-ReadOnly))
 	}
 	return giveWords([]uint32{giveWords(list), uint32(len(tools))})

@@ -159,7 +159,13 @@ func TestMistakesEndTheRegistration(t *testing.T) {
 		}},
 	} {
 		tools = nil
-		if got := panicOf(test.register); !strings.HasPrefix(got, "agenttool: "+test.want) {
+		define := func() {
+			test.register()
+			for _, tool := range tools {
+				tool.schemas()
+			}
+		}
+		if got := panicOf(define); !strings.HasPrefix(got, "agenttool: "+test.want) {
 			t.Errorf("the panic is %q, want %q", got, test.want)
 		}
 	}

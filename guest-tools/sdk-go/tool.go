@@ -46,56 +46,75 @@ type Call struct {
 	IdempotencyKey string
 }
 
-// registered is a tool with its function, whose types are no longer seen.
+// registered is a tool with its functions, whose types are no longer seen.
 type registered struct {
 	Tool
-	run func(call *Call, input []byte) Result
+	// schemas are those of the input and of the result. Every call is in an instance of its own, so they are made when they are asked for.
+	schemas func() (input, output json.RawMessage)
+	run     func(call *Call, input []byte) Result
 }
 
 // tools are the component's, in the order of their registration.
 var tools []registered
 
-// Register adds a tool to the component. Call it in init. It panics when the tool is not complete or a type has no JSON Schema, so
-// that a mistake ends the build and not a call.
+// Register adds a tool to the component. Call it in init. A tool that is not complete, and a type that has no JSON Schema, panic at the
+// latest when the host asks for the definitions, so that a mistake ends the build and not a call.
 //
 // In is a struct whose fields are the input. A result type that is a struct gives the tool an output schema.
 func Register[In, Out any](tool Tool, run func(call *Call, in In) (Out, error)) {
-	mustf := func(holds bool, format string, arguments ...any) {
-		if !holds {
-			panic(fmt.Sprintf("agenttool: tool %q ", tool.Name) + fmt.Sprintf(format, arguments...))
-		}
-	}
-	mustf(tool.Name != "", "has no name")
-	mustf(tool.Description != "", "has no description: write what it does and when to use it")
-	mustf(tool.Effect >= ReadOnly && tool.Effect <= Effectful, "has no effect: write ReadOnly, Idempotent or Effectful")
+	tool.must(tool.Name != "", "has no name")
+	tool.must(tool.Description != "", "has no description: write what it does and when to use it")
+	tool.must(tool.Effect >= ReadOnly && tool.Effect <= Effectful, "has no effect: write ReadOnly, Idempotent or Effectful")
 	for _, other := range tools {
-		mustf(other.Name != tool.Name, "is registered twice")
+		tool.must(other.Name != tool.Name, "is registered twice")
 	}
-	input := reflect.TypeFor[In]()
-	if tool.InputSchema == nil {
-		mustf(input.Kind() == reflect.Struct, "has an input of type %s: make it a struct, or give the tool an InputSchema", input)
-		schema, err := inputSchema(input)
-		mustf(err == nil, "has an input without a JSON Schema: %v", err)
-		tool.InputSchema = schema
+	tools = append(tools, registered{
+		Tool: tool,
+		schemas: func() (input, output json.RawMessage) {
+			return tool.inputSchema(reflect.TypeFor[In]()), tool.outputSchema(reflect.TypeFor[Out]())
+		},
+		run: func(call *Call, input []byte) Result {
+			in, err := decode[In](input)
+			if err != nil {
+				return Errorf("the input of `%s` does not fit: %v; correct it and call again", call.Name, err)
+			}
+			out, err := run(call, in)
+			if err != nil {
+				return failure(err)
+			}
+			return toResult(out)
+		},
+	})
+}
+
+// must panics where the author made a mistake.
+func (t *Tool) must(holds bool, format string, arguments ...any) {
+	if !holds {
+		panic(fmt.Sprintf("agenttool: tool %q ", t.Name) + fmt.Sprintf(format, arguments...))
 	}
-	mistake := setDefaults(reflect.New(input).Elem())
-	mustf(mistake == nil, "has a default that does not fit: %v", mistake)
-	if tool.OutputSchema == nil && promises(reflect.TypeFor[Out]()) {
-		schema, err := outputSchema(reflect.TypeFor[Out]())
-		mustf(err == nil, "has a result without a JSON Schema: %v", err)
-		tool.OutputSchema = schema
+}
+
+// inputSchema is the schema that the author gave, or that of the input's type.
+func (t *Tool) inputSchema(of reflect.Type) json.RawMessage {
+	if t.InputSchema != nil {
+		return t.InputSchema
 	}
-	tools = append(tools, registered{tool, func(call *Call, input []byte) Result {
-		in, err := decode[In](input)
-		if err != nil {
-			return Errorf("the input of `%s` does not fit: %v; correct it and call again", call.Name, err)
-		}
-		out, err := run(call, in)
-		if err != nil {
-			return failure(err)
-		}
-		return toResult(out)
-	}})
+	t.must(of.Kind() == reflect.Struct, "has an input of type %s: make it a struct, or give the tool an InputSchema", of)
+	schema, err := inputSchema(of)
+	t.must(err == nil, "has an input without a JSON Schema: %v", err)
+	err = setDefaults(reflect.New(of).Elem())
+	t.must(err == nil, "has a default that does not fit: %v", err)
+	return schema
+}
+
+// outputSchema is the schema that the author gave, or that of the result's type where it says enough, or none.
+func (t *Tool) outputSchema(of reflect.Type) json.RawMessage {
+	if t.OutputSchema != nil || !promises(of) {
+		return t.OutputSchema
+	}
+	schema, err := outputSchema(of)
+	t.must(err == nil, "has a result without a JSON Schema: %v", err)
+	return schema
 }
 
 // decode reads an input: with its defaults, with every digit of a number, and with no field that the type does not have.

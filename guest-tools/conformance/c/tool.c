@@ -304,7 +304,7 @@ static const at_field remember_input[] = {
 #define READ(tool, what, fields) {.name = #tool, .description = what, .effect = AT_READ_ONLY, .input = fields, .run = tool}
 
 AT_TOOLS(
-    READ(give_text, "Returns the text.", text_input), READ(give_json, "Returns the value as JSON.", value_input),
+    READ(give_text, "Returns the text as it is.", text_input), READ(give_json, "Returns the value as JSON.", value_input),
     READ(give_content, "Returns content of five parts.", NULL), READ(give_image, "Returns an image of one pixel.", NULL),
     READ(give_file, "Returns a file of the given size.", file_input),
     READ(give_error, "Fails with the message.", message_input),
@@ -326,6 +326,6 @@ AT_TOOLS(
      .effect = AT_EFFECTFUL,
      .input = remember_input,
      .run = remember},
-    READ(count, "Counts its calls in this instance.", NULL), READ(spin, "Never ends.", NULL),
+    READ(count, "Counts its calls in this instance.", NULL), READ(spin, "Never comes to an end.", NULL),
     READ(crash, "Panics with the message.", message_input), READ(grow, "Takes memory until there is none.", NULL),
-    READ(recurse, "Calls itself without end.", NULL), READ(print, "Prints the text.", text_input));
+    READ(recurse, "Calls itself without end.", NULL), READ(print, "Writes the text to stdout and stderr.", text_input));

@@ -31,7 +31,7 @@ type messageInput struct {
 }
 
 func init() {
-	read("give_text", "Returns the text.", func(_ *agenttool.Call, in textInput) (string, error) { return in.Text, nil })
+	read("give_text", "Returns the text as it is.", func(_ *agenttool.Call, in textInput) (string, error) { return in.Text, nil })
 	read("give_json", "Returns the value as JSON.", func(_ *agenttool.Call, in valueInput) (any, error) { return in.Value, nil })
 	read("give_content", "Returns content of five parts.", giveContent)
 	read("give_image", "Returns an image of one pixel.", giveImage)
@@ -52,11 +52,11 @@ func init() {
 		Effect:      agenttool.Effectful,
 	}, remember)
 	read("count", "Counts its calls in this instance.", count)
-	read("spin", "Never ends.", spin)
+	read("spin", "Never comes to an end.", spin)
 	read("crash", "Panics with the message.", crash)
 	read("grow", "Takes memory until there is none.", grow)
 	read("recurse", "Calls itself without end.", recurse)
-	read("print", "Prints the text.", printText)
+	read("print", "Writes the text to stdout and stderr.", printText)
 }
 
 // read registers a tool that changes nothing.
