@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "internal.h"
 
@@ -164,28 +163,20 @@ static at_result run(const at_call *call) {
     return at_errorf("this component has no tool `%s`", call->name.data);
 }
 
-/* Text that the host passed, with a zero byte after its end. */
-static at_str lift(const char *data, size_t len) {
-    char *copy = at_alloc(len + 1, 1);
-    if (len > 0) {
-        memcpy(copy, data, len);
-    }
-    return (at_str){copy, len};
-}
-
 /* How the host gets memory for what it passes. */
 __attribute__((export_name("cabi_realloc"))) void *cabi_realloc(void *old, size_t old_size, size_t align, size_t size);
 
 void *cabi_realloc(void *old, size_t old_size, size_t align, size_t size) {
-    /* What malloc returns is aligned for every type of the contract. */
     (void)old_size;
     if (size == 0) {
         return (void *)align;
     }
-    void *memory = realloc(old, size);
+    /* What malloc returns is aligned for every type of the contract. With the byte more every text has a zero byte after its end. */
+    char *memory = size == SIZE_MAX ? NULL : realloc(old, size + 1);
     if (memory == NULL) {
         at_panic("no memory is left for %zu bytes from the host", size);
     }
+    memory[size] = '\0';
     return memory;
 }
 
@@ -213,10 +204,10 @@ tool_call(const char *id, size_t id_len, const char *name, size_t name_len, cons
 const wire_result *tool_call(const char *id, size_t id_len, const char *name, size_t name_len, const char *input,
                              size_t input_len, const char *idempotency_key, size_t idempotency_key_len) {
     at_call call = {
-        .id = lift(id, id_len),
-        .name = lift(name, name_len),
+        .id = at_lift(id, id_len),
+        .name = at_lift(name, name_len),
         .input = at_parse((at_str){input, input_len}),
-        .idempotency_key = lift(idempotency_key, idempotency_key_len),
+        .idempotency_key = at_lift(idempotency_key, idempotency_key_len),
     };
     at_result result = run(&call);
     static wire_result wire;

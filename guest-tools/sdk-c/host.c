@@ -45,7 +45,7 @@ void at_progress_fraction(at_str message, double fraction) {
 at_value at_state_get(void) {
     at_str state;
     host_state_get(&state);
-    return at_parse(state);
+    return at_parse(at_lift(state.data, state.len));
 }
 
 void at_state_merge(at_value delta) {
@@ -67,7 +67,7 @@ at_answer at_ask(at_str prompt, const at_str *choices, size_t choice_count, bool
     switch (wire.kind) {
     case 0:
         answer.kind = AT_ANSWER_TEXT;
-        answer.text = wire.value.text;
+        answer.text = at_lift(wire.value.text.data, wire.value.text.len);
         break;
     case 1:
         answer.kind = AT_ANSWER_CHOICE;

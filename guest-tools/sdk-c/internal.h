@@ -9,6 +9,9 @@
 /* at_format for functions that have a `...` of their own. */
 at_str at_vformat(const char *format, va_list arguments) AT_PRINTF(1, 0);
 
+/* Text that the host passed. Of an empty one the address means nothing. */
+at_str at_lift(const char *data, size_t len);
+
 /* The JSON Schema of an object with these fields, as text. NULL is an object without fields. */
 at_str at_schema(const at_field *fields);
 

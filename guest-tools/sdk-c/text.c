@@ -13,6 +13,10 @@ at_str at_bytes(const void *data, size_t len) {
     return (at_str){data, len};
 }
 
+at_str at_lift(const char *data, size_t len) {
+    return len == 0 ? AT_STR("") : (at_str){data, len};
+}
+
 bool at_equal(at_str left, at_str right) {
     return left.len == right.len && (left.len == 0 || memcmp(left.data, right.data, left.len) == 0);
 }
