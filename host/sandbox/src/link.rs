@@ -53,7 +53,10 @@ pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked
         let is_types = is_types(component, &item.ty);
         check_import(name, is_types)?;
         reaches_outside |= !is_types;
-        imports.push(name.to_owned());
+        // Others' types ask for nothing. Those of the contract are named all the same, because locks pin the list.
+        if !is_types || name.starts_with(PACKAGE) {
+            imports.push(name.to_owned());
+        }
     }
     let exports = ty.exports(component.engine()).map(|(name, _)| name);
     let speaks_contract = check_exports(&exports.collect::<Vec<_>>())?;

@@ -123,7 +123,8 @@ impl ToolComponent {
         self.loaded.size_bytes
     }
 
-    /// The interfaces that it imports, as it names them; they are its permission request.
+    /// The interfaces that it imports, as it names them; they are its permission request. Interfaces of others that have types
+    /// alone are left out.
     #[must_use]
     pub fn imports(&self) -> &[String] {
         &self.loaded.imports

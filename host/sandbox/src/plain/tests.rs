@@ -290,38 +290,52 @@ async fn more_functions_than_a_model_can_be_told_of_are_refused() {
 
 #[tokio::test]
 async fn a_function_that_reaches_outside_is_effectful() {
-    let types = "interface types { record point { x: u32 } }";
-    let cases = [
-        ("", Effect::ReadOnly),
-        // Types do nothing, whoever they belong to, and wherever they stand.
+    const SEED: &str =
+        r#"(import "wasi:random/insecure-seed@0.2.6" "insecure-seed" (func (param i32)))"#;
+    let cases: [(&str, &str, Effect, &[&str]); 3] = [
+        ("", "", Effect::ReadOnly, &[]),
+        // Types do nothing, whoever they belong to.
+        ("use types.{point};", "", Effect::ReadOnly, &[]),
         (
-            "use types.{point}; export of-a-point: func(p: point) -> point;",
-            Effect::ReadOnly,
+            "import wasi:random/insecure-seed@0.2.6;",
+            SEED,
+            Effect::Effectful,
+            &["wasi:random/insecure-seed@0.2.6"],
         ),
-        ("import wasi:random/insecure-seed@0.2.6;", Effect::Effectful),
     ];
-    for (more, effect) in cases {
+    for (import, core, effect, imports) in cases {
         let wit = format!(
-            "package test:made; {types} world w {{ {more} export f: func(); }}
+            "package test:made;
+            interface types {{ record point {{ x: u32 }} }}
+            world w {{ {import} export f: func(); }}
             package wasi:random@0.2.6 {{ interface insecure-seed {{ insecure-seed: func() -> tuple<u64, u64>; }} }}"
         );
-        let core = r#"(func (export "f"))
-            (func (export "of-a-point") (param i32) (result i32) (local.get 0))"#;
-        let core = match effect {
-            Effect::Effectful => format!(
-                r#"(import "wasi:random/insecure-seed@0.2.6" "insecure-seed" (func (param i32))) {core}"#
-            ),
-            Effect::ReadOnly | Effect::Idempotent => core.to_owned(),
+        let tool = load(&wit, &format!(r#"{core} (func (export "f"))"#))
+            .await
+            .unwrap();
+        let [definition] = tool.definitions() else {
+            panic!("{:?}", tool.definitions());
         };
-        let tool = load(&wit, &core).await.unwrap();
-        let effects: Vec<Effect> = tool.definitions().iter().map(|tool| tool.effect).collect();
-        assert_eq!(effects, vec![effect; effects.len()], "{more}");
-        if more.contains("of-a-point") {
-            assert_eq!(
-                call(&tool, "of-a-point", &json!({ "p": { "x": 7 } })).await,
-                ToolResultOutput::Json(json!({ "x": 7 }))
-            );
-        }
+        assert_eq!(definition.effect, effect, "{import}");
+        assert_eq!(tool.imports(), imports, "{import}");
+    }
+}
+
+#[tokio::test]
+async fn types_of_another_interface_are_no_obstacle() {
+    let wit = "package test:made;
+        interface types { record point { x: u32 } }
+        interface api { use types.{point}; same: func(p: point) -> point; }
+        world w { use types.{point}; export api; export at-the-root: func(p: point) -> point; }";
+    let core = r#"(func (export "test:made/api#same") (param i32) (result i32) (local.get 0))
+        (func (export "at-the-root") (param i32) (result i32) (local.get 0))"#;
+    let tool = load(wit, core).await.unwrap();
+    for name in ["same", "at-the-root"] {
+        let point = json!({ "x": 7 });
+        assert_eq!(
+            call(&tool, name, &json!({ "p": point })).await,
+            ToolResultOutput::Json(point)
+        );
     }
 }
 
