@@ -13,6 +13,7 @@
 
 mod answers;
 mod approvals;
+mod author;
 mod author_test;
 mod bad_input;
 mod budgets;

@@ -105,9 +105,18 @@ async fn what_does_not_fit_leaves_the_last_build_as_it_is() {
             defining(&[("twice", object), ("twice", object)]),
             "the component's tool definitions cannot be used: it defines two tools `twice`, which differ in capital letters at most. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
         ),
-        (defining(&[("numbers", r#"{"type":"array"}"#)]), "the component's tool definitions cannot be used: tool `numbers`: the input schema: the root of an input schema must have `\"type\": \"object\"`. They have to be corrected in its source; until then, use another version of it (contract-mismatch)"),
-        (defining(&[("not a name", object)]), "the component's tool definitions cannot be used: tool `not a name`: a name has 1 to 64 letters, digits, `_` and `-`. They have to be corrected in its source; until then, use another version of it (contract-mismatch)"),
-        (wat::parse_str("(component)").unwrap(), "the component is not a tool for this host, which needs the export `agent:tool/tool@0.1.0`: it exports nothing. Build it against the WIT package agent:tool@0.1.0 (contract-mismatch)"),
+        (
+            defining(&[("numbers", r#"{"type":"array"}"#)]),
+            "the component's tool definitions cannot be used: tool `numbers`: the input schema: the root of an input schema must have `\"type\": \"object\"`. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
+        ),
+        (
+            defining(&[("not a name", object)]),
+            "the component's tool definitions cannot be used: tool `not a name`: a name has 1 to 64 letters, digits, `_` and `-`. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
+        ),
+        (
+            wat::parse_str("(component)").unwrap(),
+            "the component is not a tool for this host, which needs the export `agent:tool/tool@0.1.0`: it exports nothing. Build it against the WIT package agent:tool@0.1.0 (contract-mismatch)",
+        ),
         (
             wat::parse_str(
                 r#"(component (instance $i) (export "agent:tool/tool@0.2.0" (instance $i)))"#,

