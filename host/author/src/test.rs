@@ -115,6 +115,9 @@ fn selected(plan: &TestPlan, environment: &Environment) -> Result<Vec<Case>, Aut
     if let Some(filter) = &plan.filter {
         cases.retain(|case| case.name.contains(filter) || case.tool.contains(filter));
     }
+    if plan.record {
+        exchanges::check_apart(&cases)?;
+    }
     if !cases.is_empty() {
         return Ok(cases);
     }

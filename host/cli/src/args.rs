@@ -231,8 +231,14 @@ pub(crate) struct TestArgs {
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
     /// The component: a file, or `builtin:NAME` [default: what `agent-host build` made of the project].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "build")]
     pub(crate) component: Option<String>,
+    /// Build the project first, as `agent-host build` does.
+    #[arg(long)]
+    pub(crate) build: bool,
+    /// With `--build`: the wasi-sdk whose clang compiles C.
+    #[arg(long, value_name = "DIR", env = "WASI_SDK_PATH")]
+    pub(crate) wasi_sdk: Option<PathBuf>,
     /// A file with cases, instead of the project's. Repeatable.
     #[arg(long, value_name = "FILE")]
     pub(crate) cases: Vec<PathBuf>,

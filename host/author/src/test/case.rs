@@ -2,7 +2,7 @@
 
 use super::{
     expect::Expect,
-    file::{RawCase, RawFile},
+    file::{RawCase, RawFile, own_file},
     value,
 };
 use agent_host_app::{
@@ -153,7 +153,9 @@ impl Case {
                 .transpose()?,
             state: Arc::new(value::from_table(state.unwrap_or_default())?),
             reach,
-            recording: recording.map(|file| folder.join(file)),
+            recording: recording
+                .map(|name| own_file("recording", &name, folder))
+                .transpose()?,
             expect: Expect::resolve(expect, folder)?,
         })
     }

@@ -2,10 +2,11 @@
 //! without one has no server to reach.
 
 use super::{case::Case, file::text_of, report::Mismatch};
+use crate::AuthorError;
 use agent_host_app::config::ConfigError;
 use agent_host_sandbox::{Recording, Secrets};
 use secrecy::SecretString;
-use std::{fs, io, path::Path, sync::Arc};
+use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
 
 /// What stands between the gate and the network while a case runs.
 pub(super) struct Exchanges {
@@ -82,6 +83,25 @@ impl Exchanges {
         };
         Err(Mismatch::new("recording", expected, strays.join("\n")))
     }
+}
+
+/// Refuses cases of which one would write its recording over the other's.
+pub(super) fn check_apart(cases: &[Case]) -> Result<(), AuthorError> {
+    let mut files = HashMap::new();
+    for case in cases {
+        let Some(file) = &case.recording else {
+            continue;
+        };
+        if let Some(other) = files.insert(file, &case.name) {
+            return Err(AuthorError::usage(format!(
+                "the cases `{}` and `{}` would both be recorded in {}; give each a file of its own",
+                other.escape_debug(),
+                case.name.escape_debug(),
+                file.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn played(file: &Path) -> Result<Recording, Mismatch> {

@@ -1,7 +1,7 @@
 //! What a case expects, as it is compared: `[case.expect]` with its values as JSON and its patterns compiled.
 
 use super::{
-    file::{PartForm, RawExpect, ReportForm, Variant},
+    file::{PartForm, RawExpect, ReportForm, Variant, own_file},
     value,
 };
 use agent_host_app::config::ConfigError;
@@ -98,7 +98,9 @@ impl Expect {
                 .map(expected_file)
                 .collect::<Result<_, _>>()?,
             asked,
-            golden: golden.map(|file| folder.join(file)),
+            golden: golden
+                .map(|name| own_file("golden", &name, folder))
+                .transpose()?,
             max_ms,
             max_memory_bytes,
         })
@@ -107,65 +109,29 @@ impl Expect {
 
 /// The one result that is expected, if any is.
 fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
-    use ToolResultOutput as Output;
-    let output = |output| Ok(Expected::Output(output));
     let candidates = [
-        (
-            "text",
-            raw.text.take().map(|text| output(Output::Text(text))),
-        ),
-        (
-            "json",
-            raw.json
-                .take()
-                .map(|json| output(Output::Json(value::from_toml(json)?))),
-        ),
+        ("text", raw.text.take().map(text)),
+        ("json", raw.json.take().map(json)),
         (
             "json-text",
-            raw.json_text
-                .take()
-                .map(|text| output(Output::Json(value::from_text("json-text", &text)?))),
+            raw.json_text.take().map(|text| json_text(&text)),
         ),
         ("content", raw.content.take().map(content)),
-        (
-            "error-text",
-            raw.error_text
-                .take()
-                .map(|text| output(Output::ErrorText(text))),
-        ),
-        (
-            "error-json",
-            raw.error_json
-                .take()
-                .map(|json| output(Output::ErrorJson(value::from_toml(json)?))),
-        ),
+        ("error-text", raw.error_text.take().map(error_text)),
+        ("error-json", raw.error_json.take().map(error_json)),
         (
             "error-json-text",
-            raw.error_json_text.take().map(|text| {
-                output(Output::ErrorJson(value::from_text(
-                    "error-json-text",
-                    &text,
-                )?))
-            }),
+            raw.error_json_text
+                .take()
+                .map(|text| error_json_text(&text)),
         ),
         ("denied", raw.denied.take().map(|value| denied(&value))),
         (
             "denied-without-reason",
-            raw.denied_without_reason.take().map(|truth| {
-                if truth {
-                    output(Output::ExecutionDenied(None))
-                } else {
-                    Err(only_true("denied-without-reason"))
-                }
-            }),
+            raw.denied_without_reason.take().map(denied_silently),
         ),
         ("code", raw.code.take().map(codes)),
-        (
-            "variant",
-            raw.variant
-                .take()
-                .map(|variant| Ok(Expected::Variant(variant.tag()))),
-        ),
+        ("variant", raw.variant.take().map(of_variant)),
     ];
     let mut given = candidates
         .into_iter()
@@ -177,6 +143,38 @@ fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
             "a call has one result, and the case expects `{one}` and `{other}`; remove one of them"
         ))),
     }
+}
+
+fn text(text: String) -> Result<Expected, ConfigError> {
+    Ok(Expected::Output(ToolResultOutput::Text(text)))
+}
+
+fn json(value: toml::Value) -> Result<Expected, ConfigError> {
+    let value = value::from_toml(value)?;
+    Ok(Expected::Output(ToolResultOutput::Json(value)))
+}
+
+fn json_text(text: &str) -> Result<Expected, ConfigError> {
+    let value = value::from_text("json-text", text)?;
+    Ok(Expected::Output(ToolResultOutput::Json(value)))
+}
+
+fn error_text(text: String) -> Result<Expected, ConfigError> {
+    Ok(Expected::Output(ToolResultOutput::ErrorText(text)))
+}
+
+fn error_json(value: toml::Value) -> Result<Expected, ConfigError> {
+    let value = value::from_toml(value)?;
+    Ok(Expected::Output(ToolResultOutput::ErrorJson(value)))
+}
+
+fn error_json_text(text: &str) -> Result<Expected, ConfigError> {
+    let value = value::from_text("error-json-text", text)?;
+    Ok(Expected::Output(ToolResultOutput::ErrorJson(value)))
+}
+
+fn of_variant(variant: Variant) -> Result<Expected, ConfigError> {
+    Ok(Expected::Variant(variant.tag()))
 }
 
 fn denied(value: &toml::Value) -> Result<Expected, ConfigError> {
@@ -218,9 +216,12 @@ fn codes(value: toml::Value) -> Result<Expected, ConfigError> {
     codes.collect::<Result<_, _>>().map(Expected::Code)
 }
 
-fn only_true(key: &str) -> ConfigError {
-    ConfigError::new(format!(
-        "`{key}` can only be `true`; remove it, and expect another result"
+fn denied_silently(truth: bool) -> Result<Expected, ConfigError> {
+    if truth {
+        return Ok(Expected::Output(ToolResultOutput::ExecutionDenied(None)));
+    }
+    Err(ConfigError::new(
+        "`denied-without-reason` can only be `true`; remove it, and expect another result",
     ))
 }
 

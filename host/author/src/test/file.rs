@@ -6,7 +6,12 @@ use agent_host_app::{
     config::{ConfigError, RawGrants, RawLimits, RawSecret, parse},
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fs::File, io::Read as _, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::Read as _,
+    path::{Component, Path, PathBuf},
+};
 use toml::Spanned;
 
 /// The longest file with cases that is read, and the longest file of a case's own, in bytes.
@@ -174,6 +179,22 @@ pub(super) fn read(path: &Path, environment: &Environment) -> Result<Vec<Case>, 
     })?;
     case::resolve(parse(path, &text)?, path, environment)
         .map_err(|error| error.in_file(path, &text))
+}
+
+/// Where a file of a case is, which `--record` or `--update` may write. `key` is where the case names it, for messages.
+///
+/// # Errors
+/// It is not below the folder of the cases.
+pub(super) fn own_file(key: &str, name: &str, folder: &Path) -> Result<PathBuf, ConfigError> {
+    let name = Path::new(name);
+    let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if name.file_name().is_some() && name.components().all(is_inside) {
+        return Ok(folder.join(name));
+    }
+    Err(ConfigError::new(format!(
+        "`{key}` is `{}`, and it has to be a file below the folder of its cases; write a relative path without `..`",
+        name.display()
+    )))
 }
 
 /// The text of a file, within bounds.

@@ -50,59 +50,31 @@ pub(super) async fn run(bench: &Bench<'_>, case: &Case) -> Vec<Run> {
     join_all((1..=case.calls).map(|number| one(bench, case, number))).await
 }
 
+/// Makes one call, and makes it again with each answer, as a session does.
 async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
-    let call_id = CallId(format!("call-{number}"));
-    let idempotency_key = format!("key-{number}");
     let mut left = case.answers.as_deref().unwrap_or_default().iter();
     let mut answers = Vec::new();
     let mut audit = Vec::new();
     loop {
-        let reports = Mutex::new(Vec::new());
-        let end = bench
-            .component
-            .call(Call {
-                tool: &case.tool,
-                call_id: &call_id,
-                input: &case.input,
-                idempotency_key: &idempotency_key,
-                effect: bench.effect,
-                grants: Arc::clone(&bench.grants),
-                secrets: Arc::clone(&bench.secrets),
-                limits: &case.reach.limits,
-                talk: Talk {
-                    shared: Arc::clone(&case.state),
-                    answers: answers.clone(),
-                    can_ask: case.answers.is_some(),
-                },
-                progress: &|message, fraction| {
-                    let report = ReportForm {
-                        message: message.to_owned(),
-                        fraction,
-                    };
-                    let mut reports = reports.lock().unwrap_or_else(PoisonError::into_inner);
-                    reports.push(report);
-                },
-            })
-            .await;
-        let progress = reports.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let asked = || answers.iter().map(prompt).collect();
+        let (end, progress) = attempt(bench, case, number, &answers).await;
+        let run = Run {
+            progress,
+            asked: answers.iter().map(prompt).collect(),
+            ..Run::default()
+        };
         match end {
             RunEnd::Settled(report) => {
                 audit.extend(report.audit);
-                let unused = left.len();
+                let (asked, unused) = (answers.len(), left.len());
+                let fault =
+                    || format!("it asked {asked} times, and the case has {unused} more answers");
                 return Run {
                     output: Some(report.output),
-                    progress,
                     merges: report.merges,
-                    asked: asked(),
-                    fault: (unused > 0).then(|| {
-                        format!(
-                            "it asked {} times, and the case has {unused} more answers",
-                            answers.len()
-                        )
-                    }),
+                    fault: (unused > 0).then(fault),
                     accounting: report.accounting,
                     audit,
+                    ..run
                 };
             }
             RunEnd::Asked(Asked {
@@ -123,19 +95,52 @@ async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
                     }
                     Err(why) => {
                         return Run {
-                            output: None,
-                            progress,
-                            asked: asked(),
                             fault: Some(format!("it asked `{}`: {why}", question.prompt)),
                             accounting,
                             audit,
-                            ..Run::default()
+                            ..run
                         };
                     }
                 }
             }
         }
     }
+}
+
+/// Makes a call with the answers so far. Gives its end, and what it reported.
+async fn attempt(
+    bench: &Bench<'_>,
+    case: &Case,
+    number: usize,
+    answers: &[Exchange],
+) -> (RunEnd, Vec<ReportForm>) {
+    let reports = Mutex::new(Vec::new());
+    let call = Call {
+        tool: &case.tool,
+        call_id: &CallId(format!("call-{number}")),
+        input: &case.input,
+        idempotency_key: &format!("key-{number}"),
+        effect: bench.effect,
+        grants: Arc::clone(&bench.grants),
+        secrets: Arc::clone(&bench.secrets),
+        limits: &case.reach.limits,
+        talk: Talk {
+            shared: Arc::clone(&case.state),
+            answers: answers.to_vec(),
+            can_ask: case.answers.is_some(),
+        },
+        progress: &|message, fraction| {
+            let report = ReportForm {
+                message: message.to_owned(),
+                fraction,
+            };
+            let mut reports = reports.lock().unwrap_or_else(PoisonError::into_inner);
+            reports.push(report);
+        },
+    };
+    let end = bench.component.call(call).await;
+    let reports = reports.into_inner();
+    (end, reports.unwrap_or_else(PoisonError::into_inner))
 }
 
 fn prompt(exchange: &Exchange) -> String {

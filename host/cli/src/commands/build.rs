@@ -9,25 +9,36 @@ use crate::{
 use agent_host_app::Overrides;
 use agent_host_author::{self as author, BuildOptions, Built, Project};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 pub(super) async fn build(args: BuildArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let project = Project::find(&args.dir)?;
-    let config = configure(ConfigArgs::default(), Overrides::default())?;
-    let options = BuildOptions {
-        shared: config.cache_dir.join("builds"),
-        strip_names: args.strip_names,
-        wasi_sdk: args.wasi_sdk,
-    };
-    // Nothing else runs meanwhile, so it may hold up this thread.
-    let candidate = author::compile(&project, &options, &|step| terminal.note(step))?;
-    terminal.note("checking the component");
-    let built = candidate.check(&config).await?;
+    let built = make(&args.dir, args.strip_names, args.wasi_sdk, terminal).await?;
     terminal.println(&if args.json {
         as_json(&built).to_string()
     } else {
         as_text(&built)
     });
     Ok(Exit::Done)
+}
+
+/// Builds the project in a folder, and says each step on stderr.
+pub(super) async fn make(
+    dir: &Path,
+    strip_names: bool,
+    wasi_sdk: Option<PathBuf>,
+    terminal: &Terminal,
+) -> Result<Built, Failure> {
+    let project = Project::find(dir)?;
+    let config = configure(ConfigArgs::default(), Overrides::default())?;
+    let options = BuildOptions {
+        shared: config.cache_dir.join("builds"),
+        strip_names,
+        wasi_sdk,
+    };
+    // Nothing else runs meanwhile, so it may hold up this thread.
+    let candidate = author::compile(&project, &options, &|step| terminal.note(step))?;
+    terminal.note("checking the component");
+    Ok(candidate.check(&config).await?)
 }
 
 fn as_json(built: &Built) -> Value {

@@ -1,5 +1,6 @@
 //! `agent-host test`: the cases of a tool's author. The report goes to stdout; it is what was asked for.
 
+use super::build;
 use crate::{
     args::TestArgs,
     compiler,
@@ -8,15 +9,15 @@ use crate::{
 };
 use agent_host_app::Environment;
 use agent_host_author::{
-    AuthorError, Project,
+    Project,
     test::{self, CaseReport, Coverage, TestPlan, TestReport},
 };
 
 pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let environment = Environment::from_process().map_err(Failure::usage)?;
     let (strict, json) = (args.strict, args.json);
-    let plan = plan(args).map_err(unusable)?;
-    let report = test::test(&plan, &environment).await.map_err(unusable)?;
+    let plan = plan(args, terminal).await?;
+    let report = test::test(&plan, &environment).await?;
     if json {
         terminal.println(&serde_json::json!(report).to_string());
     } else {
@@ -29,12 +30,22 @@ pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Fa
 }
 
 /// What is tested: what was named, and of the project what was not.
-fn plan(args: TestArgs) -> Result<TestPlan, AuthorError> {
+async fn plan(args: TestArgs, terminal: &Terminal) -> Result<TestPlan, Failure> {
     let component = match args.component {
         Some(component) => component,
         None => {
-            let component = test::component(&Project::find(&args.dir)?)?;
-            component.to_string_lossy().into_owned()
+            let built = if args.build {
+                let built = build::make(
+                    &args.dir,
+                    /*strip_names*/ false,
+                    args.wasi_sdk,
+                    terminal,
+                );
+                built.await?.component
+            } else {
+                test::component(&Project::find(&args.dir)?)?
+            };
+            built.to_string_lossy().into_owned()
         }
     };
     let cases = if args.cases.is_empty() {
@@ -51,13 +62,6 @@ fn plan(args: TestArgs) -> Result<TestPlan, AuthorError> {
         state_dir: args.state_dir,
         compiler: Some(compiler::worker()),
     })
-}
-
-fn unusable(error: AuthorError) -> Failure {
-    match error {
-        AuthorError::Usage(text) => Failure::usage(text),
-        AuthorError::Failed(text) => Failure::failed(text),
-    }
 }
 
 fn as_text(report: &TestReport) -> String {

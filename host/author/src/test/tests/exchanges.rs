@@ -172,6 +172,25 @@ async fn a_recording_grants_nothing_and_answers_nothing_else() {
     );
 }
 
+#[tokio::test]
+async fn two_cases_are_not_recorded_in_one_file() {
+    let place = Place::new();
+    let case = cases(1);
+    let (grants, one) = case.split_at(case.find("[[case]]").unwrap());
+    let other = one.replace("'asks'", "'asks again'");
+    let error = place
+        .run(&format!("{grants}{one}{other}"), recording())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "the cases `asks` and `asks again` would both be recorded in {}; give each a file of its own",
+            place.path("tests/recordings/weather.jsonl").display()
+        )
+    );
+}
+
 /// What is played was recorded with the secret's name, so nobody who plays it needs the value, or has the variable.
 #[tokio::test]
 async fn a_secret_is_needed_only_for_recording() {

@@ -38,6 +38,9 @@ async fn what_cannot_be_used_is_told_with_its_place() {
         (&case("", "content = [{ size = 1 }]"), "line 1, column 1: each part of `content` is either `{ text = \"...\" }`, or a file with its `media-type`; correct it".to_owned()),
         (&case("", "content = [{ text = 'a', size = 1 }]"), "line 1, column 1: each part of `content` is either `{ text = \"...\" }`, or a file with its `media-type`; correct it".to_owned()),
         (&case("", "text = ''\nat = { 'a' = 1 }"), "line 1, column 1: `a` in `at` is no JSON pointer: it has to begin with `/`, such as `/words/0`".to_owned()),
+        (&case("recording = '../a.jsonl'", text), "line 1, column 1: `recording` is `../a.jsonl`, and it has to be a file below the folder of its cases; write a relative path without `..`".to_owned()),
+        (&case("", "golden = '/tmp/a'"), "line 1, column 1: `golden` is `/tmp/a`, and it has to be a file below the folder of its cases; write a relative path without `..`".to_owned()),
+        (&case("", "golden = ''"), "line 1, column 1: `golden` is ``, and it has to be a file below the folder of its cases; write a relative path without `..`".to_owned()),
         (&case("", "text = ''\nfiles = { '/a' = true }"), "line 1, column 1: `/a` in `files` is true; write the file's text, or `false` for a file that is not there".to_owned()),
     ];
     let place = Place::new();
