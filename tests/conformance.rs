@@ -7,7 +7,7 @@ use crate::support::{
 };
 use pretty_assertions::assert_eq;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fs,
     os::unix::fs::symlink,
@@ -65,6 +65,30 @@ fn go() {
     conforms(&place, &built(&place, "go", &installed, ".venv"));
 }
 
+#[test]
+fn a_crash_is_told_to_the_author_alone() {
+    let place = Place::new();
+    let component = here("guests/dist/conformance.wasm");
+    let input = r#"{"message":"the wheel came off"}"#;
+    let component = component.to_str().unwrap();
+    let ran = place.run(&["call", component, "crash", input, "--json"]);
+    assert_eq!(
+        ran.json(),
+        json!({ "type": "error-json", "value": {
+            "code": "trap",
+            "message": "The tool crashed: wasm trap: wasm `unreachable` instruction executed.",
+        }})
+    );
+    // The names of functions are not in the prebuilt component.
+    let told = [
+        "the wheel came off\n",
+        "\n[guest stack]\n    0: <unknown>!<wasm function ",
+    ];
+    for part in told {
+        assert!(ran.stderr.contains(part), "no {part:?} in {}", ran.stderr);
+    }
+}
+
 /// The conformance project of a language, copied and built with what is installed, which it finds as `link`.
 fn built(place: &Place, language: &str, installed: &Path, link: &str) -> PathBuf {
     let project = place.work().join("conformance");
@@ -99,7 +123,7 @@ fn conforms(place: &Place, component: &Path) {
     let reports = report["cases"].as_array().unwrap();
     let failed: Vec<&Value> = reports
         .iter()
-        .filter(|case| case["mismatches"] != serde_json::json!([]))
+        .filter(|case| case["mismatches"] != json!([]))
         .collect();
     assert!(failed.is_empty(), "{failed:#?}");
     let names: Vec<&str> = reports

@@ -3,6 +3,7 @@
 use crate::support::Place;
 use agent_host_core::limits::Limits;
 use agent_host_sandbox::STRUCTURE_CAPS;
+use agent_host_test_guests::{Definition, ECHO, Guest, PROGRESS};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -186,6 +187,55 @@ fn inspect_shows_what_is_granted_and_what_loading_may_take() {
     }
     let bare = Place::new().run(&["inspect", "builtin:image"]).stdout;
     assert!(bare.contains("read-only\n  no network\n\n"), "{bare}");
+}
+
+#[test]
+fn inspect_shows_what_a_component_was_made_with_and_its_interface() {
+    let place = Place::new();
+    // The escape would turn the terminal red.
+    let guest = Guest {
+        component: r#"(@producers (language "C\1b[31m" "17") (processed-by "clang" "20.1") (processed-by "ld" ""))"#,
+        imports: &[PROGRESS],
+        definitions: vec![Definition {
+            output_schema: Some(r#"{"type":"integer"}"#.to_owned()),
+            ..Definition::default()
+        }],
+        ..Guest::running(ECHO)
+    };
+    place.write("made.wasm", guest.bytes());
+    let shown = place.run(&["inspect", "made.wasm", "--json"]).json();
+    assert_eq!(
+        shown["producers"],
+        json!({"language": {"C\u{1b}[31m": "17"}, "processed-by": {"clang": "20.1", "ld": ""}})
+    );
+    assert_eq!(
+        shown["tools"][0]["output_schema"],
+        json!({"type": "integer"})
+    );
+    for part in ["producers_error", "wit_error"] {
+        assert_eq!(shown[part], Value::Null, "{part}");
+    }
+    let wit = shown["wit"].as_str().unwrap();
+    let world = "package root:component;
+
+world root {
+  import agent:tool/types@0.1.0;
+  import agent:tool/progress@0.1.0;
+
+  export agent:tool/tool@0.1.0;
+}
+";
+    assert_eq!(wit.get(..world.len()), Some(world), "{wit}");
+
+    let text = place.run(&["inspect", "made.wasm"]).stdout;
+    for part in [
+        "  language    C\\u{1b}[31m 17\n  made with   clang 20.1, ld\n",
+        "  gives\n  {\n    \"type\": \"integer\"\n  }\n",
+        "Interface (WIT)\n  package root:component;\n  \n  world root {\n",
+        "    report: func(message: string, fraction: option<f64>);\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
 }
 
 #[test]
