@@ -15,7 +15,7 @@ import (
 
 const (
 	// maxText is the most bytes of one of the texts.
-	maxText = 4 << 20
+	maxText = 1 << 20
 	// maxOutput is the most bytes of an answer.
 	maxOutput = 200_000
 )
