@@ -86,7 +86,7 @@ fn a_wrong_version_is_named_with_the_right_one() {
     let bin = place.outside().join("bin");
     for (program, said) in [
         ("rustc", "rustc 1.80.1 (3f5fd8dd4 2024-08-06)"),
-        ("python3", "0.13.2"),
+        ("python3", "0.9.2"),
         ("node", "v18.20.4"),
         ("zig", "0.11.0"),
         ("go", "go version go1.23.4 linux/amd64"),
@@ -95,7 +95,7 @@ fn a_wrong_version_is_named_with_the_right_one() {
     }
     for (language, why) in [
         ("rust", "rustc 1.95 or newer, and `rustc` is 1.80.1."),
-        ("python", "componentize-py 0.25, and `python3` is 0.13.2."),
+        ("python", "componentize-py 0.25, and `python3` is 0.9.2."),
         ("ts", "Node.js 20.0 or newer, and `node` is 18.20.4."),
         ("c", "zig 0.13 or newer, and `zig` is 0.11.0."),
         ("go", "Go 1.24 or newer, and `go` is 1.23.4."),
