@@ -85,7 +85,7 @@ world root {
     };
     let wit = Description::of(&guest.bytes()).wit.unwrap();
     for shown in [
-        "  import wasi:clocks/monotonic-clock@0.2.0;\n",
+        "  import wasi:clocks/monotonic-clock@0.2.6;\n",
         "  export agent:tool/tool@0.1.0;\n",
         "package agent:tool@0.1.0 {\n",
         "    report: func(message: string, fraction: option<f64>);\n",
