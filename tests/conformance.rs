@@ -4,13 +4,13 @@
 use crate::support::{
     Place,
     installed::{compiler_from_npm, compiler_from_pypi, here},
+    project,
 };
 use pretty_assertions::assert_eq;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
     fs,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
@@ -89,14 +89,14 @@ fn a_crash_is_told_to_the_author_alone() {
     }
 }
 
-/// The conformance project of a language, copied and built with what is installed, which it finds as `link`.
+/// The conformance project of a language, built with what is installed, which it finds as `link`.
 fn built(place: &Place, language: &str, installed: &Path, link: &str) -> PathBuf {
-    let project = place.work().join("conformance");
-    copy(&suite().join(language), &project);
-    symlink(installed, project.join(link)).unwrap();
-    let ran = place.run(&["build", "conformance", "--json"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    ran.json()["component"].as_str().unwrap().into()
+    project::built(
+        place,
+        &suite().join(language),
+        "conformance",
+        (installed, link),
+    )
 }
 
 /// Runs all cases on a component, and expects that they pass.
@@ -139,21 +139,4 @@ fn conforms(place: &Place, component: &Path) {
 /// The folder with the cases and the projects.
 fn suite() -> PathBuf {
     here("../guest-tools/conformance")
-}
-
-/// Copies the sources of a project, without what a build by hand may have left beside them.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name();
-        if [".agent-host", ".venv", "dist", "node_modules"].contains(&name.to_str().unwrap()) {
-            continue;
-        }
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to.join(name));
-        } else {
-            fs::copy(entry.path(), to.join(name)).unwrap();
-        }
-    }
 }

@@ -5,6 +5,7 @@ pub(crate) mod http;
 pub(crate) mod installed;
 pub(crate) mod oracle;
 pub(crate) mod pictures;
+pub(crate) mod project;
 pub(crate) mod traces;
 
 use serde_json::Value;

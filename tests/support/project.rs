@@ -1,0 +1,42 @@
+//! Projects in other languages, as their authors build them.
+
+use super::Place;
+use pretty_assertions::assert_eq;
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+/// Copies a project to the folder `name` of the place, and builds it with what is installed, which it finds under the other name.
+/// Returns the component.
+pub(crate) fn built(
+    place: &Place,
+    sources: &Path,
+    name: &str,
+    (installed, link): (&Path, &str),
+) -> PathBuf {
+    let project = place.work().join(name);
+    copy(sources, &project);
+    symlink(installed, project.join(link)).unwrap();
+    let ran = place.run(&["build", name, "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran.json()["component"].as_str().unwrap().into()
+}
+
+/// Copies the sources of a project, without what a build by hand may have left beside them.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name();
+        if [".agent-host", ".venv", "dist", "node_modules"].contains(&name.to_str().unwrap()) {
+            continue;
+        }
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to.join(name));
+        } else {
+            fs::copy(entry.path(), to.join(name)).unwrap();
+        }
+    }
+}
