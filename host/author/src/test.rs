@@ -110,7 +110,7 @@ pub async fn test(plan: &TestPlan, environment: &Environment) -> Result<TestRepo
 fn selected(plan: &TestPlan, environment: &Environment) -> Result<Vec<Case>, AuthorError> {
     let mut cases = Vec::new();
     for file in &plan.cases {
-        cases.extend(file::read(file, environment).map_err(unusable)?);
+        cases.extend(file::read(file, environment).map_err(|error| unusable(&error))?);
     }
     if let Some(filter) = &plan.filter {
         cases.retain(|case| case.name.contains(filter) || case.tool.contains(filter));
@@ -138,7 +138,9 @@ async fn one(
     effect: Effect,
     case: &Case,
 ) -> Result<(CaseReport, Vec<Run>), AuthorError> {
-    let exchanges = Exchanges::open(case, plan.record).await.map_err(unusable)?;
+    let exchanges = Exchanges::open(case, plan.record)
+        .await
+        .map_err(|error| unusable(&error))?;
     let ready = exchanges.and_then(|exchanges| Ok((exchanges, Scratch::new(&case.reach.grants)?)));
     let (exchanges, scratch) = match ready {
         Ok(ready) => ready,
@@ -173,12 +175,13 @@ fn config(plan: &TestPlan, environment: &Environment) -> Result<Config, AuthorEr
         state_dir: plan.state_dir.clone(),
         ..Overrides::default()
     };
-    let mut config = Config::resolve(raw, None, overrides, environment).map_err(unusable)?;
+    let mut config =
+        Config::resolve(raw, None, overrides, environment).map_err(|error| unusable(&error))?;
     config.sandbox.compiler.clone_from(&plan.compiler);
     config.sandbox.progress_interval = Duration::ZERO;
     Ok(config)
 }
 
-fn unusable(error: ConfigError) -> AuthorError {
+fn unusable(error: &ConfigError) -> AuthorError {
     AuthorError::usage(error.to_string())
 }

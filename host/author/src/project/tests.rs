@@ -37,9 +37,12 @@ fn found(files: &[(&str, &str)]) -> Result<(Language, String), String> {
     }
 }
 
+/// Names of files, with what is in them.
+type Files = &'static [(&'static str, &'static str)];
+
 #[test]
 fn a_project_is_found_by_its_files() {
-    let cases: [(&[(&str, &str)], Language, &str); 9] = [
+    let cases: [(Files, Language, &str); 9] = [
         (
             &[(
                 "Cargo.toml",

@@ -149,7 +149,7 @@ impl Case {
             input,
             calls,
             answers: answers
-                .map(|answers| answers.into_iter().map(answer).collect())
+                .map(|answers| answers.iter().map(answer).collect())
                 .transpose()?,
             state: Arc::new(value::from_table(state.unwrap_or_default())?),
             reach,
@@ -162,8 +162,8 @@ impl Case {
 }
 
 /// An answer: a string, the index of a choice, or `{ cancelled = true }`.
-fn answer(value: toml::Value) -> Result<Answer, ConfigError> {
-    match &value {
+fn answer(value: &toml::Value) -> Result<Answer, ConfigError> {
+    match value {
         toml::Value::String(text) => return Ok(Answer::Text { text: text.clone() }),
         toml::Value::Integer(index) => {
             if let Ok(index) = u32::try_from(*index) {

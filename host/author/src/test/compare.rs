@@ -61,10 +61,8 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
         found.push(Mismatch::new("result", expected, got));
     };
     match &expect.result {
-        Some(Expected::Output(expected)) => {
-            if !is_same(expected, output) {
-                differs(shown(expected), shown(output));
-            }
+        Some(Expected::Output(expected)) if !is_same(expected, output) => {
+            differs(shown(expected), shown(output));
         }
         Some(Expected::Content(expected)) => match output {
             ToolResultOutput::Content(parts) => {
@@ -85,21 +83,19 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
                 differs(format!("content: {}", pretty(expected)), shown(output));
             }
         },
-        Some(Expected::Variant(expected)) => {
-            if output.tag() != *expected {
-                differs((*expected).to_owned(), shown(output));
-            }
+        Some(Expected::Variant(expected)) if output.tag() != *expected => {
+            differs((*expected).to_owned(), shown(output));
         }
-        Some(Expected::Code(expected)) => {
-            if failure(output).is_none_or(|(code, _)| !expected.contains(&code)) {
-                let names: Vec<&str> = expected.iter().map(|code| code.as_str()).collect();
-                differs(
-                    format!("an abnormal end: {}", names.join(" or ")),
-                    shown(output),
-                );
-            }
+        Some(Expected::Code(expected))
+            if failure(output).is_none_or(|(code, _)| !expected.contains(&code)) =>
+        {
+            let names: Vec<&str> = expected.iter().map(|code| code.as_str()).collect();
+            differs(
+                format!("an abnormal end: {}", names.join(" or ")),
+                shown(output),
+            );
         }
-        None => {}
+        Some(Expected::Output(_) | Expected::Variant(_) | Expected::Code(_)) | None => {}
     }
     if let Some(pattern) = &expect.matches {
         found.extend(unmatched("matches", pattern, &text(output)));

@@ -1,7 +1,7 @@
 //! Where a guest was when it ended: told to its author, and not to the model.
 
 use super::{call, sandbox};
-use crate::guests::{Body, Guest, STDOUT, WRITE};
+use crate::guests::{Body, Guest};
 use agent_host_core::{limits::Limits, output::ToolResultOutput};
 use pretty_assertions::assert_eq;
 
