@@ -217,54 +217,68 @@ fn write_guests() -> (PathBuf, Vec<String>) {
     (folder, guests.into_iter().map(|(name, _)| name).collect())
 }
 
-/// Those that this host refuses for another reason than that they are not of its contract. How far a bomb comes before it is
-/// noticed depends on the machine: it may be compiled after all.
-const REFUSED: [(&str, &[LoadFault]); 9] = [
-    ("bomb-functions", &[LoadFault::CompileLimit]),
-    (
-        "bomb-locals",
-        &[LoadFault::CompileLimit, LoadFault::ContractMismatch],
-    ),
-    ("bomb-loops", &[LoadFault::CompileLimit]),
-    (
-        "bomb-nested",
-        &[LoadFault::CompileLimit, LoadFault::ContractMismatch],
-    ),
-    ("core-module", &[LoadFault::NotAComponent]),
-    ("elf", &[LoadFault::NotAComponent]),
-    ("empty", &[LoadFault::NotAComponent]),
-    ("half", &[LoadFault::NotAComponent]),
-    ("header-only", &[LoadFault::ContractMismatch]),
+/// How a plain guest ends in this host.
+enum End {
+    /// It is not loaded.
+    Refused(LoadFault),
+    /// Its call fails with this code.
+    Fails(&'static str),
+    /// Its call succeeds: whoever shows the result has to be careful.
+    Succeeds,
+}
+
+const ENDS: [(&str, End); 21] = [
+    ("bad-names", End::Succeeds),
+    ("bomb-functions", End::Refused(LoadFault::CompileLimit)),
+    ("bomb-locals", End::Refused(LoadFault::CompileLimit)),
+    ("bomb-loops", End::Refused(LoadFault::CompileLimit)),
+    ("bomb-nested", End::Refused(LoadFault::CompileLimit)),
+    ("core-module", End::Refused(LoadFault::NotAComponent)),
+    ("elf", End::Refused(LoadFault::NotAComponent)),
+    ("empty", End::Refused(LoadFault::NotAComponent)),
+    // It goes on when it gets no more memory.
+    ("grow", End::Fails("timeout")),
+    ("half", End::Refused(LoadFault::NotAComponent)),
+    ("header-only", End::Refused(LoadFault::ContractMismatch)),
+    ("huge-string", End::Fails("out-of-memory")),
+    ("many-memories", End::Fails("out-of-memory")),
+    ("not-utf-8", End::Fails("invalid-output")),
+    ("recurse", End::Fails("stack-overflow")),
+    ("spin", End::Fails("timeout")),
+    ("spin-at-start", End::Fails("timeout")),
+    ("stdout-flood", End::Fails("timeout")),
+    ("terminal", End::Succeeds),
+    ("trap", End::Fails("trap")),
+    ("wild-string", End::Fails("invalid-output")),
 ];
 
 #[test]
-fn plain_guests_are_written_and_refused_here() {
-    let (folder, names) = write_guests();
+fn plain_guests_are_written_and_survived_here() {
+    let (folder, mut names) = write_guests();
+    names.sort();
+    let expected: Vec<&str> = ENDS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, expected);
     let place = Place::new();
-    for name in &names {
+    place.write("agent.toml", "[limits]\ndeadline-ms = 500");
+    for (name, end) in ENDS {
         let guest = folder.join(format!("{name}.wasm"));
-        let ran = place.run(&["inspect", guest.to_str().unwrap()]);
-        assert_eq!(
-            (ran.code, ran.stdout.as_str()),
-            (Some(2), ""),
-            "{name}: {}",
-            ran.stderr
-        );
-        let expected = REFUSED
-            .iter()
-            .find(|(refused, _)| refused == name)
-            .map_or(&[LoadFault::ContractMismatch][..], |(_, faults)| faults);
-        let found: Vec<LoadFault> = LoadFault::ALL
-            .into_iter()
-            .filter(|fault| ran.stderr.contains(&format!("({fault})")))
-            .collect();
-        assert!(
-            matches!(found.as_slice(), [fault] if expected.contains(fault)),
-            "{name}: {found:?} and not one of {expected:?}: {}",
-            ran.stderr
-        );
-    }
-    for (name, _) in REFUSED {
-        assert!(names.iter().any(|found| found == name), "no guest {name}");
+        let ran = place.run(&["call", guest.to_str().unwrap(), "run", "{}", "--json"]);
+        match end {
+            End::Refused(fault) => {
+                assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{name}");
+                let found: Vec<LoadFault> = LoadFault::ALL
+                    .into_iter()
+                    .filter(|fault| ran.stderr.contains(&format!("({fault})")))
+                    .collect();
+                assert_eq!(found, [fault], "{name}: {}", ran.stderr);
+            }
+            End::Fails(code) => {
+                assert_eq!(ran.code, Some(1), "{name}: {}", ran.stderr);
+                assert_eq!(ran.json()["value"]["code"], code, "{name}");
+            }
+            End::Succeeds => assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr),
+        }
+        let steers = |text: char| text.is_control() && !matches!(text, '\n' | '\t');
+        assert!(!ran.stderr.chars().any(steers), "{name}: {:?}", ran.stderr);
     }
 }
