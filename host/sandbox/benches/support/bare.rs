@@ -1,12 +1,17 @@
 //! A call with nothing but wasmtime: a store without limits, an instance, the call.
 
 use super::Work;
+use http::{Request, Response};
 use std::hint::black_box;
 use wasmtime::{
     Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
-    component::{Component, Linker, ResourceTable},
+    component::{Component, HasSelf, Linker, ResourceTable},
 };
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{
+    Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+    WasiHttpView, p2::bindings::http as p2http,
+};
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -17,11 +22,13 @@ mod bindings {
     });
 }
 pub(crate) use bindings::Host_Pre as HostPre;
-use bindings::agent::tool::types as wit;
+use bindings::agent::tool::{human, progress, state, types as wit};
 
 /// The state of a bare store.
 pub(crate) struct Bare {
     wasi: WasiCtx,
+    http: WasiHttpCtx,
+    no_requests: NoRequests,
     table: ResourceTable,
 }
 
@@ -34,7 +41,57 @@ impl WasiView for Bare {
     }
 }
 
+/// JavaScript's engine imports wasi:http, and no guest here sends anything.
+struct NoRequests;
+
+type Settled = Box<dyn Future<Output = Result<(), Error>> + Send>;
+type Answer = Result<(Response<WasiBody>, Settled), Error>;
+
+impl WasiHttpHooks for NoRequests {
+    fn send_request(
+        &mut self,
+        _request: Request<WasiBody>,
+        _options: Option<RequestOptions>,
+        _settled: Settled,
+    ) -> Box<dyn Future<Output = Answer> + Send> {
+        Box::new(async { Err(Error::HttpRequestDenied) })
+    }
+}
+
+impl WasiHttpView for Bare {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView {
+            hooks: &mut self.no_requests,
+            table: &mut self.table,
+            ctx: &mut self.http,
+        }
+    }
+}
+
 impl wit::Host for Bare {}
+
+/// A host that hears everything and has nothing.
+impl progress::Host for Bare {
+    async fn report(&mut self, _message: String, _fraction: Option<f64>) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}
+
+impl state::Host for Bare {
+    async fn get(&mut self) -> wasmtime::Result<String> {
+        Ok("{}".to_owned())
+    }
+
+    async fn merge(&mut self, _delta: String) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}
+
+impl human::Host for Bare {
+    async fn ask(&mut self, _question: human::Question) -> wasmtime::Result<human::Answer> {
+        Ok(human::Answer::Unavailable)
+    }
+}
 
 /// A guest, ready to be instantiated: from this pool, or on demand as the sandbox does it without a pool.
 pub(crate) fn bare(bytes: &[u8], pool: Option<PoolingAllocationConfig>) -> HostPre<Bare> {
@@ -54,8 +111,13 @@ pub(crate) fn bare(bytes: &[u8], pool: Option<PoolingAllocationConfig>) -> HostP
     let component = Component::from_binary(&engine, bytes).unwrap();
     let mut linker = Linker::new(&engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
-    wit::add_to_linker::<Bare, wasmtime::component::HasSelf<Bare>>(&mut linker, |state| state)
-        .unwrap();
+    wit::add_to_linker::<Bare, HasSelf<Bare>>(&mut linker, |bare| bare).unwrap();
+    progress::add_to_linker::<Bare, HasSelf<Bare>>(&mut linker, |bare| bare).unwrap();
+    state::add_to_linker::<Bare, HasSelf<Bare>>(&mut linker, |bare| bare).unwrap();
+    human::add_to_linker::<Bare, HasSelf<Bare>>(&mut linker, |bare| bare).unwrap();
+    p2http::outgoing_handler::add_to_linker::<Bare, WasiHttp>(&mut linker, Bare::http).unwrap();
+    let options = p2http::types::LinkOptions::default();
+    p2http::types::add_to_linker::<Bare, WasiHttp>(&mut linker, &options, Bare::http).unwrap();
     HostPre::new(linker.instantiate_pre(&component).unwrap()).unwrap()
 }
 
@@ -76,6 +138,8 @@ pub(crate) fn pool(calls: u32) -> PoolingAllocationConfig {
 pub(crate) async fn bare_call(pre: &HostPre<Bare>, work: &Work) {
     let state = Bare {
         wasi: WasiCtx::builder().build(),
+        http: WasiHttpCtx::new(),
+        no_requests: NoRequests,
         table: ResourceTable::new(),
     };
     let mut store = Store::new(pre.engine(), state);
