@@ -19,7 +19,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use wasm_metadata::AddMetadata;
+use wasm_metadata::Producers;
 
 /// How to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,21 +159,39 @@ fn finish(
     project: &Project,
     compilers: &[(String, String)],
 ) -> Result<Vec<u8>, AuthorError> {
-    let mut about = AddMetadata::default();
-    about.language = vec![(project.language.to_string(), String::new())];
-    about.processed_by = compilers.to_vec();
-    about.processed_by.push((
-        "agent-host".to_owned(),
-        env!("CARGO_PKG_VERSION").to_owned(),
-    ));
-    let stripped = strip(component, names).map_err(|error| error.to_string());
-    stripped
-        .and_then(|stripped| {
-            about
-                .to_wasm(&stripped)
-                .map_err(|error| format!("{error:#}"))
-        })
-        .map_err(|error| AuthorError::failed(format!("what was compiled is no component: {error}")))
+    let no_component = |error: &dyn std::fmt::Display| {
+        AuthorError::failed(format!("what was compiled is no component: {error:#}"))
+    };
+    let stripped = strip(component, names).map_err(|error| no_component(&error))?;
+    let said = Producers::from_wasm(component).map_err(|error| no_component(&error))?;
+    producers(said, project, compilers)
+        .add_to_wasm(&stripped)
+        .map_err(|error| no_component(&error))
+}
+
+/// What made a component: what its compilers say of it themselves, but for the languages of the runtime in it, and what is known.
+fn producers(
+    said: Option<Producers>,
+    project: &Project,
+    compilers: &[(String, String)],
+) -> Producers {
+    const LANGUAGE: &str = "language";
+    const PROCESSED_BY: &str = "processed-by";
+    let mut producers = Producers::empty();
+    producers.add(LANGUAGE, &project.language.to_string(), "");
+    for (field, values) in said.iter().flat_map(Producers::iter) {
+        if field == LANGUAGE {
+            continue;
+        }
+        for (name, version) in values.iter() {
+            producers.add(field, name, version);
+        }
+    }
+    for (name, version) in compilers {
+        producers.add(PROCESSED_BY, name, version);
+    }
+    producers.add(PROCESSED_BY, "agent-host", env!("CARGO_PKG_VERSION"));
+    producers
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), AuthorError> {

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{error::AuthorError, wit};
+use crate::{error::AuthorError, strip, wit};
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
@@ -19,13 +19,14 @@ pub(crate) fn componentize(mut module: Vec<u8>) -> Result<Vec<u8>, AuthorError> 
     let (resolve, world) = wit::everything()?;
     let component = embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
         .and_then(|()| {
+            // What the adapter was made with says nothing of the tool.
+            let adapter = strip::retain(WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, |section| {
+                section != "producers"
+            })?;
             ComponentEncoder::default()
                 .validate(true)
                 .module(&module)?
-                .adapter(
-                    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME,
-                    WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
-                )?
+                .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, &adapter)?
                 .encode()
         });
     component.map_err(|error| {

@@ -7,8 +7,8 @@ mod tests;
 use wasm_encoder::{Component, ComponentSection as _, ComponentSectionId, Module, RawSection};
 use wasmparser::{BinaryReaderError, Encoding, Parser, Payload};
 
-/// The custom sections that say what a component is and where it came from.
-const KEPT: [&str; 2] = ["producers", "package-docs"];
+/// The custom section with what is said of the interfaces.
+const DOCS: &str = "package-docs";
 
 /// The custom sections with the names of functions, which a stack shows.
 const NAMES: [&str; 2] = ["name", "component-name"];
@@ -22,18 +22,28 @@ pub(crate) enum Names {
     Keep,
 }
 
-/// Takes the custom sections out of a component or a module, and of all that is inside it.
+/// Takes what is not needed out of a component or a module, and of all that is inside it.
 ///
 /// # Errors
 /// When the bytes are neither.
 pub(crate) fn strip(bytes: &[u8], names: Names) -> Result<Vec<u8>, BinaryReaderError> {
-    let kept = |name: &str| {
-        KEPT.contains(&name)
+    retain(bytes, |name| {
+        name == DOCS
             || match names {
                 Names::Strip => false,
                 Names::Keep => NAMES.contains(&name),
             }
-    };
+    })
+}
+
+/// Keeps of all custom sections those with such a name.
+///
+/// # Errors
+/// As [`strip`].
+pub(crate) fn retain(
+    bytes: &[u8],
+    kept: impl Fn(&str) -> bool,
+) -> Result<Vec<u8>, BinaryReaderError> {
     // What is around the part that is read, outermost first, each as far as it is written, with the kind of the part inside.
     let mut outer: Vec<(Vec<u8>, ComponentSectionId)> = Vec::new();
     let mut written = Vec::new();

@@ -40,11 +40,14 @@ pub(crate) enum Stop {
 }
 
 /// Where the guest was when it ended, innermost function first, as a section of what is kept of its stderr: it is for the tool's
-/// author. Functions have names where the component has them.
+/// author. Where no function has a name, as in a component without a name section, there is nothing to tell.
 pub(crate) fn stack(error: &wasmtime::Error) -> Option<String> {
-    let trace = error.downcast_ref::<WasmBacktrace>()?.to_string();
+    let trace = error.downcast_ref::<WasmBacktrace>()?;
+    let mut functions = trace.frames().iter().map(|frame| frame.func_name());
+    functions.find(Option::is_some)?;
+    let text = trace.to_string();
     // The first line is a heading of the engine's own.
-    let (_, frames) = trace.split_once('\n')?;
+    let (_, frames) = text.split_once('\n')?;
     Some(format!("\n[guest stack]\n{frames}\n"))
 }
 

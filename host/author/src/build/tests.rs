@@ -145,9 +145,8 @@ fn a_component_says_what_made_it() {
     .unwrap();
     let finished = finish(&bytes, Names::Strip, &project, &compilers()).unwrap();
     let mut expected = Producers::empty();
-    expected.add("language", "C11", "");
-    expected.add("processed-by", "wit-component", "0.254.2");
     expected.add("language", "C", "");
+    expected.add("processed-by", "wit-component", "0.254.2");
     expected.add("processed-by", "zig", "0.17.1");
     expected.add("processed-by", "agent-host", env!("CARGO_PKG_VERSION"));
     let said = Producers::from_wasm(&finished).unwrap().unwrap();

@@ -1,6 +1,7 @@
 use super::componentize;
 use crate::error::AuthorError;
 use pretty_assertions::assert_eq;
+use wasm_metadata::Producers;
 use wit_component::{DecodedWasm, decode};
 
 /// A core module with the contract's exports, and these imports and functions besides.
@@ -55,6 +56,20 @@ fn a_component_imports_what_its_module_imports() {
         let component = componentize(module(wanted, "")).unwrap();
         assert_eq!(imports(&component), expected, "{wanted}");
     }
+}
+
+#[test]
+fn what_the_adapter_was_made_with_is_not_told() {
+    let component = componentize(module(RANDOM, "")).unwrap();
+    let producers = Producers::from_wasm(&component).unwrap().unwrap();
+    let said: Vec<(&str, Vec<&str>)> = producers
+        .iter()
+        .map(|(field, values)| {
+            let names = values.iter().map(|(name, _)| name.as_str());
+            (field.as_str(), names.collect())
+        })
+        .collect();
+    assert_eq!(said, [("processed-by", vec!["wit-component"])]);
 }
 
 #[test]

@@ -52,11 +52,10 @@ fn other_sections(bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
 fn what_is_not_needed_goes_at_every_depth() {
     let whole = wat::parse_str(NESTED).unwrap();
     let cases: [(Names, &[(usize, &str)]); 2] = [
-        (Names::Strip, &[(1, "producers"), (1, "package-docs")]),
+        (Names::Strip, &[(1, "package-docs")]),
         (
             Names::Keep,
             &[
-                (1, "producers"),
                 (1, "name"),
                 (2, "name"),
                 (1, "package-docs"),

@@ -43,6 +43,14 @@ async fn the_author_sees_the_stack_and_the_model_does_not() {
 }
 
 #[tokio::test]
+async fn a_stack_without_names_is_not_told() {
+    assert_eq!(
+        ends(Guest::running("unreachable"), &Limits::default()).await,
+        ("trap".to_owned(), String::new())
+    );
+}
+
+#[tokio::test]
 async fn a_call_that_ends_well_leaves_no_stack() {
     let tool = sandbox()
         .load(&Guest::returning(Body::Text(3, b"no")).bytes())
