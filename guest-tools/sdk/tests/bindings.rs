@@ -3,6 +3,11 @@
 //!
 //! `UPDATE_BINDINGS=1 cargo test --test bindings` writes them anew.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that finds something else than it expects is to end there"
+)]
+
 use pretty_assertions::assert_eq;
 use std::{fs, path::Path};
 use wit_bindgen_core::{Files, WorldGenerator as _, wit_parser::Resolve};

@@ -22,10 +22,12 @@ pub(super) const SET_UP: &str = "python3 -m venv .venv && .venv/bin/pip install 
 
 /// How both compile: a module without `main` that stays ready for calls, small, with the warnings that find mistakes. The stack is
 /// as large as Rust gives a tool; zig's default is 16 MiB, which every instance would count against its memory.
-const FLAGS: [&str; 6] = [
+const FLAGS: [&str; 7] = [
     "-mexec-model=reactor",
     "-std=c11",
     "-Os",
+    // The linker leaves the names of functions in. The build takes out what else comes with it.
+    "-g",
     "-Wall",
     "-Wextra",
     "-Wl,-z,stack-size=1048576",
