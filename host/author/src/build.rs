@@ -164,14 +164,14 @@ fn finish(
     };
     let stripped = strip(component, names).map_err(|error| no_component(&error))?;
     let said = Producers::from_wasm(component).map_err(|error| no_component(&error))?;
-    producers(said, project, compilers)
+    producers(said.as_ref(), project, compilers)
         .add_to_wasm(&stripped)
         .map_err(|error| no_component(&error))
 }
 
 /// What made a component: what its compilers say of it themselves, but for the languages of the runtime in it, and what is known.
 fn producers(
-    said: Option<Producers>,
+    said: Option<&Producers>,
     project: &Project,
     compilers: &[(String, String)],
 ) -> Producers {
@@ -179,7 +179,7 @@ fn producers(
     const PROCESSED_BY: &str = "processed-by";
     let mut producers = Producers::empty();
     producers.add(LANGUAGE, &project.language.to_string(), "");
-    for (field, values) in said.iter().flat_map(Producers::iter) {
+    for (field, values) in said.into_iter().flat_map(Producers::iter) {
         if field == LANGUAGE {
             continue;
         }
