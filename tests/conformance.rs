@@ -8,7 +8,7 @@ use crate::support::{
 };
 use pretty_assertions::assert_eq;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -104,22 +104,14 @@ fn conforms(place: &Place, component: &Path) {
         name: String,
     }
     let cases = suite().join("cases.toml");
-    let ran = place.run(&[
-        Path::new("test"),
+    let arguments = [
         Path::new("--component"),
         component,
         Path::new("--cases"),
         &cases,
-        Path::new("--json"),
-    ]);
-    assert!(!ran.stdout.is_empty(), "{}", ran.stderr);
-    let report = ran.json();
+    ];
+    let report = project::passes(place, &arguments);
     let reports = report["cases"].as_array().unwrap();
-    let failed: Vec<&Value> = reports
-        .iter()
-        .filter(|case| case["mismatches"] != json!([]))
-        .collect();
-    assert!(failed.is_empty(), "{failed:#?}");
     let names: Vec<&str> = reports
         .iter()
         .map(|case| case["name"].as_str().unwrap())
@@ -127,7 +119,6 @@ fn conforms(place: &Place, component: &Path) {
     let wanted: Cases = toml::from_str(&fs::read_to_string(&cases).unwrap()).unwrap();
     let wanted: Vec<String> = wanted.case.into_iter().map(|case| case.name).collect();
     assert_eq!(names, wanted);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
 /// Expects that a crash is told in the terms of the author's language, `told` among them, on stderr and to nobody else.

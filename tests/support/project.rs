@@ -2,6 +2,7 @@
 
 use super::Place;
 use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
 use std::{
     fs,
     os::unix::fs::symlink,
@@ -22,6 +23,24 @@ pub(crate) fn built(
     let ran = place.run(&["build", name, "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     ran.json()["component"].as_str().unwrap().into()
+}
+
+/// Runs `agent-host test` with these arguments, expects that every case passes, and returns the report.
+pub(crate) fn passes(place: &Place, arguments: &[&Path]) -> Value {
+    let mut command = vec![Path::new("test")];
+    command.extend(arguments);
+    command.push(Path::new("--json"));
+    let ran = place.run(&command);
+    assert!(!ran.stdout.is_empty(), "{}", ran.stderr);
+    let report = ran.json();
+    let cases = report["cases"].as_array().unwrap();
+    let failed: Vec<&Value> = cases
+        .iter()
+        .filter(|case| case["mismatches"] != json!([]))
+        .collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    report
 }
 
 /// Copies the sources of a project, without what a build by hand may have left beside them.

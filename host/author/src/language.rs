@@ -10,7 +10,8 @@ use crate::{
     build::BuildOptions,
     error::AuthorError,
     project::{Language, Project},
-    toolchain::Found,
+    toolchain::{Found, run},
+    wit::WORLD,
 };
 use std::{
     fs,
@@ -77,6 +78,30 @@ impl Job<'_> {
     /// Where a compiler is told to write.
     fn output(&self) -> PathBuf {
         self.build.join("compiled.wasm")
+    }
+
+    /// Runs the script of the SDK that makes a component of the project, in the language's own interpreter; `step` is for the
+    /// message if it fails.
+    fn run_script(
+        &self,
+        interpreter: &Found,
+        script: &str,
+        step: &str,
+    ) -> Result<Form, AuthorError> {
+        let made = self.output();
+        let mut build = interpreter.command();
+        build
+            .arg(self.sdk.join(script))
+            .arg("--project")
+            .arg(self.dir())
+            .arg("--wit")
+            .arg(&self.wit)
+            .args(["--world", WORLD])
+            .arg("--out")
+            .arg(&made)
+            .current_dir(self.dir());
+        run(step, &mut build)?;
+        Ok(Form::Component(read(&made)?))
     }
 
     /// Says that compiling begins, and with what.

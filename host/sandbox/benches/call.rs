@@ -21,11 +21,10 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use support::{
     Work,
-    bare::{bare, bare_call, pool},
+    bare::{bare, bare_call, default_pool},
     sandboxed_call,
 };
 use tokio::runtime::{Builder, Runtime};
-use wasmtime::Enabled;
 
 fn sandboxed(runtime: &Runtime, bytes: &[u8], pooling: Pooling) -> ToolComponent {
     let sandbox = Sandbox::new(SandboxConfig {
@@ -60,11 +59,7 @@ fn calls(criterion: &mut Criterion) {
         .flat_map(|work| [(Arc::clone(&work), Pooling::Probe), (work, Pooling::Off)])
     {
         let mut group = criterion.benchmark_group(format!("{} {pooling:?}", work.name));
-        let mut own = pool(66);
-        own.pagemap_scan(Enabled::Auto)
-            .linear_memory_keep_resident(1024 * 1024)
-            .table_keep_resident(16 * 1024);
-        let own = (pooling == Pooling::Probe).then_some(own);
+        let own = (pooling == Pooling::Probe).then(default_pool);
         let pre = Arc::new(bare(&work.bytes, own));
         group.bench_function("bare", |bencher| {
             bencher.to_async(&caller).iter(|| bare_call(&pre, &work));

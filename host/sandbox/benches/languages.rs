@@ -24,11 +24,10 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use std::{path::Path, sync::Arc};
 use support::{
     Work,
-    bare::{bare, bare_call, pool},
+    bare::{bare, bare_call, default_pool},
     sandboxed_call,
 };
 use tokio::runtime::Builder;
-use wasmtime::Enabled;
 
 /// The calls that the environment names.
 fn works() -> Vec<Work> {
@@ -65,13 +64,7 @@ fn calls(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(work.name);
         let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
         let tool = caller.block_on(sandbox.load(&*work.bytes)).unwrap();
-        let own = (tool.allocator() == Allocator::Pooling).then(|| {
-            let mut own = pool(66);
-            own.pagemap_scan(Enabled::Auto)
-                .linear_memory_keep_resident(1024 * 1024)
-                .table_keep_resident(16 * 1024);
-            own
-        });
+        let own = (tool.allocator() == Allocator::Pooling).then(default_pool);
         // A call that failed would measure something else.
         let report = caller.block_on(sandboxed_call(&tool, &work));
         assert!(!report.output.is_error(), "{:?}", report.output);

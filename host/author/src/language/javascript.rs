@@ -4,12 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Compiled, Form, Job, made_by, read};
+use super::{Compiled, Job, made_by};
 use crate::{
     error::AuthorError,
     project::read_json,
-    toolchain::{Needed, Program, Version, run, way},
-    wit::WORLD,
+    toolchain::{Needed, Program, Version, way},
 };
 use serde::Deserialize;
 use std::path::Path;
@@ -44,25 +43,10 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         })
         .collect::<Result<Vec<_>, AuthorError>>()?;
     job.tell_compiling(&node);
-    let made = job.output();
-    let mut build = node.command();
-    build
-        .arg(job.sdk.join("build.mjs"))
-        .arg("--project")
-        .arg(job.dir())
-        .arg("--wit")
-        .arg(&job.wit)
-        .args(["--world", WORLD])
-        .arg("--out")
-        .arg(&made)
-        .current_dir(job.dir());
-    run("to make a component of the project", &mut build)?;
+    let form = job.run_script(&node, "build.mjs", "to make a component of the project")?;
     let mut compilers = vec![made_by(&node)];
     compilers.extend(packages);
-    Ok(Compiled {
-        form: Form::Component(read(&made)?),
-        compilers,
-    })
+    Ok(Compiled { form, compilers })
 }
 
 /// What is read of a package's manifest.

@@ -3,11 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Compiled, Form, Job, OWN_ENVIRONMENT, made_by, read};
+use super::{Compiled, Job, OWN_ENVIRONMENT, made_by};
 use crate::{
     error::AuthorError,
-    toolchain::{Needed, Program, Version, run, way},
-    wit::WORLD,
+    toolchain::{Needed, Program, Version, way},
 };
 
 /// The componentize-py that the SDK is written for. The template's `requirements.txt` pins it.
@@ -36,21 +35,9 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     }
     .find(job.dir())?;
     job.tell_compiling(&python);
-    let made = job.output();
-    let mut build = python.command();
-    build
-        .arg(job.sdk.join("build.py"))
-        .arg("--project")
-        .arg(job.dir())
-        .arg("--wit")
-        .arg(&job.wit)
-        .args(["--world", WORLD])
-        .arg("--out")
-        .arg(&made)
-        .current_dir(job.dir());
-    run("to make a component of tool.py", &mut build)?;
+    let form = job.run_script(&python, "build.py", "to make a component of tool.py")?;
     Ok(Compiled {
-        form: Form::Component(read(&made)?),
+        form,
         compilers: vec![made_by(&python)],
     })
 }

@@ -4,7 +4,7 @@ use super::Work;
 use http::{Request, Response};
 use std::hint::black_box;
 use wasmtime::{
-    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
     component::{Component, HasSelf, Linker, ResourceTable},
 };
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -131,6 +131,15 @@ pub(crate) fn pool(calls: u32) -> PoolingAllocationConfig {
         .total_stacks(calls)
         .max_memories_per_module(2)
         .max_tables_per_module(4);
+    pool
+}
+
+/// The sandbox's own pool, as it is by default.
+pub(crate) fn default_pool() -> PoolingAllocationConfig {
+    let mut pool = pool(66);
+    pool.pagemap_scan(Enabled::Auto)
+        .linear_memory_keep_resident(1024 * 1024)
+        .table_keep_resident(16 * 1024);
     pool
 }
 
