@@ -1,0 +1,1 @@
+//! The tools of servers of the Model Context Protocol, for the loop.

@@ -1,0 +1,1 @@
+//! The tools of a host for every client of the Model Context Protocol.
