@@ -4,6 +4,7 @@ use crate::{
     approvals::{ApprovalFile, project},
     config::{Config, ModelConfig, ModelsConfig},
     error::OpenError,
+    no_model::NoModel,
     recording,
     registry::Registry,
 };
@@ -12,7 +13,7 @@ use agent_host_core::{
     model::Model,
     observer::Observer,
     policy::ApprovalRule,
-    session::{Session, SessionStart},
+    session::{ClientSession, Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_models::{Fallback, HttpModel, Recorder, Scripted};
@@ -43,10 +44,23 @@ impl Host {
     /// # Errors
     /// When any of them cannot be used.
     pub async fn open(config: Config) -> Result<Self, OpenError> {
+        let model = model(&config).await?;
+        Self::open_with(config, model).await
+    }
+
+    /// Opens the journal and the tools, for clients that have a loop and a model of their own. The configured models are not looked
+    /// at, and no turn can be run.
+    ///
+    /// # Errors
+    /// When one of them cannot be used.
+    pub async fn open_tools(config: Config) -> Result<Self, OpenError> {
+        Self::open_with(config, Arc::new(NoModel)).await
+    }
+
+    async fn open_with(config: Config, model: Arc<dyn Model>) -> Result<Self, OpenError> {
         if let Some(error) = &config.ungranted {
             return Err(OpenError::usage(error.to_string()));
         }
-        let model = model(&config).await?;
         let store = Store::open(&config.state_dir)?;
         let key = ContinuationKey::new(store.continuation_key()?);
         let approvals = ApprovalFile::of(&config.state_dir);
@@ -129,11 +143,24 @@ impl Host {
     /// # Errors
     /// When the journal cannot be written.
     pub fn start_session(&self) -> Result<Session, OpenError> {
+        self.start(self.config.system.clone(), None)
+    }
+
+    /// Begins a session whose loop is a client's. `client` says whose: a program and its version.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn start_client_session(&self, client: String) -> Result<ClientSession, OpenError> {
+        Ok(ClientSession::new(self.start(None, Some(client))?))
+    }
+
+    fn start(&self, system: Option<String>, client: Option<String>) -> Result<Session, OpenError> {
         let journal = self.store.create(SessionId::new())?;
         let start = SessionStart {
             program: env!("CARGO_PKG_VERSION").to_owned(),
-            system: self.config.system.clone(),
+            system,
             folder: Some(self.config.folder.display().to_string()),
+            client,
         };
         Ok(Session::start(Arc::new(journal), start))
     }

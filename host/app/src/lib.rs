@@ -13,6 +13,7 @@ mod lock_file;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
+mod no_model;
 mod recording;
 mod registry;
 mod trusted_file;

@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 
 /// The version of the JSON form below. It goes up when a field or a kind is added, so that an older program refuses what it
 /// would lose; [`Event::from_stored`] then learns to read the form before.
-pub const EVENT_VERSION: u32 = 4;
+pub const EVENT_VERSION: u32 = 5;
 
 /// One event with its place in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,9 @@ pub enum Event {
         /// The working folder, for people who look for a session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         folder: Option<String>,
+        /// The program whose loop it is, with its version, where that is a client's and not this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<String>,
     },
     /// The events before this one were copied from another session or another journal. What waited, ran or was allowed there
     /// does not wait, run or hold here; the calls that had no result are answered next.
@@ -116,6 +119,16 @@ pub enum Event {
         discarded: Usage,
         /// From the request to the end of the answer, in milliseconds.
         duration_ms: u64,
+    },
+    /// A client that has a loop of its own asked for a call which does not run; why not is in what settles it. Of a call that runs
+    /// `CallIntended` says the same.
+    CallReceived {
+        /// The call.
+        call_id: CallId,
+        /// The tool.
+        tool: String,
+        /// The arguments.
+        input: Map<String, Value>,
     },
     /// A call is about to run.
     CallIntended {

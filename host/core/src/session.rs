@@ -1,6 +1,7 @@
 //! A session: its journal, and the state that follows from the journal's records. Nothing is kept here that cannot be read
 //! back from them.
 
+mod client;
 mod copy;
 mod history;
 mod spent;
@@ -8,6 +9,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use client::ClientSession;
 pub use copy::SessionCopy;
 pub use spent::Spent;
 pub(crate) use spent::identity;
@@ -37,6 +39,8 @@ pub struct SessionStart {
     pub system: Option<String>,
     /// The working folder, for people who look for a session later.
     pub folder: Option<String>,
+    /// The program whose loop it is, with its version, where that is a client's.
+    pub client: Option<String>,
 }
 
 /// A session that this process writes to.
@@ -71,12 +75,14 @@ impl Session {
             program,
             system,
             folder,
+            client,
         } = start;
         session.record(
             Event::SessionStarted {
                 program,
                 system,
                 folder,
+                client,
             },
             Vec::new(),
         );
@@ -176,6 +182,22 @@ impl Session {
             observer.recorded(&record);
         }
         Ok(())
+    }
+
+    /// The journal, for a barrier while others go on recording.
+    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
+        Arc::clone(&self.journal)
+    }
+
+    /// Takes out the records before this place, which have become durable.
+    pub(crate) fn durable(&mut self, before: u64) -> Vec<EventRecord> {
+        let count = self.undurable.partition_point(|record| record.seq < before);
+        self.undurable.drain(..count).collect()
+    }
+
+    /// How many records wait to become durable.
+    pub(crate) fn undurable(&self) -> usize {
+        self.undurable.len()
     }
 
     /// The place that the next record will have.

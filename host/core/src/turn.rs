@@ -1,12 +1,13 @@
 //! One turn of the loop: at most one model call and the tool calls that it asked for.
 //!
-//! [`Agent::run_turn`] is the only way in: the CLI, servers, tests and embedders all call it, and loop while the outcome is
+//! [`Agent::run_turn`] is the only way in: the CLI, tests and embedders all call it, and loop while the outcome is
 //! `NeedsMoreTurns`. Inside, a short pipeline of steps runs: check budgets, call the model, check approval, execute tools.
 //! Each step reads the session, adds events to it, and returns where the turn goes next.
 
 mod approval;
 mod begin;
 mod budget;
+mod client;
 mod continuation;
 mod execute;
 mod fit;
@@ -20,6 +21,7 @@ mod tests;
 mod until;
 
 pub use budget::{Budget, Budgets, Price, UsdBudget};
+pub use client::{ClientCall, ClientCallEnd};
 pub use continuation::{
     Awaiting, CONTINUATION_VERSION, Continuation, ContinuationKey, PendingCall,
 };

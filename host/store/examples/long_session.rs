@@ -41,6 +41,7 @@ async fn make(folder: &Path) -> Result<(), Box<dyn Error>> {
         program: "example".to_owned(),
         system: Some("Be brief.".to_owned()),
         folder: None,
+        client: None,
     };
     let (mut seq, mut question) = (0, 0);
     let mut events = vec![started];

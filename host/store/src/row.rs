@@ -65,8 +65,10 @@ impl Row {
 impl Summary {
     fn of(event: &Event) -> Self {
         match event {
-            Event::SessionStarted { folder, .. } => Self {
+            Event::SessionStarted { folder, client, .. } => Self {
                 folder: folder.clone(),
+                // Nobody says anything in the session of a client, so who it was is what it is known by.
+                title: client.as_deref().and_then(one_line),
                 ..Self::default()
             },
             Event::InputReceived { message } => Self {
@@ -82,6 +84,7 @@ impl Summary {
             | Event::ModelReplied { .. }
             | Event::ResultsReferenced { .. }
             | Event::HistorySummarised { .. }
+            | Event::CallReceived { .. }
             | Event::CallIntended { .. }
             | Event::ApprovalRequested { .. }
             | Event::DecisionRecorded { .. }
@@ -167,12 +170,19 @@ pub(crate) fn corrupt(file: &Path, session: SessionId, what: &str) -> JournalErr
 
 /// The first text of a message, on one line and short.
 fn title(message: &Message) -> Option<String> {
-    let text = message.content.iter().find_map(|part| match part {
-        ContentPart::Text { text } if !text.trim().is_empty() => Some(text),
-        ContentPart::Text { .. } | ContentPart::File(_) => None,
-    })?;
+    message.content.iter().find_map(|part| match part {
+        ContentPart::Text { text } => one_line(text),
+        ContentPart::File(_) => None,
+    })
+}
+
+/// A text on one line and short; nothing of an empty one.
+fn one_line(text: &str) -> Option<String> {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");
+    if line.is_empty() {
+        return None;
+    }
     if line.chars().count() <= MAX_TITLE_CHARS {
         return Some(line);
     }
@@ -190,6 +200,7 @@ fn kind(event: &Event) -> &'static str {
         Event::ModelReplied { .. } => "model-replied",
         Event::ResultsReferenced { .. } => "results-referenced",
         Event::HistorySummarised { .. } => "history-summarised",
+        Event::CallReceived { .. } => "call-received",
         Event::CallIntended { .. } => "call-intended",
         Event::ApprovalRequested { .. } => "approval-requested",
         Event::DecisionRecorded { .. } => "decision-recorded",

@@ -105,6 +105,7 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             program: "0.1.0".to_owned(),
             system: Some("Be brief.".to_owned()),
             folder: Some("/home/ann/photos".to_owned()),
+            client: Some("MCP client notes 2.1".to_owned()),
         },
         Event::SessionForked {
             from: session,
@@ -179,6 +180,11 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             },
             duration_ms: 4,
             size: Shrunk::default(),
+        },
+        Event::CallReceived {
+            call_id: call_id.clone(),
+            tool: "write_file".to_owned(),
+            input: map.clone(),
         },
         Event::CallIntended {
             call_id: call_id.clone(),

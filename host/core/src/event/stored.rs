@@ -25,7 +25,7 @@ impl Event {
     /// See [`EventError`].
     pub fn from_stored(v: u32, json: &[u8]) -> Result<Self, EventError> {
         match v {
-            // Versions 2 and 3 differ from this one in kinds and optional fields that they do not have.
+            // Versions 2 to 4 differ from this one in kinds and optional fields that they do not have.
             2..=EVENT_VERSION => Ok(serde_json::from_slice(json)?),
             0 | 1 => {
                 let mut event = serde_json::from_slice(json)?;

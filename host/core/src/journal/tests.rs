@@ -15,6 +15,7 @@ async fn records_come_back_in_order_and_blobs_by_digest() {
             program: "test".into(),
             system: None,
             folder: None,
+            client: None,
         },
     };
     let blob = Blob::new(b"bytes".to_vec());

@@ -234,7 +234,7 @@ impl BatchCall {
         }
     }
 
-    fn new(call: &ToolCall) -> Self {
+    pub(crate) fn new(call: &ToolCall) -> Self {
         Self {
             call: call.clone(),
             decision: None,

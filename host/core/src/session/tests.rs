@@ -12,6 +12,7 @@ fn record(session: SessionId, seq: u64) -> EventRecord {
             program: "test".into(),
             system: Some("Be brief.".into()),
             folder: None,
+            client: None,
         },
     }
 }
@@ -29,7 +30,7 @@ async fn only_whole_sessions_of_this_version_are_opened() {
         (
             vec![record(id, 0), newer],
             format!(
-                "record 1 of session {id} has version 5, and this program reads version 4; open the session with the program that wrote it"
+                "record 1 of session {id} has version 6, and this program reads version 5; open the session with the program that wrote it"
             ),
         ),
         (
@@ -60,6 +61,7 @@ async fn a_session_goes_on_at_the_place_where_it_was_left() {
         program: "test".into(),
         system: Some("Be brief.".into()),
         folder: Some("here".into()),
+        client: None,
     };
     let first = Session::start(journal.clone(), start);
     let mut again = Session::resume(journal.clone()).await.unwrap();

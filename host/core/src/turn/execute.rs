@@ -6,7 +6,8 @@
 mod plan;
 mod run;
 
-pub(super) use plan::{answer_of, interrupted};
+pub(super) use plan::{Plan, Run, answer_of, interrupted};
+pub(super) use run::{intention, question};
 
 use super::{
     Agent, Budget, End, PendingCall, Step, StepOutput, StepResult, Timing, Transition, TurnError,
@@ -19,8 +20,8 @@ use crate::{
     tool::{CallReport, Effect, RunEnd, ToolCall},
 };
 use futures_util::{StreamExt as _, stream};
-use plan::{Allowance, Plan, Run};
-use run::{intention, not_started, question};
+use plan::Allowance;
+use run::not_started;
 use tokio_util::sync::CancellationToken;
 
 impl Agent {
@@ -209,7 +210,7 @@ impl Agent {
     }
 }
 
-fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
+pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
     let CallReport {
         output,
         accounting,

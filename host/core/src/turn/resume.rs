@@ -211,7 +211,7 @@ impl Agent {
         Ok(())
     }
 
-    fn check_decisions(
+    pub(super) fn check_decisions(
         &self,
         calls: &[PendingCall],
         decisions: &[Decision],

@@ -3,6 +3,7 @@
 mod approval;
 mod budgets;
 mod calls;
+mod client;
 mod context;
 mod doubles;
 mod durability;

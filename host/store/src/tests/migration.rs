@@ -73,6 +73,7 @@ fn expected() -> Vec<EventRecord> {
             program: "0.1.0".to_owned(),
             system: None,
             folder: Some("/home/ann".to_owned()),
+            client: None,
         },
         Event::InputReceived {
             message: Message::parts(

@@ -47,7 +47,7 @@ async fn a_list_shows_the_latest_session_first() {
                 started_ms: start,
                 last_ms: start + events - 1,
                 events,
-                title: Some("What is in this folder?".to_owned()),
+                title: Some("MCP client notes 2.1".to_owned()),
                 folder: Some("/home/ann/photos".to_owned()),
                 outcome: Some("done".to_owned()),
             },

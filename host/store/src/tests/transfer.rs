@@ -120,6 +120,7 @@ fn small() -> Vec<Value> {
         program: "test".to_owned(),
         system: None,
         folder: None,
+        client: None,
     };
     vec![
         json!({"format": "agent-host-session", "version": 1, "session": session, "events": 2, "blobs": 1}),

@@ -42,6 +42,7 @@ async fn two_turns(store: &Store, blobs: [&Blob; 2]) -> Vec<EventRecord> {
         program: "test".to_owned(),
         system: None,
         folder: Some("/home/ann".to_owned()),
+        client: None,
     };
     let events = [
         started,

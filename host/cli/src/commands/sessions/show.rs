@@ -8,13 +8,14 @@ use agent_host_core::{
     accounting::{Accounting, AuditEntry},
     context::ReferencedResult,
     event::{Event, EventRecord},
+    id::CallId,
     message::Message,
     model::{ModelReply, Usage},
     output::{ContentPart, ToolResultOutput},
     question::Answer,
     turn::{Decision, Outcome, PendingCall},
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// How much of a long text one step shows, in characters.
 const SHOWN_CHARACTERS: usize = 2_000;
@@ -27,15 +28,21 @@ pub(super) fn step(record: &EventRecord) -> String {
 fn event(event: &Event) -> String {
     match event {
         Event::SessionStarted {
-            program, folder, ..
+            program,
+            folder,
+            client,
+            ..
         } => {
-            let folder = folder
-                .as_deref()
-                .map(|folder| format!(" in {}", harmless_line(folder)))
-                .unwrap_or_default();
+            let part = |before: &str, text: &Option<String>| {
+                let text = text.as_deref().map(harmless_line);
+                text.map(|text| format!(" {before} {text}"))
+                    .unwrap_or_default()
+            };
             format!(
-                "{BOLD}session{BOLD:#} started by agent-host {}{folder}",
-                harmless_line(program)
+                "{BOLD}session{BOLD:#} started by agent-host {}{}{}",
+                harmless_line(program),
+                part("in", folder),
+                part("for", client)
             )
         }
         Event::SessionForked { from, at } => {
@@ -85,19 +92,18 @@ fn event(event: &Event) -> String {
             duration_ms,
             ..
         } => replied(reply, *discarded, *duration_ms),
+        Event::CallReceived {
+            call_id,
+            tool,
+            input,
+        } => call(tool, input, call_id, "not run"),
         Event::CallIntended {
             call_id,
             tool,
             input,
             effect,
             ..
-        } => format!(
-            "{BOLD}call{BOLD:#} {} {} {DIM}({}, {}){DIM:#}",
-            harmless_line(tool),
-            one_line(&json!(input).to_string(), SHOWN_CHARACTERS),
-            harmless_line(&call_id.0),
-            effect.as_str()
-        ),
+        } => call(tool, input, call_id, effect.as_str()),
         Event::ApprovalRequested { calls, .. } => {
             format!("{YELLOW}waits{YELLOW:#} for approval of {}", tools(calls))
         }
@@ -154,6 +160,15 @@ fn event(event: &Event) -> String {
         }
         Event::TurnEnded { outcome } => ended(outcome),
     }
+}
+
+fn call(tool: &str, input: &Map<String, Value>, id: &CallId, how: &str) -> String {
+    format!(
+        "{BOLD}call{BOLD:#} {} {} {DIM}({}, {how}){DIM:#}",
+        harmless_line(tool),
+        one_line(&json!(input).to_string(), SHOWN_CHARACTERS),
+        harmless_line(&id.0)
+    )
 }
 
 fn tools(calls: &[PendingCall]) -> String {

@@ -43,6 +43,7 @@ fn started(ids: &[&str]) -> Vec<Event> {
             program: "test".into(),
             system: None,
             folder: None,
+            client: None,
         },
         Event::InputReceived {
             message: Message::text(Role::User, "send it"),

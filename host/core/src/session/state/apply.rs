@@ -52,7 +52,7 @@ impl SessionState {
                 self.messages.push(Message::text(Role::User, message));
                 self.spent.repairs += 1;
             }
-            Event::ApprovalRequested { .. } => {}
+            Event::ApprovalRequested { .. } | Event::CallReceived { .. } => {}
             Event::DecisionRecorded { decisions, .. } => self.decided(decisions),
             Event::ApprovalRemembered { rule, scope } => self.remember(rule, *scope),
             Event::ApprovalRevoked { rule } => self.remembered.retain(|kept| kept != rule),

@@ -12,7 +12,7 @@ use crate::{
 use serde_json::{Map, Value};
 
 /// What is to be done with one call.
-pub(super) enum Plan {
+pub(in crate::turn) enum Plan {
     /// It is answered without running.
     Answer(ToolResultOutput),
     /// It runs.
@@ -20,12 +20,13 @@ pub(super) enum Plan {
 }
 
 /// A call that runs.
-pub(super) struct Run {
-    pub(super) entry: BatchCall,
-    pub(super) input: Map<String, Value>,
-    pub(super) effect: Effect,
+#[derive(Clone, Debug)]
+pub(in crate::turn) struct Run {
+    pub(in crate::turn) entry: BatchCall,
+    pub(in crate::turn) input: Map<String, Value>,
+    pub(in crate::turn) effect: Effect,
     /// For a call that is handed outside: the rule that allows it.
-    pub(super) outside: Option<String>,
+    pub(in crate::turn) outside: Option<String>,
 }
 
 /// What the budgets still allow in this batch. Calls are counted in the session when they begin, and a group of them is
@@ -67,7 +68,7 @@ impl Allowance {
 
 impl Agent {
     /// Decides what is done with a call. The policy is asked here again, whatever it said before the turn paused.
-    pub(super) fn plan(&self, session: &Session, entry: &BatchCall) -> Plan {
+    pub(in crate::turn) fn plan(&self, session: &Session, entry: &BatchCall) -> Plan {
         let call = &entry.call;
         if let Some(output) = entry.decision.as_ref().and_then(answer_of) {
             return Plan::Answer(output);

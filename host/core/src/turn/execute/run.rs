@@ -18,7 +18,7 @@ use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 impl Agent {
-    pub(super) async fn run_call(
+    pub(in crate::turn) async fn run_call(
         &self,
         session: SessionId,
         run: &Run,
@@ -126,7 +126,7 @@ impl Agent {
 }
 
 /// The note that a call is about to run.
-pub(super) fn intention(session: &Session, run: &Run) -> Event {
+pub(in crate::turn) fn intention(session: &Session, run: &Run) -> Event {
     Event::CallIntended {
         call_id: run.entry.call.id.clone(),
         tool: run.entry.call.name.clone(),
@@ -143,7 +143,7 @@ fn idempotency_key(session: SessionId, call: &CallId) -> String {
 }
 
 /// The note that a call asked a person something.
-pub(super) fn question(session: &Session, run: &Run, asked: Asked) -> Event {
+pub(in crate::turn) fn question(session: &Session, run: &Run, asked: Asked) -> Event {
     Event::QuestionAsked {
         request: request_name(session),
         turn: session.state().turns(),

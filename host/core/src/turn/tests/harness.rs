@@ -42,6 +42,7 @@ impl Bench {
             program: "test".into(),
             system: Some("Be brief.".into()),
             folder: None,
+            client: None,
         };
         let session = Session::start(journal.clone(), start);
         Self::around(session, journal, replies, tools)

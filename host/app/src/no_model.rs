@@ -1,0 +1,31 @@
+//! The model of a host that runs tools for clients with a loop of their own: it is theirs, and nobody asks it here.
+
+use agent_host_core::{
+    BoxFuture,
+    model::{DeltaSink, Model, ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance},
+};
+
+/// Answers nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoModel;
+
+impl Model for NoModel {
+    fn provenance(&self) -> Provenance {
+        Provenance {
+            provider: "none".to_owned(),
+            model: "none".to_owned(),
+        }
+    }
+
+    fn respond<'a>(
+        &'a self,
+        _request: &'a ModelRequest,
+        _deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        let why = "this host was opened for its tools alone and has no model; open it with one to run a turn";
+        Box::pin(std::future::ready(Err(ModelError::new(
+            ModelErrorKind::InvalidRequest,
+            why,
+        ))))
+    }
+}
