@@ -67,7 +67,7 @@ fn the_names_in_columns_are_those_in_the_json() {
             assert_eq!(row.summary.outcome.map(Into::into), Some(tag));
         }
     }
-    assert_eq!(kinds.len(), 19, "one row for each kind: {kinds:?}");
+    assert_eq!(kinds.len(), 20, "one row for each kind: {kinds:?}");
 }
 
 #[tokio::test]
