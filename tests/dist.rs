@@ -38,7 +38,11 @@ fn the_manifests_are_true() {
     );
     check(
         "tests/guests/dist",
-        &[("conformance", "conformance/rust"), ("probe", "probe")],
+        &[
+            ("conformance", "conformance/rust"),
+            ("mcp-suite", "mcp-suite"),
+            ("probe", "probe"),
+        ],
     );
 }
 

@@ -197,7 +197,10 @@ fn schemas_that_do_not_unfold_to_something_small_are_refused() {
         (with("$ref", json!("other.json")), "leads nowhere"),
         (with("$ref", json!("http://127.0.0.1/s")), "leads nowhere"),
         (with("$id", json!("http://a.example/")), "the key `$id`"),
-        (with("$anchor", json!("x")), "the key `$anchor`"),
+        (
+            json!({"type": "object", "$defs": {"a": {"$anchor": "x"}}, "items": {"$ref": "#x"}}),
+            "leads nowhere",
+        ),
         (with("$dynamicRef", json!("#x")), "the key `$dynamicRef`"),
         (
             json!({"type": "object", "$schema": "http://json-schema.org/draft-04/schema#"}),
@@ -230,7 +233,7 @@ fn schemas_with_references_are_taken() {
             "to": {"$ref": "#/$defs/place"},
         },
         "$defs": {
-            "place": {"type": "object", "properties": {"at": {"$ref": "#/$defs/point~1"}}},
+            "place": {"$anchor": "place", "type": "object", "properties": {"at": {"$ref": "#/$defs/point~1"}}},
             "point/": {"type": "number"},
         },
     });

@@ -10,11 +10,11 @@ pub(super) const MAX_VALUES: usize = 20_000;
 /// How many references may lead from one to the next. Whoever compiles the schema recurses as deep.
 pub(super) const MAX_REFERENCES: usize = 16;
 
-/// The keys that give a part of a schema another name or another base. With them a reference could lead elsewhere than where
-/// it is followed here.
-const RENAMING: [&str; 6] = [
+/// The keys that give a part of a schema another base, or lead to a part that depends on the way to it. With them a reference
+/// could lead elsewhere than where it is followed here. An `$anchor` is a name for references of the form `#NAME`, which are
+/// not taken, and changes nothing for the others.
+const RENAMING: [&str; 5] = [
     "$id",
-    "$anchor",
     "$dynamicAnchor",
     "$dynamicRef",
     "$recursiveAnchor",
