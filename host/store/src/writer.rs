@@ -3,12 +3,7 @@
 //!
 //! It never drops a batch silently: each is answered once, after its transaction has ended.
 
-use crate::{
-    chain::Link,
-    fault::explain,
-    journal::Queue,
-    row::{Row, Summary},
-};
+use crate::{chain::Link, fault::explain, journal::Queue, row::Row};
 use agent_host_core::{id::SessionId, journal::JournalError, output::Blob};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use std::{
@@ -166,23 +161,24 @@ pub(crate) fn write_blobs(
     Ok(())
 }
 
+/// Stores the next events of a session, and brings its line up to date.
 pub(crate) fn write_rows(
     tx: &Transaction<'_>,
     session: SessionId,
     rows: &[Arc<Row>],
 ) -> Result<(), WriteError> {
-    let Some(first) = rows.first() else {
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
         return Ok(());
     };
     let id = session.to_string();
     let mut link = link_before(tx, session, first.seq)?.ok_or(WriteError::OutOfOrder(session))?;
+    if !note_in_session(tx, &id, rows, first, last)? {
+        return Err(WriteError::OutOfOrder(session));
+    }
     let mut insert = tx.prepare_cached(
         "INSERT INTO events (session, seq, at_ms, v, kind, json, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for row in rows {
-        if !note_in_session(tx, &id, row)? {
-            return Err(WriteError::OutOfOrder(session));
-        }
         let Row {
             seq,
             at_ms,
@@ -212,27 +208,39 @@ fn link_before(
     Ok(found.optional()?.map(Link))
 }
 
-/// Brings the session's line up to date, and says whether the event is the next one.
-fn note_in_session(tx: &Transaction<'_>, id: &str, row: &Row) -> Result<bool, rusqlite::Error> {
-    let Summary {
-        title,
-        folder,
-        outcome,
-    } = &row.summary;
-    if row.seq == 0 {
-        let mut first = tx.prepare_cached(
-            "INSERT INTO sessions (id, started_ms, last_ms, events, title, folder, outcome)
-             VALUES (?1, ?2, ?2, 1, ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING",
-        )?;
-        return Ok(first.execute(params![id, row.at_ms, title, folder, outcome])? == 1);
+/// Brings the session's line up to date, once for all these events, and says whether they are the next ones, without a gap.
+fn note_in_session(
+    tx: &Transaction<'_>,
+    id: &str,
+    rows: &[Arc<Row>],
+    first: &Row,
+    last: &Row,
+) -> Result<bool, rusqlite::Error> {
+    if !(first.seq..).zip(rows).all(|(seq, row)| row.seq == seq) {
+        return Ok(false);
     }
-    let mut next = tx.prepare_cached(
-        "UPDATE sessions SET events = events + 1, last_ms = ?3, title = coalesce(title, ?4),
-             folder = coalesce(folder, ?5), outcome = coalesce(?6, outcome)
+    let summaries = rows.iter().map(|row| &row.summary);
+    let title = summaries.clone().find_map(|summary| summary.title.as_ref());
+    let folder = summaries
+        .clone()
+        .find_map(|summary| summary.folder.as_ref());
+    let outcome = summaries.rev().find_map(|summary| summary.outcome);
+    let events = last.seq + 1;
+    if first.seq == 0 {
+        let mut begin = tx.prepare_cached(
+            "INSERT INTO sessions (id, started_ms, last_ms, events, title, folder, outcome)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
+        )?;
+        let line = params![id, first.at_ms, last.at_ms, events, title, folder, outcome];
+        return Ok(begin.execute(line)? == 1);
+    }
+    let mut go_on = tx.prepare_cached(
+        "UPDATE sessions SET events = ?3, last_ms = ?4, title = coalesce(title, ?5),
+             folder = coalesce(folder, ?6), outcome = coalesce(?7, outcome)
          WHERE id = ?1 AND events = ?2",
     )?;
-    let changed = next.execute(params![id, row.seq, row.at_ms, title, folder, outcome])?;
-    Ok(changed == 1)
+    let line = params![id, first.seq, events, last.at_ms, title, folder, outcome];
+    Ok(go_on.execute(line)? == 1)
 }
 
 /// Ends a batch: first the queue learns of it, then whoever waits. The batch's hold on the queue, and with it on the
