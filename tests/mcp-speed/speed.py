@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""Measures agent-host as a server of the Model Context Protocol beside a native server, in the same run.
+
+A raw JSON-RPC client over pipes calls a tool that does nothing: of `agent-host mcp`, where it is a component behind every
+limit, the policy and the journal, and of `mcp-echo`, which is what an author of native tools would write with the official
+crate. The servers take turns, round by round, so that whatever else the machine does falls on all of them, and a ratio is the
+median of the rounds' ratios. `cat` takes its turns, too: what a call of it costs is what the client and the pipes cost.
+
+Before it runs, in the root of the workspace:
+    cargo build --release -p agent-host -p agent-host-test-mcp-speed
+Needs Python 3 and Linux (/proc), and nothing else.
+
+Exit code: 0, or 1 when an answer is not the expected one or, with --check, a bound does not hold; 2 for a wrong command line.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+PROTOCOL_VERSION = "2025-11-25"
+# How many calls are under way at once in the measurement of the rate.
+IN_FLIGHT = 16
+# How many calls the memory is watched over, and after how many it is looked at.
+MEMORY_CALLS = 100_000
+MEMORY_BLOCK = 500
+# How long one measurement of one server may take, in seconds: only a server that has stopped answering needs as much.
+DEADLINE = 300
+# How much is read at once, in bytes.
+READ_BYTES = 1 << 16
+
+# The bounds: beside the native server as most are written; the growth of the memory from the first quarter of the calls to the
+# last is bounded in MiB, and the time to the first answer in ms.
+MAX_P50_RATIO = 1.5
+MIN_RATE_RATIO = 0.6
+MAX_GROWTH_MIB = 2.0
+MAX_START_MS = 50.0
+
+HERE = pathlib.Path(__file__).resolve().parent
+HOST, NATIVE, PIPES, FLOOR = "agent-host", "native, stdio()", "native, pipes", "cat, the client itself"
+
+
+class Wrong(Exception):
+    """A server that does not answer as it has to."""
+
+
+class Server:
+    """A process, and the ends of its pipes."""
+
+    def __init__(self, name, command, folder):
+        self.name = name
+        self.next_id = 1
+        self.log = open(folder / f"{name.split(',')[0]}.log", "ab")
+        # As clients start servers: nothing of our own environment but the path, and no descriptor but the three.
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder)}
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=folder, bufsize=0
+        )
+        self.input = self.process.stdin.fileno()
+        self.output = self.process.stdout.fileno()
+
+    def line(self):
+        """Reads one line, which is all that the server says."""
+        data = os.read(self.output, READ_BYTES)
+        while not data.endswith(b"\n"):
+            more = os.read(self.output, READ_BYTES)
+            if not more:
+                raise Wrong(f"{self.name} closed its output; it wrote to stderr: {self.said()}")
+            data += more
+        return data
+
+    def initialize(self):
+        """Opens the conversation; the version of the protocol that was agreed on."""
+        client = {"name": "mcp-speed", "version": "0.1.0"}
+        params = {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
+        self.send({"id": 0, "method": "initialize", "params": params})
+        return json.loads(self.line())["result"]["protocolVersion"]
+
+    def opened(self):
+        """Tells the server that the conversation is open."""
+        self.send({"method": "notifications/initialized"})
+        return self
+
+    def send(self, message):
+        os.write(self.input, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    def requests(self, tool, count):
+        """The lines of so many calls, made before the clock runs."""
+        params = json.dumps({"name": tool, "arguments": {"text": "How much is the fish?"}})
+        first, self.next_id = self.next_id, self.next_id + count
+        form = '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":' + params + "}\n"
+        return [(form % request).encode() for request in range(first, self.next_id)]
+
+    def said(self):
+        return pathlib.Path(self.log.name).read_text(errors="replace").strip()[-2000:] or "nothing"
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
+
+    def stop(self):
+        """Ends the server as a client does: it is told by the end of its input, and has to go by itself."""
+        self.process.stdin.close()
+        try:
+            code = self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise Wrong(f"{self.name} goes on after the end of its input")
+        finally:
+            self.process.stdout.close()
+            self.log.close()
+        if code != 0:
+            raise Wrong(f"{self.name} ended with {code}: {self.said()}")
+
+
+def check(server, requests, answers):
+    """Whether every request has its own answer, which says `ok`."""
+    asked = [json.loads(line)["id"] for line in requests]
+    told = [json.loads(line) for line in answers.splitlines()]
+    if server.name == FLOOR:
+        good = {message["id"] for message in told if "method" in message}
+    else:
+        ok = [{"type": "text", "text": "ok"}]
+        good = {message["id"] for message in told if message.get("result", {}).get("content") == ok and not message["result"].get("isError")}
+    if len(told) != len(asked) or good != set(asked):
+        bad = next((message for message in told if message.get("id") not in good), "too few or too many")
+        raise Wrong(f"{server.name}: {len(good)} of {len(asked)} calls were answered well; {bad}; stderr: {server.said()}")
+
+
+def one_at_a_time(server, tool, count):
+    """Calls one after the other; the time of each, in microseconds."""
+    requests, answers, times = server.requests(tool, count), [], []
+    source, sink, clock = server.output, server.input, time.perf_counter_ns
+    for request in requests:
+        begin = clock()
+        os.write(sink, request)
+        answer = os.read(source, READ_BYTES)
+        if not answer.endswith(b"\n"):
+            answer += server.line()
+        times.append((clock() - begin) / 1000)
+        answers.append(answer)
+    check(server, requests, b"".join(answers))
+    return times
+
+
+def side_by_side(server, tool, count):
+    """Calls of which sixteen are under way at any time, each sent as soon as another is answered; calls per second."""
+    requests, answers = server.requests(tool, count), []
+    source, sink = server.output, server.input
+    answered, sent = 0, min(IN_FLIGHT, count)
+    begin = time.perf_counter()
+    os.write(sink, b"".join(requests[:sent]))
+    while answered < count:
+        data = os.read(source, READ_BYTES)
+        if not data:
+            raise Wrong(f"{server.name} closed its output; it wrote to stderr: {server.said()}")
+        answers.append(data)
+        answered += data.count(b"\n")
+        upto = min(answered + IN_FLIGHT, count)
+        if upto > sent:
+            os.write(sink, b"".join(requests[sent:upto]))
+            sent = upto
+    rate = count / (time.perf_counter() - begin)
+    check(server, requests, b"".join(answers))
+    return rate
+
+
+def percentiles(rounds):
+    times = sorted(value for one in rounds for value in one)
+    return {f"p{share}_us": round(times[min(len(times) - 1, len(times) * share // 100)], 1) for share in (50, 95, 99)}
+
+
+def taking_turns(servers, rounds, measure):
+    """What each server measured in each round, by its name."""
+    measured = {server.name: [] for server in servers}
+    for turn in range(rounds):
+        # Whoever comes first finds the machine as the one before left it, so nobody always does.
+        for server in servers[turn % len(servers) :] + servers[: turn % len(servers)]:
+            signal.alarm(DEADLINE)
+            measured[server.name].append(measure(server))
+            signal.alarm(0)
+    return measured
+
+
+def ratios(measured, value=lambda one: one):
+    """The median of our ratios to each other server."""
+    of = lambda name: statistics.median(value(ours) / value(theirs) for ours, theirs in zip(measured[HOST], measured[name]))
+    return {name: round(of(name), 2) for name in measured if name in (NATIVE, PIPES)}
+
+
+def latency(servers, tool, rounds, count):
+    for server in servers:
+        one_at_a_time(server, tool, count)
+    measured = taking_turns(servers, rounds, lambda server: one_at_a_time(server, tool, count))
+    return {"servers": {name: percentiles(of) for name, of in measured.items()}, "ratios": ratios(measured, statistics.median)}
+
+
+def rate(servers, tool, rounds, count):
+    for server in servers:
+        side_by_side(server, tool, count)
+    measured = taking_turns(servers, rounds, lambda server: side_by_side(server, tool, count))
+    return {"servers": {name: {"calls_per_s": round(statistics.median(of))} for name, of in measured.items()}, "ratios": ratios(measured)}
+
+
+def memory(server, count):
+    """The resident memory over many calls: the median of the first quarter and of the last, and the most."""
+    seen = []
+    for _ in range(count // MEMORY_BLOCK):
+        signal.alarm(DEADLINE)
+        side_by_side(server, "noop", MEMORY_BLOCK)
+        signal.alarm(0)
+        seen.append(server.resident_bytes() / (1 << 20))
+    quarter = max(1, len(seen) // 4)
+    first, last = statistics.median(seen[:quarter]), statistics.median(seen[-quarter:])
+    return {"first_mib": round(first, 2), "last_mib": round(last, 2), "growth_mib": round(last - first, 2), "most_mib": round(max(seen), 2)}
+
+
+def start(name, command, folder, times):
+    """From the start of the process to the answer of `initialize`, in ms: the median and the worst."""
+    taken = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        server = Server(name, command, folder)
+        server.initialize()
+        taken.append((time.perf_counter() - begin) * 1000)
+        server.stop()
+    return {"median_ms": round(statistics.median(taken), 1), "worst_ms": round(max(taken), 1)}
+
+
+def prepare(folder, programs):
+    """The folder with the tools and their configuration; the command of each server."""
+    tools = folder / "tools"
+    tools.mkdir()
+    subprocess.run([programs / "mcp-tools", tools], check=True)
+    lines = ['state-dir = "state"']
+    for component in sorted(tools.glob("*.wasm")):
+        # The effectful one is reported, too, and nobody is there to be asked.
+        approval = '\napproval = "never"' if component.stem == "change" else ""
+        lines.append(f'\n[[tool]]\nname = "{component.stem}"\ncomponent = "tools/{component.name}"{approval}')
+    (folder / "agent.toml").write_text("\n".join(lines) + "\n")
+    native = str(programs / "mcp-echo")
+    return {
+        HOST: [str(programs / "agent-host"), "mcp", "--config", str(folder / "agent.toml")],
+        NATIVE: [native],
+        PIPES: [native, "pipes"],
+        FLOOR: ["cat"],
+    }
+
+
+def measure(folder, given):
+    commands = prepare(folder, given.programs)
+    # Compiles the tools and accepts them.
+    start(HOST, commands[HOST], folder, 1)
+    found = {"start": {name: start(name, commands[name], folder, given.starts) for name in (HOST, NATIVE)}}
+    servers = [Server(name, command, folder) for name, command in commands.items()]
+    try:
+        agreed = {server.name: server.initialize() for server in servers if server.name != FLOOR}
+        if len(set(agreed.values())) != 1:
+            raise Wrong(f"the servers do not speak the same version of the protocol: {agreed}")
+        for server in servers:
+            if server.name != FLOOR:
+                server.opened()
+        found["read_only_one_at_a_time"] = latency(servers, "noop", given.rounds, given.calls)
+        found["read_only_16_in_flight"] = rate(servers, "noop", given.rounds, given.calls * 4)
+        ours = servers[:1]
+        # Each waits for the disk twice.
+        found["effectful_one_at_a_time"] = latency(ours, "change", 2, max(1, given.calls // 10))
+        found["effectful_16_in_flight"] = rate(ours, "change", 2, max(IN_FLIGHT, given.calls // 2))
+        found["memory"] = {server.name: memory(server, given.memory_calls) for server in servers[:2]}
+        for server in servers:
+            server.stop()
+    finally:
+        for server in servers:
+            server.process.kill()
+    return found
+
+
+def bounds(found):
+    """What is asked of the server, what was found, and whether it holds."""
+    p50 = found["read_only_one_at_a_time"]["ratios"][NATIVE]
+    calls = found["read_only_16_in_flight"]["ratios"][NATIVE]
+    growth = found["memory"][HOST]["growth_mib"]
+    first = found["start"][HOST]["median_ms"]
+    return [
+        ("p50, one call at a time", f"at most {MAX_P50_RATIO} of the native server's", p50, p50 <= MAX_P50_RATIO),
+        ("calls per second, 16 in flight", f"at least {MIN_RATE_RATIO} of the native server's", calls, calls >= MIN_RATE_RATIO),
+        ("memory, last quarter of the calls over the first", f"at most {MAX_GROWTH_MIB} MiB", growth, growth <= MAX_GROWTH_MIB),
+        ("start to the answer of `initialize`, ten tools", f"under {MAX_START_MS:g} ms", first, first < MAX_START_MS),
+    ]
+
+
+def table(found):
+    for title, section in found.items():
+        print(title.replace("_", " "))
+        for name, values in section.get("servers", section).items():
+            print(f"  {name:24}", "".join(f"{key.rsplit('_', 1)[0]:>12} {value:<9}" for key, value in values.items()).rstrip())
+        for name, ratio in section.get("ratios", {}).items():
+            print(f"  ratio to {name:15} {ratio:>12}")
+        print()
+    for what, bound, value, holds in bounds(found):
+        print(f"{'holds' if holds else 'FAILS'}  {what}: {value} ({bound})")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=pathlib.Path, default=HERE.parent.parent / "target/release", metavar="DIR", help="where the built programs are [default: target/release]")
+    parser.add_argument("--rounds", type=int, default=9, help="how often each server has its turn [default: 9]")
+    parser.add_argument("--calls", type=int, default=1000, help="in a turn; four times as many with 16 in flight [default: 1000]")
+    parser.add_argument("--memory-calls", type=int, default=MEMORY_CALLS, metavar="CALLS", help=f"over which the memory is watched [default: {MEMORY_CALLS}]")
+    parser.add_argument("--starts", type=int, default=20, help="of which the median is taken [default: 20]")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    parser.add_argument("--check", action="store_true", help="fail when a bound does not hold")
+    given = parser.parse_args()
+    given.programs = given.programs.resolve()
+    missing = [name for name in ("agent-host", "mcp-echo", "mcp-tools") if not (given.programs / name).is_file()]
+    if missing:
+        parser.error(f"no {', '.join(missing)} in {given.programs}; --help says how they are built")
+    if min(given.rounds, given.calls, given.starts) < 1 or given.memory_calls < MEMORY_BLOCK:
+        parser.error(f"--rounds, --calls and --starts are at least 1, and --memory-calls {MEMORY_BLOCK}")
+    return given
+
+
+def out_of_time(_signal, _frame):
+    raise Wrong(f"a server has not answered for {DEADLINE} s")
+
+
+def main():
+    given = arguments()
+    signal.signal(signal.SIGALRM, out_of_time)
+    with tempfile.TemporaryDirectory(prefix="mcp-speed-") as folder:
+        try:
+            found = measure(pathlib.Path(folder), given)
+        except (Wrong, OSError, subprocess.CalledProcessError) as error:
+            print(f"speed.py: {error}", file=sys.stderr)
+            return 1
+    judged = bounds(found)
+    if given.json:
+        keys = ("what", "bound", "found", "holds")
+        print(json.dumps({**found, "bounds": [dict(zip(keys, row)) for row in judged]}, indent=2))
+    else:
+        table(found)
+    return 1 if given.check and not all(holds for *_, holds in judged) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

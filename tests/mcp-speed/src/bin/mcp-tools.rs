@@ -1,0 +1,44 @@
+//! Makes the tools that `speed.py` calls: `mcp-tools FOLDER` writes ten components, each with one tool that does nothing.
+//! `noop` is read-only and `change` is effectful; the others only have to be loaded.
+
+use agent_host_test_guests::{Body, Definition, Guest};
+use std::{error::Error, path::Path};
+
+/// The input of every tool; `mcp-echo` has the same.
+const SCHEMA: &str =
+    r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#;
+
+/// The tools, with their effects as [`Definition`] has them.
+const TOOLS: [(&str, u8); 10] = [
+    ("noop", 0),
+    ("change", 2),
+    ("idle_1", 0),
+    ("idle_2", 0),
+    ("idle_3", 0),
+    ("idle_4", 0),
+    ("idle_5", 0),
+    ("idle_6", 0),
+    ("idle_7", 0),
+    ("idle_8", 0),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args_os().nth(1).ok_or("say FOLDER")?;
+    for (name, effect) in TOOLS {
+        let guest = Guest {
+            definitions: vec![Definition {
+                name: name.to_owned(),
+                description: "Does nothing.".to_owned(),
+                input_schema: SCHEMA.to_owned(),
+                effect,
+                ..Definition::default()
+            }],
+            ..Guest::returning(Body::Text(0, b"ok"))
+        };
+        std::fs::write(
+            Path::new(&folder).join(format!("{name}.wasm")),
+            guest.bytes(),
+        )?;
+    }
+    Ok(())
+}
