@@ -188,12 +188,22 @@ async fn a_full_disk_stops_the_session_and_keeps_what_was_stored() {
 
 #[tokio::test]
 async fn a_bad_batch_does_not_stop_the_other_sessions_of_its_group() {
+    // A gap in front of the batch, and one in it.
+    for numbers in [&[5, 6], &[1, 3]] {
+        a_bad_batch_stops_itself_alone(numbers).await;
+    }
+}
+
+async fn a_bad_batch_stops_itself_alone(numbers: &[u64]) {
     let (_dir, store) = fresh();
     let (bad, _) = session_of(&store, 1).await;
     let (good, _) = session_of(&store, 1).await;
     let other = rusqlite::Connection::open(store.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    bad.append(&[record(bad.session(), 5, input("a gap"))], Vec::new());
+    let events = numbers
+        .iter()
+        .map(|seq| record(bad.session(), *seq, input("a gap")));
+    bad.append(&events.collect::<Vec<_>>(), Vec::new());
     good.append(&[record(good.session(), 1, input("in order"))], Vec::new());
     let (bad_barrier, good_barrier) = (bad.barrier(), good.barrier());
     other.execute_batch("ROLLBACK").unwrap();
