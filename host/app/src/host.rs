@@ -85,7 +85,7 @@ impl Host {
 
     /// The tools.
     #[must_use]
-    pub fn registry(&self) -> &Registry {
+    pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 

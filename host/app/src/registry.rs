@@ -68,7 +68,7 @@ impl Entry {
 /// The tools of a running host.
 #[derive(Debug)]
 pub struct Registry {
-    sandbox: Sandbox,
+    sandbox: Arc<Sandbox>,
     /// The secrets that any of the components may use; empty where nothing is run.
     secrets: Arc<Secrets>,
     entries: Vec<Entry>,
@@ -89,6 +89,19 @@ impl Registry {
         let mut registry = Self::open_unlocked(config).await?;
         registry.check_lock(config)?;
         registry.read_secrets(config).await?;
+        Ok(registry)
+    }
+
+    /// Loads every configured component again, into the same sandbox, and checks it against `agent.lock` as it is now. What did not
+    /// change is not compiled again, and no secret is read again.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn reopen(&self, config: &Config) -> Result<Self, OpenError> {
+        let mut registry = Self::load_in(Arc::clone(&self.sandbox), &config.tools).await?;
+        registry.add_external(&config.external_tools)?;
+        registry.check_lock(config)?;
+        registry.secrets = Arc::clone(&self.secrets);
         Ok(registry)
     }
 
@@ -158,6 +171,10 @@ impl Registry {
     async fn load(config: &Config, tools: &[ToolConfig]) -> Result<Self, OpenError> {
         let sandbox = Sandbox::new(sandbox_config(config))
             .map_err(|error| OpenError::Failed(format!("cannot start the sandbox: {error}")))?;
+        Self::load_in(Arc::new(sandbox), tools).await
+    }
+
+    async fn load_in(sandbox: Arc<Sandbox>, tools: &[ToolConfig]) -> Result<Self, OpenError> {
         let entries = try_join_all(tools.iter().map(|tool| load_one(&sandbox, tool))).await?;
         let mut registry = Self {
             sandbox,

@@ -8,12 +8,13 @@ mod question;
 mod result;
 mod text;
 
+pub(crate) use agent_host_core::text::{harmless, harmless_line};
 pub(crate) use audit::audit_line;
 pub(crate) use live::LiveView;
 pub(crate) use prompt::{Review, Verdict};
 pub(crate) use question::ask_question;
 pub(crate) use result::{failure_text, summary, whole};
-pub(crate) use text::{bytes, date, exact, harmless, harmless_line, micros, one_line, shrunk};
+pub(crate) use text::{bytes, date, micros, one_line, shrunk};
 
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal as _, Write as _};

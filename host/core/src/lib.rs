@@ -21,6 +21,7 @@ pub mod policy;
 pub mod question;
 pub mod schema;
 pub mod session;
+pub mod text;
 pub mod tool;
 pub mod turn;
 pub mod workflow;

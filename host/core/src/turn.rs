@@ -15,6 +15,7 @@ mod hooks;
 mod model;
 mod outcome;
 mod resume;
+mod shown;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ pub use continuation::{
     Awaiting, CONTINUATION_VERSION, Continuation, ContinuationKey, PendingCall,
 };
 pub use outcome::{AgentInput, Decision, Outcome, SubmittedResult, TurnError, TurnSummary};
+pub use shown::ShownCall;
 pub use step::{End, Step, StepOutput, StepResult, Transition};
 pub use until::{UntilEnd, UntilTool};
 

@@ -4,11 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{BOLD, DIM, Terminal, YELLOW, exact, harmless, harmless_line};
+use super::{BOLD, DIM, Terminal, YELLOW, harmless, harmless_line};
 use agent_host_core::{
     policy::{ApprovalRule, Remember, RememberScope, RememberWhat},
     tool::{DecisionKind, RegisteredTool, ToolRunner},
-    turn::{Decision, PendingCall},
+    turn::{Decision, PendingCall, ShownCall},
 };
 use serde_json::{Map, Value};
 use std::io::BufRead as _;
@@ -81,23 +81,16 @@ impl Review<'_> {
         }
     }
 
-    /// The whole call. Its name and size stand below the arguments, too: long ones move what is above out of sight.
+    /// The whole call.
     fn show(&self, what: &str, input: &Map<String, Value>, digest: &str) {
-        let call = self.call;
-        let text = serde_json::to_string_pretty(input).unwrap_or_default();
-        let title = call
-            .title
-            .as_deref()
-            .map(|title| format!(" ({})", harmless_line(title)))
-            .unwrap_or_default();
-        let tool = harmless_line(&call.tool);
+        let ShownCall {
+            tool,
+            about,
+            arguments,
+            below,
+        } = ShownCall::new(self.call, input, digest);
         self.terminal.note(&format!(
-            "\n{YELLOW}{what}{YELLOW:#} {BOLD}{tool}{BOLD:#}{title}, which is {}:\n{}\n{DIM}These are all {} characters of \
-             the arguments of {tool}; rule {}, arguments {digest}{DIM:#}",
-            call.effect.as_str(),
-            exact(&text),
-            text.chars().count(),
-            call.rule,
+            "\n{YELLOW}{what}{YELLOW:#} {BOLD}{tool}{BOLD:#}{about}:\n{arguments}\n{DIM}{below}{DIM:#}"
         ));
     }
 

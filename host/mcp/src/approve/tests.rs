@@ -1,0 +1,244 @@
+use super::{Asked, answer, decision, no_reply, parse};
+use agent_host_core::{
+    id::{CallId, Digest},
+    question::{Answer, Question},
+    tool::{DecisionKind, Effect},
+    turn::{Decision, PendingCall},
+};
+use pretty_assertions::assert_eq;
+use rmcp::model::ElicitResult;
+use serde_json::{Map, Value, json};
+
+fn call(decisions: &[DecisionKind]) -> PendingCall {
+    PendingCall {
+        call_id: CallId("client-1".to_owned()),
+        tool: "write_file".to_owned(),
+        title: Some("Write a\nfile".to_owned()),
+        effect: Effect::Effectful,
+        input: Map::from_iter([("path".to_owned(), json!("a\u{202e}b"))]),
+        input_digest: Digest::of(b"x"),
+        requested_input: None,
+        rule: "effect.effectful".to_owned(),
+        decisions: decisions.into(),
+    }
+}
+
+fn question(choices: &[&str], free_text: bool) -> Question {
+    Question {
+        prompt: "Which \u{1b}[2Jcolour?".to_owned(),
+        choices: choices.iter().map(|&choice| choice.to_owned()).collect(),
+        free_text,
+    }
+}
+
+fn form(asked: &Asked) -> Value {
+    serde_json::to_value(asked.form()).unwrap()
+}
+
+fn reply(action: &str, content: Value) -> ElicitResult {
+    parse(&json!({ "action": action, "content": content })).unwrap()
+}
+
+#[test]
+fn a_call_is_put_before_the_person_as_the_terminal_puts_it() {
+    let digest = Digest::of(b"x");
+    let message = format!(
+        "The model wants to run write_file (Write a file), which is effectful:\n{{\n  \"path\": \"a\\u{{202e}}b\"\n}}\nThese are \
+         all 19 characters of the arguments of write_file; rule effect.effectful, arguments {digest}"
+    );
+    let expected = |values: &[&str]| {
+        json!({
+            "mode": "form",
+            "message": message,
+            "requestedSchema": {
+                "type": "object",
+                "properties": {
+                    "decision": { "type": "string", "title": "Run it?", "enum": values },
+                },
+                "required": ["decision"],
+            },
+        })
+    };
+    let cases: [(&[DecisionKind], &[&str]); 3] = [
+        (&DecisionKind::ALL, &["approve", "reject"]),
+        (&[DecisionKind::Approve], &["approve", "reject"]),
+        (&[DecisionKind::Reject, DecisionKind::Edit], &["reject"]),
+    ];
+    for (decisions, values) in cases {
+        let asked = Asked::Confirm(call(decisions));
+        assert_eq!(form(&asked), expected(values), "{decisions:?}");
+    }
+}
+
+#[test]
+fn only_a_clear_yes_approves() {
+    let call = call(&DecisionKind::ALL);
+    let rejected = |why: &str| Decision::Reject {
+        call_id: call.call_id.clone(),
+        reason: Some(format!(
+            "This call needs a person's approval (rule effect.effectful), and {why}."
+        )),
+    };
+    let no = rejected("the person whom the client asked rejected it");
+    let silent = rejected("the person whom the client asked did not decide");
+    let unclear = rejected("what came back from the client is no decision");
+    let approve = json!({ "decision": "approve" });
+    let cases = [
+        (
+            reply("accept", approve.clone()),
+            Decision::approve(call.call_id.clone()),
+        ),
+        (reply("accept", json!({ "decision": "reject" })), no.clone()),
+        (reply("decline", Value::Null), no.clone()),
+        (reply("decline", approve.clone()), no),
+        (reply("cancel", approve), silent.clone()),
+        (no_reply(), silent),
+        (reply("accept", Value::Null), unclear.clone()),
+        (reply("accept", json!({})), unclear.clone()),
+        (
+            reply("accept", json!({ "decision": true })),
+            unclear.clone(),
+        ),
+        (
+            reply("accept", json!({ "decision": "Approve" })),
+            unclear.clone(),
+        ),
+        (reply("accept", json!(["approve"])), unclear.clone()),
+        (reply("accept", json!("approve")), unclear),
+    ];
+    for (reply, expected) in cases {
+        assert_eq!(decision(&call, &reply), expected, "{reply:?}");
+    }
+}
+
+#[test]
+fn a_question_has_the_fields_that_it_allows() {
+    let choice = json!({ "type": "string", "enum": ["red", "blue"] });
+    let text = json!({ "type": "string" });
+    let cases = [
+        (
+            question(&[], false),
+            json!({ "properties": { "text": text }, "required": ["text"] }),
+        ),
+        (
+            question(&[], true),
+            json!({ "properties": { "text": text }, "required": ["text"] }),
+        ),
+        (
+            question(&["red", "blue", "red"], false),
+            json!({ "properties": { "choice": choice }, "required": ["choice"] }),
+        ),
+        (
+            question(&["red", "blue"], true),
+            json!({ "properties": { "choice": choice, "text": text } }),
+        ),
+    ];
+    for (question, mut schema) in cases {
+        schema["type"] = json!("object");
+        let expected = json!({
+            "mode": "form",
+            "message": "paint asks: Which \\u{1b}[2Jcolour?",
+            "requestedSchema": schema,
+        });
+        let asked = Asked::Question {
+            tool: "paint".to_owned(),
+            question,
+        };
+        assert_eq!(form(&asked), expected, "{asked:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_one_that_the_question_allows() {
+    let words = |text: &str| Answer::Text {
+        text: text.to_owned(),
+    };
+    let closed = question(&["red", "blue", "red"], false);
+    let open = question(&["red", "blue"], true);
+    let free = question(&[], false);
+    let cases = [
+        (
+            &closed,
+            "accept",
+            json!({ "choice": "blue" }),
+            Answer::Choice { index: 1 },
+        ),
+        (
+            &closed,
+            "accept",
+            json!({ "choice": "red" }),
+            Answer::Choice { index: 0 },
+        ),
+        (
+            &closed,
+            "accept",
+            json!({ "choice": "green" }),
+            Answer::Cancelled,
+        ),
+        (
+            &closed,
+            "accept",
+            json!({ "text": "green" }),
+            Answer::Cancelled,
+        ),
+        (&closed, "accept", json!({ "choice": 1 }), Answer::Cancelled),
+        (&closed, "accept", Value::Null, Answer::Cancelled),
+        (
+            &closed,
+            "decline",
+            json!({ "choice": "blue" }),
+            Answer::Cancelled,
+        ),
+        (
+            &closed,
+            "cancel",
+            json!({ "choice": "blue" }),
+            Answer::Cancelled,
+        ),
+        (
+            &open,
+            "accept",
+            json!({ "choice": "blue" }),
+            Answer::Choice { index: 1 },
+        ),
+        (
+            &open,
+            "accept",
+            json!({ "choice": "blue", "text": "" }),
+            Answer::Choice { index: 1 },
+        ),
+        (
+            &open,
+            "accept",
+            json!({ "choice": "blue", "text": "dark" }),
+            words("dark"),
+        ),
+        (&open, "accept", json!({ "text": "dark" }), words("dark")),
+        (&open, "accept", json!({}), Answer::Cancelled),
+        (&free, "accept", json!({ "text": "dark" }), words("dark")),
+        (&free, "accept", json!({ "text": "" }), Answer::Cancelled),
+        (
+            &free,
+            "accept",
+            json!({ "choice": "red" }),
+            Answer::Cancelled,
+        ),
+    ];
+    for (question, action, content, expected) in cases {
+        let given = answer(question, &reply(action, content.clone()));
+        assert_eq!(given, expected, "{question:?} {action} {content}");
+        assert_eq!(question.check(&given), Ok(()), "{question:?}");
+    }
+}
+
+#[test]
+fn what_is_no_reply_is_not_read_as_one() {
+    for value in [
+        Value::Null,
+        json!("accept"),
+        json!({}),
+        json!({ "action": "maybe" }),
+    ] {
+        assert_eq!(parse(&value), None, "{value}");
+    }
+}

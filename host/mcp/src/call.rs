@@ -1,0 +1,363 @@
+//! A call of a client, from its request to its result: run by the host's own gate, and put before a person where that wants it.
+
+use crate::{
+    approve::{self, Asked},
+    connection::Connection,
+    log,
+    parked::{PATIENCE, Waiting},
+    progress::{forward, reports},
+    result::{Structured, call_result},
+    server::{Served, Shared},
+};
+use agent_host_core::{
+    id::Digest,
+    observer::{Observer, Unobserved},
+    policy::{Ruling, decide_call},
+    session::ClientSession,
+    tool::ToolRunner as _,
+    turn::{Agent, ClientCall, ClientCallEnd},
+};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{
+        CallToolRequestParams, CallToolResponse, ClientCapabilities, ElicitRequest, ElicitResult,
+        InputRequest, InputRequests, InputRequiredResult, InputResponses, JsonObject,
+    },
+    service::RequestContext,
+};
+use std::{fmt, sync::Arc, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+/// The name of the only input that a call asks for at a time.
+const INPUT: &str = "person";
+
+/// How the client's person is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Person {
+    /// Not at all: the client shows no forms.
+    Absent,
+    /// By a request to the client.
+    Request,
+    /// By a result that asks, after which the client repeats its request.
+    Repeat,
+}
+
+impl Person {
+    fn of(capabilities: Option<&ClientCapabilities>, is_stateless: bool) -> Self {
+        let elicitation = capabilities.and_then(|known| known.elicitation.as_ref());
+        // A client that names no mode shows forms: there was nothing else before there were modes.
+        let shows_forms =
+            elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none());
+        match (shows_forms, is_stateless) {
+            (false, _) => Self::Absent,
+            (true, false) => Self::Request,
+            (true, true) => Self::Repeat,
+        }
+    }
+}
+
+/// A call, with all that it goes on with.
+pub(crate) struct Call {
+    served: Arc<Served>,
+    /// Drives it, where the server's own agents do not do: rules of the project, or somebody who watches.
+    own: Option<Agent>,
+    person: Person,
+    session: Arc<ClientSession>,
+    inner: ClientCall,
+    tool: String,
+    /// What the client sent, to know its repeated request by.
+    arguments: Option<JsonObject>,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("tool", &self.tool)
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Answers a request to call a tool.
+    ///
+    /// # Errors
+    /// `-32602` for a tool that is not there, or an answer to something that nobody asked; `-32603` when the journal cannot be
+    /// written. How a call itself fails is a result.
+    pub(crate) async fn call(
+        &self,
+        connection: &Connection,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let _runs = self.tasks.token();
+        let cancel = context.ct.clone();
+        let answered = self.answer_call(connection, request, context);
+        let mut answered = std::pin::pin!(answered);
+        tokio::select! {
+            answered = &mut answered => answered,
+            () = self.stop.cancelled() => {
+                cancel.cancel();
+                answered.await
+            }
+        }
+    }
+
+    async fn answer_call(
+        &self,
+        connection: &Connection,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let version = context.protocol_version();
+        let is_stateless = version
+            .as_ref()
+            .is_some_and(|known| !known.has_initialize());
+        let mut call = match &request.request_state {
+            Some(name) => self.go_on(name, &request)?,
+            None => {
+                let capabilities = context.client_capabilities();
+                let person = Person::of(capabilities.as_ref(), is_stateless);
+                self.begin(connection, request, person, &context).await?
+            }
+        };
+        loop {
+            let end = call.run_watched(&context).await?;
+            self.dirty.notify_one();
+            let asked = match end {
+                ClientCallEnd::Settled { output, stdio } => {
+                    let level = if is_stateless {
+                        context.meta.log_level().map(log::number)
+                    } else {
+                        Some(connection.level())
+                    };
+                    if level.is_some_and(log::wants) {
+                        log::pass_on(&context.peer, &call.tool, &stdio).await;
+                    }
+                    let result = call_result(output, Structured::of(version.as_ref()));
+                    return Ok(result.into());
+                }
+                ClientCallEnd::Confirm(pending) => Asked::Confirm(pending),
+                ClientCallEnd::Question(question) => Asked::Question {
+                    tool: call.tool.clone(),
+                    question,
+                },
+            };
+            let reply = match call.person {
+                Person::Absent => approve::no_reply(),
+                Person::Request => ask(&asked, &context).await,
+                Person::Repeat => match self.park(call, asked) {
+                    Ok(result) => return Ok(result.into()),
+                    Err(waiting) => {
+                        let Waiting { call: kept, asked } = *waiting;
+                        call = kept;
+                        call.reply(asked, &approve::no_reply())?;
+                        continue;
+                    }
+                },
+            };
+            call.reply(asked, &reply)?;
+        }
+    }
+
+    /// A new call.
+    async fn begin(
+        &self,
+        connection: &Connection,
+        request: CallToolRequestParams,
+        person: Person,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Call, ErrorData> {
+        let served = self.served();
+        let tool = request.name.into_owned();
+        if served.listing.find(&tool).is_none() {
+            return Err(ErrorData::invalid_params(
+                format!("there is no tool `{}`", tool.escape_debug()),
+                None,
+            ));
+        }
+        let session = connection
+            .session(self, || context.client_info())
+            .await
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let input = request.arguments.clone().unwrap_or_default();
+        let own = self.own_agent(&served, person, &tool)?;
+        let agent = own.as_ref().unwrap_or_else(|| served.agent(person));
+        Ok(Call {
+            inner: agent.client_call(&session, tool.clone(), input),
+            arguments: request.arguments,
+            own,
+            person,
+            session,
+            served,
+            tool,
+        })
+    }
+
+    /// An agent that knows the approvals of the project, where they could matter. They are read for each such call: another process
+    /// may take one back.
+    fn own_agent(
+        &self,
+        served: &Served,
+        person: Person,
+        tool: &str,
+    ) -> Result<Option<Agent>, ErrorData> {
+        let mut tools = served.registry.tools().iter();
+        let known = tools.find(|known| known.definition.name == tool);
+        // Which arguments they are does not matter to whether somebody is asked at all.
+        let asks = known.map(|known| decide_call(known, Digest::of(&[]), []));
+        if !matches!(asks, Some(Ruling::Ask { .. })) {
+            return Ok(None);
+        }
+        let remembered = self.host.remembered();
+        let remembered =
+            remembered.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        if remembered.is_empty() {
+            return Ok(None);
+        }
+        let mut agent = served.agent(person).clone();
+        agent.settings.remembered = remembered;
+        Ok(Some(agent))
+    }
+
+    /// A call that waited, with the answer that its repeated request brings.
+    fn go_on(&self, name: &str, request: &CallToolRequestParams) -> Result<Call, ErrorData> {
+        let check = |waiting: &Waiting| {
+            let call = &waiting.call;
+            if call.tool != request.name || call.arguments != request.arguments {
+                return Err(ErrorData::invalid_params(
+                    "another call waits under this requestState; repeat the request as it was",
+                    None,
+                ));
+            }
+            reply_of(request.input_responses.as_ref())
+        };
+        let (Waiting { mut call, asked }, reply) = self.parked.take(name, Instant::now(), check)?;
+        call.reply(asked, &reply)?;
+        Ok(call)
+    }
+
+    /// Keeps a call until its client comes back, and says what it wants then.
+    fn park(&self, call: Call, asked: Asked) -> Result<InputRequiredResult, Box<Waiting>> {
+        let form = ElicitRequest::new(asked.form());
+        let waiting = Waiting { call, asked };
+        let name = self
+            .parked
+            .park(waiting, Instant::now())
+            .map_err(Box::new)?;
+        let inputs = InputRequests::from([(INPUT.to_owned(), InputRequest::Elicitation(form))]);
+        Ok(InputRequiredResult::new(Some(inputs), Some(name)))
+    }
+}
+
+impl Call {
+    fn agent(&self) -> &Agent {
+        match &self.own {
+            Some(agent) => agent,
+            None => self.served.agent(self.person),
+        }
+    }
+
+    /// Runs it until it has its result or waits for a person, and tells the client how far it is, if the client wants to know.
+    async fn run_watched(
+        &mut self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ClientCallEnd, ErrorData> {
+        let Some(token) = context.meta.get_progress_token() else {
+            return self.run(&context.ct).await;
+        };
+        let (observer, told) = reports();
+        self.watch(observer);
+        let run = async {
+            let end = self.run(&context.ct).await;
+            // The reports end with the last who could make one.
+            self.watch(Arc::new(Unobserved));
+            end
+        };
+        let (end, ()) = tokio::join!(run, forward(told, &context.peer, token));
+        end
+    }
+
+    fn watch(&mut self, observer: Arc<dyn Observer>) {
+        let agent = self.agent().clone();
+        self.own = Some(Agent { observer, ..agent });
+    }
+
+    async fn run(&mut self, cancel: &CancellationToken) -> Result<ClientCallEnd, ErrorData> {
+        let agent = match &self.own {
+            Some(agent) => agent,
+            None => self.served.agent(self.person),
+        };
+        let run = agent.run_client_call(&self.session, &mut self.inner, cancel);
+        run.await
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    /// Takes what a person said. The call goes on when it runs again.
+    fn reply(&mut self, asked: Asked, reply: &ElicitResult) -> Result<(), ErrorData> {
+        let agent = match &self.own {
+            Some(agent) => agent,
+            None => self.served.agent(self.person),
+        };
+        let (session, call) = (&self.session, &mut self.inner);
+        let taken = match asked {
+            Asked::Confirm(pending) => {
+                let decision = approve::decision(&pending, reply);
+                agent.decide_client_call(session, call, pending, decision)
+            }
+            Asked::Question { question, .. } => {
+                agent.answer_client_call(session, call, approve::answer(&question, reply))
+            }
+        };
+        taken.map_err(|error| ErrorData::invalid_params(error.to_string(), None))
+    }
+}
+
+impl Waiting {
+    /// Ends a call whose client did not come back, so that the journal says how it ended.
+    pub(crate) async fn abandon(self) {
+        let Self { mut call, asked } = self;
+        let cancelled = CancellationToken::new();
+        cancelled.cancel();
+        let ended = match call.reply(asked, &approve::no_reply()) {
+            Ok(()) => call.run(&cancelled).await.map(drop),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = ended {
+            tracing::warn!("call {} cannot be ended: {error}", call.inner.id());
+        }
+    }
+}
+
+impl Served {
+    fn agent(&self, person: Person) -> &Agent {
+        match person {
+            Person::Absent => &self.denying,
+            Person::Request | Person::Repeat => &self.asking,
+        }
+    }
+}
+
+/// Puts a form before the client's person. Whatever keeps them from answering is no answer.
+async fn ask(asked: &Asked, context: &RequestContext<RoleServer>) -> ElicitResult {
+    let asked = context
+        .peer
+        .create_elicitation_with_timeout(asked.form(), Some(PATIENCE));
+    tokio::select! {
+        () = context.ct.cancelled() => approve::no_reply(),
+        reply = asked => reply.unwrap_or_else(|error| {
+            tracing::debug!("the client's person was not reached: {error}");
+            approve::no_reply()
+        }),
+    }
+}
+
+fn reply_of(responses: Option<&InputResponses>) -> Result<ElicitResult, ErrorData> {
+    let reply = responses.and_then(|responses| responses.get(INPUT));
+    reply.and_then(approve::parse).ok_or_else(|| {
+        ErrorData::invalid_params(
+            format!("inputResponses has no answer to `{INPUT}`; repeat the request with one"),
+            None,
+        )
+    })
+}

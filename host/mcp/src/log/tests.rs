@@ -1,0 +1,62 @@
+use super::{MAX_LINES, messages, number, wants, wants_warnings};
+use pretty_assertions::assert_eq;
+use rmcp::model::LoggingLevel;
+use serde_json::{Value, json};
+
+fn sent(stdio: &str) -> Vec<Value> {
+    let messages = messages("probe", stdio).into_iter();
+    messages
+        .map(|message| serde_json::to_value(message).unwrap())
+        .collect()
+}
+
+fn line(text: &str) -> Value {
+    json!({ "level": "info", "logger": "probe", "data": text })
+}
+
+#[test]
+fn each_line_is_a_message() {
+    let cases = [
+        ("", vec![]),
+        ("\n  \n\r\n", vec![]),
+        ("one", vec![line("one")]),
+        (
+            "one\r\n\n  two \nthree\n",
+            vec![line("one"), line("  two "), line("three")],
+        ),
+    ];
+    for (stdio, expected) in cases {
+        assert_eq!(sent(stdio), expected, "{stdio:?}");
+    }
+    let long = vec!["x"; MAX_LINES + 2].join("\n");
+    let mut expected = vec![line("x"); MAX_LINES];
+    assert_eq!(sent(&"x\n".repeat(MAX_LINES)), expected);
+    expected.push(line(
+        "... and 2 lines more, which the session in the journal has",
+    ));
+    assert_eq!(sent(&long), expected);
+}
+
+#[test]
+fn a_client_hears_of_what_is_as_severe_as_it_wants() {
+    let levels = [
+        (LoggingLevel::Debug, true, true),
+        (LoggingLevel::Info, true, true),
+        (LoggingLevel::Notice, false, true),
+        (LoggingLevel::Warning, false, true),
+        (LoggingLevel::Error, false, false),
+        (LoggingLevel::Critical, false, false),
+        (LoggingLevel::Alert, false, false),
+        (LoggingLevel::Emergency, false, false),
+    ];
+    for (level, of_tools, of_warnings) in levels {
+        let number = number(level);
+        assert_eq!(
+            (wants(number), wants_warnings(number)),
+            (of_tools, of_warnings),
+            "{level:?}"
+        );
+    }
+    // Who says nothing hears of both.
+    assert!(wants(0) && wants_warnings(0));
+}

@@ -1,0 +1,248 @@
+use super::{Structured, call_result};
+use agent_host_core::{
+    id::Digest,
+    output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
+};
+use pretty_assertions::assert_eq;
+use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+
+/// The whole result as it goes over the wire.
+fn sent(output: ToolResultOutput, structured: Structured) -> Value {
+    serde_json::to_value(call_result(output, structured)).unwrap()
+}
+
+fn success(tag: &str, content: Value) -> Value {
+    json!({
+        "resultType": "complete",
+        "content": content,
+        "isError": false,
+        "_meta": { "agent-host/output": tag },
+    })
+}
+
+fn error(tag: &str, content: Value) -> Value {
+    let mut result = success(tag, content);
+    result["isError"] = json!(true);
+    result
+}
+
+fn structured(mut result: Value, value: Value) -> Value {
+    result["structuredContent"] = value;
+    result
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn file(media_type: &str, data: FileData, filename: Option<&str>) -> ContentPart {
+    ContentPart::File(FilePart {
+        media_type: media_type.to_owned(),
+        data,
+        filename: filename.map(str::to_owned),
+    })
+}
+
+#[test]
+fn every_variant_has_its_result() {
+    let denied = "Tool call execution denied.";
+    let reason = "nobody may (rule grants.dir[0])";
+    let cases = [
+        (
+            ToolResultOutput::Text("hello".to_owned()),
+            success("text", json!([text("hello")])),
+        ),
+        (
+            // Text that looks like something else stays text.
+            ToolResultOutput::Text(r#"{"type":"json","value":1}"#.to_owned()),
+            success("text", json!([text(r#"{"type":"json","value":1}"#)])),
+        ),
+        (
+            ToolResultOutput::Json(json!({ "b": [1, null], "a": "x" })),
+            structured(
+                success("json", json!([text(r#"{"a":"x","b":[1,null]}"#)])),
+                json!({ "b": [1, null], "a": "x" }),
+            ),
+        ),
+        (
+            ToolResultOutput::Content(Vec::new()),
+            success("content", json!([])),
+        ),
+        (
+            ToolResultOutput::ErrorText("no such file".to_owned()),
+            error("error-text", json!([text("no such file")])),
+        ),
+        (
+            ToolResultOutput::ErrorJson(json!({ "code": "timeout" })),
+            structured(
+                error("error-json", json!([text(r#"{"code":"timeout"}"#)])),
+                json!({ "code": "timeout" }),
+            ),
+        ),
+        (
+            ToolResultOutput::ExecutionDenied(None),
+            error("execution-denied", json!([text(denied)])),
+        ),
+        (
+            ToolResultOutput::ExecutionDenied(Some(reason.to_owned())),
+            error("execution-denied", json!([text(denied), text(reason)])),
+        ),
+    ];
+    for (output, expected) in cases {
+        for structured in [Structured::Objects, Structured::Any] {
+            assert_eq!(sent(output.clone(), structured), expected, "{output:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_object_is_structured_where_the_version_allows_it() {
+    let values = [
+        json!([1, 2]),
+        json!("text"),
+        json!(1.5),
+        json!(true),
+        Value::Null,
+    ];
+    for value in values {
+        let content = json!([text(&value.to_string())]);
+        let outputs = [
+            (
+                ToolResultOutput::Json(value.clone()),
+                success("json", content.clone()),
+            ),
+            (
+                ToolResultOutput::ErrorJson(value.clone()),
+                error("error-json", content),
+            ),
+        ];
+        for (output, expected) in outputs {
+            assert_eq!(sent(output.clone(), Structured::Objects), expected);
+            assert_eq!(
+                sent(output, Structured::Any),
+                structured(expected, value.clone())
+            );
+        }
+    }
+}
+
+#[test]
+fn each_kind_of_part_has_its_block() {
+    let digest = Digest::of(b"x");
+    let parts = vec![
+        ContentPart::Text {
+            text: "look".to_owned(),
+        },
+        file("image/png", FileData::Bytes(vec![1, 2, 3]), None),
+        file("image/webp", FileData::Bytes(vec![4]), Some("a.webp")),
+        file("audio/wav", FileData::Bytes(vec![5]), None),
+        file("audio/mpeg", FileData::Bytes(vec![6]), Some("a.mp3")),
+        file(
+            "application/pdf",
+            FileData::Bytes(vec![7]),
+            Some("../ä b.pdf"),
+        ),
+        file("application/zip", FileData::Bytes(Vec::new()), None),
+        file(
+            "text/csv",
+            FileData::Text("a,b".to_owned()),
+            Some("data.csv"),
+        ),
+        file("image/svg+xml", FileData::Text("<svg/>".to_owned()), None),
+        file(
+            "text/html",
+            FileData::Url("https://example.com/".to_owned()),
+            None,
+        ),
+        file(
+            "image/png",
+            FileData::Url("https://example.com/a".to_owned()),
+            Some("a.png"),
+        ),
+        file(
+            "image/png",
+            FileData::Blob(BlobRef { digest, size: 1 }),
+            None,
+        ),
+    ];
+    let resource = |resource: Value| json!({ "type": "resource", "resource": resource });
+    let named = |mut block: Value, name: &str| {
+        block["_meta"] = json!({ "agent-host/filename": name });
+        block
+    };
+    let blob = format!("agent-host:///blobs/{digest}");
+    let blocks = json!([
+        text("look"),
+        { "type": "image", "data": "AQID", "mimeType": "image/png" },
+        named(
+            json!({ "type": "image", "data": "BA==", "mimeType": "image/webp" }),
+            "a.webp"
+        ),
+        { "type": "audio", "data": "BQ==", "mimeType": "audio/wav" },
+        named(
+            json!({ "type": "audio", "data": "Bg==", "mimeType": "audio/mpeg" }),
+            "a.mp3"
+        ),
+        named(
+            resource(json!({
+                "uri": "agent-host:///parts/5/..%2F%C3%A4%20b.pdf",
+                "mimeType": "application/pdf",
+                "blob": "Bw==",
+            })),
+            "../ä b.pdf"
+        ),
+        resource(json!({
+            "uri": "agent-host:///parts/6", "mimeType": "application/zip", "blob": "",
+        })),
+        named(
+            resource(json!({
+                "uri": "agent-host:///parts/7/data.csv", "mimeType": "text/csv", "text": "a,b",
+            })),
+            "data.csv"
+        ),
+        resource(json!({
+            "uri": "agent-host:///parts/8", "mimeType": "image/svg+xml", "text": "<svg/>",
+        })),
+        {
+            "type": "resource_link",
+            "uri": "https://example.com/",
+            "name": "https://example.com/",
+            "mimeType": "text/html",
+        },
+        named(
+            json!({
+                "type": "resource_link",
+                "uri": "https://example.com/a",
+                "name": "a.png",
+                "mimeType": "image/png",
+            }),
+            "a.png"
+        ),
+        {
+            "type": "resource_link",
+            "uri": blob,
+            "name": blob,
+            "mimeType": "image/png",
+            "size": 1,
+        },
+    ]);
+    let output = ToolResultOutput::Content(parts);
+    assert_eq!(
+        sent(output, Structured::Objects),
+        success("content", blocks)
+    );
+}
+
+#[test]
+fn the_version_says_what_may_be_structured() {
+    let cases = [
+        (None, Structured::Objects),
+        (Some(ProtocolVersion::V_2024_11_05), Structured::Objects),
+        (Some(ProtocolVersion::V_2025_11_25), Structured::Objects),
+        (Some(ProtocolVersion::V_2026_07_28), Structured::Any),
+    ];
+    for (version, expected) in cases {
+        assert_eq!(Structured::of(version.as_ref()), expected, "{version:?}");
+    }
+}

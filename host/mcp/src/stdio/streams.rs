@@ -1,0 +1,54 @@
+//! The process's own standard input and output. What can be waited for without a thread is: pipes, and the sockets that some
+//! clients start their servers with.
+
+use std::{
+    fs::File,
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::FileTypeExt as _,
+    },
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{UnixStream, unix::pipe},
+};
+
+/// Standard input.
+pub type Input = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Standard output.
+pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// Opens both. Must be called where the asynchronous runtime runs.
+#[must_use]
+pub fn standard_streams() -> (Input, Output) {
+    // A pipe is opened anew, by a description of its own: that reads and writes do not block is then nobody else's business.
+    let pipes = pipe::OpenOptions::new();
+    let input: Input = match pipes.open_receiver("/proc/self/fd/0") {
+        Ok(pipe) => Box::new(pipe),
+        Err(_) => match socket(&io::stdin()) {
+            Ok(socket) => Box::new(socket),
+            Err(_) => Box::new(tokio::io::stdin()),
+        },
+    };
+    let output: Output = match pipes.open_sender("/proc/self/fd/1") {
+        Ok(pipe) => Box::new(pipe),
+        Err(_) => match socket(&io::stdout()) {
+            Ok(socket) => Box::new(socket),
+            Err(_) => Box::new(tokio::io::stdout()),
+        },
+    };
+    (input, output)
+}
+
+/// The socket behind a descriptor.
+fn socket(stream: &impl AsFd) -> io::Result<UnixStream> {
+    let file = File::from(stream.as_fd().try_clone_to_owned()?);
+    if !file.metadata()?.file_type().is_socket() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let socket = std::os::unix::net::UnixStream::from(OwnedFd::from(file));
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}
