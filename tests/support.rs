@@ -3,9 +3,11 @@
 pub(crate) mod chat;
 pub(crate) mod http;
 pub(crate) mod installed;
+pub(crate) mod mcp;
 pub(crate) mod oracle;
 pub(crate) mod pictures;
 pub(crate) mod project;
+pub(crate) mod running;
 pub(crate) mod traces;
 
 use serde_json::Value;

@@ -4,12 +4,13 @@ use super::{
     counter::{Counter, Hit},
     held::held,
     play::Play,
-    running::{Running, asking, goes_on, is_done, journaled, program, run},
+    running::{asking, goes_on, is_done, journaled, program, run},
 };
 use crate::support::{
     Place, Ran,
     chat::{Answer, ChatServer},
     of_kind,
+    running::Running,
 };
 use agent_host_test_guests::{Definition, Guest};
 use pretty_assertions::assert_eq;

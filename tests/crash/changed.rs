@@ -4,9 +4,9 @@ use super::{
     counter::Counter,
     held::held,
     play::Play,
-    running::{Running, goes_on, journaled, program, run},
+    running::{goes_on, journaled, program, run},
 };
-use crate::support::{Place, of_kind};
+use crate::support::{Place, of_kind, running::Running};
 use agent_host_core::{
     id::SessionId,
     session::{Session, SessionStart},

@@ -1,6 +1,6 @@
 //! A server that stops at one of its points until the test lets it go on.
 
-use super::running::PATIENCE;
+use crate::support::running::PATIENCE;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// The test's side. The server goes on when this is dropped.

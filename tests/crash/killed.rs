@@ -5,12 +5,13 @@ use super::{
     counter::Counter,
     held::held,
     play::Play,
-    running::{Running, asking, goes_on, is_done, journaled, program, run},
+    running::{asking, goes_on, is_done, journaled, program, run},
 };
 use crate::support::{
     Place,
     chat::{Answer, ChatServer},
     of_kind,
+    running::Running,
 };
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;

@@ -1,0 +1,153 @@
+//! A program while it runs: what it has said so far, and signals to it.
+
+use super::Ran;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::{
+    borrow::Cow,
+    io::{Read, Write as _},
+    os::unix::process::CommandExt as _,
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
+};
+
+/// How long a test waits for what must come, before it fails and says what came instead.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program in a process group of its own, as a shell on a terminal starts it. Dropping it kills the group.
+pub(crate) struct Running {
+    child: Child,
+    /// Whether its end was waited for; from then on its id may be somebody else's.
+    ended: bool,
+    group: Pid,
+    pub(crate) stdout: Heard,
+    pub(crate) stderr: Heard,
+}
+
+/// What came from one of its outputs.
+pub(crate) struct Heard {
+    bytes: Vec<u8>,
+    more: Receiver<Vec<u8>>,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            group: Pid::from_child(&child),
+            stdout: Heard::listen(child.stdout.take().unwrap()),
+            stderr: Heard::listen(child.stderr.take().unwrap()),
+            child,
+            ended: false,
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes to its standard input, which stays open.
+    pub(crate) fn types(&mut self, keys: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Sends it what Ctrl-C on a terminal (`INT`) or a service manager sends: the one to the whole group, all others to the
+    /// program alone.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if signal == Signal::INT {
+            kill_process_group(self.group, signal).unwrap();
+        } else {
+            kill_process(self.group, signal).unwrap();
+        }
+    }
+
+    /// Waits for its end, and for the ends of its outputs, which whatever it left behind would hold open.
+    pub(crate) fn end(mut self) -> Ran {
+        let stdout = self.stdout.read_to_end();
+        let stderr = self.stderr.read_to_end();
+        let status = self.child.wait().unwrap();
+        self.ended = true;
+        Ran {
+            code: status.code(),
+            stdout,
+            stderr,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended {
+            // An error means that it is ending by itself.
+            let _ = kill_process_group(self.group, Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Heard {
+    fn listen(mut output: impl Read + Send + 'static) -> Self {
+        let (tell, more) = channel();
+        thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut piece) {
+                if tell.send(piece[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            bytes: Vec::new(),
+            more,
+        }
+    }
+
+    /// Waits until it has said this.
+    pub(crate) fn until(&mut self, what: &str) {
+        self.wait_for(what, |said| said.contains(what).then_some(()));
+    }
+
+    /// Waits for a whole line with this, and gives it.
+    pub(crate) fn line_with(&mut self, what: &str) -> String {
+        self.wait_for(what, |said| {
+            said.split_inclusive('\n')
+                .find(|line| line.contains(what) && line.ends_with('\n'))
+                .map(str::to_owned)
+        })
+    }
+
+    fn wait_for<T>(&mut self, what: &str, found: impl Fn(&str) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = found(&self.text()) {
+                return found;
+            }
+            match self.more.recv_timeout(PATIENCE) {
+                Ok(piece) => self.bytes.extend(piece),
+                Err(why) => panic!("no {what:?} came ({why}): {}", self.text()),
+            }
+        }
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.bytes)
+    }
+
+    fn read_to_end(&mut self) -> String {
+        use std::sync::mpsc::RecvTimeoutError::{Disconnected, Timeout};
+        loop {
+            match self.more.recv_timeout(PATIENCE) {
+                Ok(piece) => self.bytes.extend(piece),
+                Err(Disconnected) => return self.text().into_owned(),
+                Err(Timeout) => panic!("it does not end: {}", self.text()),
+            }
+        }
+    }
+}
