@@ -34,6 +34,8 @@ mod inspect;
 mod lock;
 mod main_job;
 mod manual;
+mod mcp_clients;
+mod mcp_conformance;
 mod mcp_driver;
 mod model;
 mod oracle;

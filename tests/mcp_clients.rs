@@ -1,0 +1,352 @@
+//! Clients of others, as they talk to our server: the official Python SDK's, over both transports and in both lifecycles of the
+//! protocol, and the inspector's command line.
+
+use crate::support::{
+    Place, Ran,
+    installed::{here, mcp_packages, mcp_sdk},
+    mcp::{Served, TOKEN, TOKEN_VARIABLE, serve},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, Value, json};
+use std::{
+    io::{Seek as _, Write as _},
+    process::Stdio,
+};
+
+/// The components that are served.
+const GUESTS: [&str; 2] = ["mcp-suite", "conformance"];
+
+/// The tools of the second.
+const NAMES: [&str; 22] = [
+    "add",
+    "ask_person",
+    "count",
+    "crash",
+    "deny",
+    "give_content",
+    "give_error",
+    "give_error_json",
+    "give_file",
+    "give_image",
+    "give_json",
+    "give_text",
+    "grow",
+    "print",
+    "recurse",
+    "remember",
+    "repeat",
+    "report",
+    "report_unmeasured",
+    "spin",
+    "typed",
+    "who",
+];
+
+/// An image of one pixel, in base64.
+const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/// How a client negotiates the version.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Era {
+    /// The handshake.
+    Legacy,
+    /// The newest that both know, which has none.
+    Modern,
+}
+
+/// A call, what its person answers, and what has to come of it.
+struct Case {
+    call: Value,
+    result: Value,
+    /// What is told and asked meanwhile; what is left out is empty.
+    meanwhile: Value,
+}
+
+impl Case {
+    /// A call during which nobody is asked.
+    fn new(name: &str, arguments: Value, result: Value) -> Self {
+        Self::answered(name, arguments, "accept", result)
+    }
+
+    fn answered(name: &str, arguments: Value, answer: &str, result: Value) -> Self {
+        Self {
+            call: json!({ "name": name, "arguments": arguments, "answer": answer }),
+            result,
+            meanwhile: json!({}),
+        }
+    }
+
+    fn meanwhile(self, meanwhile: Value) -> Self {
+        Self { meanwhile, ..self }
+    }
+
+    /// The line that the client prints of it.
+    fn line(&self, era: Era) -> Value {
+        let mut line = json!({ "progress": [], "logs": [], "asked": [] });
+        for (key, value) in self.meanwhile.as_object().unwrap() {
+            line[key] = value.clone();
+        }
+        line["result"] = of_era(self.result.clone(), era);
+        line
+    }
+}
+
+/// A result as a version of the protocol has it: the newer says that it is one.
+fn of_era(mut result: Value, era: Era) -> Value {
+    if era == Era::Modern {
+        result["resultType"] = json!("complete");
+    }
+    result
+}
+
+/// A result of the union's variant `output`, with these content blocks.
+fn result(output: &str, content: Value) -> Value {
+    let is_error = !["text", "json", "content"].contains(&output);
+    json!({ "content": content, "isError": is_error, "_meta": { "agent-host/output": output } })
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+/// One call for each kind of result, and for all that may happen during one.
+fn cases() -> Vec<Case> {
+    let image = json!({ "type": "image", "data": DOT, "mimeType": "image/png" });
+    let mut sum = result("json", json!([text(r#"{"count":3,"sum":6}"#)]));
+    sum["structuredContent"] = json!({ "sum": 6, "count": 3 });
+    let mut state = result("json", json!([text("{}")]));
+    state["structuredContent"] = json!({});
+    vec![
+        Case::new(
+            "test_simple_text",
+            json!({}),
+            result("text", json!([text("This is a simple text response for testing.")])),
+        ),
+        Case::new("test_image_content", json!({}), result("content", json!([image]))),
+        Case::new(
+            "test_multiple_content_types",
+            json!({}),
+            result(
+                "content",
+                json!([
+                    text("Multiple content types test:"),
+                    image,
+                    {
+                        "type": "resource",
+                        "resource": {
+                            "uri": "agent-host:///parts/2/mixed.json",
+                            "mimeType": "application/json",
+                            "text": r#"{"test":"data","value":123}"#,
+                        },
+                        "_meta": { "agent-host/filename": "mixed.json" },
+                    },
+                ]),
+            ),
+        ),
+        Case::new("add", json!({ "numbers": [1, 2, 3] }), sum),
+        Case::new(
+            "test_error_handling",
+            json!({}),
+            result(
+                "error-text",
+                json!([text("This tool intentionally returns an error for testing")]),
+            ),
+        ),
+        Case::new("test_tool_with_progress", json!({}), result("text", json!([text("done")])))
+            .meanwhile(json!({
+                "progress": [[0.0, 1.0, "begun"], [0.5, 1.0, "half done"], [1.0, 1.0, "done"]],
+            })),
+        Case::new("test_tool_with_logging", json!({}), result("text", json!([text("logged")])))
+            .meanwhile(json!({ "logs": [
+                log("Tool execution started"),
+                log("Tool processing data"),
+                log("Tool execution completed"),
+            ] })),
+        Case::new(
+            "test_input_required_result_multi_round",
+            json!({}),
+            result("text", json!([text("an answer likes an answer")])),
+        )
+        .meanwhile(json!({ "asked": [
+            question("Step 1: What is your name?"),
+            question("Step 2: What is your favorite color?"),
+        ] })),
+        Case::new(
+            "deny",
+            json!({ "reason": "not on a Sunday" }),
+            result(
+                "execution-denied",
+                json!([text("Tool call execution denied."), text("not on a Sunday")]),
+            ),
+        ),
+        Case::new("remember", remembered(), state).meanwhile(json!({ "asked": [approval()] })),
+        Case::answered(
+            "remember",
+            remembered(),
+            "decline",
+            result(
+                "execution-denied",
+                json!([
+                    text("Tool call execution denied."),
+                    text("This call needs a person's approval (rule by-effect), and the person whom the client asked rejected it."),
+                ]),
+            ),
+        )
+        .meanwhile(json!({ "asked": [approval()] })),
+    ]
+}
+
+fn log(line: &str) -> Value {
+    json!({ "level": "info", "logger": "test_tool_with_logging", "data": line })
+}
+
+fn remembered() -> Value {
+    json!({ "key": "size", "value": 1 })
+}
+
+/// The form of a question that is answered in the person's own words.
+fn question(prompt: &str) -> Value {
+    json!({
+        "mode": "form",
+        "message": format!("test_input_required_result_multi_round asks: {prompt}"),
+        "requestedSchema": {
+            "type": "object",
+            "properties": { "text": { "type": "string" } },
+            "required": ["text"],
+        },
+    })
+}
+
+/// The form of a call that a person has to approve.
+fn approval() -> Value {
+    json!({
+        "mode": "form",
+        "message": "",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": { "type": "string", "title": "Run it?", "enum": ["approve", "reject"] },
+            },
+            "required": ["decision"],
+        },
+    })
+}
+
+/// Runs the SDK's client on a server, and compares all that it got.
+fn talks(target: &[String], place: &Place, era: Era) {
+    let Some(python) = mcp_sdk() else {
+        return;
+    };
+    let cases = cases();
+    let mut calls = tempfile::tempfile().unwrap();
+    for case in &cases {
+        writeln!(calls, "{}", case.call).unwrap();
+    }
+    calls.rewind().unwrap();
+    let mut command = std::process::Command::new(python);
+    place
+        .prepare(command.arg("-B").arg(here("mcp_clients/client.py")))
+        .arg(if era == Era::Legacy { "legacy" } else { "auto" })
+        .args(target)
+        .env(TOKEN_VARIABLE, TOKEN)
+        .stdin(Stdio::from(calls));
+    let ran: Ran = command.output().unwrap().into();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let mut lines = ran.json_lines().into_iter();
+    let server = lines.next().unwrap();
+    let version = if era == Era::Legacy {
+        "2025-11-25"
+    } else {
+        "2026-07-28"
+    };
+    assert_eq!(server["protocol"], version);
+    assert_eq!(server["server"]["name"], "agent-host");
+    knows_the_tools(&server["tools"]);
+    let lines: Vec<Value> = lines.collect();
+    let expected: Vec<Value> = cases.iter().map(|case| case.line(era)).collect();
+    assert_eq!(lines, expected);
+}
+
+/// The tools as they have to be listed: all of them, of some everything.
+fn knows_the_tools(tools: &Value) {
+    let tools: Map<String, Value> = tools
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool.clone()))
+        .collect();
+    assert_eq!(tools.len(), 40, "{:?}", tools.keys().collect::<Vec<_>>());
+    assert_eq!(
+        tools["test_simple_text"],
+        json!({
+            "name": "test_simple_text",
+            "title": "Simple text",
+            "description": "Gives a text.",
+            "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
+            "annotations": { "title": "Simple text", "readOnlyHint": true, "openWorldHint": false },
+        })
+    );
+}
+
+/// The program's own server as a child of the client.
+fn command() -> Vec<String> {
+    let mut target = vec![env!("CARGO_BIN_EXE_agent-host").to_owned()];
+    target.extend(serve(&GUESTS));
+    target
+}
+
+#[test]
+fn python_sdk_over_stdio() {
+    for era in [Era::Legacy, Era::Modern] {
+        talks(&command(), &Place::new(), era);
+    }
+}
+
+#[test]
+fn python_sdk_over_http() {
+    let place = Place::new();
+    let served = Served::start(&place, &GUESTS);
+    for era in [Era::Legacy, Era::Modern] {
+        talks(std::slice::from_ref(&served.url), &place, era);
+    }
+}
+
+/// The inspector finds our server by the entry that `mcp config` prints for clients.
+#[test]
+fn inspector_by_the_printed_entry() {
+    let Some(packages) = mcp_packages() else {
+        return;
+    };
+    let place = Place::new();
+    let config = format!(
+        "cache-dir = {:?}\n[[tool]]\nname = \"conformance\"\ncomponent = {:?}\n",
+        concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/agent-host"),
+        here("guests/dist/conformance.wasm"),
+    );
+    place.write("agent.toml", config);
+    let entry = place.run(&["mcp", "config", "--config", "agent.toml"]);
+    assert_eq!(entry.code, Some(0), "{}", entry.stderr);
+    place.write("mcp.json", &entry.stdout);
+    for era in ["legacy", "modern"] {
+        let inspect = |arguments: &[&str]| -> Value {
+            let script = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+            let mut command = packages.script(None, script);
+            command.args(["--cli", "--config", "mcp.json", "--server", "agent-host"]);
+            command.args(["--protocol-era", era]).args(arguments);
+            let ran: Ran = place.prepare(&mut command).output().unwrap().into();
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            ran.json()
+        };
+        let listed = inspect(&["--method", "tools/list", "--strict"]);
+        let names: Vec<&str> = listed["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, NAMES);
+        let call = ["--method", "tools/call", "--tool-name", "give_text"];
+        let called = inspect(&[&call[..], &["--tool-arg", "text=hello"]].concat());
+        assert_eq!(called, result("text", json!([text("hello")])));
+    }
+}

@@ -1,0 +1,63 @@
+//! The conformance suite of the Model Context Protocol, against our server and our client: the package's release, and its
+//! newest version for each revision of the protocol. What it asks for and we do not claim is in `mcp_conformance/`, with reasons.
+
+use crate::support::{
+    Place,
+    installed::{here, mcp_packages},
+    mcp::{Served, TOKEN, TOKEN_VARIABLE},
+};
+use std::process::Command;
+
+/// The package of which this is the newest version.
+const NEWEST: &str = "@modelcontextprotocol/conformance/dist/index.js";
+
+/// The same in its release, which knows less.
+const RELEASED: &str = "conformance-released/dist/index.js";
+
+/// Runs all scenarios for servers with these arguments. The failures are those of the file, no more and no less.
+fn server_conforms(suite: &str, arguments: &[&str], expected: &str) {
+    let Some(packages) = mcp_packages() else {
+        return;
+    };
+    let place = Place::new();
+    let served = Served::start(&place, &["mcp-suite"]);
+    // It looks for what it imports beside itself.
+    let token = packages.folder.join("token.mjs");
+    std::fs::copy(here("mcp_conformance/token.mjs"), &token).unwrap();
+    let mut command = packages.script(Some(&token), suite);
+    command
+        .args(["server", "--suite", "all", "--url", &served.url])
+        .args(arguments)
+        .env(TOKEN_VARIABLE, TOKEN);
+    passes(&mut command, expected);
+}
+
+/// Runs the suite, and expects exactly the failures of a file.
+fn passes(command: &mut Command, expected: &str) {
+    let file = here("mcp_conformance").join(expected);
+    let output = command.arg("--expected-failures").arg(file).output();
+    let output = output.unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && told.contains("Baseline check passed"),
+        "{told}{errors}"
+    );
+}
+
+#[test]
+fn server_of_the_released_suite() {
+    server_conforms(RELEASED, &[], "released.yml");
+}
+
+#[test]
+fn server_2025_11_25() {
+    let arguments = ["--spec-version", "2025-11-25"];
+    server_conforms(NEWEST, &arguments, "2025-11-25.yml");
+}
+
+#[test]
+fn server_2026_07_28() {
+    let arguments = ["--spec-version", "2026-07-28"];
+    server_conforms(NEWEST, &arguments, "2026-07-28.yml");
+}

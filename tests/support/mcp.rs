@@ -1,0 +1,44 @@
+//! `agent-host mcp` with the tools that the conformance suite calls, as others talk to it.
+
+use super::{Place, installed::here, running::Running};
+
+/// The token of servers on HTTP.
+pub(crate) const TOKEN: &str = "a-token-that-only-these-tests-know";
+
+/// The variable that the program takes it from.
+pub(crate) const TOKEN_VARIABLE: &str = "AGENT_HOST_MCP_TOKEN";
+
+/// The arguments that serve these components of `guests/dist`. Who names a component accepts it.
+pub(crate) fn serve(guests: &[&str]) -> Vec<String> {
+    let mut arguments = vec!["mcp".to_owned()];
+    for guest in guests {
+        let component = here("guests/dist").join(guest).with_extension("wasm");
+        arguments.extend(["--tool".to_owned(), component.display().to_string()]);
+    }
+    arguments
+}
+
+/// A server on HTTP. It ends when this is dropped.
+pub(crate) struct Served {
+    /// Where it is.
+    pub(crate) url: String,
+    _running: Running,
+}
+
+impl Served {
+    /// Serves these components of `guests/dist` on a port of loopback that is free.
+    pub(crate) fn start(place: &Place, guests: &[&str]) -> Self {
+        let mut arguments = serve(guests);
+        arguments.extend(["--http", "127.0.0.1:0"].map(str::to_owned));
+        let mut command = place.command(&arguments);
+        let mut running = Running::start(command.env(TOKEN_VARIABLE, TOKEN));
+        let line = running.stderr.line_with("http://");
+        let url = line
+            .split_whitespace()
+            .find(|word| word.starts_with("http://"));
+        Self {
+            url: url.unwrap().to_owned(),
+            _running: running,
+        }
+    }
+}
