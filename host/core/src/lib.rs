@@ -4,6 +4,7 @@
 pub mod accounting;
 pub mod artifact;
 pub mod context;
+pub mod definitions;
 pub mod event;
 pub mod failure;
 pub mod hook;
@@ -25,6 +26,10 @@ pub mod text;
 pub mod tool;
 pub mod turn;
 pub mod workflow;
+
+#[cfg(test)]
+#[path = "../../../tests/support/mutations.rs"]
+mod mutations;
 
 /// A future behind a pointer, for the traits of this crate that are used as trait objects.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,6 +1,6 @@
 //! `agent.lock`: what the operator accepted of each component: its code, what it may ask for, and every word that it tells
-//! the model about its tools. What differs is not run until it is accepted anew, and is told change by change. Reading,
-//! writing and showing are the app's business.
+//! the model about its tools; and of each MCP server: how it is reached, and the same of its tools. What differs is not run
+//! until it is accepted anew, and is told change by change. Reading, writing and showing are the app's business.
 
 #[cfg(test)]
 mod tests;
@@ -13,8 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The version of the file's form. Version 1 held digests only, so it could not say what had changed.
-pub const LOCK_VERSION: u32 = 2;
+/// The version of the file's form. Version 1 held digests only, so it could not say what had changed; version 2 knew no servers.
+pub const LOCK_VERSION: u32 = 3;
+
+/// The oldest version that is still read: all that it says means the same in [`LOCK_VERSION`].
+pub const OLDEST_LOCK_VERSION: u32 = 2;
 
 /// The longest schema that is kept as text, in bytes: about a thousand lines, and nobody reads more in a review.
 const MAX_SCHEMA_TEXT_BYTES: usize = 32 * 1024;
@@ -28,6 +31,9 @@ pub struct Lock {
     /// The components by their name in the configuration.
     #[serde(default)]
     pub tool: BTreeMap<String, LockedComponent>,
+    /// The MCP servers by their name in the configuration.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp: BTreeMap<String, LockedServer>,
 }
 
 impl Default for Lock {
@@ -35,6 +41,7 @@ impl Default for Lock {
         Self {
             version: LOCK_VERSION,
             tool: BTreeMap::new(),
+            mcp: BTreeMap::new(),
         }
     }
 }
@@ -49,6 +56,25 @@ pub struct LockedComponent {
     pub imports: BTreeSet<String>,
     /// Its tools by their name.
     pub tools: BTreeMap<String, LockedTool>,
+}
+
+/// What was accepted of one MCP server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockedServer {
+    /// How it is reached: its address, or its command line as a JSON array.
+    pub server: String,
+    /// Its tools by the name under which the model calls them.
+    pub tools: BTreeMap<String, LockedTool>,
+}
+
+/// What is pinned under one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// A component.
+    Component(LockedComponent),
+    /// An MCP server.
+    Server(LockedServer),
 }
 
 /// What was accepted of one tool: everything that the model is told, and what a call may change.
@@ -101,6 +127,8 @@ pub struct Change {
 pub enum Aspect {
     /// The digest of the component's bytes.
     Code,
+    /// [`LockedServer::server`].
+    Server,
     /// One imported interface.
     Import,
     /// [`LockedTool::title`].
@@ -121,6 +149,7 @@ impl Aspect {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Code => "code",
+            Self::Server => "server",
             Self::Import => "import",
             Self::Title => "title",
             Self::Effect => "effect",
@@ -143,17 +172,77 @@ const PARTS: [Part; 5] = [
 ];
 
 impl Lock {
-    /// Compares a component with what was accepted under its name.
+    /// Compares what is there now with what was accepted under this name.
     #[must_use]
-    pub fn standing(&self, name: &str, current: &LockedComponent) -> Standing {
-        match self
-            .tool
-            .get(name)
-            .map(|accepted| accepted.changes(current))
-        {
+    pub fn standing(&self, name: &str, current: &Pin) -> Standing {
+        let changes = match current {
+            Pin::Component(current) => self.tool.get(name).map(|before| before.changes(current)),
+            Pin::Server(current) => self.mcp.get(name).map(|before| before.changes(current)),
+        };
+        match changes {
             None => Standing::New,
             Some(changes) if changes.is_empty() => Standing::Same,
             Some(changes) => Standing::Changed(changes),
+        }
+    }
+
+    /// What was accepted, by its names; a component before a server of the same name.
+    pub fn pins(&self) -> impl Iterator<Item = (&String, Pin)> {
+        let components = self.tool.iter();
+        let components = components.map(|(name, of)| (name, Pin::Component(of.clone())));
+        let servers = self.mcp.iter();
+        components.chain(servers.map(|(name, of)| (name, Pin::Server(of.clone()))))
+    }
+
+    /// Takes over what is there now.
+    pub fn accept(&mut self, name: String, current: Pin) {
+        match current {
+            Pin::Component(current) => drop(self.tool.insert(name, current)),
+            Pin::Server(current) => drop(self.mcp.insert(name, current)),
+        }
+    }
+
+    /// Forgets what was accepted under this name.
+    pub fn forget(&mut self, name: &str) {
+        self.tool.remove(name);
+        self.mcp.remove(name);
+    }
+}
+
+/// The differences that were found so far.
+#[derive(Default)]
+struct Changes(Vec<Change>);
+
+impl Changes {
+    fn compare(
+        &mut self,
+        tool: Option<&str>,
+        aspect: Aspect,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) {
+        if before != after {
+            self.0.push(Change {
+                tool: tool.map(str::to_owned),
+                aspect,
+                before: before.map(str::to_owned),
+                after: after.map(str::to_owned),
+            });
+        }
+    }
+
+    fn compare_tools(
+        &mut self,
+        before: &BTreeMap<String, LockedTool>,
+        after: &BTreeMap<String, LockedTool>,
+    ) {
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for name in names {
+            let (before, after) = (before.get(name), after.get(name));
+            for (aspect, part) in PARTS {
+                let (before, after) = (before.and_then(part), after.and_then(part));
+                self.compare(Some(name), aspect, before, after);
+            }
         }
     }
 }
@@ -162,49 +251,54 @@ impl LockedComponent {
     /// What is pinned of a component.
     #[must_use]
     pub fn new(component: Digest, imports: &[String], definitions: &[ToolDefinition]) -> Self {
-        let tool =
-            |definition: &ToolDefinition| (definition.name.clone(), LockedTool::from(definition));
         Self {
             component,
             imports: imports.iter().cloned().collect(),
-            tools: definitions.iter().map(tool).collect(),
+            tools: locked_tools(definitions),
         }
     }
 
     /// What has changed since this was accepted: nothing exactly where the two are equal.
     fn changes(&self, current: &Self) -> Vec<Change> {
-        let mut changes = Vec::new();
-        let mut compare =
-            |tool: Option<&str>, aspect, before: Option<&str>, after: Option<&str>| {
-                if before != after {
-                    changes.push(Change {
-                        tool: tool.map(str::to_owned),
-                        aspect,
-                        before: before.map(str::to_owned),
-                        after: after.map(str::to_owned),
-                    });
-                }
-            };
+        let mut changes = Changes::default();
         let (before, after) = (self.component.to_string(), current.component.to_string());
-        compare(None, Aspect::Code, Some(&before), Some(&after));
+        changes.compare(None, Aspect::Code, Some(&before), Some(&after));
         for import in self.imports.union(&current.imports) {
             let of = |side: &Self| side.imports.contains(import).then_some(import.as_str());
-            compare(None, Aspect::Import, of(self), of(current));
+            changes.compare(None, Aspect::Import, of(self), of(current));
         }
-        let names: BTreeSet<&String> = self.tools.keys().chain(current.tools.keys()).collect();
-        for name in names {
-            let (before, after) = (self.tools.get(name), current.tools.get(name));
-            for (aspect, part) in PARTS {
-                compare(
-                    Some(name),
-                    aspect,
-                    before.and_then(part),
-                    after.and_then(part),
-                );
-            }
-        }
-        changes
+        changes.compare_tools(&self.tools, &current.tools);
+        changes.0
     }
+}
+
+impl LockedServer {
+    /// What is pinned of a server.
+    #[must_use]
+    pub fn new(server: String, definitions: &[ToolDefinition]) -> Self {
+        Self {
+            server,
+            tools: locked_tools(definitions),
+        }
+    }
+
+    /// What has changed since this was accepted: nothing exactly where the two are equal.
+    fn changes(&self, current: &Self) -> Vec<Change> {
+        let mut changes = Changes::default();
+        changes.compare(
+            None,
+            Aspect::Server,
+            Some(&self.server),
+            Some(&current.server),
+        );
+        changes.compare_tools(&self.tools, &current.tools);
+        changes.0
+    }
+}
+
+fn locked_tools(definitions: &[ToolDefinition]) -> BTreeMap<String, LockedTool> {
+    let tool = |definition: &ToolDefinition| (definition.name.clone(), definition.into());
+    definitions.iter().map(tool).collect()
 }
 
 impl From<&ToolDefinition> for LockedTool {

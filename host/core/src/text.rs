@@ -1,6 +1,41 @@
-//! Text of models and tools, fit to be shown to a person.
+//! Text of strangers (models, components, servers), made fit to be shown: bounded, without characters that move the cursor, turn
+//! the direction of writing or are not seen. It never decides what a text means.
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Write as _;
+
+/// Whether a character can make text look like something else than it is: controls (but not a line break or a tab), the
+/// Unicode characters that set the direction of writing (Unicode Standard Annex 9, section 2), and those that are not seen at
+/// all: spaces without width, and the tags (Unicode Standard, section 23.9), which can spell a whole message to a model.
+/// Joiners are left alone, since some languages are written with them.
+#[must_use]
+pub fn is_deceptive(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(
+            c,
+            '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
+                | '\u{200B}' | '\u{2060}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}'
+        )
+}
+
+/// The text without deceptive characters, cut to a number of bytes.
+#[must_use]
+pub fn shown(text: &str, max_bytes: usize) -> String {
+    const MARK: &str = "...";
+    let mut out = String::with_capacity(text.len().min(max_bytes));
+    for c in text.chars() {
+        let c = if is_deceptive(c) { '\u{FFFD}' } else { c };
+        if out.len() + c.len_utf8() > max_bytes {
+            out.truncate(out.floor_char_boundary(max_bytes.saturating_sub(MARK.len())));
+            out.push_str(MARK);
+            break;
+        }
+        out.push(c);
+    }
+    out
+}
 
 /// Text of a model or a tool, fit to be shown: control characters (which move cursors, set titles and colours),
 /// bidirectional overrides (which make text look like other text) and characters that are not to be seen are written out.
@@ -11,7 +46,7 @@ pub fn harmless(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => out.push(character),
-            _ if character.is_control() || is_bidi(character) || is_unseen(character) => {
+            _ if is_deceptive(character) || is_unseen(character) => {
                 let _ = write!(out, "{}", character.escape_unicode());
             }
             _ => out.push(character),
@@ -41,19 +76,12 @@ pub fn harmless_line(text: &str) -> String {
     harmless(text).replace(['\n', '\t'], " ")
 }
 
-/// Embeddings, overrides, isolates and marks of the Unicode bidirectional algorithm (UAX #9).
-fn is_bidi(character: char) -> bool {
-    matches!(character, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Characters without a shape that no writing needs: two texts that look the same could differ in them, and the last of these
-/// ranges spells out whole sentences that only a model reads. Joiners and variation selectors are not among them: Persian,
-/// Hindi and emoji need those.
+/// More characters that are not seen, or break a line unseen. A tool's description may have them, from the text that its author
+/// copied; whoever is shown something sees them written out.
 fn is_unseen(character: char) -> bool {
     matches!(
         character,
-        '\u{ad}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        '\u{ad}' | '\u{2028}' | '\u{2029}' | '\u{2061}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
     )
 }
 
@@ -64,55 +92,4 @@ fn is_joiner(character: char) -> bool {
         '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{200d}'
             | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}'
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{exact, harmless, harmless_line};
-    use pretty_assertions::assert_eq;
-
-    #[test]
-    fn text_cannot_steer_a_terminal() {
-        let cases = [
-            ("plain", "plain"),
-            ("two\nlines\tkept", "two\nlines\tkept"),
-            ("\u{1b}[2Jgone", "\\u{1b}[2Jgone"),
-            ("\u{9b}31m", "\\u{9b}31m"),
-            ("back\u{8}space\r", "back\\u{8}space\\u{d}"),
-            ("abc\u{202e}fed", "abc\\u{202e}fed"),
-            ("\u{2066}isolated\u{2069}", "\\u{2066}isolated\\u{2069}"),
-            ("zero\u{200b}width\u{feff}", "zero\\u{200b}width\\u{feff}"),
-            ("tag\u{e0041}", "tag\\u{e0041}"),
-            ("line\u{2028}break", "line\\u{2028}break"),
-            (
-                "naïve 日本 👍 ❤\u{fe0f} 👨\u{200d}👩",
-                "naïve 日本 👍 ❤\u{fe0f} 👨\u{200d}👩",
-            ),
-        ];
-        for (input, expected) in cases {
-            assert_eq!(harmless(input), expected, "{input:?}");
-        }
-        assert_eq!(harmless_line("a\nb\tc"), "a b c");
-    }
-
-    /// Whoever decides by a text sees what is in it.
-    #[test]
-    fn two_texts_that_look_the_same_are_told_apart() {
-        let cases = [
-            ("naïve 日本 👍\n\tkept", "naïve 日本 👍\n\tkept"),
-            (
-                "no\u{a0}break, em\u{2003}space",
-                "no\\u{a0}break, em\\u{2003}space",
-            ),
-            (
-                "a\u{200d}b\u{200c}c\u{fe0f}",
-                "a\\u{200d}b\\u{200c}c\\u{fe0f}",
-            ),
-            ("\u{3164}\u{2800}\u{e0100}", "\\u{3164}\\u{2800}\\u{e0100}"),
-            ("\u{1b}[2J\u{202e}", "\\u{1b}[2J\\u{202e}"),
-        ];
-        for (input, expected) in cases {
-            assert_eq!(exact(input), expected, "{input:?}");
-        }
-    }
 }

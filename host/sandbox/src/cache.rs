@@ -15,8 +15,8 @@ mod tests;
 pub use manage::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub(crate) use sealed::Sealed;
 
-use crate::{code::TrustedCode, definitions::RawDefinition, engine::fingerprint};
-use agent_host_core::{id::Digest, tool::ToolDefinition};
+use crate::{code::TrustedCode, engine::fingerprint};
+use agent_host_core::{definitions::RawDefinition, id::Digest, tool::ToolDefinition};
 use entry::{Head, KEY_BYTES, Key};
 use files::Folder;
 use std::{fs::FileTimes, io, path::Path, time::SystemTime};

@@ -34,10 +34,10 @@ mod stdio;
 mod store;
 mod structure;
 mod telemetry;
-mod text;
 mod ticker;
 mod turns;
 
+use agent_host_core::text;
 #[cfg(test)]
 use agent_host_test_guests as guests;
 

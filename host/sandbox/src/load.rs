@@ -9,7 +9,7 @@ use crate::{
     caps::http::{HttpClient, Recording},
     code::{self, TrustedCode},
     component_bytes::{ComponentBytes, Identified},
-    definitions::{self, Definitions},
+    definitions,
     engine::{Allocator, fingerprint},
     error::{LoadError, LoadFault},
     guest_runtime::Schedule,
@@ -19,6 +19,7 @@ use crate::{
     text,
 };
 use agent_host_core::{
+    definitions::Definitions,
     failure::{ToolErrorCode, ToolFailure},
     id::Digest,
     output::ToolResultOutput,
@@ -310,7 +311,7 @@ async fn load_new(room: &Arc<Room>, component: Identified) -> Result<Loaded, Loa
                     (None, Entry::Plain(plain)) => plain.definitions(&Docs::read(&bytes)),
                     (asked, _) => asked.unwrap_or_default(),
                 };
-                let definitions = Definitions::check(raw)?;
+                let definitions = definitions::check(raw)?;
                 let digest = Digest::of(&bytes);
                 if let Some(cache) = &room.cache {
                     cache.put(hash, digest, definitions.all(), &machine_code);

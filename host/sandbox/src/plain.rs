@@ -16,13 +16,13 @@ pub(crate) use docs::Docs;
 
 use crate::{
     bindings::types as wit,
-    definitions::{MAX_DESCRIPTION_BYTES, RawDefinition},
     error::{LoadError, LoadFault},
     guest_runtime::end_slice,
     store::CallState,
     text,
 };
 use agent_host_core::{
+    definitions::{MAX_DESCRIPTION_BYTES, RawDefinition},
     failure::{ToolErrorCode, ToolFailure},
     tool::{Effect, ToolDefinition},
 };

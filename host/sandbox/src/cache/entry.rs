@@ -3,8 +3,7 @@
 //! too, so that an entry cannot be passed off as another one's by renaming its file.
 
 use super::pipeline;
-use crate::definitions::RawDefinition;
-use agent_host_core::id::Digest;
+use agent_host_core::{definitions::RawDefinition, id::Digest};
 use std::{
     borrow::Cow,
     fs::File,

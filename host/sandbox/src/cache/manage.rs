@@ -5,11 +5,8 @@ use super::{
     files::{FileInfo, Folder},
     read_key,
 };
-use crate::{
-    definitions::RawDefinition,
-    engine::{Layout, compiling, fingerprint},
-};
-use agent_host_core::id::Digest;
+use crate::engine::{Layout, compiling, fingerprint};
+use agent_host_core::{definitions::RawDefinition, id::Digest};
 use std::{
     fmt, io,
     path::Path,

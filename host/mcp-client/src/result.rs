@@ -1,0 +1,258 @@
+//! The result of `tools/call`, made into the union. A result of agent-host itself says which variant it was and comes out as the
+//! very value that went in; of other servers, the fields of the protocol decide, and never what a text says.
+
+#[cfg(test)]
+mod tests;
+
+use agent_host_core::{
+    failure::ToolFailure,
+    media,
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    text,
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value};
+
+/// The key in the `_meta` of a result whose value is the union's tag, as agent-host's own server writes it.
+pub const OUTPUT_META: &str = "agent-host/output";
+
+/// The key in the `_meta` of a content block whose value is the file's name, as agent-host's own server writes it.
+const FILENAME_META: &str = "agent-host/filename";
+
+/// What is shown of content of an unknown kind, in bytes.
+const UNKNOWN_SHOWN: usize = 2 * 1024;
+
+/// The union's value of a result.
+///
+/// | result | output |
+/// |---|---|
+/// | `structuredContent`, with text or nothing beside it | `json`, or `error-json` with `isError` |
+/// | `isError` | `error-text`: the texts, and a line for each other part |
+/// | one text | `text` |
+/// | otherwise | `content`: a part for each block, and one with the JSON of `structuredContent` where there is some |
+///
+/// # Errors
+/// `invalid-output`: it is no result, or a part is not what it says it is.
+pub fn output(result: Value) -> Result<ToolResultOutput, ToolFailure> {
+    let Value::Object(mut result) = result else {
+        return Err(invalid("it is no object"));
+    };
+    let structured = result.remove("structuredContent");
+    let blocks = match result.remove("content") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(blocks)) => blocks,
+        Some(_) => return Err(invalid("its `content` is no list")),
+    };
+    if blocks.is_empty() && structured.is_none() && !result.contains_key("isError") {
+        return Err(invalid("it has neither `content` nor `structuredContent`"));
+    }
+    let tag = string(result.get("_meta"), OUTPUT_META).map(str::to_owned);
+    let known = tag.and_then(|tag| own(&tag, &blocks, structured.as_ref()));
+    let failed = result.get("isError") == Some(&Value::Bool(true));
+    let output = match known {
+        Some(output) => output?,
+        None => foreign(blocks, structured, failed)?,
+    };
+    output.validate()?;
+    Ok(output)
+}
+
+/// A result of agent-host; nothing where it does not have the form that it would have then.
+fn own(
+    tag: &str,
+    blocks: &[Value],
+    structured: Option<&Value>,
+) -> Option<Result<ToolResultOutput, ToolFailure>> {
+    let text_at = |index: usize| block_text(blocks.get(index)?).map(str::to_owned);
+    let json = || match structured {
+        Some(value) => Some(value.clone()),
+        None => serde_json::from_str(block_text(blocks.first()?)?).ok(),
+    };
+    Some(Ok(match tag {
+        "text" => ToolResultOutput::Text(text_at(0)?),
+        "json" => ToolResultOutput::Json(json()?),
+        "content" => {
+            let parts = blocks.iter().map(|block| part(block, Author::AgentHost));
+            return Some(
+                parts
+                    .collect::<Result<_, _>>()
+                    .map(ToolResultOutput::Content),
+            );
+        }
+        "error-text" => ToolResultOutput::ErrorText(text_at(0)?),
+        "error-json" => ToolResultOutput::ErrorJson(json()?),
+        "execution-denied" => ToolResultOutput::ExecutionDenied(text_at(1)),
+        _ => return None,
+    }))
+}
+
+fn foreign(
+    blocks: Vec<Value>,
+    structured: Option<Value>,
+    failed: bool,
+) -> Result<ToolResultOutput, ToolFailure> {
+    let only_text = blocks.iter().all(|block| block_text(block).is_some());
+    let structured = match structured {
+        // The protocol has servers repeat it as text, for clients that do not know it.
+        Some(value) if only_text && failed => return Ok(ToolResultOutput::ErrorJson(value)),
+        Some(value) if only_text => return Ok(ToolResultOutput::Json(value)),
+        structured => structured,
+    };
+    let parts = blocks.iter().map(|block| part(block, Author::Other));
+    let mut parts: Vec<ContentPart> = parts.collect::<Result<_, _>>()?;
+    parts.extend(structured.map(|value| ContentPart::Text {
+        text: value.to_string(),
+    }));
+    if failed {
+        let lines: Vec<String> = parts.into_iter().map(line).collect();
+        return Ok(ToolResultOutput::ErrorText(lines.join("\n")));
+    }
+    let mut parts = parts;
+    Ok(match parts.pop() {
+        Some(ContentPart::Text { text }) if parts.is_empty() => ToolResultOutput::Text(text),
+        last => {
+            parts.extend(last);
+            ToolResultOutput::Content(parts)
+        }
+    })
+}
+
+/// Who wrote a block. Only agent-host's own keep the name of a file apart from its address.
+#[derive(Clone, Copy)]
+enum Author {
+    AgentHost,
+    Other,
+}
+
+fn part(block: &Value, author: Author) -> Result<ContentPart, ToolFailure> {
+    let kind = string(Some(block), "type").unwrap_or_default();
+    let file = match kind {
+        "text" => match block_text(block) {
+            Some(text) => return Ok(ContentPart::Text { text: text.into() }),
+            None => return Ok(unknown(kind, block)),
+        },
+        "image" | "audio" => media_file(block)?,
+        "resource" => resource_file(block, author)?,
+        "resource_link" => link_file(block, author),
+        _ => None,
+    };
+    let Some(mut file) = file else {
+        return Ok(unknown(kind, block));
+    };
+    if let Some(name) = string(block.get("_meta"), FILENAME_META) {
+        file.filename = Some(name.to_owned());
+    }
+    Ok(ContentPart::File(file))
+}
+
+fn media_file(block: &Value) -> Result<Option<FilePart>, ToolFailure> {
+    let (Some(data), Some(media_type)) =
+        (string(Some(block), "data"), string(Some(block), "mimeType"))
+    else {
+        return Ok(None);
+    };
+    Ok(Some(FilePart {
+        media_type: media_type.to_owned(),
+        data: FileData::Bytes(bytes(data)?),
+        filename: None,
+    }))
+}
+
+/// An embedded resource. The address stays as the file's name, since nothing else would say what it is of.
+fn resource_file(block: &Value, author: Author) -> Result<Option<FilePart>, ToolFailure> {
+    let resource = block.get("resource");
+    let declared = string(resource, "mimeType");
+    let (data, seen) = match (string(resource, "text"), string(resource, "blob")) {
+        (Some(text), _) => (FileData::Text(text.to_owned()), "text/plain"),
+        (None, Some(blob)) => {
+            let bytes = bytes(blob)?;
+            let seen = media::sniff(&bytes).unwrap_or(media::OCTET_STREAM);
+            (FileData::Bytes(bytes), seen)
+        }
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(FilePart {
+        media_type: declared.map_or(seen, without_parameters).to_owned(),
+        data,
+        filename: name_of(author, string(resource, "uri")),
+    }))
+}
+
+fn link_file(block: &Value, author: Author) -> Option<FilePart> {
+    let uri = string(Some(block), "uri")?;
+    let declared = string(Some(block), "mimeType").map(without_parameters);
+    Some(FilePart {
+        media_type: declared.map_or_else(|| media::of_url(uri), str::to_owned),
+        data: FileData::Url(uri.to_owned()),
+        filename: name_of(author, string(Some(block), "name")),
+    })
+}
+
+fn name_of(author: Author, name: Option<&str>) -> Option<String> {
+    match author {
+        Author::AgentHost => None,
+        Author::Other => name.filter(|name| !name.is_empty()).map(str::to_owned),
+    }
+}
+
+/// A media type as the union has it: `text/html;profile=mcp-app` is `text/html`.
+fn without_parameters(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// What cannot be shown otherwise, with its kind and the beginning of its JSON.
+fn unknown(kind: &str, block: &Value) -> ContentPart {
+    ContentPart::Text {
+        text: format!(
+            "[content of the kind `{}`, which agent-host does not know: {}]",
+            text::shown(kind, 80),
+            text::shown(&block.to_string(), UNKNOWN_SHOWN)
+        ),
+    }
+}
+
+/// A part of a failed call, for which the union has text only.
+fn line(part: ContentPart) -> String {
+    let file = match part {
+        ContentPart::Text { text } => return text,
+        ContentPart::File(file) => file,
+    };
+    let FilePart {
+        media_type,
+        data,
+        filename,
+    } = file;
+    let what = match data {
+        FileData::Text(text) => return text,
+        FileData::Url(url) => url,
+        FileData::Bytes(bytes) => format!("{} bytes, left out", bytes.len()),
+        FileData::Blob(blob) => format!("{} bytes, left out", blob.size),
+    };
+    let name = filename
+        .map(|name| format!(" `{name}`"))
+        .unwrap_or_default();
+    format!("[{media_type}{name}: {what}]")
+}
+
+fn bytes(base64: &str) -> Result<Vec<u8>, ToolFailure> {
+    STANDARD
+        .decode(base64)
+        .map_err(|error| invalid(&format!("its base64 is none: {error}")))
+}
+
+fn block_text(block: &Value) -> Option<&str> {
+    string(Some(block), "type").filter(|kind| *kind == "text")?;
+    string(Some(block), "text")
+}
+
+fn string<'a>(of: Option<&'a Value>, key: &str) -> Option<&'a str> {
+    of.and_then(Value::as_object)
+        .and_then(|fields: &Map<String, Value>| fields.get(key))
+        .and_then(Value::as_str)
+}
+
+fn invalid(why: &str) -> ToolFailure {
+    ToolFailure::invalid_output(format!(
+        "The MCP server answered, but its result cannot be used: {why}."
+    ))
+}

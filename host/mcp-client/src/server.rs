@@ -1,0 +1,408 @@
+//! A server whose tools are offered: its calls, its deadline, and what becomes of it when it ends or changes.
+
+use crate::{
+    config::{Reach, ServerConfig},
+    connection::{Connection, Fault},
+    error::ConnectError,
+    lines::{TOO_LARGE, UNREADABLE},
+    listing::Offer,
+    result,
+};
+use agent_host_core::{
+    accounting::{Accounting, AuditEntry, Verdict},
+    definitions::Definitions,
+    failure::{ToolErrorCode, ToolFailure},
+    lock::LockedServer,
+    output::{ContentPart, FileData, ToolResultOutput},
+    text,
+    tool::{CallReport, ProgressSink, ToolDefinition},
+};
+use serde_json::{Map, Value};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio::sync::Semaphore;
+
+/// The pause after the first attempt to connect again that failed. It doubles with each, up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A server with its tools, as they were when it was first connected.
+pub struct McpServer {
+    config: ServerConfig,
+    definitions: Definitions,
+    /// From the names that models call to the server's own.
+    own_names: HashMap<String, String>,
+    /// The calls that may run.
+    room: Semaphore,
+    /// Held while it is connected again, so that many calls lead to one attempt.
+    link: tokio::sync::Mutex<Link>,
+    /// The tools that are not what they were, under the names that models call.
+    changed: Mutex<BTreeSet<String>>,
+}
+
+/// The connection, or why there is none.
+enum Link {
+    Up(Arc<Connection>),
+    /// Not tried again before this time.
+    Down {
+        until: Instant,
+        pause: Duration,
+        why: String,
+    },
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServer")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl McpServer {
+    /// Connects to a server and reads its tools. To be called on a runtime.
+    ///
+    /// # Errors
+    /// It cannot be started or reached, is not ready in time, or what it says of its tools cannot be used.
+    pub async fn connect(config: ServerConfig) -> Result<Self, ConnectError> {
+        let (connection, offer) = connect(&config).await?;
+        Ok(Self {
+            definitions: offer.definitions,
+            own_names: offer.own_names,
+            room: Semaphore::new(config.concurrent_calls.get()),
+            link: tokio::sync::Mutex::new(Link::Up(Arc::new(connection))),
+            changed: Mutex::default(),
+            config,
+        })
+    }
+
+    /// How it is reached and used.
+    #[must_use]
+    pub fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    /// Its tools, under the names that models call.
+    #[must_use]
+    pub fn definitions(&self) -> &[ToolDefinition] {
+        self.definitions.all()
+    }
+
+    /// The server's own name for a tool.
+    #[must_use]
+    pub fn own_name(&self, tool: &str) -> Option<&str> {
+        self.own_names.get(tool).map(String::as_str)
+    }
+
+    /// What `agent.lock` pins of it.
+    #[must_use]
+    pub fn locked(&self) -> LockedServer {
+        LockedServer::new(self.config.reach.identity(), self.definitions())
+    }
+
+    /// The version of the protocol that was agreed on; absent while there is no connection.
+    pub async fn version(&self) -> Option<String> {
+        match &*self.link.lock().await {
+            Link::Up(connection) => connection.version(),
+            Link::Down { .. } => None,
+        }
+    }
+
+    /// Checks arguments against the schema of a tool.
+    ///
+    /// # Errors
+    /// `unknown-tool` or `invalid-input`.
+    pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        match self.definitions.schemas(tool) {
+            Some(schemas) => schemas.input.validate(input),
+            None => Err(unknown(tool)),
+        }
+    }
+
+    /// Runs one call to its end, its deadline included. Dropping the future cancels the call at the server, too.
+    pub async fn call(
+        &self,
+        tool: &str,
+        input: Map<String, Value>,
+        progress: ProgressSink<'_>,
+    ) -> CallReport {
+        let began = Instant::now();
+        let bytes_out = Value::Object(input.clone()).to_string().len() as u64;
+        let deadline = self.config.deadline;
+        let running = self.call_in_time(tool, input, progress);
+        let (output, bytes_in) = match tokio::time::timeout(deadline, running).await {
+            Ok(Ok(output)) => {
+                let bytes = size(&output);
+                (output, bytes)
+            }
+            Ok(Err(failure)) => (failure.into(), 0),
+            Err(_) => (self.timeout().into(), 0),
+        };
+        let (hosts, at) = match &self.config.reach {
+            Reach::Command(_) => (Vec::new(), "child process".to_owned()),
+            Reach::Http { url, .. } => (host(url).into_iter().collect(), url.clone()),
+        };
+        CallReport {
+            output,
+            accounting: Accounting {
+                wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+                bytes_in,
+                bytes_out,
+                hosts,
+                ..Accounting::default()
+            },
+            audit: vec![AuditEntry {
+                request: format!(
+                    "call `{}` of the MCP server `{}` ({at})",
+                    self.own_name(tool).unwrap_or(tool),
+                    self.config.name
+                ),
+                verdict: Verdict::Allowed,
+                rule: format!("mcp.{}", self.config.name),
+                count: 1,
+                grant: None,
+            }],
+            merges: Vec::new(),
+        }
+    }
+
+    async fn call_in_time(
+        &self,
+        tool: &str,
+        input: Map<String, Value>,
+        progress: ProgressSink<'_>,
+    ) -> Result<ToolResultOutput, ToolFailure> {
+        let own = self.own_name(tool).ok_or_else(|| unknown(tool))?;
+        // Never closed.
+        let _room = self.room.acquire().await;
+        let connection = self.connection().await?;
+        if self.changed().contains(tool) {
+            return Err(self.has_changed(tool));
+        }
+        let answer = match connection.call(own, input, progress).await {
+            Ok(answer) => answer,
+            Err(Fault::Refused(error)) if error.code == TOO_LARGE => {
+                return Err(self.too_large(&error.message));
+            }
+            Err(Fault::Refused(error)) if error.code == UNREADABLE => {
+                return Err(ToolFailure::invalid_output(format!(
+                    "The MCP server `{}` answered, but {}. Whether the call took effect is not known.",
+                    self.config.name, error.message
+                )));
+            }
+            Err(Fault::Refused(error)) => {
+                return Ok(ToolResultOutput::ErrorText(format!(
+                    "The MCP server `{}` refused the call: {} (code {})",
+                    self.config.name,
+                    text::shown(&error.message, 2_000),
+                    error.code.0
+                )));
+            }
+            Err(Fault::Wants(what)) => {
+                return Err(self.unavailable(&format!("{what}. The call did not run")));
+            }
+            Err(Fault::Gone(why)) => {
+                return Err(
+                    self.unavailable(&format!("{why}. Whether the call took effect is not known"))
+                );
+            }
+        };
+        let output = result::output(answer)?;
+        let bytes = size(&output);
+        if bytes > self.config.output_bytes {
+            let limit = self.config.output_bytes;
+            return Err(self.too_large(&format!(
+                "its result has {bytes} bytes, and {limit} are taken"
+            )));
+        }
+        self.check_promise(tool, &output)?;
+        Ok(output)
+    }
+
+    /// A JSON result has the form that the tool promised.
+    fn check_promise(&self, tool: &str, output: &ToolResultOutput) -> Result<(), ToolFailure> {
+        let schemas = self.definitions.schemas(tool);
+        match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
+            (Some(schema), ToolResultOutput::Json(value)) => schema.validate(value),
+            _ => Ok(()),
+        }
+    }
+
+    /// The connection; a new one where the server is gone, with the tools as they are now held against those that are offered.
+    async fn connection(&self) -> Result<Arc<Connection>, ToolFailure> {
+        let mut link = self.link.lock().await;
+        let pause = match &*link {
+            Link::Up(connection) if !connection.is_closed() => {
+                let connection = Arc::clone(connection);
+                drop(link);
+                self.read_again(&connection).await;
+                return Ok(connection);
+            }
+            Link::Up(_) => FIRST_PAUSE,
+            Link::Down { until, why, .. } if Instant::now() < *until => {
+                return Err(self.unavailable(&format!("{why}. It is tried again in a while")));
+            }
+            Link::Down { pause, .. } => *pause,
+        };
+        match connect(&self.config).await {
+            Ok((connection, offer)) => {
+                let connection = Arc::new(connection);
+                *link = Link::Up(Arc::clone(&connection));
+                self.compare(Some(&offer.definitions));
+                Ok(connection)
+            }
+            Err(error) => {
+                let failure = self.unavailable(&error.to_string());
+                *link = Link::Down {
+                    until: Instant::now() + pause,
+                    pause: (pause * 2).min(LONGEST_PAUSE),
+                    why: error.to_string(),
+                };
+                if let ConnectError::Tools { .. } = error {
+                    self.compare(None);
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Reads the tools again where the server said that they changed.
+    async fn read_again(&self, connection: &Connection) {
+        if !connection.take_changed() {
+            return;
+        }
+        let listed = connection.list().await;
+        match listed.and_then(|listing| Offer::of(&self.config, listing)) {
+            Ok(offer) => self.compare(Some(&offer.definitions)),
+            Err(why) => {
+                tracing::warn!("the MCP server `{}`: {why}", self.config.name);
+                self.compare(None);
+            }
+        }
+    }
+
+    /// Notes which tools are not what is offered; all of them where nothing can be made of what the server says now.
+    fn compare(&self, now: Option<&Definitions>) {
+        let now = now.map_or(&[][..], Definitions::all);
+        let others = self.definitions().iter().filter(|tool| !now.contains(tool));
+        let others: BTreeSet<String> = others.map(|tool| tool.name.clone()).collect();
+        let mut changed = self.changed();
+        if !others.is_empty() && *changed != others {
+            let names: Vec<&str> = others.iter().map(String::as_str).collect();
+            tracing::warn!(
+                "the MCP server `{name}` changed these tools while it was used, and they are not called any more: {}. Look at them with `agent-host lock`, and accept them with `agent-host lock --accept {name}`",
+                names.join(", "),
+                name = self.config.name,
+            );
+        }
+        *changed = others;
+    }
+
+    fn changed(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_changed(&self, tool: &str) -> ToolFailure {
+        ToolFailure::new(
+            ToolErrorCode::ChangedSinceApproval,
+            format!(
+                "The MCP server `{}` changed the tool `{tool}` since it was accepted, so it did not run. The operator can accept it as it is now.",
+                self.config.name
+            ),
+        )
+    }
+
+    fn unavailable(&self, why: &str) -> ToolFailure {
+        ToolFailure::new(
+            ToolErrorCode::ToolUnavailable,
+            format!(
+                "The MCP server `{}` cannot be used at present: {why}.",
+                self.config.name
+            ),
+        )
+    }
+
+    fn too_large(&self, why: &str) -> ToolFailure {
+        ToolFailure::new(
+            ToolErrorCode::OutputTooLarge,
+            format!(
+                "The MCP server `{}` answered too much: {why}. The call ran; ask for less.",
+                self.config.name
+            ),
+        )
+    }
+
+    fn timeout(&self) -> ToolFailure {
+        ToolFailure::new(
+            ToolErrorCode::Timeout,
+            format!(
+                "The MCP server `{}` did not answer within {} ms, and the call was cancelled. Whether it took effect is not known.",
+                self.config.name,
+                self.config.deadline.as_millis()
+            ),
+        )
+    }
+}
+
+/// Connects and reads the tools, in the time that there is for both.
+async fn connect(config: &ServerConfig) -> Result<(Connection, Offer), ConnectError> {
+    let began = Instant::now();
+    let connection = Connection::open(config).await?;
+    let left = config.connect_timeout.saturating_sub(began.elapsed());
+    let fault = |why: String| ConnectError::Tools {
+        server: config.name.clone(),
+        why,
+    };
+    let listing = match tokio::time::timeout(left, connection.list()).await {
+        Ok(listing) => listing.map_err(fault)?,
+        Err(_) => {
+            return Err(ConnectError::Silent {
+                server: config.name.clone(),
+                seconds: config.connect_timeout.as_secs(),
+                words: ", it did not say what its tools are".to_owned(),
+            });
+        }
+    };
+    let offer = Offer::of(config, listing).map_err(fault)?;
+    Ok((connection, offer))
+}
+
+/// The text, the JSON and the bytes of a result.
+fn size(output: &ToolResultOutput) -> u64 {
+    let bytes = match output {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.len(),
+        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
+            value.to_string().len()
+        }
+        ToolResultOutput::ExecutionDenied(reason) => reason.as_ref().map_or(0, String::len),
+        ToolResultOutput::Content(parts) => parts.iter().map(part_size).sum(),
+    };
+    bytes as u64
+}
+
+fn part_size(part: &ContentPart) -> usize {
+    match part {
+        ContentPart::Text { text } => text.len(),
+        ContentPart::File(file) => match &file.data {
+            FileData::Bytes(bytes) => bytes.len(),
+            FileData::Url(text) | FileData::Text(text) => text.len(),
+            FileData::Blob(_) => 0,
+        },
+    }
+}
+
+fn host(url: &str) -> Option<String> {
+    let uri: http::Uri = url.parse().ok()?;
+    uri.host().map(str::to_owned)
+}
+
+fn unknown(tool: &str) -> ToolFailure {
+    ToolFailure::new(
+        ToolErrorCode::UnknownTool,
+        format!("There is no tool `{}`.", tool.escape_debug()),
+    )
+}
