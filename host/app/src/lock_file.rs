@@ -1,10 +1,10 @@
-//! `agent.lock` on the disk, beside `agent.toml`. Components in the binary are not in it: the binary itself is what the
+//! `agent.lock` on the disk, beside `agent.toml`: components from files, and MCP servers. Components in the binary are not in it: the binary itself is what the
 //! operator accepted.
 
 use crate::{config::Config, error::OpenError, lock_diff::difference, trusted_file};
 use agent_host_core::{
     failure::ToolErrorCode,
-    lock::{Change, LOCK_VERSION, Lock, LockedComponent, Standing},
+    lock::{Change, LOCK_VERSION, Lock, OLDEST_LOCK_VERSION, Pin, Standing},
 };
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -62,31 +62,39 @@ impl LockFile {
         let broken = |error: toml::de::Error| format!("is not a lock file: {error}");
         // The version first: the other keys are those of that version.
         let Versioned { version } = toml::from_str(text).map_err(broken)?;
-        if version != LOCK_VERSION {
+        if !(OLDEST_LOCK_VERSION..=LOCK_VERSION).contains(&version) {
             return Err(format!(
-                "has version {version}, and this program reads version {LOCK_VERSION}"
+                "has version {version}, and this program reads versions {OLDEST_LOCK_VERSION} to {LOCK_VERSION}"
             ));
         }
-        toml::from_str(text).map_err(broken)
+        let lock: Lock = toml::from_str(text).map_err(broken)?;
+        Ok(Lock {
+            version: LOCK_VERSION,
+            ..lock
+        })
     }
 
-    /// Checks a component against the lock. One that was never accepted is accepted now and written down; one that changed
-    /// is refused.
+    /// Checks a component or a server against the lock. One that was never accepted is accepted now and written down; one that
+    /// changed is refused.
     ///
     /// # Errors
-    /// When the component is not what was accepted, or what is new cannot be written down.
-    pub fn admit(&mut self, name: &str, current: LockedComponent) -> Result<(), OpenError> {
+    /// When it is not what was accepted, or what is new cannot be written down.
+    pub fn admit(&mut self, name: &str, current: Pin) -> Result<(), OpenError> {
         match self.lock.standing(name, &current) {
             Standing::Same => Ok(()),
             Standing::New => {
-                self.lock.tool.insert(name.to_owned(), current);
+                self.lock.accept(name.to_owned(), current);
                 self.write()
             }
-            Standing::Changed(changes) => Err(self.refusal(name, &changes)),
+            Standing::Changed(changes) => Err(self.refusal(name, &current, &changes)),
         }
     }
 
-    fn refusal(&self, name: &str, changes: &[Change]) -> OpenError {
+    fn refusal(&self, name: &str, current: &Pin, changes: &[Change]) -> OpenError {
+        let what = match current {
+            Pin::Component(_) => "component",
+            Pin::Server(_) => "MCP server",
+        };
         let mut lines = difference(changes);
         if let Some(more) = lines
             .len()
@@ -99,7 +107,7 @@ impl LockFile {
             ));
         }
         OpenError::usage(format!(
-            "the component `{name}` changed since it was accepted in {} ({}), so nothing runs:\n{}\nIf this is what you want, accept it with `agent-host lock --accept {name}`; else bring the old component back",
+            "the {what} `{name}` changed since it was accepted in {} ({}), so nothing runs:\n{}\nIf this is what you want, accept it with `agent-host lock --accept {name}`; else bring the old {what} back",
             self.path.display(),
             ToolErrorCode::ChangedSinceApproval,
             lines.join("\n"),

@@ -12,7 +12,7 @@ use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     id::json_digest,
     limits::Limits,
-    lock::LockedComponent,
+    lock::{LockedComponent, Pin},
     policy::Grants,
     schema::InputSchema,
     tool::{
@@ -163,7 +163,7 @@ impl Registry {
             return Ok(());
         };
         for entry in self.entries.iter().filter(|entry| entry.source.is_file()) {
-            lock.admit(&entry.name, entry.locked())?;
+            lock.admit(&entry.name, Pin::Component(entry.locked()))?;
         }
         Ok(())
     }

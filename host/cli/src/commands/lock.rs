@@ -9,7 +9,7 @@ use crate::{
 use agent_host_app::{LockFile, Overrides, Registry, difference};
 use agent_host_core::{
     id::Digest,
-    lock::{Change, Lock, LockedComponent, Standing},
+    lock::{Change, Lock, LockedComponent, Pin, Standing},
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ fn lines(
     let configured = current.iter().map(|(name, component)| Line {
         name: name.clone(),
         digest: component.component,
-        standing: Some(lock.standing(name, component)),
+        standing: Some(lock.standing(name, &Pin::Component(component.clone()))),
         accepts: accepts(name),
     });
     let gone = lock
