@@ -28,3 +28,4 @@ pub use host::{Host, model};
 pub use lock_diff::difference;
 pub use lock_file::LockFile;
 pub use registry::{Entry, Registry};
+pub use trusted_file::read_secret;

@@ -1,5 +1,5 @@
 //! The files that decide what runs and what it may do, such as `agent.toml` and `agent.lock`: text of bounded length, that not
-//! everybody may write, and that is replaced as a whole.
+//! everybody may write, and that is replaced as a whole; and those that hold a secret, which only their owner may read.
 
 use std::{
     fs::File,
@@ -11,12 +11,47 @@ use std::{
 /// The permission bit of everybody to write.
 const WORLD_WRITABLE: u32 = 0o002;
 
+/// The permission bits of everybody but the owner.
+const OTHERS: u32 = 0o077;
+
 /// Reads a file of up to so many bytes.
 ///
 /// # Errors
 /// When it cannot be read, is longer, is not text, or everybody may write to it; the text says why and what to do. The kind
 /// is that of the failed operation, so that an absent file can be told.
 pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
+    read_unless(path, max_bytes, |mode| {
+        (mode & WORLD_WRITABLE != 0).then(|| {
+            format!(
+                "every user of this machine may write to it (mode {mode:04o}), so anybody could decide what runs; look \
+                 whether it still says what you wrote, then run `chmod o-w` on it"
+            )
+        })
+    })
+}
+
+/// Reads a file of up to so many bytes that holds a secret.
+///
+/// # Errors
+/// As for every file here, and when others than its owner may read or write it.
+pub fn read_secret(path: &Path, max_bytes: u64) -> io::Result<String> {
+    read_unless(path, max_bytes, |mode| {
+        (mode & OTHERS != 0).then(|| {
+            format!(
+                "others than its owner may open it (mode {mode:04o}), so it may be known already; put a new secret into it \
+                 after `chmod 600`"
+            )
+        })
+    })
+}
+
+/// Reads a file of up to so many bytes, unless its mode is refused with a reason. What is no file, such as a pipe, has no
+/// mode that counts.
+fn read_unless(
+    path: &Path,
+    max_bytes: u64,
+    refuse: impl Fn(u32) -> Option<String>,
+) -> io::Result<String> {
     let fault = |error: io::Error| {
         io::Error::new(
             error.kind(),
@@ -26,13 +61,12 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
     let file = File::open(path).map_err(fault)?;
     // Of the open file, so that it cannot be another one by the time it is read.
     let found = file.metadata().map_err(fault)?;
-    let mode = found.permissions().mode();
-    if found.is_file() && mode & WORLD_WRITABLE != 0 {
-        return Err(io::Error::other(format!(
-            "every user of this machine may write to it (mode {:04o}), so anybody could decide what runs; look whether it \
-             still says what you wrote, then run `chmod o-w` on it",
-            mode & 0o7777
-        )));
+    let refused = found
+        .is_file()
+        .then(|| refuse(found.permissions().mode() & 0o7777))
+        .flatten();
+    if let Some(reason) = refused {
+        return Err(io::Error::other(reason));
     }
     let mut bytes = Vec::new();
     file.take(max_bytes + 1)

@@ -3,12 +3,13 @@
 //! them.
 //!
 //! A [`Server`] is made once from an open host. Each connection gets a [`Handler`] of its own, which `rmcp` serves over a transport:
-//! [`serve_stdio`] over standard input and output.
+//! [`serve_stdio`] over standard input and output, [`http::serve`] over streamable HTTP.
 
 mod approve;
 mod call;
 mod connection;
 mod handler;
+pub mod http;
 mod listing;
 mod log;
 mod parked;
