@@ -10,10 +10,6 @@ pub(crate) struct Message {
 
 /// Asks for a text in the given words.
 #[tool(effect = "read-only")]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "a tool owns its input, whether it takes it apart or not"
-)]
 pub(crate) fn test_elicitation(input: Message) -> String {
     format!("User response: {}", told(&Question::open(input.message)))
 }
