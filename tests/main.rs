@@ -34,6 +34,7 @@ mod inspect;
 mod lock;
 mod main_job;
 mod manual;
+mod mcp;
 mod mcp_clients;
 mod mcp_conformance;
 mod mcp_driver;

@@ -49,6 +49,11 @@ impl Running {
         }
     }
 
+    /// Closes its standard input.
+    pub(crate) fn close_stdin(&mut self) {
+        self.child.stdin = None;
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -122,6 +127,16 @@ impl Heard {
                 .find(|line| line.contains(what) && line.ends_with('\n'))
                 .map(str::to_owned)
         })
+    }
+
+    /// Waits for the next whole line, and takes it.
+    pub(crate) fn next_line(&mut self) -> String {
+        let line = self.wait_for("line", |said| {
+            let end = said.find('\n')?;
+            Some(said[..=end].to_owned())
+        });
+        self.bytes.drain(..line.len());
+        line
     }
 
     fn wait_for<T>(&mut self, what: &str, found: impl Fn(&str) -> Option<T>) -> T {

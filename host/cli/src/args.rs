@@ -5,7 +5,7 @@ use clap::{
     Args as ClapArgs, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 /// Run LLM agents whose tools are sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Call one tool of a component, without a model.
     Call(CallArgs),
+    /// Serve the tools to clients of the Model Context Protocol: over standard input and output, or over HTTP.
+    Mcp(McpArgs),
     /// Begin a tool: write a small project that builds, in a language of your choice.
     New(NewArgs),
     /// Build a tool's project into a component, and check it as a host would.
@@ -186,6 +188,62 @@ pub(crate) struct CallArgs {
     /// Print the result's JSON form instead of its text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `mcp`.
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct McpArgs {
+    /// What about it; without it, serve.
+    #[command(subcommand)]
+    pub(crate) command: Option<McpCommand>,
+    /// What is served.
+    #[command(flatten)]
+    pub(crate) served: McpServed,
+    /// Serve over HTTP at this address, such as `127.0.0.1:8080`; with port 0, at any that is free.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<SocketAddr>,
+    /// With `--http`: a file with the token that clients must show, which only its owner may read [default: the variable
+    /// AGENT_HOST_MCP_TOKEN, else a new one, which is shown].
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// With `--http`: a name, possibly with a port, that clients may call this server by besides its own address. Repeatable.
+    #[arg(long = "allow-host", value_name = "HOST[:PORT]", requires = "http")]
+    pub(crate) allowed_hosts: Vec<String>,
+    /// With `--http`: a page whose scripts may use this server, such as `https://app.example.org`. Repeatable.
+    #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
+    pub(crate) allowed_origins: Vec<String>,
+    /// Say nothing on stderr but errors.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// What a server of the Model Context Protocol serves.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct McpServed {
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// A component to serve besides the configured ones: a file, or `builtin:NAME`. Repeatable.
+    #[arg(long = "tool", value_name = "FILE")]
+    pub(crate) tools: Vec<String>,
+}
+
+/// `mcp ...`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Print the entry that clients take into their configuration to start this server, with absolute paths.
+    Config {
+        /// What the client calls the server.
+        #[arg(long, default_value = "agent-host")]
+        name: String,
+        /// The entry for a server that was started with `--http`, at this address.
+        #[arg(long, value_name = "ADDR")]
+        http: Option<SocketAddr>,
+        /// What is served.
+        #[command(flatten)]
+        served: McpServed,
+    },
 }
 
 /// `new`.

@@ -69,6 +69,14 @@ pub(crate) struct Call {
     arguments: Option<JsonObject>,
 }
 
+/// What a repeated request comes to.
+enum GoesOn {
+    /// The call goes on.
+    Call(Box<Call>),
+    /// It still waits, under another name.
+    Asks(InputRequiredResult),
+}
+
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
@@ -114,7 +122,10 @@ impl Shared {
             .as_ref()
             .is_some_and(|known| !known.has_initialize());
         let mut call = match &request.request_state {
-            Some(name) => self.go_on(name, &request)?,
+            Some(name) => match self.go_on(name, &request)? {
+                GoesOn::Call(call) => *call,
+                GoesOn::Asks(again) => return Ok(again.into()),
+            },
             None => {
                 let capabilities = context.client_capabilities();
                 let person = Person::of(capabilities.as_ref(), is_stateless);
@@ -149,9 +160,7 @@ impl Shared {
                 Person::Repeat => match self.park(call, asked) {
                     Ok(result) => return Ok(result.into()),
                     Err(waiting) => {
-                        let Waiting { call: kept, asked } = *waiting;
-                        call = kept;
-                        call.reply(asked, &approve::no_reply())?;
+                        call = waiting.give_up()?;
                         continue;
                     }
                 },
@@ -220,8 +229,8 @@ impl Shared {
         Ok(Some(agent))
     }
 
-    /// A call that waited, with the answer that its repeated request brings.
-    fn go_on(&self, name: &str, request: &CallToolRequestParams) -> Result<Call, ErrorData> {
+    /// A call that waited, with the answer that its repeated request brings. One that comes without is asked for again.
+    fn go_on(&self, name: &str, request: &CallToolRequestParams) -> Result<GoesOn, ErrorData> {
         let check = |waiting: &Waiting| {
             let call = &waiting.call;
             if call.tool != request.name || call.arguments != request.arguments {
@@ -233,8 +242,14 @@ impl Shared {
             reply_of(request.input_responses.as_ref())
         };
         let (Waiting { mut call, asked }, reply) = self.parked.take(name, Instant::now(), check)?;
-        call.reply(asked, &reply)?;
-        Ok(call)
+        match reply {
+            Some(reply) => call.reply(asked, &reply)?,
+            None => match self.park(call, asked) {
+                Ok(again) => return Ok(GoesOn::Asks(again)),
+                Err(waiting) => call = waiting.give_up()?,
+            },
+        }
+        Ok(GoesOn::Call(Box::new(call)))
     }
 
     /// Keeps a call until its client comes back, and says what it wants then.
@@ -314,17 +329,23 @@ impl Call {
 }
 
 impl Waiting {
+    /// The call, for which nobody answers.
+    fn give_up(self) -> Result<Call, ErrorData> {
+        let Self { mut call, asked } = self;
+        call.reply(asked, &approve::no_reply())?;
+        Ok(call)
+    }
+
     /// Ends a call whose client did not come back, so that the journal says how it ended.
     pub(crate) async fn abandon(self) {
-        let Self { mut call, asked } = self;
         let cancelled = CancellationToken::new();
         cancelled.cancel();
-        let ended = match call.reply(asked, &approve::no_reply()) {
-            Ok(()) => call.run(&cancelled).await.map(drop),
+        let ended = match self.give_up() {
+            Ok(mut call) => call.run(&cancelled).await.map(drop),
             Err(error) => Err(error),
         };
         if let Err(error) = ended {
-            tracing::warn!("call {} cannot be ended: {error}", call.inner.id());
+            tracing::warn!("a call that waited for a person cannot be ended: {error}");
         }
     }
 }
@@ -352,12 +373,16 @@ async fn ask(asked: &Asked, context: &RequestContext<RoleServer>) -> ElicitResul
     }
 }
 
-fn reply_of(responses: Option<&InputResponses>) -> Result<ElicitResult, ErrorData> {
-    let reply = responses.and_then(|responses| responses.get(INPUT));
-    reply.and_then(approve::parse).ok_or_else(|| {
+/// The answer among what a repeated request brings; nothing where it is not there.
+fn reply_of(responses: Option<&InputResponses>) -> Result<Option<ElicitResult>, ErrorData> {
+    let Some(reply) = responses.and_then(|responses| responses.get(INPUT)) else {
+        return Ok(None);
+    };
+    let reply = approve::parse(reply).ok_or_else(|| {
         ErrorData::invalid_params(
-            format!("inputResponses has no answer to `{INPUT}`; repeat the request with one"),
+            format!("what inputResponses has as `{INPUT}` is no result of an elicitation"),
             None,
         )
-    })
+    })?;
+    Ok(Some(reply))
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// How often the files are looked at. A change is taken over when it has held from one look to the next.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What came of a change.
 #[derive(Debug)]

@@ -1,7 +1,31 @@
 //! What a component may reach, for people. What is shown is what is enforced: it is read from the same values that
 //! the gate decides by. Secrets are names here, and of a variable there is only the name.
 
+use agent_host_app::Registry;
 use agent_host_core::policy::{DirGrant, DirMode, Grants, HttpGrant, SecretGrant};
+
+/// What the tools may reach; components with the same grants share their lines.
+pub(super) fn of(registry: &Registry) -> Vec<String> {
+    let mut shared: Vec<(String, Vec<&str>)> = Vec::new();
+    for entry in registry.components() {
+        let text = lines(&entry.grants).join("; ");
+        match shared.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(&entry.name),
+            None => shared.push((text, vec![&entry.name])),
+        }
+    }
+    let alone = shared.len() == 1;
+    shared
+        .into_iter()
+        .map(|(text, names)| {
+            if alone {
+                text
+            } else {
+                format!("{}: {text}", names.join(", "))
+            }
+        })
+        .collect()
+}
 
 /// One line for each grant, and one for files and for the network where there is none.
 pub(super) fn lines(grants: &Grants) -> Vec<String> {

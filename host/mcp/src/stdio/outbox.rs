@@ -15,7 +15,7 @@ use tokio::{
 };
 
 /// With so many bytes unwritten, nothing more is read from the client. The answers to what runs then still come on top.
-const MAX_UNWRITTEN_BYTES: usize = 1024 * 1024;
+pub(super) const MAX_UNWRITTEN_BYTES: usize = 1024 * 1024;
 
 /// See the module.
 pub(super) struct Outbox<W> {

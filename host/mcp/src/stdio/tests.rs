@@ -1,1 +1,161 @@
+//! The transport under `rmcp`'s own service, with a handler that does nothing of its own.
 
+mod bad_lines;
+mod pressure;
+
+use super::Stdio;
+use pretty_assertions::assert_eq;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock},
+    service::{RequestContext, serve_server},
+};
+use serde_json::{Value, json};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    io::{
+        AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream,
+    },
+    sync::Semaphore,
+    task::JoinHandle,
+};
+
+/// How long a test waits for what must come, before it fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Answers calls with their tool's name, as soon as `gate` lets them through.
+#[derive(Clone)]
+struct Double {
+    gate: Arc<Semaphore>,
+    running: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+impl Double {
+    /// One that lets so many calls through before it is told to let more.
+    fn letting(calls: usize) -> Self {
+        Self {
+            gate: Arc::new(Semaphore::new(calls)),
+            running: Arc::default(),
+            most: Arc::default(),
+        }
+    }
+}
+
+impl ServerHandler for Double {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let running = self.running.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(running, Ordering::Relaxed);
+        tokio::select! {
+            permit = self.gate.acquire() => permit.unwrap().forget(),
+            () = context.ct.cancelled() => {}
+        }
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        Ok(CallToolResult::success(vec![ContentBlock::text(request.name)]).into())
+    }
+}
+
+/// Serves until the connection ends.
+fn serve<R, W>(double: Double, input: R, output: W) -> JoinHandle<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    tokio::spawn(async move {
+        let running = serve_server(double, Stdio::new(input, output)).await;
+        running.unwrap().waiting().await.unwrap();
+    })
+}
+
+/// A client that says what it is told to say.
+struct Client {
+    to: DuplexStream,
+    from: BufReader<DuplexStream>,
+    served: JoinHandle<()>,
+}
+
+impl Client {
+    fn start(double: Double) -> Self {
+        let (to, input) = tokio::io::duplex(64 * 1024);
+        let (output, from) = tokio::io::duplex(64 * 1024);
+        Self {
+            to,
+            from: BufReader::new(from),
+            served: serve(double, input, output),
+        }
+    }
+
+    async fn send(&mut self, line: impl AsRef<[u8]>) {
+        self.to.write_all(line.as_ref()).await.unwrap();
+        self.to.write_all(b"\n").await.unwrap();
+    }
+
+    /// The next message.
+    async fn next(&mut self) -> Value {
+        let mut line = String::new();
+        let read = tokio::time::timeout(PATIENCE, self.from.read_line(&mut line));
+        assert_ne!(read.await.unwrap().unwrap(), 0, "the server is gone");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    async fn initialize(&mut self) {
+        self.send(initialize().to_string()).await;
+        assert_eq!(self.next().await["id"], "init");
+    }
+
+    /// Closes its side, and gives what still comes until the server has ended.
+    async fn close(self) -> Vec<Value> {
+        let Self { to, from, served } = self;
+        drop(to);
+        let mut messages = Vec::new();
+        let mut lines = from.lines();
+        while let Some(line) = lines.next_line().await.unwrap() {
+            messages.push(serde_json::from_str(&line).unwrap());
+        }
+        tokio::time::timeout(PATIENCE, served)
+            .await
+            .unwrap()
+            .unwrap();
+        messages
+    }
+}
+
+fn initialize() -> Value {
+    json!({
+        "jsonrpc": "2.0",
+        "id": "init",
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        },
+    })
+}
+
+fn ping(id: impl Into<Value>) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id.into(), "method": "ping" })
+}
+
+fn pong(id: impl Into<Value>) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id.into(), "result": {} })
+}
+
+fn call(id: usize) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "echo" } })
+}
+
+fn result(id: usize) -> Value {
+    let content = json!([{ "type": "text", "text": "echo" }]);
+    json!({ "jsonrpc": "2.0", "id": id, "result": { "content": content, "isError": false } })
+}

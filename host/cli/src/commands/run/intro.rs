@@ -41,7 +41,7 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
         .map(|tool| tool.definition.name.as_str())
         .collect();
     row(terminal, "tools", &names.join(", "));
-    for line in reached(host) {
+    for line in reach::of(host.registry()) {
         row(terminal, "reach", &line);
     }
     row(terminal, "session", &session.id().to_string());
@@ -53,27 +53,4 @@ fn row(terminal: &Terminal, name: &str, text: &str) {
         "{DIM}{name:<8}{DIM:#} {BOLD}{}{BOLD:#}",
         harmless_line(text)
     ));
-}
-
-/// What the tools may reach; components with the same grants share their lines.
-fn reached(host: &Host) -> Vec<String> {
-    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for entry in host.registry().components() {
-        let text = reach::lines(&entry.grants).join("; ");
-        match lines.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, names)) => names.push(&entry.name),
-            None => lines.push((text, vec![&entry.name])),
-        }
-    }
-    let alone = lines.len() == 1;
-    lines
-        .into_iter()
-        .map(|(text, names)| {
-            if alone {
-                text
-            } else {
-                format!("{}: {text}", names.join(", "))
-            }
-        })
-        .collect()
 }

@@ -1,0 +1,164 @@
+//! `agent-host mcp`: the configured tools for a client of the Model Context Protocol. stdout is the client's; all that people should
+//! know is on stderr.
+
+use super::{configure, reach};
+use crate::{
+    args::{McpArgs, McpCommand, McpServed},
+    exit::{Exit, Failure},
+    signals::Stop,
+    terminal::{Terminal, YELLOW, harmless},
+};
+use agent_host_app::{Config, Host, Overrides};
+use agent_host_core::tool::ToolRunner as _;
+use agent_host_mcp::{Reloaded, Server, serve_stdio, standard_streams};
+use serde_json::{Map, Value, json};
+use std::{net::SocketAddr, path::Path};
+
+pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    match args.command {
+        Some(McpCommand::Config { name, http, served }) => entry(&name, http, &served, terminal),
+        None => serve(args, terminal).await,
+    }
+}
+
+async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let config = configured(&args.served)?;
+    let stop = Stop::listen(None).map_err(Failure::failed)?;
+    let host = tokio::select! {
+        biased;
+        () = stop.token.cancelled() => return Ok(stop.exit()),
+        opened = Host::open_tools(config) => opened?,
+    };
+    let quiet = args.quiet;
+    if !quiet {
+        intro(&host, terminal);
+    }
+    let server = Server::new(host);
+    let watched = server.clone();
+    let shown = *terminal;
+    let watch = tokio::spawn(async move {
+        watched
+            .watch(|reloaded| tell(reloaded, quiet, &shown))
+            .await;
+    });
+    let (input, output) = standard_streams();
+    let served = serve_stdio(&server, input, output, stop.token.clone()).await;
+    // Whatever happened to the connection, what was recorded is kept.
+    server.close().await;
+    watch.abort();
+    served?;
+    // The client closes its side when it is done; a signal is another way to say so.
+    Ok(Exit::Done)
+}
+
+fn configured(served: &McpServed) -> Result<Config, Failure> {
+    let overrides = Overrides {
+        tools: served.tools.clone(),
+        ..Overrides::default()
+    };
+    configure(served.config.clone(), overrides)
+}
+
+/// Says what is served and what it may reach: read from the values that the gate decides by.
+fn intro(host: &Host, terminal: &Terminal) {
+    let tools = host.registry().tools().iter();
+    let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
+    let reach = reach::of(host.registry()).join("\n  ");
+    terminal.note(&harmless(&format!(
+        "serving over standard input and output, to whoever started this: {}\nthat may reach: {reach}",
+        names.join(", ")
+    )));
+}
+
+fn tell(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
+    match reloaded {
+        Reloaded::Served { components } if !quiet => terminal.note(&format!(
+            "changed, and served from now on: {}",
+            harmless(&components.join(", "))
+        )),
+        Reloaded::Served { .. } => {}
+        Reloaded::Refused { error } => terminal.note(&format!(
+            "{YELLOW}not reloaded, what was accepted goes on being served:{YELLOW:#} {}",
+            harmless(&error.to_string())
+        )),
+    }
+}
+
+/// Prints the entry for the configuration of a client.
+fn entry(
+    name: &str,
+    http: Option<SocketAddr>,
+    served: &McpServed,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let server = match http {
+        Some(address) => json!({
+            "type": "http",
+            "url": format!("http://{address}/mcp"),
+            "headers": { "Authorization": "Bearer TOKEN" },
+        }),
+        None => started(served)?,
+    };
+    let servers = Map::from_iter([(name.to_owned(), server)]);
+    let document = json!({ "mcpServers": servers });
+    let text = serde_json::to_string_pretty(&document).map_err(Failure::failed)?;
+    terminal.println(&text);
+    if http.is_some() {
+        terminal.note("Put the server's token in the place of TOKEN.");
+    }
+    Ok(Exit::Done)
+}
+
+/// How a client starts this program: with absolute paths, since it starts it anywhere.
+fn started(served: &McpServed) -> Result<Value, Failure> {
+    let program = std::env::current_exe().map_err(Failure::failed)?;
+    // What cannot be served is told here, where somebody reads it.
+    let config = configured(served)?;
+    let mut args = vec!["mcp".to_owned()];
+    let mut option = |name: &str, value: String| args.extend([name.to_owned(), value]);
+    if let Some(file) = &config.file {
+        option("--config", text(file)?);
+    }
+    for tool in &served.tools {
+        let path = config.folder.join(tool);
+        option(
+            "--tool",
+            if tool.starts_with("builtin:") {
+                tool.clone()
+            } else {
+                text(&path)?
+            },
+        );
+    }
+    for grant in &served.config.grants {
+        option("--grant", grant_anywhere(grant, &config.folder)?);
+    }
+    // The folder that is granted because nobody named one would be another one where a client starts this.
+    if config.implied_grant().is_some() {
+        let mode = if served.config.write { ":rw" } else { "" };
+        option("--grant", format!("dir:{}{mode}", text(&config.folder)?));
+    } else if served.config.write {
+        args.push("--write".to_owned());
+    }
+    if let Some(folder) = &served.config.state_dir {
+        args.extend(["--state-dir".to_owned(), text(&config.folder.join(folder))?]);
+    }
+    Ok(json!({ "command": text(&program)?, "args": args }))
+}
+
+/// A grant that means the same wherever it is read: a folder in it gets its absolute path.
+fn grant_anywhere(grant: &str, folder: &Path) -> Result<String, Failure> {
+    match grant.strip_prefix("dir:") {
+        Some(path) => Ok(format!("dir:{}", text(&folder.join(path))?)),
+        None => Ok(grant.to_owned()),
+    }
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Failure::usage(format!(
+            "the path {} cannot be written in JSON; move what it names to one of UTF-8",
+            path.display()
+        ))
+    })
+}

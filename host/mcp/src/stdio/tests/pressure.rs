@@ -1,0 +1,158 @@
+//! Clients that send too much, or read too little.
+
+use super::{
+    super::{MAX_CALLS, MAX_WAITING, outbox::MAX_UNWRITTEN_BYTES},
+    Client, Double, PATIENCE, call, initialize, ping, pong, result, serve,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{
+    collections::HashSet,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
+
+/// A client that sends the same line for ever, after the first.
+struct Endless {
+    first: Vec<u8>,
+    line: Vec<u8>,
+    sent: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Endless {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let first = std::mem::take(&mut self.first);
+        let bytes = if first.is_empty() { &self.line } else { &first };
+        buffer.put_slice(bytes);
+        self.sent.fetch_add(bytes.len(), Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Lets everything run that can, until nothing more is read.
+async fn settled(count: &AtomicUsize) -> usize {
+    loop {
+        let before = count.load(Ordering::Relaxed);
+        for _ in 0..10_000 {
+            tokio::task::yield_now().await;
+        }
+        if count.load(Ordering::Relaxed) == before {
+            return before;
+        }
+    }
+}
+
+fn line(message: &Value) -> Vec<u8> {
+    format!("{message}\n").into_bytes()
+}
+
+#[tokio::test]
+async fn who_does_not_read_is_not_read_from() {
+    let cases = [
+        // Each ping has an answer that nobody takes.
+        (ping(1), MAX_UNWRITTEN_BYTES * 2),
+        // So has each line that is no message; such answers are longer than the lines.
+        (json!([]), MAX_UNWRITTEN_BYTES),
+        // Calls wait for those that run, and these do not end.
+        (
+            call(1),
+            (MAX_CALLS + MAX_WAITING + 1) * line(&call(1)).len(),
+        ),
+    ];
+    for (message, most) in cases {
+        let sent = Arc::<AtomicUsize>::default();
+        let input = Endless {
+            first: line(&initialize()),
+            line: line(&message),
+            sent: Arc::clone(&sent),
+        };
+        let (output, from) = tokio::io::duplex(1024);
+        let served = serve(Double::letting(0), input, output);
+        let read = settled(&sent).await;
+        // What is in the buffer of the reader was read and not looked at.
+        assert!(read < most + 128 * 1024, "{read} bytes of {message}");
+        if message != call(1) {
+            // Once the client is gone, so is the connection.
+            drop(from);
+            tokio::time::timeout(PATIENCE, served)
+                .await
+                .unwrap()
+                .unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_is_answered_request_for_request() {
+    const REQUESTS: usize = 100_000;
+    let double = Double::letting(REQUESTS);
+    let mut client = Client::start(double.clone());
+    client.initialize().await;
+    let expected = |id: usize| if id % 4 == 0 { result(id) } else { pong(id) };
+    let mut to = client.to;
+    let sends = tokio::spawn(async move {
+        for id in 0..REQUESTS {
+            let request = if id % 4 == 0 { call(id) } else { ping(id) };
+            to.write_all(&line(&request)).await.unwrap();
+        }
+        to
+    });
+    let (to, _) = tokio::io::duplex(1);
+    client.to = to;
+    let mut open: HashSet<usize> = (0..REQUESTS).collect();
+    while !open.is_empty() {
+        let message = client.next().await;
+        let id = usize::try_from(message["id"].as_u64().unwrap()).unwrap();
+        assert!(open.remove(&id), "{id} was answered twice");
+        assert_eq!(message, expected(id));
+    }
+    assert!(double.most.load(Ordering::Relaxed) <= MAX_CALLS);
+    client.to = sends.await.unwrap();
+    assert_eq!(client.close().await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn calls_wait_while_others_run_and_all_else_is_heard() {
+    let double = Double::letting(0);
+    let mut client = Client::start(double.clone());
+    client.initialize().await;
+    for id in 0..MAX_CALLS + 3 {
+        client.send(call(id).to_string()).await;
+    }
+    // One that waits and one that runs are called off.
+    for id in [MAX_CALLS + 1, 0] {
+        let params = json!({ "requestId": id });
+        let cancelled =
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+        client.send(cancelled.to_string()).await;
+    }
+    client.send(ping("heard").to_string()).await;
+    assert_eq!(client.next().await, pong("heard"));
+    double.gate.add_permits(MAX_CALLS + 3);
+    let mut answers = client.close().await;
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    let expected = (1..MAX_CALLS + 3).filter(|id| *id != MAX_CALLS + 1);
+    assert_eq!(answers, expected.map(result).collect::<Vec<_>>());
+    assert_eq!(double.most.load(Ordering::Relaxed), MAX_CALLS);
+}
+
+#[tokio::test]
+async fn what_was_sent_before_the_end_is_answered() {
+    let mut client = Client::start(Double::letting(MAX_CALLS * 4));
+    client.initialize().await;
+    for id in 0..MAX_CALLS * 3 {
+        client.send(call(id).to_string()).await;
+    }
+    let mut answers = client.close().await;
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    assert_eq!(answers, (0..MAX_CALLS * 3).map(result).collect::<Vec<_>>());
+}

@@ -1,0 +1,94 @@
+//! A client that writes its messages itself, and reads those of the server one by one.
+
+use crate::support::{Place, Ran, running::Running};
+use serde_json::{Value, json};
+
+/// A server process and the connection to it.
+pub(crate) struct Client {
+    pub(crate) running: Running,
+}
+
+impl Client {
+    /// Starts the server. Nothing is said to it yet.
+    pub(crate) fn silent(place: &Place, args: &[&str]) -> Self {
+        let args = [&["mcp"], args].concat();
+        Self {
+            running: Running::start(&mut place.command(&args)),
+        }
+    }
+
+    /// Starts the server and initializes it, as a client with these capabilities.
+    pub(crate) fn start(place: &Place, args: &[&str], capabilities: Value) -> Self {
+        let mut client = Self::silent(place, args);
+        let answer = client.ask(initialize("2025-11-25", capabilities));
+        assert_eq!(
+            answer["result"]["protocolVersion"], "2025-11-25",
+            "{answer}"
+        );
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) {
+        self.running.types(&format!("{message}\n"));
+    }
+
+    /// The next message. Whatever is on stdout and no message fails the test.
+    pub(crate) fn next(&mut self) -> Value {
+        let line = self.running.stdout.next_line();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    /// Sends a request, and gives the next message.
+    pub(crate) fn ask(&mut self, request: Value) -> Value {
+        self.send(&request);
+        self.next()
+    }
+
+    /// Closes the connection, and waits for the server's end.
+    pub(crate) fn close(mut self) -> Ran {
+        self.running.close_stdin();
+        self.running.end()
+    }
+}
+
+pub(crate) fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+pub(crate) fn initialize(version: &str, capabilities: Value) -> Value {
+    let params = json!({
+        "protocolVersion": version,
+        "capabilities": capabilities,
+        "clientInfo": { "name": "raw", "version": "7" },
+    });
+    request(0, "initialize", params)
+}
+
+pub(crate) fn call(id: u64, tool: &str, arguments: Value) -> Value {
+    request(
+        id,
+        "tools/call",
+        json!({ "name": tool, "arguments": arguments }),
+    )
+}
+
+/// A response with this result.
+pub(crate) fn response(id: u64, result: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+/// A response with this error.
+pub(crate) fn error(id: u64, code: i32, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
+
+/// The result of a call that came to these texts.
+pub(crate) fn texts(tag: &str, texts: &[&str]) -> Value {
+    let is_error = matches!(tag, "error-text" | "error-json" | "execution-denied");
+    let content: Vec<Value> = texts
+        .iter()
+        .map(|text| json!({ "type": "text", "text": text }))
+        .collect();
+    json!({ "content": content, "isError": is_error, "_meta": { "agent-host/output": tag } })
+}

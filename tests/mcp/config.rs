@@ -1,0 +1,138 @@
+//! `agent-host mcp config`: what it prints, a client can start.
+
+use super::client::{Client, initialize};
+use crate::support::{Place, running::Running};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+#[test]
+fn every_path_of_the_entry_is_absolute() {
+    let place = Place::new();
+    place.write("agent.toml", "[[grants.dir]]\nhost = \".\"\n");
+    place.write("a/tool.wasm", "");
+    let program = env!("CARGO_BIN_EXE_agent-host");
+    let path = |path: &str| place.work().join(path).display().to_string();
+    let entry = |name: &str, args: &[&str]| {
+        let entry = json!({ "command": program, "args": args });
+        json!({ "mcpServers": { name: entry } })
+    };
+    let (work, config, tool) = (path(""), path("agent.toml"), path("a/tool.wasm"));
+    let (folder, state) = (format!("dir:{}:rw", path("a")), path("s"));
+    let cases: [(&[&str], Value); 4] = [
+        (
+            &["--config", "agent.toml"],
+            entry("agent-host", &["mcp", "--config", &config]),
+        ),
+        (
+            &["--name", "mine", "--config", "agent.toml", "--write"],
+            entry("mine", &["mcp", "--config", &config, "--write"]),
+        ),
+        (
+            &[
+                "--config",
+                "agent.toml",
+                "--tool",
+                "a/tool.wasm",
+                "--tool",
+                "builtin:image",
+            ],
+            entry(
+                "agent-host",
+                &[
+                    "mcp",
+                    "--config",
+                    &config,
+                    "--tool",
+                    &tool,
+                    "--tool",
+                    "builtin:image",
+                ],
+            ),
+        ),
+        (
+            &[
+                "--config",
+                "agent.toml",
+                "--grant",
+                "dir:a:rw",
+                "--grant",
+                "env:LANG",
+                "--state-dir",
+                "s",
+            ],
+            entry(
+                "agent-host",
+                &[
+                    "mcp",
+                    "--config",
+                    &config,
+                    "--grant",
+                    &folder,
+                    "--grant",
+                    "env:LANG",
+                    "--state-dir",
+                    &state,
+                ],
+            ),
+        ),
+    ];
+    for (args, expected) in cases {
+        let ran = place.run(&[&["mcp", "config"], args].concat());
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
+        assert_eq!(ran.json(), expected, "{args:?}");
+    }
+    // Without a configuration the folder that would be granted by itself is named.
+    std::fs::remove_file(place.work().join("agent.toml")).unwrap();
+    let folder = format!("dir:{}", work.trim_end_matches('/'));
+    for (args, grant) in [
+        (&[][..], folder.clone()),
+        (&["--write"], format!("{folder}:rw")),
+    ] {
+        let ran = place.run(&[&["mcp", "config"], args].concat());
+        assert_eq!(
+            ran.json(),
+            entry("agent-host", &["mcp", "--grant", &grant]),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn the_entry_of_a_server_on_http_says_where_the_token_goes() {
+    let place = Place::new();
+    let ran = place.run(&["mcp", "config", "--http", "127.0.0.1:8080"]);
+    let entry = json!({
+        "type": "http",
+        "url": "http://127.0.0.1:8080/mcp",
+        "headers": { "Authorization": "Bearer TOKEN" },
+    });
+    assert_eq!(ran.json(), json!({ "mcpServers": { "agent-host": entry } }));
+    assert!(
+        ran.stderr.contains("token in the place of TOKEN"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn the_entry_starts_the_server_from_anywhere() {
+    let place = Place::new();
+    place.write("note.txt", "hello");
+    let document = place.run(&["mcp", "config"]).json();
+    let entry = &document["mcpServers"]["agent-host"];
+    let args: Vec<&str> = entry["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|arg| arg.as_str().unwrap())
+        .collect();
+    let mut command = place.command(&args);
+    let mut client = Client {
+        running: Running::start(command.current_dir("/")),
+    };
+    assert_eq!(client.ask(initialize("2025-11-25", json!({})))["id"], 0);
+    let read = super::client::call(1, "read_file", json!({ "path": "note.txt" }));
+    let read = client.ask(read);
+    assert_eq!(read["result"]["isError"], false, "{read}");
+    assert_eq!(client.close().code, Some(0));
+}

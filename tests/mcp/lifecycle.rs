@@ -1,0 +1,256 @@
+//! The connection: how it begins, what is told in it, how it ends.
+
+use super::client::{Client, call, error, initialize, request, response, texts};
+use crate::support::{Place, of_kind};
+use agent_host_test_guests::{Definition, Guest};
+use pretty_assertions::assert_eq;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+/// A tool with everything that can be said of one.
+fn told() -> Guest<'static> {
+    Guest {
+        definitions: vec![Definition {
+            name: "echo".to_owned(),
+            title: Some("Echo".to_owned()),
+            description: "Returns its arguments.".to_owned(),
+            input_schema: r#"{"type":"object","properties":{"a":{"type":"integer"}}}"#.to_owned(),
+            output_schema: Some(r#"{"type":"object"}"#.to_owned()),
+            effect: 0,
+        }],
+        ..Guest::default()
+    }
+}
+
+#[test]
+fn a_whole_conversation() {
+    let place = Place::new();
+    place.write("echo.wasm", told().bytes());
+    let mut client = Client::silent(&place, &["--tool", "echo.wasm", "--quiet"]);
+    let info = client.ask(initialize("2025-06-18", json!({})));
+    let instructions = &info["result"]["instructions"];
+    assert!(
+        instructions
+            .as_str()
+            .unwrap()
+            .contains("which rule denied it"),
+        "{info}"
+    );
+    let server = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": { "logging": {}, "tools": { "listChanged": true } },
+        "serverInfo": { "name": "agent-host", "version": env!("CARGO_PKG_VERSION") },
+        "instructions": instructions,
+    });
+    assert_eq!(info, response(0, server));
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let listed = client.ask(request(1, "tools/list", json!({})));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let echo = tools.iter().find(|tool| tool["name"] == "echo").unwrap();
+    let expected = json!({
+        "name": "echo",
+        "title": "Echo",
+        "description": "Returns its arguments.",
+        "inputSchema": { "type": "object", "properties": { "a": { "type": "integer" } } },
+        "outputSchema": { "type": "object" },
+        "annotations": { "readOnlyHint": true, "openWorldHint": false },
+    });
+    assert_eq!(echo, &expected);
+    assert_eq!(
+        client.ask(request(2, "ping", json!({}))),
+        response(2, json!({}))
+    );
+    let mut result = texts("json", &[r#"{"a":1}"#]);
+    result["structuredContent"] = json!({ "a": 1 });
+    assert_eq!(
+        client.ask(call(3, "echo", json!({ "a": 1 }))),
+        response(3, result)
+    );
+    let ran = client.close();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn the_built_in_tools_are_told_with_their_effects() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &[], json!({}));
+    let listed = client.ask(request(1, "tools/list", json!({})));
+    let mut seen = Vec::new();
+    for component in ["files", "fetch", "image"] {
+        let inspected = place
+            .run(&["inspect", &format!("builtin:{component}"), "--json"])
+            .json();
+        for tool in inspected["tools"].as_array().unwrap() {
+            let name = tool["name"].as_str().unwrap();
+            let found = listed["result"]["tools"].as_array().unwrap().iter();
+            let found: Vec<&Value> = found.filter(|told| told["name"] == name).collect();
+            assert_eq!(found.len(), 1, "{name}: {listed}");
+            assert_eq!(found[0]["inputSchema"], tool["input_schema"], "{name}");
+            seen.push((name.to_owned(), found[0]["annotations"].clone()));
+        }
+    }
+    let reads = json!({ "readOnlyHint": true, "openWorldHint": false });
+    let writes = json!({ "readOnlyHint": false, "idempotentHint": false, "openWorldHint": false });
+    for (name, annotations) in &seen {
+        let changes = ["write_file", "edit_file", "http_post"].contains(&name.as_str());
+        assert_eq!(
+            annotations,
+            if changes { &writes } else { &reads },
+            "{name}"
+        );
+    }
+    assert_eq!(
+        listed["result"]["tools"].as_array().unwrap().len(),
+        seen.len()
+    );
+}
+
+#[test]
+fn each_version_is_spoken_and_others_are_not() {
+    let place = Place::new();
+    for (asked, spoken) in [
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        // It has no handshake, so the newest that has one is spoken.
+        ("2026-07-28", "2025-11-25"),
+        ("1999-01-01", "2025-11-25"),
+        ("next", "2025-11-25"),
+    ] {
+        let mut client = Client::silent(&place, &[]);
+        let answer = client.ask(initialize(asked, json!({})));
+        assert_eq!(answer["result"]["protocolVersion"], spoken, "{asked}");
+        assert_eq!(client.close().code, Some(0));
+    }
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused_by_their_codes() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &[], json!({}));
+    let cursor = "there is no such cursor; list the tools from the beginning, without one";
+    let state = "no call waits under this requestState: it was answered, or nobody answered in time; call the tool again without it";
+    let cases = [
+        (
+            request(1, "what/ever", json!({})),
+            error(1, -32601, "what/ever"),
+        ),
+        (
+            request(2, "prompts/list", json!({})),
+            error(2, -32601, "prompts/list"),
+        ),
+        (
+            request(3, "resources/list", json!({})),
+            error(3, -32601, "resources/list"),
+        ),
+        (
+            request(4, "resources/templates/list", json!({})),
+            error(4, -32601, "resources/templates/list"),
+        ),
+        (
+            request(5, "tools/list", json!({ "cursor": "x" })),
+            error(5, -32602, cursor),
+        ),
+        (
+            request(6, "tools/call", json!({ "arguments": {} })),
+            error(
+                6,
+                -32602,
+                "the parameters of tools/call are not those that it takes",
+            ),
+        ),
+        (
+            request(
+                7,
+                "tools/call",
+                json!({ "name": "read_file", "arguments": [1] }),
+            ),
+            error(
+                7,
+                -32602,
+                "the parameters of tools/call are not those that it takes",
+            ),
+        ),
+        (
+            call(8, "no_such\u{1b}", json!({})),
+            error(8, -32602, "there is no tool `no_such\\u{1b}`"),
+        ),
+        (
+            request(9, "logging/setLevel", json!({ "level": "loud" })),
+            error(
+                9,
+                -32602,
+                "the parameters of logging/setLevel are not those that it takes",
+            ),
+        ),
+        (
+            request(
+                10,
+                "tools/call",
+                json!({ "name": "read_file", "requestState": "x" }),
+            ),
+            error(10, -32602, state),
+        ),
+        (
+            request(11, "subscriptions/listen", json!({ "notifications": {} })),
+            error(11, -32601, "subscriptions/listen"),
+        ),
+    ];
+    for (asked, expected) in cases {
+        assert_eq!(client.ask(asked.clone()), expected, "{asked}");
+    }
+    // Nothing of this began a session.
+    assert_eq!(client.close().code, Some(0));
+    assert_eq!(place.run(&["sessions", "list", "--json"]).stdout, "");
+}
+
+#[test]
+fn garbage_ends_nothing() {
+    let place = Place::new();
+    let mut client = Client::silent(&place, &[]);
+    client
+        .running
+        .types("no json\n[]\n\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+    assert_eq!(client.next()["error"]["code"], -32700);
+    assert_eq!(client.next()["error"]["code"], -32600);
+    let early = client.ask(call(1, "read_file", json!({})));
+    assert_eq!(
+        (&early["id"], &early["error"]["code"]),
+        (&json!(1), &json!(-32602))
+    );
+    let answer = client.ask(initialize("2025-11-25", json!({})));
+    assert_eq!(answer["id"], 0, "{answer}");
+    assert_eq!(client.close().code, Some(0));
+}
+
+#[test]
+fn signals_end_it_with_what_was_recorded() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        place.write("note.txt", "hello");
+        let mut client = Client::start(&place, &[], json!({}));
+        let read = client.ask(call(1, "read_file", json!({ "path": "note.txt" })));
+        assert_eq!(read["result"]["isError"], false, "{read}");
+        client.running.signal(signal);
+        assert_eq!(client.running.end().code, Some(0));
+        let events = place.events();
+        assert_eq!(of_kind(&events, "call-settled").len(), 1, "{events:?}");
+    }
+}
+
+#[test]
+fn who_serves_says_what_to_people() {
+    let place = Place::new();
+    let client = Client::silent(&place, &["--grant", "http:GET=example.com"]);
+    let ran = client.close();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    for said in [
+        "serving over standard input and output",
+        "read_file",
+        "as /workspace, read-only",
+        "example.com",
+    ] {
+        assert!(ran.stderr.contains(said), "no {said:?} in {}", ran.stderr);
+    }
+}

@@ -1,0 +1,111 @@
+//! Components that change while they are served.
+
+use super::client::{Client, call, request, response, texts};
+use crate::support::Place;
+use agent_host_test_guests::{Body, Definition, Guest};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+/// A component whose tool of this name returns this.
+fn guest(tool: &str, text: &str) -> Vec<u8> {
+    let guest = Guest {
+        definitions: vec![Definition {
+            name: tool.to_owned(),
+            ..Definition::default()
+        }],
+        ..Guest::returning(Body::Text(0, text.as_bytes()))
+    };
+    guest.bytes()
+}
+
+/// Puts a component in the place of another, in one step.
+fn replace(place: &Place, bytes: Vec<u8>) {
+    let new = place.write("new.wasm", bytes);
+    std::fs::rename(new, place.work().join("tool.wasm")).unwrap();
+}
+
+fn changed() -> Value {
+    json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })
+}
+
+fn names(client: &mut Client) -> Vec<String> {
+    let listed = client.ask(request(9, "tools/list", json!({})));
+    let tools = listed["result"]["tools"].as_array().unwrap().iter();
+    tools
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_component_that_was_named_is_taken_over() {
+    let place = Place::new();
+    replace(&place, guest("old", "one"));
+    let mut client = Client::start(&place, &["--tool", "tool.wasm"], json!({}));
+    assert_eq!(
+        client.ask(call(1, "old", json!({}))),
+        response(1, texts("text", &["one"]))
+    );
+    replace(&place, guest("new", "two"));
+    assert_eq!(client.next(), changed());
+    let names = names(&mut client);
+    assert!(
+        names.contains(&"new".to_owned()) && !names.contains(&"old".to_owned()),
+        "{names:?}"
+    );
+    assert_eq!(
+        client.ask(call(2, "new", json!({}))),
+        response(2, texts("text", &["two"]))
+    );
+    assert_eq!(
+        client.ask(call(3, "old", json!({})))["error"]["code"],
+        -32602
+    );
+    // What is no component is not.
+    replace(&place, b"no component".to_vec());
+    let told = client.next();
+    assert_eq!(told["params"]["level"], "warning", "{told}");
+    assert_eq!(
+        client.ask(call(4, "new", json!({}))),
+        response(4, texts("text", &["two"]))
+    );
+    let ran = client.close();
+    assert_eq!(ran.code, Some(0));
+    for said in [
+        "changed, and served from now on: tool",
+        "not reloaded",
+        "tool.wasm",
+    ] {
+        assert!(ran.stderr.contains(said), "no {said:?} in {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_change_that_is_not_accepted_is_not_served() {
+    let place = Place::new();
+    replace(&place, guest("say", "accepted"));
+    place.write(
+        "agent.toml",
+        "[[tool]]\nname = \"tool\"\nfile = \"tool.wasm\"\n",
+    );
+    assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
+    let mut client = Client::start(&place, &["--config", "agent.toml"], json!({}));
+    replace(&place, guest("say", "not accepted"));
+    let told = client.next();
+    let text = told["params"]["data"].as_str().unwrap();
+    assert!(text.contains("changed-since-approval"), "{told}");
+    let say = |id| call(id, "say", json!({}));
+    assert_eq!(
+        client.ask(say(1)),
+        response(1, texts("text", &["accepted"]))
+    );
+    let accepted = place.run(&["lock", "--config", "agent.toml", "--accept", "tool"]);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
+    assert_eq!(client.next(), changed());
+    assert_eq!(
+        client.ask(say(2)),
+        response(2, texts("text", &["not accepted"]))
+    );
+    let ran = client.close();
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stderr.contains("lock --accept tool"), "{}", ran.stderr);
+}
