@@ -107,10 +107,12 @@ impl ToolComponent {
         let deadline = started + patience;
         let gate = Gate::new(Arc::clone(&call.grants), call.effect, &limits);
         let telemetry = Telemetry::new(as_count(limits.stdio_bytes));
+        let folders = !call.grants.dirs.is_empty() && self.asks_for_folders();
         let setup = CallSetup {
             gate: Arc::clone(&gate),
             deadline,
             protected: Arc::clone(&self.room().protected),
+            folders,
             client: Arc::clone(&self.tenant().client),
             secrets: Arc::clone(&call.secrets),
             telemetry: Arc::clone(&telemetry),
@@ -130,10 +132,10 @@ impl ToolComponent {
         }));
         let (guests, schedule) = (&self.room().guests, &self.tenant().schedule);
         // File operations block their thread, so a call with folders never has its caller's.
-        let work = if call.grants.dirs.is_empty() {
-            guests.begin(schedule, work)
-        } else {
+        let work = if folders {
             Begun::GoesOn(guests.run(schedule, work))
+        } else {
+            guests.begin(schedule, work)
         };
         Ok(Running {
             work,

@@ -58,6 +58,7 @@ pub(crate) async fn ask(
         gate,
         deadline: Instant::now() + patience,
         protected: Arc::clone(&room.protected),
+        folders: false,
         client: Arc::clone(&room.client),
         // Nothing is granted, so nothing comes back.
         secrets: Arc::default(),

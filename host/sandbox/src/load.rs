@@ -40,6 +40,9 @@ use tokio_util::task::AbortOnDropHandle;
 const MAX_NAME_BYTES: usize = 120;
 const MAX_DETAIL_BYTES: usize = 300;
 
+/// The interface from which every open folder comes; whoever does not import it has no way to a file.
+const PREOPENS: &str = "wasi:filesystem/preopens@";
+
 /// It is said once that there is no compiler beside this process.
 static IN_PROCESS: Once = Once::new();
 
@@ -129,6 +132,12 @@ impl ToolComponent {
     #[must_use]
     pub fn imports(&self) -> &[String] {
         &self.loaded.imports
+    }
+
+    /// Whether it can ask for the granted folders.
+    pub(crate) fn asks_for_folders(&self) -> bool {
+        let mut imports = self.loaded.imports.iter();
+        imports.any(|import| import.starts_with(PREOPENS))
     }
 
     /// Its tools, as it defines them and as they were checked.

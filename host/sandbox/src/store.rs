@@ -61,6 +61,8 @@ pub(crate) struct CallSetup {
     pub(crate) limits: Limits,
     pub(crate) deadline: Instant,
     pub(crate) protected: Arc<[PathBuf]>,
+    /// Whether the granted folders are opened. It is in vain for a component that cannot ask for them.
+    pub(crate) folders: bool,
     pub(crate) client: Arc<HttpClient>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) telemetry: Arc<Telemetry>,
@@ -84,6 +86,7 @@ pub(crate) fn configure_store(
         limits,
         deadline,
         protected,
+        folders,
         client,
         secrets,
         telemetry,
@@ -91,6 +94,11 @@ pub(crate) fn configure_store(
         shared,
         questions,
     } = setup;
+    let files = if folders {
+        FilesState::open(Arc::clone(&gate), &protected)?
+    } else {
+        FilesState::without_folders(Arc::clone(&gate))
+    };
     let mut http = WasiHttpCtx::new();
     let fields = limits.http_header_bytes.saturating_add(FIELDS_ROOM);
     http.set_field_size_limit(as_count(fields));
@@ -107,14 +115,8 @@ pub(crate) fn configure_store(
             limits.random_bytes,
         ),
         http,
-        hooks: GatedHttp::new(
-            Arc::clone(&gate),
-            client,
-            Arc::clone(&secrets),
-            &limits,
-            deadline,
-        ),
-        files: FilesState::open(gate, &protected)?,
+        hooks: GatedHttp::new(gate, client, Arc::clone(&secrets), &limits, deadline),
+        files,
         table,
         limiter: Pausing::new(Limiter::new(&limits, Arc::clone(&telemetry))),
         progress: Progress::new(Arc::clone(&telemetry), progress_interval),

@@ -11,7 +11,10 @@ use super::with_denial;
 use crate::{
     Call, Sandbox, SandboxConfig, Talk, ToolComponent,
     gate::Denial,
-    guests::{ASK, Body, CWD, Definition, ENVIRONMENT, Guest, PROGRESS, STATE_GET, STDOUT, WRITE},
+    guests::{
+        ASK, Body, CWD, DIRECTORIES, Definition, ENVIRONMENT, Guest, PROGRESS, STATE_GET, STDOUT,
+        WRITE,
+    },
 };
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
@@ -320,22 +323,29 @@ fn workspace(host: &Path) -> Grants {
 }
 
 #[tokio::test]
-async fn a_granted_folder_that_is_gone_makes_the_tool_unavailable() {
-    let tool = sandbox().load(&Guest::default().bytes()).await.unwrap();
+async fn a_granted_folder_that_is_gone_makes_a_tool_unavailable_that_can_ask_for_it() {
+    let sandbox = sandbox();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();
     folder.close().unwrap();
-    let report = call_with(
-        &tool,
-        "echo",
-        json!({}),
-        workspace(&path),
-        &Limits::default(),
-    )
-    .await;
-    let (code, message) = code(&report);
-    assert_eq!(code, "tool-unavailable", "{message}");
-    assert!(!message.contains(path.to_str().unwrap()), "{message}");
+    let unavailable = json!({
+        "code": "tool-unavailable",
+        "message": "A folder that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
+    });
+    let cases = [
+        (&[DIRECTORIES][..], ToolResultOutput::ErrorJson(unavailable)),
+        (&[], ToolResultOutput::Json(json!({}))),
+    ];
+    for (imports, expected) in cases {
+        let guest = Guest {
+            imports,
+            ..Guest::default()
+        };
+        let tool = sandbox.load(&guest.bytes()).await.unwrap();
+        let grants = workspace(&path);
+        let report = call_with(&tool, "echo", json!({}), grants, &Limits::default()).await;
+        assert_eq!(report.output, expected);
+    }
 }
 
 #[tokio::test]

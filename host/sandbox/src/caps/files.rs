@@ -96,6 +96,12 @@ impl FilesState {
         Ok(Self { gate, roots })
     }
 
+    /// Nothing is open, whatever is granted: for a component that has no way to ask for it.
+    pub(crate) fn without_folders(gate: Arc<Gate>) -> Self {
+        let roots = Vec::new();
+        Self { gate, roots }
+    }
+
     fn root(&self, folder: &Folder) -> FsResult<&Root> {
         Ok(self
             .roots
