@@ -81,7 +81,7 @@ fn a_component_is_pinned_when_it_is_first_used() {
     imports.sort_unstable();
     assert_eq!(
         serde_json::to_value(&lock).unwrap(),
-        json!({"version": 2, "tool": {"mine": {
+        json!({"version": 3, "tool": {"mine": {
             "component": digest(&component), "imports": imports, "tools": tools,
         }}})
     );
@@ -344,9 +344,12 @@ fn a_lock_that_cannot_be_used_stops_everything() {
         ("version = 2\ntrusted = true\n", "is not a lock file"),
         (
             "version = 9\n",
-            "has version 9, and this program reads version 2",
+            "has version 9, and this program reads versions 2 to 3",
         ),
-        (version_1, "has version 1, and this program reads version 2"),
+        (
+            version_1,
+            "has version 1, and this program reads versions 2 to 3",
+        ),
         ("\u{0}", "is not a lock file"),
     ] {
         place.write("agent.lock", text);

@@ -35,6 +35,7 @@ mod lock;
 mod main_job;
 mod manual;
 mod mcp;
+mod mcp_client;
 mod mcp_clients;
 mod mcp_conformance;
 mod mcp_driver;

@@ -14,6 +14,7 @@ mod external;
 mod found;
 mod http_grants;
 mod instructions;
+mod mcp;
 mod model;
 mod parse;
 mod paths;
@@ -31,13 +32,14 @@ pub use dir_grants::DEFAULT_MASK;
 pub use environment::Environment;
 pub use external::ExternalTool;
 pub(crate) use http_grants::argument_of;
+pub use mcp::McpConfig;
 pub use model::{ModelConfig, ModelsConfig};
 pub use parse::{MAX_CONFIG_BYTES, parse};
 pub use provider::ProviderConfig;
 pub use raw::{
     RawBudgets, RawConfig, RawContext, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants,
-    RawHttpGrant, RawLimits, RawPooling, RawPrice, RawPrompts, RawProvider, RawSandbox, RawSecret,
-    RawTiming, RawTool,
+    RawHttpGrant, RawLimits, RawMcp, RawPooling, RawPrice, RawPrompts, RawProvider, RawSandbox,
+    RawSecret, RawTiming, RawTool,
 };
 pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
 

@@ -16,6 +16,7 @@ mod mutations;
 mod no_model;
 mod recording;
 mod registry;
+mod servers;
 mod trusted_file;
 
 pub use approvals::{ApprovalFile, ProjectApproval, approval_id, project};
@@ -28,4 +29,5 @@ pub use host::{Host, model};
 pub use lock_diff::difference;
 pub use lock_file::LockFile;
 pub use registry::{Entry, Registry};
+pub use servers::ServerEntry;
 pub use trusted_file::read_secret;

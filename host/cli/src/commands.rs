@@ -19,8 +19,8 @@ mod test;
 
 use crate::{
     args::{Command, ConfigArgs},
-    compiler,
     exit::{Exit, Failure},
+    itself,
     terminal::Terminal,
 };
 use agent_host_app::{Config, Environment, Overrides};
@@ -62,6 +62,7 @@ fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> 
     let environment = Environment::from_process().map_err(Failure::usage)?;
     let mut config =
         Config::load(config.as_deref(), overrides, &environment).map_err(Failure::usage)?;
-    config.sandbox.compiler = Some(compiler::worker());
+    config.sandbox.compiler = Some(itself::compiler());
+    config.supervisor = Some(itself::supervisor());
     Ok(config)
 }

@@ -3,8 +3,8 @@
 
 mod args;
 mod commands;
-mod compiler;
 mod exit;
+mod itself;
 mod memory;
 mod signals;
 mod terminal;
@@ -15,9 +15,8 @@ use std::process::ExitCode;
 use terminal::Terminal;
 
 fn main() -> ExitCode {
-    if let Some(args) = compiler::requested() {
-        // It limits itself before anything else happens.
-        return agent_host_sandbox::compile_worker(&args);
+    if let Some(code) = itself::run_as_child() {
+        return code;
     }
     let args = args::Args::parse();
     let terminal = Terminal::from_process();

@@ -11,6 +11,7 @@ use crate::{
     listing::Listing,
 };
 use agent_host_core::{text, tool::ProgressSink};
+use futures_util::FutureExt as _;
 use rmcp::{
     RoleClient, ServiceError,
     model::{
@@ -25,7 +26,7 @@ use rmcp::{
 };
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::{runtime::Handle, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 /// What is shown of the protocol's errors, in bytes: some hold the message that they are about.
 const SHOWN_BYTES: usize = 500;
@@ -262,18 +263,15 @@ struct Abandoned {
 
 impl Drop for Abandoned {
     fn drop(&mut self) {
-        let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else {
+        let Some(id) = self.id.take() else {
             return;
         };
-        let peer = self.peer.clone();
-        runtime.spawn(async move {
-            let reason = Some("nobody waits for the answer any more".to_owned());
-            let params = CancelledNotificationParam::new(Some(id), reason);
-            // A server that is gone needs no telling.
-            let _ = peer
-                .send_notification(CancelledNotification::new(params).into())
-                .await;
-        });
+        let reason = Some("nobody waits for the answer any more".to_owned());
+        let params = CancelledNotificationParam::new(Some(id), reason);
+        let told = CancelledNotification::new(params).into();
+        // One look puts it in the queue, before whatever is asked next. A server that is gone, or for which more than a thousand
+        // messages wait, needs no telling.
+        let _ = self.peer.send_notification(told).now_or_never();
     }
 }
 

@@ -1,11 +1,11 @@
-//! What a server may tell and ask this client. It may report progress and say that its tools changed; a question to a person,
-//! a model's reply and folders are nothing that this client has declared, so it gets none of them.
+//! What a server may tell and ask this client. It may report progress and say that its tools changed; a question to a person
+//! and a model's reply are nothing that this client has declared, so they are refused, and it is told of no folder.
 
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode,
-        Implementation, ListRootsResult, ProgressNotificationParam, ProgressToken,
+        Implementation, ProgressNotificationParam, ProgressToken,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -107,26 +107,12 @@ impl ClientHandler for Handler {
         _request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Err(not_offered(
-            "agent-host has not declared `elicitation`: nobody can be asked while a tool of a server runs",
-        ))
-    }
-
-    async fn list_roots(
-        &self,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ListRootsResult, ErrorData> {
-        Err(not_offered(
-            "agent-host has not declared `roots`: it grants servers no folders",
-        ))
+        let why = "agent-host has not declared `elicitation`: nobody can be asked while a tool of a server runs";
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None))
     }
 
     fn get_info(&self) -> ClientConfig {
         let client = Implementation::new("agent-host", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(ClientCapabilities::default(), client)
     }
-}
-
-fn not_offered(why: &'static str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)
 }

@@ -39,13 +39,13 @@ pub fn output(result: Value) -> Result<ToolResultOutput, ToolFailure> {
     };
     let structured = result.remove("structuredContent");
     let blocks = match result.remove("content") {
-        None | Some(Value::Null) => Vec::new(),
+        None if structured.is_none() => {
+            return Err(invalid("it has neither `content` nor `structuredContent`"));
+        }
+        None => Vec::new(),
         Some(Value::Array(blocks)) => blocks,
         Some(_) => return Err(invalid("its `content` is no list")),
     };
-    if blocks.is_empty() && structured.is_none() && !result.contains_key("isError") {
-        return Err(invalid("it has neither `content` nor `structuredContent`"));
-    }
     let tag = string(result.get("_meta"), OUTPUT_META).map(str::to_owned);
     let known = tag.and_then(|tag| own(&tag, &blocks, structured.as_ref()));
     let failed = result.get("isError") == Some(&Value::Bool(true));

@@ -2,7 +2,7 @@
 //!
 //! Such a file may have come with the folder: from a repository, an archive, somebody else. It may choose tools, a model,
 //! limits and budgets, and grant what lies in its own folder. It may not decide where a key or a secret is taken from or sent, to which other machine
-//! the conversation goes, what is granted or read outside its folder or of the host's environment, that nobody is asked before a call, by what prices a budget of the
+//! the conversation goes, which program is started or asked for tools, what is granted or read outside its folder or of the host's environment, that nobody is asked before a call, by what prices a budget of the
 //! command line counts, or where sessions and compiled code are kept: compiled code is run, so whoever makes the cache folder
 //! could bring code along. Naming the file is how the operator says that it is theirs.
 
@@ -60,6 +60,12 @@ fn says_too_much(
         return Some(format!(
             "says where the secret `{}` is and to whom it is sent",
             secret.name.escape_debug()
+        ));
+    }
+    if let Some(server) = raw.mcp.first() {
+        return Some(format!(
+            "names the MCP server `{}`, which would be started or asked",
+            server.get_ref().name.escape_debug()
         ));
     }
     if overrides.max_usd.is_some() && !raw.prices.is_empty() {

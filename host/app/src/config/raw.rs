@@ -9,7 +9,7 @@ use agent_host_core::{
 use agent_host_models::Provider;
 use serde::Deserialize;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     num::{NonZeroU32, NonZeroU64, NonZeroUsize},
 };
 use toml::Spanned;
@@ -58,6 +58,8 @@ pub struct RawConfig {
     pub tool: Option<Vec<RawTool>>,
     /// The tools that run outside, besides the components.
     pub external_tool: Vec<Spanned<RawExternalTool>>,
+    /// The MCP servers whose tools are used.
+    pub mcp: Vec<Spanned<RawMcp>>,
     /// What every component may reach, unless it has a list of its own; absent for the current folder, read-only.
     pub grants: Option<RawGrants>,
     /// The secrets that tools may be granted.
@@ -224,6 +226,42 @@ pub struct RawExternalTool {
     /// When a person is asked before a call is handed out, or what they may decide.
     #[serde(default)]
     pub approval: RawApproval,
+}
+
+/// `[[mcp]]`. Its tools are named as the server names them.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RawMcp {
+    /// The name by which `agent.lock` and messages know the server, and with which the names of its tools begin.
+    pub name: String,
+    /// The program that is started, and its arguments.
+    pub command: Option<Vec<String>>,
+    /// The address of a server that runs already.
+    pub url: Option<String>,
+    /// Where the token for that address is: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
+    pub token: Option<String>,
+    /// The only tools that are used; absent for all.
+    pub tools: Option<BTreeSet<String>>,
+    /// The tools that change nothing.
+    #[serde(default)]
+    pub read_only: BTreeSet<String>,
+    /// When a person is asked before a call, or what they may decide.
+    #[serde(default)]
+    pub approval: RawApproval,
+    /// The same for single tools.
+    #[serde(default)]
+    pub approvals: BTreeMap<String, RawApproval>,
+    /// The calls that run at once.
+    pub concurrent_calls: Option<NonZeroUsize>,
+    /// How long a call may take.
+    pub deadline_ms: Option<NonZeroU64>,
+    /// How long the server may take until its tools are known.
+    pub connect_timeout_seconds: Option<NonZeroU64>,
+    /// Whether nothing runs without it; absent for yes.
+    pub required: Option<bool>,
+    /// All environment variables of the program besides `PATH`.
+    #[serde(default)]
+    pub env: Vec<RawEnvGrant>,
 }
 
 /// `[grants]`. Each grant knows its place in the text, so that a value that cannot be used is found.

@@ -5,6 +5,7 @@ use super::{
     RawConfig, RawGrants, RawLimits, RawPooling, RawPrompts, RawSandbox, RawTiming, RawTool,
     ToolConfig, budgets, context, dir_grants, env_grants, external, http_grants,
     instructions::{self, Instructions},
+    mcp,
     paths::{canonical, place},
     secrets::{self, SecretConfig},
 };
@@ -85,6 +86,8 @@ impl Config {
             approval_expiry_ms: approval_expiry_ms(raw.approval_expires_seconds)?,
             tools: Vec::new(),
             external_tools: external::from_raw(raw.external_tool, &base, environment)?,
+            servers: Vec::new(),
+            supervisor: None,
             grants: Arc::new(grants),
             ungranted,
             implies_folder,
@@ -93,6 +96,7 @@ impl Config {
             secrets,
         };
         config.add_tools(raw.tool, &base, environment)?;
+        config.servers = mcp::from_raw(raw.mcp, &config, &base, environment)?;
         for argument in overrides.tools {
             let tool = config.tool_from_argument(&argument)?;
             config.tools.push(tool);

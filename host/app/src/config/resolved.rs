@@ -1,7 +1,7 @@
 //! The configuration as the rest of the program sees it: absolute, complete and checked.
 
 use super::{
-    ConfigError, Confirmation, Environment, ExternalTool, ModelsConfig, RawConfig,
+    ConfigError, Confirmation, Environment, ExternalTool, McpConfig, ModelsConfig, RawConfig,
     dir_grants::WORKSPACE, found, parse::Found, paths::canonical, secrets::SecretConfig,
 };
 use agent_host_core::{
@@ -10,6 +10,7 @@ use agent_host_core::{
     policy::Grants,
     turn::{Budgets, Prompts, Timing},
 };
+use agent_host_mcp_client::Supervisor;
 use agent_host_sandbox::SandboxConfig;
 use std::{
     collections::BTreeMap,
@@ -53,6 +54,10 @@ pub struct Config {
     pub tools: Vec<ToolConfig>,
     /// The tools that run outside. Their names differ.
     pub external_tools: Vec<ExternalTool>,
+    /// The MCP servers whose tools are used. Their names differ, also from those of the components.
+    pub servers: Vec<McpConfig>,
+    /// What starts servers that are programs, and ends them when this process is gone; absent where they are started directly.
+    pub supervisor: Option<Supervisor>,
     /// What a component may reach that has no lists of its own.
     pub grants: Arc<Grants>,
     /// Why the current folder, which nobody named and which would be granted by itself, is not: it is the home folder or
@@ -251,6 +256,7 @@ impl Config {
         paths.extend(self.models.files().map(Path::to_owned));
         let files = self.secrets.iter().filter_map(SecretConfig::file);
         paths.extend(files.map(Path::to_owned));
+        paths.extend(self.servers.iter().flat_map(McpConfig::files));
         paths.extend(self.schema_files().map(Path::to_owned));
         paths.extend(self.instruction_files.iter().cloned());
         for tool in &self.tools {
@@ -286,9 +292,15 @@ impl Config {
         ))
     }
 
-    /// The name, or the name with a number where a configured tool has it.
+    /// Whether a component or a server has this name.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.name == name)
+            || self.servers.iter().any(|server| server.name == name)
+    }
+
+    /// The name, or the name with a number where something configured has it.
     fn free_name(&self, stem: &str) -> String {
-        let taken = |name: &String| self.tools.iter().any(|tool| tool.name == *name);
+        let taken = |name: &String| self.has_name(name);
         let numbered = (2_u64..).map(|n| format!("{stem}-{n}"));
         let mut names = std::iter::once(stem.to_owned()).chain(numbered);
         names

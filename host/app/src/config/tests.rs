@@ -10,6 +10,7 @@ mod good;
 mod grants;
 mod instructions;
 mod keys;
+mod mcp;
 mod models;
 mod secrets;
 mod suggestions;

@@ -35,6 +35,10 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         return Err(Failure::usage(error));
     }
     let registry = Registry::open_one(&config, &component).await?;
+    // A server's own name for its tool is as good as the one that models call.
+    let tool = registry
+        .name_of_own(&tool)
+        .map_or(tool.clone(), str::to_owned);
     if !registry
         .tools()
         .iter()

@@ -8,8 +8,8 @@ use crate::{
     terminal::{GREEN, RED, Terminal, YELLOW, harmless_line},
 };
 use agent_host_app::{
-    ApprovalFile, CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, check_models,
-    project,
+    ApprovalFile, CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry,
+    check_models, project,
 };
 use agent_host_core::tool::ToolRunner as _;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
@@ -166,9 +166,28 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         Ok(None) => Finding::Mind("in this process, without limits".to_owned()),
         Err(error) => Finding::Bad(error.to_string()),
     };
-    vec![
+    let mut findings = vec![
         ("sandbox", sandbox),
         ("compiler", compiler),
         ("tools", Finding::Good(names.join(", "))),
-    ]
+    ];
+    for entry in registry.servers() {
+        findings.push(("MCP server", Finding::Good(server(entry).await)));
+    }
+    for name in registry.absent_servers() {
+        let text = format!("{name} is not there, and its tools are left out; stderr says why");
+        findings.push(("MCP server", Finding::Mind(text)));
+    }
+    findings
+}
+
+async fn server(entry: &ServerEntry) -> String {
+    let server = &entry.server;
+    let version = server.version().await.unwrap_or_default();
+    format!(
+        "{}: {} tools, protocol {version}, {}",
+        entry.config.name,
+        server.definitions().len(),
+        server.config().reach.identity()
+    )
 }

@@ -1,5 +1,7 @@
 //! `agent-host inspect`: what a component is, before anything of it is trusted.
 
+mod server;
+
 use super::{configure, permissions::permissions, reach};
 use crate::{
     args::InspectArgs,
@@ -18,6 +20,10 @@ use std::collections::BTreeMap;
 pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let config = configure(args.config, Overrides::default())?;
     let registry = Registry::open_one_unlocked(&config, &args.component).await?;
+    if let Some(entry) = registry.servers().first() {
+        server::show(entry, args.json, terminal).await;
+        return Ok(Exit::Done);
+    }
     let Some(entry) = registry.components().first() else {
         return Err(Failure::usage(format!(
             "`{}` holds no component",

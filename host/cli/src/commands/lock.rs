@@ -1,4 +1,4 @@
-//! `agent-host lock`: how the configured components stand to what was accepted, what changed in them, and accepting it.
+//! `agent-host lock`: how the configured components and MCP servers stand to what was accepted, what changed in them, and accepting it.
 
 use super::configure;
 use crate::{
@@ -7,17 +7,15 @@ use crate::{
     terminal::{BOLD, GREEN, RED, Terminal, harmless_line},
 };
 use agent_host_app::{LockFile, Overrides, Registry, difference};
-use agent_host_core::{
-    id::Digest,
-    lock::{Change, Lock, LockedComponent, Pin, Standing},
-};
+use agent_host_core::lock::{Change, Lock, Pin, Standing};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// One component in the lock, in the configuration, or in both.
+/// One component or server in the lock, in the configuration, or in both.
 struct Line {
     name: String,
-    digest: Digest,
+    /// What is there, or what was there for one that is not configured any more.
+    pin: Pin,
     /// How it stands; absent for one that is not configured any more.
     standing: Option<Standing>,
     /// Whether it is accepted now, by this command.
@@ -32,22 +30,25 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
         ));
     };
     let registry = Registry::open_unlocked(&config).await?;
-    let current: BTreeMap<String, LockedComponent> = registry
-        .components()
-        .iter()
+    // A server that is configured and not there stays as it was accepted.
+    let absent = registry.absent_servers();
+    let components = registry.components().iter();
+    let components = components
         .filter(|entry| entry.source.is_file())
-        .map(|entry| (entry.name.clone(), entry.locked()))
-        .collect();
+        .map(|entry| (entry.name.clone(), Pin::Component(entry.locked())));
+    let servers = registry.servers().iter();
+    let servers = servers.map(|entry| (entry.config.name.clone(), Pin::Server(entry.locked())));
+    let current: BTreeMap<String, Pin> = components.chain(servers).collect();
     let names = args.accept.as_deref();
     check_names(names.unwrap_or_default(), &file.lock, &current)?;
-    let lines = lines(names, &file.lock, &current);
+    let lines = lines(names, &file.lock, &current, absent);
     if args.json {
         terminal.println(&as_json(&file, &lines).to_string());
     } else {
         lines.iter().for_each(|line| line.print(terminal));
     }
     if lines.iter().any(|line| line.accepts) {
-        accept(&mut file.lock, &lines, &current);
+        accept(&mut file.lock, &lines);
         file.write()?;
         terminal.note(&format!("accepted, and written to {}", file.path.display()));
     }
@@ -63,42 +64,42 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
 fn check_names(
     names: &[String],
     lock: &Lock,
-    current: &BTreeMap<String, LockedComponent>,
+    current: &BTreeMap<String, Pin>,
 ) -> Result<(), Failure> {
-    let unknown = names
-        .iter()
-        .find(|name| !current.contains_key(*name) && !lock.tool.contains_key(*name));
+    let unknown = names.iter().find(|name| {
+        !current.contains_key(*name) && !lock.pins().any(|(pinned, _)| pinned == *name)
+    });
     let Some(name) = unknown else {
         return Ok(());
     };
     let known: Vec<&str> = current.keys().map(String::as_str).collect();
     Err(Failure::usage(format!(
-        "there is no component `{name}` to accept; those from files in agent.toml are: {}",
+        "there is no component or MCP server `{name}` to accept; those from files and the servers in agent.toml are: {}",
         known.join(", ")
     )))
 }
 
-/// Every component of the configuration and of the lock, by its name.
+/// Everything of the configuration and of the lock, by its name.
 fn lines(
     names: Option<&[String]>,
     lock: &Lock,
-    current: &BTreeMap<String, LockedComponent>,
+    current: &BTreeMap<String, Pin>,
+    absent: &[String],
 ) -> Vec<Line> {
     let accepts =
         |name: &String| names.is_some_and(|names| names.is_empty() || names.contains(name));
-    let configured = current.iter().map(|(name, component)| Line {
+    let configured = current.iter().map(|(name, pin)| Line {
         name: name.clone(),
-        digest: component.component,
-        standing: Some(lock.standing(name, &Pin::Component(component.clone()))),
+        pin: pin.clone(),
+        standing: Some(lock.standing(name, pin)),
         accepts: accepts(name),
     });
     let gone = lock
-        .tool
-        .iter()
-        .filter(|(name, _)| !current.contains_key(*name))
-        .map(|(name, component)| Line {
+        .pins()
+        .filter(|(name, _)| !current.contains_key(*name) && !absent.contains(name))
+        .map(|(name, pin)| Line {
             name: name.clone(),
-            digest: component.component,
+            pin,
             standing: None,
             accepts: accepts(name),
         });
@@ -107,13 +108,13 @@ fn lines(
     lines
 }
 
-/// Takes over what is there now. What is not configured any more leaves the lock.
-fn accept(lock: &mut Lock, lines: &[Line], current: &BTreeMap<String, LockedComponent>) {
+/// Takes over what is there now, and nothing else of the same name. What is not configured any more leaves the lock.
+fn accept(lock: &mut Lock, lines: &[Line]) {
     for line in lines.iter().filter(|line| line.accepts) {
-        match current.get(&line.name) {
-            Some(component) => lock.tool.insert(line.name.clone(), component.clone()),
-            None => lock.tool.remove(&line.name),
-        };
+        lock.forget(&line.name);
+        if line.standing.is_some() {
+            lock.accept(line.name.clone(), line.pin.clone());
+        }
     }
 }
 
@@ -135,6 +136,14 @@ impl Line {
         }
     }
 
+    /// What kind of thing it is, and which one.
+    fn what(&self) -> (&'static str, String) {
+        match &self.pin {
+            Pin::Component(component) => ("component", component.component.to_string()),
+            Pin::Server(server) => ("server", server.server.clone()),
+        }
+    }
+
     /// Whether there is nothing to be accepted.
     fn is_settled(&self) -> bool {
         matches!(self.standing, Some(Standing::Same) | None)
@@ -144,7 +153,7 @@ impl Line {
         let (name, (_, words)) = (harmless_line(&self.name), self.standing());
         terminal.println(&format!(
             "{BOLD}{name:<20}{BOLD:#} {words:<35} {}",
-            self.digest
+            harmless_line(&self.what().1)
         ));
         for line in difference(self.changes()) {
             let line = harmless_line(&line);
@@ -161,9 +170,10 @@ fn as_json(file: &LockFile, lines: &[Line]) -> Value {
     let components: Vec<Value> = lines
         .iter()
         .map(|line| {
+            let (kind, what) = line.what();
             json!({
                 "name": line.name,
-                "component": line.digest,
+                kind: what,
                 "standing": line.standing().0,
                 "changes": line.changes(),
                 "accepted_now": line.accepts,

@@ -4,7 +4,7 @@
 use agent_host_app::Registry;
 use agent_host_core::policy::{DirGrant, DirMode, Grants, HttpGrant, SecretGrant};
 
-/// What the tools may reach; components with the same grants share their lines.
+/// What the tools may reach; components with the same grants share their lines, and what a server reaches nobody here knows.
 pub(super) fn of(registry: &Registry) -> Vec<String> {
     let mut shared: Vec<(String, Vec<&str>)> = Vec::new();
     for entry in registry.components() {
@@ -14,17 +14,23 @@ pub(super) fn of(registry: &Registry) -> Vec<String> {
             None => shared.push((text, vec![&entry.name])),
         }
     }
-    let alone = shared.len() == 1;
-    shared
-        .into_iter()
-        .map(|(text, names)| {
-            if alone {
-                text
-            } else {
-                format!("{}: {text}", names.join(", "))
-            }
-        })
-        .collect()
+    let alone = shared.len() == 1 && registry.servers().is_empty();
+    let components = shared.into_iter().map(|(text, names)| {
+        if alone {
+            text
+        } else {
+            format!("{}: {text}", names.join(", "))
+        }
+    });
+    let servers = registry.servers().iter().map(|entry| {
+        let reach = &entry.server.config().reach;
+        format!(
+            "{}: whatever {} reaches; it is outside of the sandbox",
+            entry.config.name,
+            reach.identity()
+        )
+    });
+    components.chain(servers).collect()
 }
 
 /// One line for each grant, and one for files and for the network where there is none.

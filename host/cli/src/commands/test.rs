@@ -3,7 +3,6 @@
 use super::build;
 use crate::{
     args::TestArgs,
-    compiler,
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, harmless, harmless_line, micros},
 };
@@ -60,7 +59,7 @@ async fn plan(args: TestArgs, terminal: &Terminal) -> Result<TestPlan, Failure> 
         record: args.record,
         update: args.update,
         state_dir: args.state_dir,
-        compiler: Some(compiler::worker()),
+        compiler: Some(itself::compiler()),
     })
 }
 

@@ -1,1 +1,156 @@
+use super::*;
+use agent_host_core::failure::ToolErrorCode;
+use pretty_assertions::assert_eq;
+use serde_json::json;
 
+/// A picture of one pixel.
+const GIF: &str = "R0lGODlhAQABAAAAACw=";
+
+fn text(text: &str) -> ContentPart {
+    ContentPart::Text { text: text.into() }
+}
+
+fn file(media_type: &str, data: FileData, filename: Option<&str>) -> ContentPart {
+    ContentPart::File(FilePart {
+        media_type: media_type.to_owned(),
+        data,
+        filename: filename.map(str::to_owned),
+    })
+}
+
+fn gif() -> FileData {
+    FileData::Bytes(STANDARD.decode(GIF).unwrap())
+}
+
+/// Results of servers that know nothing of agent-host: the fields decide.
+#[test]
+fn results_of_other_servers() {
+    let words = |words: &str| json!({"type": "text", "text": words});
+    let picture = || json!({"type": "image", "mimeType": "image/gif", "data": GIF});
+    let cases = [
+        (
+            json!({"content": [words("a")]}),
+            ToolResultOutput::Text("a".into()),
+        ),
+        (
+            json!({"content": [words("{\"type\":\"error-text\"}")], "isError": false}),
+            ToolResultOutput::Text("{\"type\":\"error-text\"}".into()),
+        ),
+        (json!({"content": []}), ToolResultOutput::Content(vec![])),
+        (
+            json!({"content": [words("a"), words("b")]}),
+            ToolResultOutput::Content(vec![text("a"), text("b")]),
+        ),
+        (
+            json!({"content": [words("a"), words("b")], "isError": true}),
+            ToolResultOutput::ErrorText("a\nb".into()),
+        ),
+        (
+            json!({"content": [words("{}")], "structuredContent": {"a": 1}}),
+            ToolResultOutput::Json(json!({"a": 1})),
+        ),
+        (
+            json!({"structuredContent": null}),
+            ToolResultOutput::Json(Value::Null),
+        ),
+        (
+            json!({"content": [words("{}")], "structuredContent": {"a": 1}, "isError": true}),
+            ToolResultOutput::ErrorJson(json!({"a": 1})),
+        ),
+        (
+            json!({"content": [picture()], "structuredContent": [1]}),
+            ToolResultOutput::Content(vec![file("image/gif", gif(), None), text("[1]")]),
+        ),
+        (
+            json!({"content": [words("no"), picture()], "isError": true}),
+            ToolResultOutput::ErrorText("no\n[image/gif: 14 bytes, left out]".into()),
+        ),
+        (
+            json!({"content": [{"type": "audio", "mimeType": "audio/x-raw", "data": "AAAA"}]}),
+            ToolResultOutput::Content(vec![file(
+                "audio/x-raw",
+                FileData::Bytes(vec![0; 3]),
+                None,
+            )]),
+        ),
+        (
+            json!({"content": [{"type": "resource", "resource": {"uri": "file:///a.txt", "text": "a"}}]}),
+            ToolResultOutput::Content(vec![file(
+                "text/plain",
+                FileData::Text("a".into()),
+                Some("file:///a.txt"),
+            )]),
+        ),
+        (
+            json!({"content": [{"type": "resource", "resource": {
+                "uri": "ui://a", "mimeType": "text/html;profile=mcp-app", "text": "a",
+            }}]}),
+            ToolResultOutput::Content(vec![file(
+                "text/html",
+                FileData::Text("a".into()),
+                Some("ui://a"),
+            )]),
+        ),
+        (
+            json!({"content": [{"type": "resource", "resource": {"uri": "x:y", "blob": GIF}}]}),
+            ToolResultOutput::Content(vec![file("image/gif", gif(), Some("x:y"))]),
+        ),
+        (
+            json!({"content": [{"type": "resource_link", "uri": "https://a/b.pdf", "name": "b"}]}),
+            ToolResultOutput::Content(vec![file(
+                "application/pdf",
+                FileData::Url("https://a/b.pdf".into()),
+                Some("b"),
+            )]),
+        ),
+        (
+            json!({"content": [{"type": "image", "mimeType": "image/gif"}]}),
+            ToolResultOutput::Text(
+                "[content of the kind `image`, which agent-host does not know: {\"mimeType\":\"image/gif\",\"type\":\"image\"}]"
+                    .into(),
+            ),
+        ),
+        // What claims to be agent-host's and has not its form is as if it had not claimed.
+        (
+            json!({"content": [words("a")], "_meta": {OUTPUT_META: "json"}}),
+            ToolResultOutput::Text("a".into()),
+        ),
+        (
+            json!({"content": [words("a")], "_meta": {OUTPUT_META: "brilliant"}}),
+            ToolResultOutput::Text("a".into()),
+        ),
+    ];
+    for (result, expected) in cases {
+        assert_eq!(output(result.clone()), Ok(expected), "{result}");
+    }
+}
+
+#[test]
+fn what_is_no_result_is_an_invalid_output() {
+    let cases = [
+        (json!([]), "it is no object"),
+        (json!({}), "it has neither `content` nor"),
+        (json!({"content": "a"}), "its `content` is no list"),
+        (
+            json!({"content": [{"type": "image", "mimeType": "image/gif", "data": "?"}]}),
+            "its base64 is none",
+        ),
+        (
+            json!({"content": [{"type": "image", "mimeType": "image/png", "data": GIF}]}),
+            "its bytes are `image/gif`",
+        ),
+        (
+            json!({"content": [{"type": "image", "mimeType": "gif", "data": GIF}]}),
+            "not of the form type/subtype",
+        ),
+        (
+            json!({"content": vec![json!({"type": "text", "text": ""}); 257]}),
+            "has 257 parts",
+        ),
+    ];
+    for (result, says) in cases {
+        let failure = output(result.clone()).unwrap_err();
+        assert_eq!(failure.code, ToolErrorCode::InvalidOutput, "{result}");
+        assert!(failure.message().contains(says), "{failure}");
+    }
+}

@@ -46,6 +46,10 @@ fn a_found_file_may_not_reach_out_of_its_folder() {
             "says where the secret `s` is and to whom it is sent",
         ),
         (
+            "[[mcp]]\nname = \"m\"\ncommand = [\"touch\", \"ran\"]\n".to_owned(),
+            "names the MCP server `m`, which would be started or asked",
+        ),
+        (
             "[[grants.env]]\nname = \"A\"\nvalue = \"1\"\n[[grants.env]]\nname = \"KEY\"\nfrom-host = true\n".to_owned(),
             "grants the host's variable `KEY`",
         ),

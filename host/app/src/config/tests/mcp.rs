@@ -1,0 +1,168 @@
+//! `[[mcp]]`: what a server is started or asked with, and what is no server.
+
+use super::{Tree, finish};
+use crate::config::Overrides;
+use agent_host_core::tool::{Approval, DecisionKind};
+use agent_host_mcp_client::{Reach, ServerConfig, Supervisor};
+use pretty_assertions::assert_eq;
+use secrecy::ExposeSecret as _;
+use std::time::Duration;
+
+fn opened(tree: &Tree, toml: &str) -> ServerConfig {
+    let config = tree.load(toml, Overrides::default()).unwrap();
+    let supervisor = Supervisor {
+        exe: "/bin/supervisor".into(),
+        args: vec!["with".into()],
+    };
+    finish(config.servers[0].open(Some(&supervisor))).unwrap()
+}
+
+#[test]
+fn a_program_gets_path_and_what_is_granted_and_nothing_else() {
+    let mut tree = Tree::new();
+    tree.set("PATH", "/bin");
+    tree.set("GITHUB_TOKEN", "t");
+    tree.set("OTHER", "o");
+    let server = opened(
+        &tree,
+        "[[mcp]]\nname = \"git\"\ncommand = [\"npx\", \"-y\", \"server\"]\n\
+         [[mcp.env]]\nname = \"GITHUB_TOKEN\"\nfrom-host = true\n",
+    );
+    let Reach::Command(command) = &server.reach else {
+        panic!("{server:?}");
+    };
+    let granted = [("GITHUB_TOKEN", "t"), ("PATH", "/bin")];
+    assert_eq!(
+        command.env,
+        granted.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
+    assert_eq!(command.program, "npx");
+    assert_eq!(command.args, ["-y", "server"]);
+    assert_eq!(command.folder, tree.cwd());
+    assert_eq!(command.supervisor.as_ref().unwrap().args, ["with"]);
+    assert_eq!(server.reach.identity(), r#"["npx","-y","server"]"#);
+}
+
+#[test]
+fn what_is_absent_has_the_documented_values() {
+    let tree = Tree::new();
+    let server = opened(
+        &tree,
+        "[limits]\noutput-bytes = 1000\n[[mcp]]\nname = \"web\"\nurl = \"https://example.com/mcp\"\n",
+    );
+    assert_eq!(server.connect_timeout, Duration::from_secs(30));
+    assert_eq!(server.deadline, Duration::from_secs(60));
+    assert_eq!(server.concurrent_calls.get(), 8);
+    assert_eq!(server.output_bytes, 1000);
+    assert_eq!((server.tools, server.read_only.len()), (None, 0));
+    assert_eq!(server.reach.identity(), "https://example.com/mcp");
+}
+
+#[test]
+fn what_is_set_is_taken_over() {
+    let mut tree = Tree::new();
+    tree.set("TOKEN", "the-token");
+    let toml = "[[mcp]]\nname = \"web\"\nurl = \"https://example.com/mcp\"\ntoken = \"env:TOKEN\"\n\
+        tools = [\"a\", \"b.c\"]\nread-only = [\"a\"]\napproval = \"always\"\napprovals = { a = [\"approve\"] }\n\
+        concurrent-calls = 2\ndeadline-ms = 5\nconnect-timeout-seconds = 7\nrequired = false\n";
+    let config = tree.load(toml, Overrides::default()).unwrap();
+    let [mcp] = config.servers.as_slice() else {
+        panic!("{config:?}");
+    };
+    assert!(!mcp.required);
+    assert_eq!(mcp.confirmation_of("b.c").approval, Approval::Always);
+    assert_eq!(mcp.confirmation_of("a").decisions, [DecisionKind::Approve]);
+    let server = opened(&tree, toml);
+    let Reach::Http {
+        token: Some(token), ..
+    } = &server.reach
+    else {
+        panic!("{server:?}");
+    };
+    assert_eq!(token.expose_secret(), "the-token");
+    assert!(!format!("{config:?} {server:?}").contains("the-token"));
+    assert_eq!(server.connect_timeout, Duration::from_secs(7));
+    assert_eq!(server.deadline, Duration::from_millis(5));
+    assert_eq!(server.concurrent_calls.get(), 2);
+    assert_eq!(
+        server.tools.unwrap(),
+        ["a", "b.c"].map(str::to_owned).into()
+    );
+    assert_eq!(server.read_only, ["a".to_owned()].into());
+}
+
+#[test]
+fn the_files_of_servers_are_no_guests() {
+    let tree = Tree::new();
+    let config = tree
+        .load(
+            "[[mcp]]\nname = \"a\"\ncommand = [\"./server.sh\"]\n\
+             [[mcp]]\nname = \"b\"\nurl = \"https://example.com/\"\ntoken = \"file:key\"\n",
+            Overrides::default(),
+        )
+        .unwrap();
+    for file in ["server.sh", "key"] {
+        let file = tree.cwd().join(file);
+        assert!(config.protected_paths().contains(&file), "{config:?}");
+    }
+}
+
+#[test]
+fn what_is_no_server_says_why() {
+    let tree = Tree::new();
+    let cases = [
+        ("", "needs either `command`"),
+        (
+            "command = [\"a\"]\nurl = \"https://a\"\n",
+            "needs either `command`",
+        ),
+        ("command = []\n", "names no program"),
+        ("command = [\"\"]\n", "names no program"),
+        ("command = [\"a\", \"\\u0000\"]\n", "has NUL in it"),
+        (
+            "command = [\"a\"]\ntoken = \"env:T\"\n",
+            "only one with a `url` is sent",
+        ),
+        (
+            "url = \"https://a\"\n[[mcp.env]]\nname = \"A\"\nvalue = \"1\"\n",
+            "is not started here",
+        ),
+        ("url = \"ftp://a\"\n", "does not begin with"),
+        ("url = \"https:///mcp\"\n", "names no host"),
+        ("url = \"https://me:pw@a/\"\n", "say with `token`"),
+        (
+            "url = \"http://a.example/\"\ntoken = \"env:T\"\n",
+            "sent unencrypted",
+        ),
+        (
+            "url = \"https://a\"\ntoken = \"secret\"\n",
+            "does not say where the token of the MCP server `m` is",
+        ),
+        ("command = [\"a\"]\napproval = []\n", "is an empty list"),
+        (
+            "command = [\"a\"]\nread_only = []\n",
+            "did you mean `read-only`?",
+        ),
+        ("command = [\"a\"]\ndeadline-ms = 0\n", "nonzero"),
+        (
+            "command = [\"a\"]\n[[mcp]]\nname = \"m\"\ncommand = [\"b\"]\n",
+            "line 4, column 1: the name `m` is used twice",
+        ),
+        (
+            "command = [\"a\"]\n[[tool]]\nname = \"m\"\ncomponent = \"builtin:files\"\n",
+            "the name `m` is used twice",
+        ),
+    ];
+    for (rest, says) in cases {
+        let error = tree.refusal(
+            &format!("[[mcp]]\nname = \"m\"\n{rest}"),
+            Overrides::default(),
+        );
+        assert!(error.contains(says), "{rest}: {error}");
+    }
+    for name in ["", "a b", &"a".repeat(33)] {
+        let toml = format!("[[mcp]]\nname = \"{name}\"\ncommand = [\"a\"]\n");
+        let error = tree.refusal(&toml, Overrides::default());
+        assert!(error.contains("of an MCP server cannot be used"), "{error}");
+    }
+}

@@ -1,0 +1,37 @@
+//! What an MCP server says of its tools, before any of them is called.
+
+use super::of_tool;
+use crate::terminal::{BOLD, Terminal, harmless_line};
+use agent_host_app::ServerEntry;
+use serde_json::json;
+
+pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
+    let server = &entry.server;
+    let config = server.config();
+    let (identity, version) = (config.reach.identity(), server.version().await);
+    if json {
+        let shown = json!({
+            "server": identity,
+            "protocol": version,
+            "tools": server.definitions(),
+            "deadline-ms": config.deadline.as_millis() as u64,
+            "output-bytes": config.output_bytes,
+            "concurrent-calls": config.concurrent_calls,
+        });
+        return terminal.println(&shown.to_string());
+    }
+    let mut lines = vec![
+        format!("{BOLD}{}{BOLD:#}", harmless_line(&entry.config.name)),
+        format!("  server      {}", harmless_line(&identity)),
+        format!(
+            "  protocol    {}",
+            harmless_line(&version.unwrap_or_default())
+        ),
+        format!("  deadline    {} ms", config.deadline.as_millis()),
+        format!("  at once     {} calls", config.concurrent_calls),
+    ];
+    for tool in server.definitions() {
+        lines.extend(of_tool(tool));
+    }
+    terminal.println(&lines.join("\n"));
+}

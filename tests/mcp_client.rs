@@ -1,0 +1,291 @@
+//! MCP servers whose tools the loop uses: what is pinned of them, what their results become, and that they end with us. What
+//! hostile servers come to is in the tests of `host/mcp-client`.
+
+use crate::support::{
+    Place, Ran,
+    chat::{Answer, ChatServer, ask},
+    installed::{here, mcp_sdk},
+    of_kind,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{
+    fs::File,
+    io::Read as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// A place whose configuration has the server `s`, which is this program, with these lines more.
+fn place_with(program: &Path, args: &[&str], more: &str) -> Place {
+    let place = Place::new();
+    let script = here(&format!("mcp_client/{}", args[0]));
+    let args: Vec<&str> = [&[script.to_str().unwrap()], &args[1..]].concat();
+    let command = [&[program.to_str().unwrap()], args.as_slice()].concat();
+    configure(&place, &format!("command = {}", json!(command)), more);
+    place
+}
+
+fn configure(place: &Place, reach: &str, more: &str) {
+    let toml = format!("tool = []\n[[mcp]]\nname = \"s\"\n{reach}\n{more}\n");
+    place.write("agent.toml", toml);
+}
+
+/// A place with the scripted server of this behaviour; nothing where there is no Python, of which stderr tells.
+#[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+fn scripted(behaviour: &[&str], more: &str) -> Option<Place> {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: no python3 on this machine, so no MCP server was tried");
+        return None;
+    }
+    let args = [&["server.py"], behaviour].concat();
+    Some(place_with(Path::new("python3"), &args, more))
+}
+
+fn call(place: &Place, tool: &str, input: &Value) -> Ran {
+    let input = input.to_string();
+    place.run(&[
+        "call",
+        "s",
+        tool,
+        &input,
+        "--config",
+        "agent.toml",
+        "--json",
+    ])
+}
+
+#[test]
+fn a_server_is_pinned_when_it_is_first_used_and_refused_when_it_changed() {
+    let Some(place) = scripted(&["behaves"], "") else {
+        return;
+    };
+    let ran = call(&place, "act", &json!({}));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.json(), json!({"type": "text", "value": "did it"}));
+    let path = place.work().join("agent.lock");
+    let lock: toml::Table = std::fs::read_to_string(&path).unwrap().parse().unwrap();
+    let script = here("mcp_client/server.py");
+    let server = json!(["python3", script, "behaves"]).to_string();
+    let tool = json!({
+        "effect": "effectful", "description": "Acts.", "input-schema": "{\n  \"type\": \"object\"\n}",
+    });
+    assert_eq!(
+        serde_json::to_value(&lock).unwrap(),
+        json!({"version": 3, "tool": {}, "mcp": {"s": {"server": server, "tools": {"s_act": tool}}}})
+    );
+
+    // Another word of the server is shown, and nothing runs until it is accepted.
+    let changed = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, changed.replace("Acts.", "Acts well.")).unwrap();
+    let ran = call(&place, "act", &json!({}));
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    for says in [
+        "the MCP server `s` changed since it was accepted",
+        "(changed-since-approval), so nothing runs",
+        "tool `s_act`, description: Acts well. -> Acts.",
+        "`agent-host lock --accept s`",
+    ] {
+        assert!(ran.stderr.contains(says), "{says}: {}", ran.stderr);
+    }
+    let shown = place
+        .run(&["lock", "--config", "agent.toml", "--json"])
+        .json();
+    let change = json!({
+        "tool": "s_act", "aspect": "description", "before": "Acts well.", "after": "Acts.",
+    });
+    assert_eq!(
+        shown["components"],
+        json!([{
+            "name": "s", "server": server, "standing": "changed", "changes": [change], "accepted_now": false,
+        }])
+    );
+    let accepted = place.run(&["lock", "--config", "agent.toml", "--accept", "s"]);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
+    let ran = call(&place, "s_act", &json!({}));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+/// What version 2 accepted of components holds, and servers are pinned beside it.
+#[test]
+fn the_lock_of_before_there_were_servers_is_read() {
+    let Some(place) = scripted(&["behaves"], "") else {
+        return;
+    };
+    place.write("agent.lock", "version = 2\n[tool]\n");
+    let ran = call(&place, "act", &json!({}));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let lock = std::fs::read_to_string(place.work().join("agent.lock")).unwrap();
+    assert!(
+        lock.contains("version = 3") && lock.contains("[mcp.s.tools.s_act]"),
+        "{lock}"
+    );
+}
+
+/// In a session the policy decides: a tool that may change something is not called where nobody can be asked.
+#[test]
+fn calls_in_a_session_pass_the_policy() {
+    let cases = [
+        ("read-only = [\"act\"]", "did it"),
+        ("approval = \"never\"", "did it"),
+        ("", "Tool call execution denied"),
+    ];
+    for (more, told) in cases {
+        let more = format!("{more}\n");
+        let Some(place) = scripted(&["behaves"], &more) else {
+            return;
+        };
+        let toml = std::fs::read_to_string(place.work().join("agent.toml")).unwrap();
+        place.write(
+            "agent.toml",
+            format!("permission-prompts = \"none\"\n{toml}"),
+        );
+        let server = ChatServer::start(vec![
+            Answer::calls(&[("s_act", json!({}))]),
+            Answer::text("Done."),
+        ]);
+        let ran = ask(&place, &server, &["--config", "agent.toml", "act"]);
+        assert_eq!(ran.code, Some(0), "{more}: {}", ran.stderr);
+        let heard = server.told();
+        assert!(heard[0].contains(told), "{more}: {heard:?}");
+        let events = place.events();
+        let settled = of_kind(&events, "call-settled");
+        let asked = if told == "did it" {
+            json!("mcp.s")
+        } else {
+            Value::Null
+        };
+        assert_eq!(settled[0]["audit"][0]["rule"], asked, "{settled:?}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_required_is_left_out() {
+    let Some(place) = scripted(&["exits"], "required = false") else {
+        return;
+    };
+    let server = ChatServer::start(vec![Answer::text("Hello.")]);
+    let ran = ask(&place, &server, &["--config", "agent.toml", "hello"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hello.\n"));
+    for says in ["no module named ideas", "It is not required"] {
+        assert!(ran.stderr.contains(says), "{says}: {}", ran.stderr);
+    }
+    // One that is required is an error before anything runs.
+    let place = scripted(&["exits"], "").unwrap();
+    let ran = ask(&place, &server, &["--config", "agent.toml", "hello"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(
+        ran.stderr.contains("no module named ideas"),
+        "{}",
+        ran.stderr
+    );
+}
+
+/// A file that came with the folder starts nothing.
+#[test]
+fn a_found_file_starts_no_server() {
+    let Some(place) = scripted(&["behaves"], "") else {
+        return;
+    };
+    let ran = place.run(&["call", "s", "act", "{}"]);
+    assert_eq!(ran.code, Some(2));
+    let says = "it names the MCP server `s`, which would be started or asked";
+    assert!(ran.stderr.contains(says), "{}", ran.stderr);
+}
+
+/// A server that heeds neither the end of its input nor SIGTERM, and a process of its own, end when the host is killed, or ends
+/// by itself. Both hold a pipe open, whose reader sees the end only when they are gone.
+#[test]
+fn servers_end_with_the_host() {
+    for killed in [true, false] {
+        let fifo = "alive";
+        let Some(place) = scripted(&["stays", fifo], "") else {
+            return;
+        };
+        let path = place.work().join(fifo);
+        let made = Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let mut command = place.command(&["call", "s", "act", "{}", "--config", "agent.toml"]);
+        if killed {
+            // The host is still starting the server when it is killed, or waits for it.
+            let mut host = command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let mut alive = File::open(&path).unwrap();
+            host.kill().unwrap();
+            host.wait().unwrap();
+            alive.read_to_end(&mut Vec::new()).unwrap();
+        } else {
+            let host = std::thread::spawn(move || Ran::from(command.output().unwrap()));
+            let mut alive = File::open(&path).unwrap();
+            alive.read_to_end(&mut Vec::new()).unwrap();
+            let ran = host.join().unwrap();
+            assert_eq!(
+                (ran.code, ran.stdout.as_str()),
+                (Some(0), "did it\n"),
+                "{}",
+                ran.stderr
+            );
+        }
+    }
+}
+
+/// The tools of the SDK's server, with what their results become.
+fn calls_the_sdk(place: &Place) {
+    let gif = json!([{
+        "type": "file", "media_type": "image/gif",
+        "data": {"type": "bytes", "value": "R0lGODlhAQABAAAAACw="},
+    }]);
+    let cases = [
+        (
+            "add",
+            json!({"a": 1, "b": 2}),
+            Some(0),
+            json!({"type": "json", "value": {"result": 3}}),
+        ),
+        (
+            "greet",
+            json!({"name": "Ann"}),
+            Some(0),
+            json!({"type": "text", "value": "Hello, Ann."}),
+        ),
+        (
+            "look",
+            json!({}),
+            Some(0),
+            json!({"type": "content", "value": gif}),
+        ),
+        (
+            "fail",
+            json!({}),
+            Some(1),
+            json!({"type": "error-text", "value": "Error executing tool fail: on purpose"}),
+        ),
+    ];
+    for (tool, input, code, output) in cases {
+        let ran = call(place, tool, &input);
+        assert_eq!(
+            (ran.code, ran.json()),
+            (code, output),
+            "{tool}: {}",
+            ran.stderr
+        );
+    }
+    // Arguments that do not fit are refused here, and the server is not asked.
+    let ran = call(place, "add", &json!({"a": "one"}));
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.contains("do not fit the tool's schema"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn the_official_sdk_over_stdio() {
+    if let Some(python) = mcp_sdk() {
+        calls_the_sdk(&place_with(&python, &["sdk_server.py"], ""));
+    }
+}
