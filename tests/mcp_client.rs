@@ -289,3 +289,43 @@ fn the_official_sdk_over_stdio() {
         calls_the_sdk(&place_with(&python, &["sdk_server.py"], ""));
     }
 }
+
+/// What our own server says of a call, our client gives back as the value that it was.
+#[test]
+fn our_own_server() {
+    let place = Place::new();
+    place.write(
+        "served/agent.toml",
+        "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n[[grants.dir]]\nhost = \".\"\n",
+    );
+    place.write("served/notes.txt", "Buy milk.");
+    let program = env!("CARGO_BIN_EXE_agent-host");
+    let command = json!([program, "mcp", "--config", "served/agent.toml"]);
+    let home = "[[mcp.env]]\nname = \"HOME\"\nfrom-host = true\n[[mcp.env]]\nname = \"XDG_CACHE_HOME\"\nfrom-host = true";
+    configure(&place, &format!("command = {command}"), home);
+    for (tool, input, code) in [
+        ("read_file", json!({"path": "notes.txt"}), Some(0)),
+        ("list_directory", json!({"path": "."}), Some(0)),
+        ("read_file", json!({"path": "absent.txt"}), Some(1)),
+    ] {
+        let through = call(&place, tool, &input);
+        let input = input.to_string();
+        let direct = [
+            "call",
+            "files",
+            tool,
+            &input,
+            "--config",
+            "served/agent.toml",
+            "--json",
+        ];
+        let direct = place.run(&direct);
+        assert_eq!(
+            (direct.code, through.code),
+            (code, code),
+            "{}",
+            through.stderr
+        );
+        assert_eq!(through.json(), direct.json(), "{tool}");
+    }
+}

@@ -1,3 +1,5 @@
+mod there_and_back;
+
 use super::{Structured, call_result};
 use agent_host_core::{
     id::Digest,
