@@ -88,7 +88,10 @@ impl Child {
         let last = async {
             // A sender that is gone has reaped it, too.
             let _ = self.ended.wait_for(Option::is_some).await;
-            let _ = (&mut self.listening).await;
+            // Another call may have seen its end.
+            if !self.listening.is_finished() {
+                let _ = (&mut self.listening).await;
+            }
         };
         // One that runs on has said what it has said.
         let _ = tokio::time::timeout(LAST_WORDS, last).await;

@@ -103,9 +103,9 @@ impl Connection {
         self.service.is_transport_closed()
     }
 
-    /// Whether the server said that its tools changed since this was last asked.
-    pub(crate) fn take_changed(&self) -> bool {
-        self.signals.take_changed()
+    /// What the server has told beside its answers.
+    pub(crate) fn signals(&self) -> &Signals {
+        &self.signals
     }
 
     /// The version of the protocol that was agreed on.

@@ -13,7 +13,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 use tokio::sync::mpsc;
@@ -33,20 +33,26 @@ pub(crate) struct Report {
 pub(crate) struct Signals {
     /// Where the reports of running calls go.
     reports: Mutex<HashMap<ProgressToken, mpsc::Sender<Report>>>,
-    /// Whether the server said that its tools changed since they were last read. However often it says so, this is all that is
-    /// kept of it.
-    changed: AtomicBool,
+    /// How often the server said that its tools changed, and of how much of that they were read since.
+    changes: AtomicU64,
+    read: AtomicU64,
 }
 
 impl Signals {
-    /// Whether the tools have to be read again. Asking takes the sign away.
-    pub(crate) fn take_changed(&self) -> bool {
-        self.changed.swap(false, Ordering::AcqRel)
+    /// The changes that were told so far, if the tools were not read since.
+    pub(crate) fn unread_changes(&self) -> Option<u64> {
+        let changes = self.changes.load(Ordering::Acquire);
+        (changes != self.read.load(Ordering::Acquire)).then_some(changes)
+    }
+
+    /// Notes that the tools were read after so many changes.
+    pub(crate) fn set_read(&self, changes: u64) {
+        self.read.store(changes, Ordering::Release);
     }
 
     /// Notes that the tools have to be read again.
     pub(crate) fn set_changed(&self) {
-        self.changed.store(true, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
     /// The reports of the call with this token, until they are dropped.

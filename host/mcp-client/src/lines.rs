@@ -6,7 +6,7 @@ use rmcp::{
     ErrorData, RoleClient,
     model::{
         ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcError, JsonRpcMessage,
-        RequestId, ServerJsonRpcMessage,
+        RequestId, ServerJsonRpcMessage, ServerNotification,
     },
     transport::Transport,
 };
@@ -62,7 +62,9 @@ struct Shared<W> {
     write: tokio::sync::Mutex<Option<W>>,
     /// Our requests that have no answer yet.
     waiting: Mutex<HashSet<RequestId>>,
-    owed: Arc<Semaphore>,
+    /// The server's requests that have no answer yet; each has its room.
+    asked: Mutex<HashSet<RequestId>>,
+    room: Arc<Semaphore>,
     /// Cancelled when a write failed, which may have left half a line behind.
     broken: CancellationToken,
 }
@@ -92,7 +94,8 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             shared: Arc::new(Shared {
                 write: tokio::sync::Mutex::new(Some(write)),
                 waiting: Mutex::default(),
-                owed: Arc::new(Semaphore::new(MAX_OWED)),
+                asked: Mutex::default(),
+                room: Arc::new(Semaphore::new(MAX_OWED)),
                 broken: CancellationToken::new(),
             }),
         }
@@ -150,8 +153,8 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 return Some(error(id, TOO_LARGE, why));
             }
             if self.room.is_none() {
-                let owed = Arc::clone(&self.shared.owed);
-                self.room = Some(owed.acquire_owned().await.ok()?);
+                let room = Arc::clone(&self.shared.room);
+                self.room = Some(room.acquire_owned().await.ok()?);
             }
             match self.read_line().await {
                 Read::Line => {}
@@ -165,9 +168,11 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 continue;
             };
             match &message {
-                JsonRpcMessage::Request(_) => {
-                    // Given back when the request is answered.
-                    self.room.take().map(OwnedSemaphorePermit::forget);
+                JsonRpcMessage::Request(request) => {
+                    if self.shared.asked().insert(request.id.clone()) {
+                        // Given back when the request needs no answer any more.
+                        self.room.take().map(OwnedSemaphorePermit::forget);
+                    }
                 }
                 JsonRpcMessage::Response(response) => {
                     self.shared.waiting().remove(&response.id);
@@ -175,7 +180,15 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => {
                     self.shared.waiting().remove(id);
                 }
-                JsonRpcMessage::Error(_) | JsonRpcMessage::Notification(_) => {}
+                JsonRpcMessage::Notification(notification) => {
+                    if let ServerNotification::CancelledNotification(cancelled) =
+                        &notification.notification
+                        && let Some(id) = &cancelled.params.request_id
+                    {
+                        self.shared.owes_no_more(id);
+                    }
+                }
+                JsonRpcMessage::Error(_) => {}
             }
             return Some(message);
         }
@@ -185,6 +198,17 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 impl<W> Shared<W> {
     fn waiting(&self) -> MutexGuard<'_, HashSet<RequestId>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives back the room of a request of the server, once.
+    fn owes_no_more(&self, id: &RequestId) {
+        if self.asked().remove(id) {
+            self.room.add_permits(1);
+        }
     }
 }
 
@@ -225,7 +249,7 @@ where
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let shared = Arc::clone(&self.shared);
-        let mut answers = false;
+        let mut answered = None;
         match &message {
             JsonRpcMessage::Request(request) => {
                 shared.waiting().insert(request.id.clone());
@@ -238,12 +262,13 @@ where
                     shared.waiting().remove(id);
                 }
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => answers = true,
+            JsonRpcMessage::Response(response) => answered = Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => answered = error.id.clone(),
         }
         async move {
             let written = shared.write(&message).await;
-            if answers {
-                shared.owed.add_permits(1);
+            if let Some(id) = answered {
+                shared.owes_no_more(&id);
             }
             written
         }

@@ -272,17 +272,21 @@ impl McpServer {
 
     /// Reads the tools again where the server said that they changed.
     async fn read_again(&self, connection: &Connection) {
-        if !connection.take_changed() {
+        let Some(changes) = connection.signals().unread_changes() else {
             return;
-        }
+        };
         let listed = connection.list().await;
         match listed.and_then(|listing| Offer::of(&self.config, listing)) {
             Ok(offer) => self.compare(Some(&offer.definitions)),
+            // The call that comes next finds it gone.
+            Err(_) if connection.is_closed() => return,
             Err(why) => {
                 tracing::warn!("the MCP server `{}`: {why}", self.config.name);
                 self.compare(None);
             }
         }
+        // Only now: a call that was given up meanwhile has not read them.
+        connection.signals().set_read(changes);
     }
 
     /// Notes which tools are not what is offered; all of them where nothing can be made of what the server says now.
