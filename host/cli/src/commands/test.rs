@@ -4,6 +4,7 @@ use super::build;
 use crate::{
     args::TestArgs,
     exit::{Exit, Failure},
+    itself,
     terminal::{BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, harmless, harmless_line, micros},
 };
 use agent_host_app::Environment;
