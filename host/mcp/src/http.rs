@@ -19,6 +19,7 @@ mod sessions;
 #[cfg(test)]
 mod tests;
 mod token;
+mod uses;
 
 pub use allowed::{AllowedHost, AllowedOrigin};
 pub use door::PATH;

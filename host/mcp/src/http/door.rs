@@ -5,7 +5,7 @@ use super::{
     body::{self, Message},
     cors::{self, SESSION_ID},
     limits::HttpLimits,
-    reply::{Reply, busy, refused, text, with},
+    reply::{Reply, busy, refused, with},
     sessions::Sessions,
     token::{Shown, Token},
 };

@@ -3,7 +3,10 @@
 //!
 //! A session counts as used while a stream of it is open. `rmcp` by itself would end one that only listens, after five minutes.
 
-use super::limits::{HttpLimits, semaphore};
+use super::{
+    limits::{HttpLimits, semaphore},
+    uses::{Held, Slot, Uses},
+};
 use futures_util::{Stream, StreamExt as _};
 use http::request::Parts;
 use rmcp::{
@@ -13,14 +16,9 @@ use rmcp::{
         local::{LocalSessionManager, LocalSessionManagerError, SessionTransport},
     },
 };
-use std::{
-    collections::HashMap,
-    convert::Infallible,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::Semaphore,
     time::{Instant, interval},
 };
 use tokio_util::sync::CancellationToken;
@@ -41,12 +39,6 @@ pub(super) struct Sessions {
     idle: Duration,
     /// Ends the streams that would never end by themselves.
     shutdown: CancellationToken,
-}
-
-/// The room of a session. The door reserves it, and it travels with the request that begins the session.
-#[derive(Clone, Debug)]
-pub(super) struct Slot {
-    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 /// Why a session is not served.
@@ -77,10 +69,7 @@ impl Sessions {
 
     /// Room for one session more, if there is.
     pub(super) fn reserve(&self) -> Option<Slot> {
-        let permit = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        Some(Slot {
-            _permit: Arc::new(permit),
-        })
+        Slot::of(&self.slots)
     }
 
     /// Ends sessions that nobody uses, for ever.
@@ -183,79 +172,4 @@ fn slot(message: &ClientJsonRpcMessage) -> Option<Slot> {
     };
     let parts = request.request.extensions().get::<Parts>()?;
     parts.extensions.get().cloned()
-}
-
-/// The sessions, and who uses them.
-#[derive(Debug, Default)]
-struct Uses(Mutex<HashMap<SessionId, Use>>);
-
-/// How a session is used.
-#[derive(Debug)]
-struct Use {
-    /// What uses it now.
-    open: usize,
-    /// When it was used last.
-    last: Instant,
-    _slot: Slot,
-}
-
-impl Uses {
-    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Use>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin(&self, id: &SessionId, slot: Slot) {
-        let begun = Use {
-            open: 0,
-            last: Instant::now(),
-            _slot: slot,
-        };
-        self.all().insert(id.clone(), begun);
-    }
-
-    fn end(&self, id: &SessionId) {
-        self.all().remove(id);
-    }
-
-    /// Those that nobody uses and nobody has used for so long.
-    fn unused(&self, now: Instant, idle: Duration) -> Vec<SessionId> {
-        let all = self.all();
-        let unused = all
-            .iter()
-            .filter(|(_, used)| used.open == 0 && now.duration_since(used.last) >= idle);
-        unused.map(|(id, _)| id.clone()).collect()
-    }
-}
-
-/// Something that uses a session, until it is dropped.
-struct Held {
-    uses: Arc<Uses>,
-    id: SessionId,
-}
-
-impl Held {
-    fn new(uses: &Arc<Uses>, id: &SessionId) -> Self {
-        if let Some(used) = uses.all().get_mut(id) {
-            used.open += 1;
-        }
-        Self {
-            uses: Arc::clone(uses),
-            id: id.clone(),
-        }
-    }
-
-    fn touch(&self) {
-        if let Some(used) = self.uses.all().get_mut(&self.id) {
-            used.last = Instant::now();
-        }
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let Some(used) = self.uses.all().get_mut(&self.id) {
-            used.open = used.open.saturating_sub(1);
-            used.last = Instant::now();
-        }
-    }
 }

@@ -106,13 +106,14 @@ impl Double {
     async fn run(&self, name: &str, context: &RequestContext<RoleServer>) -> String {
         match name {
             "ask" => {
-                let asked = context.peer.create_elicitation(
-                    ElicitRequestParams::FormElicitationParams {
-                        meta: None,
-                        message: "May I?".to_owned(),
-                        requested_schema: ElicitationSchema::builder().build().unwrap(),
-                    },
-                );
+                let asked =
+                    context
+                        .peer
+                        .create_elicitation(ElicitRequestParams::FormElicitationParams {
+                            meta: None,
+                            message: "May I?".to_owned(),
+                            requested_schema: ElicitationSchema::builder().build().unwrap(),
+                        });
                 let answer = asked.await.unwrap();
                 format!("{:?} {}", answer.action, answer.content.unwrap())
             }

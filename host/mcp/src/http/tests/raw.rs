@@ -71,7 +71,12 @@ impl Ask {
         for (name, value) in &self.fields {
             head += &format!("{name}: {value}\r\n");
         }
-        if self.method == "POST" && !self.fields.iter().any(|(name, _)| *name == "Content-Length") {
+        if self.method == "POST"
+            && !self
+                .fields
+                .iter()
+                .any(|(name, _)| *name == "Content-Length")
+        {
             head += &format!("Content-Length: {}\r\n", self.body.len());
         }
         format!("{head}\r\n").replace("PORT", &port.to_string()) + &self.body

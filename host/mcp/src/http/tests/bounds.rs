@@ -1,0 +1,214 @@
+//! What a client that means no good can use up: nothing that others need for long.
+
+use super::{
+    double::{FLOOD_BYTES, FLOOD_MESSAGES, Running},
+    raw::{Ask, Raw, call, initialize, request, said},
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// So short that what is waited for in a test comes soon. No test fails for its being long.
+const SOON: Duration = Duration::from_millis(200);
+
+/// Whether a server still serves those who mean well.
+async fn serves(server: &Running) {
+    let mut connection = Raw::connect(server.address).await;
+    let session = connection.begin().await;
+    let head = Ask::post(call(1, "head")).and("Mcp-Session-Id", &session);
+    assert_eq!(
+        connection.events(&head).await,
+        [said(1, "head, token: false")]
+    );
+}
+
+#[tokio::test]
+async fn heads_and_bodies_are_bounded() {
+    let server = Running::bounded(|limits| {
+        limits.head_bytes = 4096;
+        limits.headers = 16;
+        limits.body_bytes = 1024;
+    })
+    .await;
+    let ping = || Ask::post(request(1, "ping", &json!({})));
+    let padded = |bytes| {
+        let mut ask = ping();
+        ask.body = format!("{:bytes$}", ask.body);
+        ask
+    };
+    let many = |count| (0..count).fold(ping(), |ask, _| ask.and("X", "x"));
+    let chunked = |bytes: usize| {
+        let mut ask = padded(bytes).and("Transfer-Encoding", "chunked");
+        ask.fields.push(("Connection", "close".to_owned()));
+        ask
+    };
+    let passed = (400, "Bad Request: Session ID is required");
+    let long_head = (431, "");
+    let long_body = (413, "the request's body is too long; send less at once");
+    for (ask, expected) in [
+        (ping().and("X", &"x".repeat(3500)), passed),
+        (ping().and("X", &"x".repeat(4096)), long_head),
+        (ping().and("X", &"x".repeat(1_000_000)), long_head),
+        (many(11), passed),
+        (many(12), long_head),
+        (padded(1024), passed),
+        (padded(1025), long_body),
+        // Nothing of it is waited for.
+        (ping().and("Content-Length", "9999999999"), long_body),
+    ] {
+        let answer = Raw::connect(server.address).await.ask(&ask).await;
+        let shown: String = ask.bytes(0).chars().take(300).collect();
+        assert_eq!(answer.brief(), expected, "{shown}");
+    }
+    for (bytes, expected) in [(1024, passed), (1025, long_body)] {
+        let ask = chunked(bytes);
+        let mut text = ask.bytes(server.address.port());
+        let body = text.split_off(text.len() - bytes);
+        let text = text.replace(&format!("Content-Length: {bytes}\r\n"), "");
+        let mut connection = Raw::connect(server.address).await;
+        connection
+            .send(&format!("{text}{bytes:x}\r\n{body}\r\n0\r\n\r\n"))
+            .await;
+        let answer = connection.answer().await.unwrap();
+        assert_eq!(answer.brief(), expected, "{bytes} bytes in chunks");
+    }
+    serves(&server).await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_slow_to_ask_is_cut_off() {
+    let server = Running::bounded(|limits| {
+        limits.connections = 1;
+        limits.head_time = SOON;
+        limits.body_time = SOON;
+    })
+    .await;
+    let port = server.address.port();
+    let whole = Ask::post(initialize()).bytes(port);
+    // Nothing, half a line, half a head: there is no request to answer.
+    for part in [0, 10, 100] {
+        let mut slow = Raw::connect(server.address).await;
+        slow.send(&whole[..part]).await;
+        assert_eq!(slow.drain().await, 0, "after {part} bytes");
+    }
+    // Half a body.
+    let mut slow = Raw::connect(server.address).await;
+    slow.send(&whole[..whole.len() - 1]).await;
+    let answer = slow.answer().await.unwrap();
+    assert_eq!(
+        (answer.brief(), answer.field("connection")),
+        (
+            (408, "the request's body was too long in coming"),
+            Some("close")
+        )
+    );
+    assert_eq!(slow.drain().await, 0);
+    // Nothing after an answer.
+    let mut slow = Raw::connect(server.address).await;
+    slow.begin().await;
+    assert_eq!(slow.drain().await, 0);
+    serves(&server).await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_cut_off() {
+    let mut server = Running::bounded(|limits| {
+        limits.connections = 1;
+        limits.write_time = SOON;
+    })
+    .await;
+    let mut stalled = Raw::connect(server.address).await;
+    let session = stalled.begin().await;
+    let flood = Ask::post(call(1, "flood")).and("Mcp-Session-Id", &session);
+    assert_eq!(stalled.ask(&flood).await.status, 200);
+    // There is one connection at a time, so this one is served when that one was cut.
+    serves(&server).await;
+    // What was sent is what buffers hold, and the call went on without its listener.
+    let sent = stalled.drain().await;
+    assert!(sent < FLOOD_BYTES * FLOOD_MESSAGES / 2, "{sent} bytes");
+    assert_eq!(server.ended.recv().await.unwrap(), "head");
+    while server.ended.recv().await.unwrap() != "flood" {}
+}
+
+#[tokio::test]
+async fn requests_that_run_are_bounded_whoever_still_listens() {
+    let mut server = Running::bounded(|limits| limits.requests = 2).await;
+    let mut connection = Raw::connect(server.address).await;
+    let session = connection.begin().await;
+    let wait = |id| Ask::post(call(id, "wait")).and("Mcp-Session-Id", &session);
+    for id in [1, 2] {
+        let mut gone = Raw::connect(server.address).await;
+        assert_eq!(gone.ask(&wait(id)).await.status, 200);
+        assert_eq!(server.began.recv().await.unwrap(), "wait");
+    }
+    let refused = connection.ask(&wait(3)).await;
+    assert_eq!(
+        (refused.status, refused.field("retry-after"), refused.json()),
+        (
+            503,
+            Some("5"),
+            json!({
+                "jsonrpc": "2.0",
+                "id": 3,
+                "error": {"code": -32000, "message": "too many requests run; ask again"},
+            })
+        )
+    );
+    // What ends a call is no request, so there is always room for it.
+    let cancel = json!({
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": 1},
+    });
+    let cancel = Ask::post(cancel).and("Mcp-Session-Id", &session);
+    assert_eq!(connection.ask(&cancel).await.status, 202);
+    assert_eq!(server.ended.recv().await.unwrap(), "!wait");
+    server.stage.go.add_permits(1);
+    assert_eq!(server.ended.recv().await.unwrap(), "wait");
+    // A permit goes back a moment after its call has ended.
+    loop {
+        let head = Ask::post(call(4, "head")).and("Mcp-Session-Id", &session);
+        if connection.ask(&head).await.status == 200 {
+            break;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_connections_are_served_a_few_at_a_time() {
+    let server = Running::bounded(|limits| {
+        limits.connections = 16;
+        limits.head_time = SOON;
+    })
+    .await;
+    let address = server.address;
+    let mut clients = JoinSet::new();
+    for number in 0..1000 {
+        clients.spawn(async move {
+            let mut connection = Raw::connect(address).await;
+            match number % 4 {
+                // Says nothing.
+                0 => (0, connection.drain().await),
+                // Is nobody.
+                1 => {
+                    let ask = Ask::post(call(1, "head")).without("Authorization");
+                    (connection.ask(&ask).await.status, 0)
+                }
+                // Asks, and keeps its connection.
+                _ => {
+                    let ask = Ask::post(request(1, "ping", &json!({})));
+                    (connection.ask(&ask).await.status, 0)
+                }
+            }
+        });
+    }
+    let mut answers = [0; 3];
+    for (status, bytes) in clients.join_all().await {
+        assert_eq!(bytes, 0);
+        let kind = [0, 401, 400].iter().position(|known| *known == status);
+        answers[kind.unwrap_or_else(|| panic!("{status}"))] += 1;
+    }
+    assert_eq!(answers, [250, 250, 500]);
+    serves(&server).await;
+}
