@@ -1,6 +1,7 @@
 //! The command line.
 
 use agent_host_author::Language;
+use agent_host_mcp::http::{AllowedHost, AllowedOrigin};
 use clap::{
     Args as ClapArgs, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
@@ -209,10 +210,10 @@ pub(crate) struct McpArgs {
     pub(crate) token_file: Option<PathBuf>,
     /// With `--http`: a name, possibly with a port, that clients may call this server by besides its own address. Repeatable.
     #[arg(long = "allow-host", value_name = "HOST[:PORT]", requires = "http")]
-    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) allowed_hosts: Vec<AllowedHost>,
     /// With `--http`: a page whose scripts may use this server, such as `https://app.example.org`. Repeatable.
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
-    pub(crate) allowed_origins: Vec<String>,
+    pub(crate) allowed_origins: Vec<AllowedOrigin>,
     /// Say nothing on stderr but errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,

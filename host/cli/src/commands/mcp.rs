@@ -10,9 +10,15 @@ use crate::{
 };
 use agent_host_app::{Config, Host, Overrides};
 use agent_host_core::tool::ToolRunner as _;
-use agent_host_mcp::{Reloaded, Server, serve_stdio, standard_streams};
+use agent_host_mcp::{
+    Reloaded, Server,
+    http::{self, FoundToken, HttpLimits, HttpOptions, Token},
+    serve_stdio, standard_streams,
+};
 use serde_json::{Map, Value, json};
-use std::{net::SocketAddr, path::Path};
+use std::{fmt::Display, net::SocketAddr, path::Path};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     match args.command {
@@ -29,26 +35,68 @@ async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
         () = stop.token.cancelled() => return Ok(stop.exit()),
         opened = Host::open_tools(config) => opened?,
     };
-    let quiet = args.quiet;
-    if !quiet {
-        intro(&host, terminal);
-    }
     let server = Server::new(host);
     let watched = server.clone();
-    let shown = *terminal;
+    let (shown, quiet) = (*terminal, args.quiet);
     let watch = tokio::spawn(async move {
         watched
             .watch(|reloaded| tell(reloaded, quiet, &shown))
             .await;
     });
-    let (input, output) = standard_streams();
-    let served = serve_stdio(&server, input, output, stop.token.clone()).await;
-    // Whatever happened to the connection, what was recorded is kept.
+    let served = match args.http {
+        Some(address) => over_http(&server, address, args, terminal, stop.token).await,
+        None => {
+            if !quiet {
+                let whom = "standard input and output, to whoever started this";
+                intro(server.host(), whom, terminal);
+            }
+            let (input, output) = standard_streams();
+            let served = serve_stdio(&server, input, output, stop.token).await;
+            served.map_err(Failure::from)
+        }
+    };
+    // Whatever happened to the connections, what was recorded is kept.
     server.close().await;
     watch.abort();
-    served?;
-    // The client closes its side when it is done; a signal is another way to say so.
-    Ok(Exit::Done)
+    // Clients close their side when they are done, and a signal is how a person is.
+    served.map(|()| Exit::Done)
+}
+
+async fn over_http(
+    server: &Server,
+    address: SocketAddr,
+    args: McpArgs,
+    terminal: &Terminal,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    let variable = std::env::var(http::TOKEN_VARIABLE).ok();
+    let found = Token::find(args.token_file.as_deref(), variable.as_deref());
+    let FoundToken { token, made } = found.map_err(Failure::usage)?;
+    let fault =
+        |error: &dyn Display| Failure::failed(format!("cannot listen at {address}: {error}"));
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|error| fault(&error))?;
+    let address = listener.local_addr().map_err(|error| fault(&error))?;
+    let options = HttpOptions {
+        token,
+        allowed_hosts: args.allowed_hosts,
+        allowed_origins: args.allowed_origins,
+        limits: HttpLimits::default(),
+    };
+    if !args.quiet {
+        let whom = format!("http://{address}{} to whoever has the token", http::PATH);
+        intro(server.host(), &whom, terminal);
+    }
+    if let Some(text) = made {
+        // Nobody could use the server without it.
+        terminal.note(&format!("the token, made for this run alone: {text}"));
+    }
+    if let Some(warning) = http::warning(address) {
+        terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {warning}"));
+    }
+    let handlers = server.clone();
+    let served = http::serve(listener, options, move || handlers.handler(), stop).await;
+    served.map_err(|error| fault(&error))
 }
 
 fn configured(served: &McpServed) -> Result<Config, Failure> {
@@ -60,12 +108,12 @@ fn configured(served: &McpServed) -> Result<Config, Failure> {
 }
 
 /// Says what is served and what it may reach: read from the values that the gate decides by.
-fn intro(host: &Host, terminal: &Terminal) {
+fn intro(host: &Host, whom: &str, terminal: &Terminal) {
     let tools = host.registry().tools().iter();
     let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
     let reach = reach::of(host.registry()).join("\n  ");
     terminal.note(&harmless(&format!(
-        "serving over standard input and output, to whoever started this: {}\nthat may reach: {reach}",
+        "serving over {whom}: {}\nwhich may reach: {reach}",
         names.join(", ")
     )));
 }
@@ -94,7 +142,7 @@ fn entry(
     let server = match http {
         Some(address) => json!({
             "type": "http",
-            "url": format!("http://{address}/mcp"),
+            "url": format!("http://{address}{}", http::PATH),
             "headers": { "Authorization": "Bearer TOKEN" },
         }),
         None => started(served)?,
