@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 
 /// Logs are for people who look for a fault: they go to stderr, and only when asked for.
 fn start_log(filter: Option<&str>) {
-    let filter = tracing_subscriber::EnvFilter::new(filter.unwrap_or("warn,rmcp=error"));
+    let filter = tracing_subscriber::EnvFilter::new(filter.unwrap_or("warn,rmcp=off"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -19,6 +19,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// What a client's model may be told of the server as a whole.
 const INSTRUCTIONS: &str = "These tools run as sandboxed WebAssembly components. What each may reach is what the operator granted; \
@@ -43,6 +44,8 @@ pub struct Handler {
     own: Arc<Connection>,
     /// That of requests of the stateless lifecycle, which belong to no connection.
     stateless: Arc<Connection>,
+    /// Cancelled when the client is gone, where the transport knows that before the requests are called off.
+    end: CancellationToken,
 }
 
 impl Handler {
@@ -51,7 +54,14 @@ impl Handler {
             shared,
             own: Arc::default(),
             stateless,
+            end: CancellationToken::new(),
         }
+    }
+
+    /// Ends subscriptions when this is cancelled: they would go on for as long as the connection is given to end.
+    #[must_use]
+    pub(crate) fn until(self, end: CancellationToken) -> Self {
+        Self { end, ..self }
     }
 }
 
@@ -160,6 +170,7 @@ impl ServerHandler for Handler {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.shared.stop.cancelled() => return Ok(()),
+                () = self.end.cancelled() => return Ok(()),
                 changed = changes.changed() => {
                     if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());

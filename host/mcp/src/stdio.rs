@@ -59,7 +59,8 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let transport = Stdio::new(input, output);
-    let served = match serve_server_with_ct(server.handler(), transport, stop).await {
+    let handler = server.handler().until(transport.end());
+    let served = match serve_server_with_ct(handler, transport, stop).await {
         Ok(running) => running
             .waiting()
             .await
@@ -98,6 +99,8 @@ pub struct Stdio<R, W> {
     is_open: bool,
     /// Whether the client has closed its side.
     is_over: bool,
+    /// Cancelled when nothing more comes from the client, for what would wait for ever.
+    end: CancellationToken,
 }
 
 impl<R, W> Stdio<R, W>
@@ -117,7 +120,14 @@ where
             held: None,
             is_open: false,
             is_over: false,
+            end: CancellationToken::new(),
         }
+    }
+
+    /// Is cancelled when nothing more comes from the client. What it sent before may still run.
+    #[must_use]
+    pub fn end(&self) -> CancellationToken {
+        self.end.clone()
     }
 
     fn reads(&self) -> bool {
@@ -231,6 +241,7 @@ where
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if self.is_over && self.held.is_none() && self.waiting.is_empty() {
+                self.end.cancel();
                 return None;
             }
             let reads = self.reads();
