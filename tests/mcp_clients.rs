@@ -10,37 +10,40 @@ use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 use std::{
     io::{Seek as _, Write as _},
-    process::Stdio,
+    process::{Command, Stdio},
 };
 
 /// The components that are served.
 const GUESTS: [&str; 2] = ["mcp-suite", "conformance"];
 
-/// The tools of the second.
+/// The tools of the second, in their order.
 const NAMES: [&str; 22] = [
-    "add",
-    "ask_person",
-    "count",
-    "crash",
-    "deny",
+    "give_text",
+    "give_json",
     "give_content",
+    "give_image",
+    "give_file",
     "give_error",
     "give_error_json",
-    "give_file",
-    "give_image",
-    "give_json",
-    "give_text",
-    "grow",
-    "print",
-    "recurse",
-    "remember",
+    "deny",
     "repeat",
-    "report",
-    "report_unmeasured",
-    "spin",
+    "add",
     "typed",
     "who",
+    "report",
+    "report_unmeasured",
+    "ask_person",
+    "remember",
+    "print",
+    "count",
+    "spin",
+    "crash",
+    "grow",
+    "recurse",
 ];
+
+/// The inspector's exit code for a result that is an error.
+const IS_ERROR: i32 = 5;
 
 /// An image of one pixel, in base64.
 const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -81,22 +84,16 @@ impl Case {
     }
 
     /// The line that the client prints of it.
-    fn line(&self, era: Era) -> Value {
+    fn line(&self) -> Value {
         let mut line = json!({ "progress": [], "logs": [], "asked": [] });
         for (key, value) in self.meanwhile.as_object().unwrap() {
             line[key] = value.clone();
         }
-        line["result"] = of_era(self.result.clone(), era);
+        line["result"] = self.result.clone();
+        // The SDK says so of every result.
+        line["result"]["resultType"] = json!("complete");
         line
     }
-}
-
-/// A result as a version of the protocol has it: the newer says that it is one.
-fn of_era(mut result: Value, era: Era) -> Value {
-    if era == Era::Modern {
-        result["resultType"] = json!("complete");
-    }
-    result
 }
 
 /// A result of the union's variant `output`, with these content blocks.
@@ -188,7 +185,7 @@ fn cases() -> Vec<Case> {
                 "execution-denied",
                 json!([
                     text("Tool call execution denied."),
-                    text("This call needs a person's approval (rule by-effect), and the person whom the client asked rejected it."),
+                    text("This call needs a person's approval (rule effect.effectful), and the person whom the client asked rejected it."),
                 ]),
             ),
         )
@@ -221,7 +218,9 @@ fn question(prompt: &str) -> Value {
 fn approval() -> Value {
     json!({
         "mode": "form",
-        "message": "",
+        "message": "The model wants to run remember, which is effectful:\n{\n  \"key\": \"size\",\n  \"value\": 1\n}\n\
+                    These are all 33 characters of the arguments of remember; rule effect.effectful, arguments \
+                    sha256:e9ece91056ca2c55feeb39bde3a51ddd5f7c61cbf24722d9fcb3b55dc6c74682",
         "requestedSchema": {
             "type": "object",
             "properties": {
@@ -243,7 +242,7 @@ fn talks(target: &[String], place: &Place, era: Era) {
         writeln!(calls, "{}", case.call).unwrap();
     }
     calls.rewind().unwrap();
-    let mut command = std::process::Command::new(python);
+    let mut command = Command::new(python);
     place
         .prepare(command.arg("-B").arg(here("mcp_clients/client.py")))
         .arg(if era == Era::Legacy { "legacy" } else { "auto" })
@@ -263,7 +262,7 @@ fn talks(target: &[String], place: &Place, era: Era) {
     assert_eq!(server["server"]["name"], "agent-host");
     knows_the_tools(&server["tools"]);
     let lines: Vec<Value> = lines.collect();
-    let expected: Vec<Value> = cases.iter().map(|case| case.line(era)).collect();
+    let expected: Vec<Value> = cases.iter().map(Case::line).collect();
     assert_eq!(lines, expected);
 }
 
@@ -275,17 +274,62 @@ fn knows_the_tools(tools: &Value) {
         .iter()
         .map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool.clone()))
         .collect();
-    assert_eq!(tools.len(), 40, "{:?}", tools.keys().collect::<Vec<_>>());
-    assert_eq!(
-        tools["test_simple_text"],
+    // Those of both components, and of the built-in ones.
+    assert_eq!(tools.len(), 18 + 22 + 9, "{:?}", tools.keys());
+    let read_only = json!({ "readOnlyHint": true, "openWorldHint": false });
+    let effectful =
+        json!({ "readOnlyHint": false, "idempotentHint": false, "openWorldHint": false });
+    let expected = [
         json!({
             "name": "test_simple_text",
             "title": "Simple text",
             "description": "Gives a text.",
-            "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
-            "annotations": { "title": "Simple text", "readOnlyHint": true, "openWorldHint": false },
-        })
-    );
+            "inputSchema": { "type": "object", "additionalProperties": false },
+            "annotations": read_only,
+        }),
+        json!({
+            "name": "add",
+            "description": "Adds integers, and says how many they are.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "numbers": {
+                        "type": "array",
+                        "items": { "type": "integer" },
+                        "description": "The numbers to add, of 64 bits with a sign.",
+                    },
+                },
+                "required": ["numbers"],
+                "additionalProperties": false,
+            },
+            "outputSchema": {
+                "type": "object",
+                "properties": {
+                    "sum": { "type": "integer" },
+                    "count": { "type": "integer", "minimum": 0 },
+                },
+                "required": ["sum", "count"],
+            },
+            "annotations": read_only,
+        }),
+        json!({
+            "name": "remember",
+            "description": "Merges one entry into the shared state, and gives the state from before.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "key": { "type": "string", "description": "The name in the state." },
+                    "value": { "description": "Any JSON." },
+                },
+                "required": ["key", "value"],
+                "additionalProperties": false,
+            },
+            "annotations": effectful,
+        }),
+    ];
+    for tool in expected {
+        assert_eq!(tools[tool["name"].as_str().unwrap()], tool);
+    }
 }
 
 /// The program's own server as a child of the client.
@@ -328,25 +372,33 @@ fn inspector_by_the_printed_entry() {
     assert_eq!(entry.code, Some(0), "{}", entry.stderr);
     place.write("mcp.json", &entry.stdout);
     for era in ["legacy", "modern"] {
-        let inspect = |arguments: &[&str]| -> Value {
+        let inspect = |arguments: &[&str]| -> Ran {
             let script = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
             let mut command = packages.script(None, script);
             command.args(["--cli", "--config", "mcp.json", "--server", "agent-host"]);
             command.args(["--protocol-era", era]).args(arguments);
-            let ran: Ran = place.prepare(&mut command).output().unwrap().into();
-            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-            ran.json()
+            // It would look for the keyring of a desktop.
+            let command = place.prepare(&mut command);
+            let output = command.env("MCP_INSPECTOR_SECRET_STORE", "memory").output();
+            output.unwrap().into()
         };
+        // `--strict`: schemas that some provider or client would refuse are an error.
         let listed = inspect(&["--method", "tools/list", "--strict"]);
-        let names: Vec<&str> = listed["tools"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|tool| tool["name"].as_str().unwrap())
-            .collect();
+        assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+        let listed = listed.json();
+        let tools = listed["tools"].as_array().unwrap().iter();
+        let names: Vec<&str> = tools.map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(names, NAMES);
-        let call = ["--method", "tools/call", "--tool-name", "give_text"];
-        let called = inspect(&[&call[..], &["--tool-arg", "text=hello"]].concat());
-        assert_eq!(called, result("text", json!([text("hello")])));
+
+        let call = |tool: &str, argument: &str| {
+            let call = ["--method", "tools/call", "--tool-name", tool];
+            inspect(&[&call[..], &["--tool-arg", argument]].concat())
+        };
+        let called = call("give_text", "text=hello");
+        assert_eq!(called.code, Some(0), "{}", called.stderr);
+        assert_eq!(called.json(), result("text", json!([text("hello")])));
+        let failed = call("give_error", "message=no");
+        assert_eq!(failed.code, Some(IS_ERROR), "{}", failed.stderr);
+        assert_eq!(failed.json(), result("error-text", json!([text("no")])));
     }
 }

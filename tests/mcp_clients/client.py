@@ -38,7 +38,10 @@ class Call:
         self.told["progress"].append([progress, total, message])
 
     def answer(self, question):
-        self.told["asked"].append(told(question))
+        form = told(question)
+        # A token for progress, another one each time.
+        form.pop("_meta", None)
+        self.told["asked"].append(form)
         if self.order["answer"] == "decline":
             return ElicitResult(action="decline")
         fields = question.requested_schema["properties"].items()

@@ -36,6 +36,9 @@ const METHODS: [&str; 7] = [
     "subscriptions/listen",
 ];
 
+/// Those of them that no request without a handshake has.
+const OF_HANDSHAKE: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
+
 /// Serves one connection.
 #[derive(Clone, Debug)]
 pub struct Handler {
@@ -183,10 +186,11 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        if METHODS.contains(&method.as_str()) {
+        let is_gone = is_stateless(&context) && OF_HANDSHAKE.contains(&method.as_str());
+        if METHODS.contains(&method.as_str()) && !is_gone {
             return Err(ErrorData::invalid_params(
                 format!("the parameters of {method} are not those that it takes"),
                 None,
