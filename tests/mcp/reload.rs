@@ -85,7 +85,7 @@ fn a_change_that_is_not_accepted_is_not_served() {
     replace(&place, guest("say", "accepted"));
     place.write(
         "agent.toml",
-        "[[tool]]\nname = \"tool\"\nfile = \"tool.wasm\"\n",
+        "[[tool]]\nname = \"tool\"\ncomponent = \"tool.wasm\"\n",
     );
     assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
     let mut client = Client::start(&place, &["--config", "agent.toml"], json!({}));
