@@ -57,8 +57,8 @@ class Server:
         self.name = name
         self.next_id = 1
         self.log = open(folder / f"{name.split(',')[0]}.log", "ab")
-        # As clients start servers: nothing of our own environment but the path, and no descriptor but the three.
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder)}
+        # As clients start servers. The home folder is beside the current one, which is granted because nobody says more.
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder.parent / "home")}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=folder, bufsize=0
         )
@@ -336,7 +336,10 @@ def main():
     signal.signal(signal.SIGALRM, out_of_time)
     with tempfile.TemporaryDirectory(prefix="mcp-speed-") as folder:
         try:
-            found = measure(pathlib.Path(folder), given)
+            work, home = (pathlib.Path(folder) / name for name in ("work", "home"))
+            work.mkdir()
+            home.mkdir()
+            found = measure(work, given)
         except (Wrong, OSError, subprocess.CalledProcessError) as error:
             print(f"speed.py: {error}", file=sys.stderr)
             return 1
