@@ -5,6 +5,7 @@ use crate::support::{
     Place, Ran,
     chat::{Answer, ChatServer, ask},
     installed::{here, mcp_sdk},
+    mcp::{Served, TOKEN},
     of_kind,
 };
 use pretty_assertions::assert_eq;
@@ -328,4 +329,44 @@ fn our_own_server() {
         );
         assert_eq!(through.json(), direct.json(), "{tool}");
     }
+}
+
+/// A server with an address gets the token that it asks for, and is a required server that cannot be used with another.
+#[test]
+fn our_own_server_over_http() {
+    let served = Place::new();
+    let served = Served::start(&served, &["conformance"]);
+    let place = Place::new();
+    place.write("token", TOKEN);
+    let url = format!("url = {}", json!(served.url));
+    configure(&place, &url, "token = \"file:token\"");
+    let ran = call(&place, "add", &json!({"numbers": [1, 2]}));
+    let direct = here("guests/dist/conformance.wasm");
+    let direct = direct.to_str().unwrap();
+    let direct = place.run(&[
+        "call",
+        direct,
+        "add",
+        r#"{"numbers": [1, 2]}"#,
+        "--config",
+        "agent.toml",
+        "--json",
+    ]);
+    assert_eq!(
+        (ran.code, direct.code),
+        (Some(0), Some(0)),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.json(), direct.json());
+
+    place.write("token", "another-token-than-that-of-the-server");
+    let ran = call(&place, "add", &json!({"numbers": [1, 2]}));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(
+        ran.stderr.contains("the MCP server `s` cannot be used"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("another-token"), "{}", ran.stderr);
 }
