@@ -39,6 +39,7 @@ mod mcp_client;
 mod mcp_clients;
 mod mcp_conformance;
 mod mcp_driver;
+mod mcp_http;
 mod model;
 mod oracle;
 mod people;

@@ -1,7 +1,7 @@
 //! `agent-host mcp` over standard input and output, as a client sees it that writes its messages itself.
 
 mod calls;
-mod client;
+pub(crate) mod client;
 mod config;
 mod lifecycle;
 mod people;

@@ -38,8 +38,14 @@ use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    task::JoinSet,
+};
 use tokio_util::sync::CancellationToken;
+
+/// The connections that wait in the kernel for one to end. A client that finds no place there thinks that it is connected.
+const WAITING: u32 = 1024;
 
 /// Who is served, and how much of it.
 #[derive(Debug)]
@@ -52,6 +58,21 @@ pub struct HttpOptions {
     pub allowed_origins: Vec<AllowedOrigin>,
     /// What bounds it.
     pub limits: HttpLimits,
+}
+
+/// Listens at an address; with port 0, at one that is free.
+///
+/// # Errors
+/// When that is not possible, such as where somebody else listens.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // The connections of a server that has just ended do not keep the next one from its port.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING)
 }
 
 /// Serves until the token is cancelled: then no connection is taken any more, calls that run have [`HttpLimits::grace`] to end,

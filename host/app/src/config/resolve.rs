@@ -88,6 +88,7 @@ impl Config {
             external_tools: external::from_raw(raw.external_tool, &base, environment)?,
             servers: Vec::new(),
             supervisor: None,
+            hidden_files: Vec::new(),
             grants: Arc::new(grants),
             ungranted,
             implies_folder,

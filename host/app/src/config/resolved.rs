@@ -58,6 +58,8 @@ pub struct Config {
     pub servers: Vec<McpConfig>,
     /// What starts servers that are programs, and ends them when this process is gone; absent where they are started directly.
     pub supervisor: Option<Supervisor>,
+    /// Files besides those of the configuration that no guest may reach, such as one with a token that this process was given.
+    pub hidden_files: Vec<PathBuf>,
     /// What a component may reach that has no lists of its own.
     pub grants: Arc<Grants>,
     /// Why the current folder, which nobody named and which would be granted by itself, is not: it is the home folder or
@@ -253,6 +255,7 @@ impl Config {
             paths.extend([folder.join("agent.toml"), folder.join("agent.lock")]);
         }
         paths.extend(self.file.clone());
+        paths.extend(self.hidden_files.iter().cloned());
         paths.extend(self.models.files().map(Path::to_owned));
         let files = self.secrets.iter().filter_map(SecretConfig::file);
         paths.extend(files.map(Path::to_owned));

@@ -17,7 +17,6 @@ use agent_host_mcp::{
 };
 use serde_json::{Map, Value, json};
 use std::{fmt::Display, net::SocketAddr, path::Path};
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -28,7 +27,8 @@ pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Fail
 }
 
 async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let config = configured(&args.served)?;
+    let mut config = configured(&args.served)?;
+    config.hidden_files.extend(args.token_file.clone());
     let stop = Stop::listen(None).map_err(Failure::failed)?;
     let host = tokio::select! {
         biased;
@@ -74,8 +74,7 @@ async fn over_http(
     let FoundToken { token, made } = found.map_err(Failure::usage)?;
     let fault =
         |error: &dyn Display| Failure::failed(format!("cannot listen at {address}: {error}"));
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.map_err(|error| fault(&error))?;
+    let listener = http::listen(address).map_err(|error| fault(&error))?;
     let address = listener.local_addr().map_err(|error| fault(&error))?;
     let options = HttpOptions {
         token,

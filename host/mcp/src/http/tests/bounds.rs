@@ -188,8 +188,11 @@ async fn a_thousand_connections_are_served_a_few_at_a_time() {
         clients.spawn(async move {
             let mut connection = Raw::connect(address).await;
             match number % 4 {
-                // Says nothing.
-                0 => (0, connection.drain().await),
+                // Begins to say something.
+                0 => {
+                    connection.send("P").await;
+                    (0, connection.drain().await)
+                }
                 // Is nobody.
                 1 => {
                     let ask = Ask::post(call(1, "head")).without("Authorization");

@@ -1,6 +1,6 @@
 //! A server whose tools do what a test tells them.
 
-use crate::http::{HttpLimits, HttpOptions, Token, serve};
+use crate::http::{HttpLimits, HttpOptions, Token, listen, serve};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -20,7 +20,6 @@ use std::{
     },
 };
 use tokio::{
-    net::TcpListener,
     sync::{Semaphore, mpsc},
     task::JoinHandle,
 };
@@ -171,7 +170,7 @@ impl Running {
             limits: HttpLimits::default(),
         };
         change(&mut options);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = listener.local_addr().unwrap();
         let (began, began_by) = mpsc::unbounded_channel();
         let (ended, ended_by) = mpsc::unbounded_channel();

@@ -1,0 +1,214 @@
+//! `agent-host mcp --http`, as somebody on the network sees it. Who is let in, and what is bounded, is tested beside the code.
+
+use crate::{
+    mcp::client::{call, initialize, texts},
+    support::{Place, Ran, of_kind, running::Running},
+};
+use pretty_assertions::assert_eq;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::{
+    fs::{self, Permissions},
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
+};
+
+const TOKEN: &str = "a-token-that-only-this-test-knows";
+const VARIABLE: &str = "AGENT_HOST_MCP_TOKEN";
+
+/// A server, and where it is.
+struct Server {
+    running: Running,
+    /// Host and port.
+    address: String,
+}
+
+/// An answer: its status, its session where it begins one, and its body, or the last message of its stream.
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    session: Option<String>,
+    body: String,
+}
+
+impl Server {
+    /// Starts a server on a free port of loopback, with this token in its environment.
+    fn start(place: &Place, args: &[&str], variable: Option<&str>) -> Self {
+        let args = [&["mcp", "--http", "127.0.0.1:0"], args].concat();
+        let mut command = place.command(&args);
+        if let Some(token) = variable {
+            command.env(VARIABLE, token);
+        }
+        let mut running = Running::start(&mut command);
+        let line = running.stderr.line_with("http://");
+        let (_, rest) = line.split_once("http://").unwrap();
+        let (address, _) = rest.split_once("/mcp ").unwrap();
+        Self {
+            address: address.to_owned(),
+            running,
+        }
+    }
+
+    /// Posts a message with a token, on a connection of its own.
+    fn post(&self, token: &str, session: Option<&str>, message: &Value) -> Answer {
+        let body = message.to_string();
+        let session = session.map_or_else(String::new, |id| format!("Mcp-Session-Id: {id}\r\n"));
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n{session}\
+             Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len(),
+        );
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let field = |name| head.lines().find_map(|line| line.strip_prefix(name));
+        let mut events = body.lines().filter_map(|line| line.strip_prefix("data: "));
+        Answer {
+            status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+            session: field("mcp-session-id: ").map(str::to_owned),
+            body: events.next_back().unwrap_or(body).to_owned(),
+        }
+    }
+
+    /// Begins a session; its id.
+    fn begin(&self, token: &str) -> String {
+        let answer = self.post(token, None, &initialize("2025-11-25", json!({})));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.session.unwrap()
+    }
+
+    /// What a call comes to.
+    fn call(&self, token: &str, session: &str, tool: &str, arguments: Value) -> Value {
+        let answer = self.post(token, Some(session), &call(1, tool, arguments));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let message: Value = serde_json::from_str(&answer.body).unwrap();
+        message["result"].clone()
+    }
+
+    /// Tells it to end, and waits until it has.
+    fn end(self) -> Ran {
+        self.running.signal(Signal::TERM);
+        self.running.end()
+    }
+}
+
+/// A file with a token that only its owner may read.
+fn token_file(place: &Place, mode: u32) -> String {
+    let file = place.write("token", format!("{TOKEN}\n"));
+    fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn each_session_of_a_client_is_one_of_the_journal() {
+    let place = Place::new();
+    place.write("note.txt", "hello");
+    let file = token_file(&place, 0o600);
+    let server = Server::start(&place, &["--token-file", &file], None);
+    let sessions = [server.begin(TOKEN), server.begin(TOKEN)];
+    for session in &sessions {
+        let read = server.call(TOKEN, session, "read_file", json!({"path": "note.txt"}));
+        assert_eq!(read, texts("text", &["hello"]));
+    }
+    // A tool that may read the folder does not find the token in it.
+    let hidden = server.call(TOKEN, &sessions[0], "read_file", json!({"path": "token"}));
+    assert_eq!(hidden["isError"], true, "{hidden}");
+    assert!(!hidden.to_string().contains(TOKEN), "{hidden}");
+    let ran = server.end();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    assert!(!ran.stderr.contains(TOKEN), "{}", ran.stderr);
+    let listed = place.run(&["sessions", "list"]);
+    assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.stdout);
+    let events = place.events();
+    assert!(!of_kind(&events, "call-settled").is_empty(), "{events:?}");
+}
+
+#[test]
+fn the_token_is_the_files_else_the_variables_else_a_new_one() {
+    let place = Place::new();
+    let file = token_file(&place, 0o600);
+    let other = "the-token-of-the-variable";
+    for (args, variable, right, wrong) in [
+        (vec!["--token-file", &file], Some(other), TOKEN, other),
+        (vec![], Some(other), other, TOKEN),
+    ] {
+        let server = Server::start(&place, &args, variable);
+        server.begin(right);
+        let refused = server.post(wrong, None, &initialize("2025-11-25", json!({})));
+        assert_eq!(
+            (refused.status, refused.body.as_str()),
+            (
+                401,
+                "the token is not the server's; ask its operator for it"
+            )
+        );
+        let ran = server.end();
+        assert_eq!(ran.code, Some(0));
+        assert!(!ran.stderr.contains("the token, made"), "{}", ran.stderr);
+    }
+    // What nobody chose is shown, whatever else is not.
+    let mut server = Server::start(&place, &[], None);
+    let line = server.running.stderr.line_with("made for this run alone: ");
+    let (_, made) = line.trim_end().split_once("alone: ").unwrap();
+    server.begin(made);
+    assert_eq!(server.end().code, Some(0));
+}
+
+#[test]
+fn what_cannot_be_served_is_said_and_nothing_is() {
+    let place = Place::new();
+    let open = token_file(&place, 0o644);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let any = "127.0.0.1:0";
+    let cases: [(Vec<&str>, i32, &str); 6] = [
+        (
+            vec!["--http", any, "--token-file", &open],
+            2,
+            "others than its owner may open it (mode 0644)",
+        ),
+        (
+            vec!["--http", any, "--token-file", "absent"],
+            2,
+            "cannot read the token from absent",
+        ),
+        (vec!["--token-file", &open], 2, "--http <ADDR>"),
+        (
+            vec!["--http", any, "--allow-host", "http://x"],
+            2,
+            "this is no host",
+        ),
+        (
+            vec!["--http", any, "--allow-origin", "null"],
+            2,
+            "this is no origin",
+        ),
+        (vec!["--http", &taken], 1, "cannot listen at"),
+    ];
+    for (args, code, says) in cases {
+        let args = [vec!["mcp"], args].concat();
+        let mut command = place.command(&args);
+        let ran = Running::start(command.env(VARIABLE, "0123456789abcdef")).end();
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(code), ""),
+            "{args:?}"
+        );
+        assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_address_that_others_reach_is_warned_of() {
+    let place = Place::new();
+    let args = ["mcp", "--http", "0.0.0.0:0", "--quiet"];
+    let mut running = Running::start(place.command(&args).env(VARIABLE, TOKEN));
+    running.stderr.until("the traffic is not encrypted");
+    running.signal(Signal::TERM);
+    assert_eq!(running.end().code, Some(0));
+}
