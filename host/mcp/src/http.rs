@@ -21,7 +21,7 @@ mod tests;
 mod token;
 mod uses;
 
-pub use allowed::{AllowedHost, AllowedOrigin};
+pub use allowed::{AllowedHost, AllowedOrigin, NotAllowable};
 pub use door::PATH;
 pub use limits::HttpLimits;
 pub use token::{FoundToken, TOKEN_VARIABLE, Token, TokenError};

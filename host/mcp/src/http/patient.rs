@@ -30,11 +30,11 @@ impl<S> Patient<S> {
     }
 
     /// What becomes of a write that got so far.
-    fn bound<T>(
+    fn bound(
         &mut self,
         cx: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
         if written.is_ready() {
             self.waiting = None;
             return written;
@@ -81,13 +81,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         self.stream.is_write_vectored()
     }
 
+    // A socket keeps nothing back and does not wait to be closed, so neither says that the client reads.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.bound(cx, flushed)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.bound(cx, shut)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

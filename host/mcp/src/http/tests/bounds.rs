@@ -89,12 +89,12 @@ async fn a_client_that_is_slow_to_ask_is_cut_off() {
     // Nothing, half a line, half a head: there is no request to answer.
     for part in [0, 10, 100] {
         let mut slow = Raw::connect(server.address).await;
-        slow.send(&whole[..part]).await;
+        slow.send(whole.split_at(part).0).await;
         assert_eq!(slow.drain().await, 0, "after {part} bytes");
     }
     // Half a body.
     let mut slow = Raw::connect(server.address).await;
-    slow.send(&whole[..whole.len() - 1]).await;
+    slow.send(whole.split_at(whole.len() - 1).0).await;
     let answer = slow.answer().await.unwrap();
     assert_eq!(
         (answer.brief(), answer.field("connection")),

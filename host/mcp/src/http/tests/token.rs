@@ -8,7 +8,9 @@ use std::{
     path::Path,
 };
 
+/// A token that is just long enough, and one that is not.
 const TEXT: &str = "0123456789abcdef";
+const SHORT: &str = "0123456789abcde";
 
 /// The error of a search.
 fn error(file: Option<&Path>, variable: Option<&str>) -> String {
@@ -26,8 +28,8 @@ fn a_token_is_long_and_can_be_sent() {
     let line = "it is not one line of ASCII letters, digits and signs without spaces";
     for (text, expected) in [
         ("", short),
-        (&TEXT[1..], short),
-        (&format!("    {}    ", &TEXT[1..]), short),
+        (SHORT, short),
+        (&format!("    {SHORT}    "), short),
         (&"x".repeat(4097), "it is longer than 4096 bytes"),
         ("two words, of which", line),
         ("0123456789abcdef\n0123456789abcdef", line),
