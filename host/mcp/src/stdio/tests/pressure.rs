@@ -17,10 +17,11 @@ use std::{
 };
 use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
 
-/// A client that sends the same line for ever, after the first.
+/// A client that initializes, and then sends messages for ever.
 struct Endless {
-    first: Vec<u8>,
-    line: Vec<u8>,
+    /// The message of this number; requests with one id at a time would have one answer.
+    message: fn(usize) -> Value,
+    count: usize,
     sent: Arc<AtomicUsize>,
 }
 
@@ -30,9 +31,12 @@ impl AsyncRead for Endless {
         _cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        let first = std::mem::take(&mut self.first);
-        let bytes = if first.is_empty() { &self.line } else { &first };
-        buffer.put_slice(bytes);
+        let bytes = match self.count {
+            0 => line(&initialize()),
+            count => line(&(self.message)(count)),
+        };
+        self.count += 1;
+        buffer.put_slice(&bytes);
         self.sent.fetch_add(bytes.len(), Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }
@@ -57,30 +61,28 @@ fn line(message: &Value) -> Vec<u8> {
 
 #[tokio::test]
 async fn who_does_not_read_is_not_read_from() {
-    let cases = [
-        // Each ping has an answer that nobody takes.
-        (ping(1), MAX_UNWRITTEN_BYTES * 2),
+    let calls = MAX_CALLS + MAX_WAITING + 1;
+    let cases: [(fn(usize) -> Value, usize, bool); 3] = [
+        // Each ping has an answer that nobody takes, and that is a little shorter.
+        (ping, MAX_UNWRITTEN_BYTES * 2, true),
         // So has each line that is no message; such answers are longer than the lines.
-        (json!([]), MAX_UNWRITTEN_BYTES),
+        (|_| json!([]), MAX_UNWRITTEN_BYTES, true),
         // Calls wait for those that run, and these do not end.
-        (
-            call(1),
-            (MAX_CALLS + MAX_WAITING + 1) * line(&call(1)).len(),
-        ),
+        (call, calls * line(&call(calls)).len(), false),
     ];
-    for (message, most) in cases {
+    for (message, most, has_answers) in cases {
         let sent = Arc::<AtomicUsize>::default();
         let input = Endless {
-            first: line(&initialize()),
-            line: line(&message),
+            message,
+            count: 0,
             sent: Arc::clone(&sent),
         };
         let (output, from) = tokio::io::duplex(1024);
         let served = serve(Double::letting(0), input, output);
         let read = settled(&sent).await;
         // What is in the buffer of the reader was read and not looked at.
-        assert!(read < most + 128 * 1024, "{read} bytes of {message}");
-        if message != call(1) {
+        assert!(read < most + 128 * 1024, "{read} bytes of {}", message(1));
+        if has_answers {
             // Once the client is gone, so is the connection.
             drop(from);
             tokio::time::timeout(PATIENCE, served)
