@@ -1,12 +1,15 @@
 //! Messages as lines on the streams of a child process. A line is bounded; one that is too long or cannot be read ends the
 //! calls that it may have been for; a server that asks without end is read no faster than it is answered; and one that reads
-//! nothing is given up.
+//! nothing is given up. An answer that nobody waits for is left out.
+
+#[cfg(test)]
+mod tests;
 
 use rmcp::{
     ErrorData, RoleClient,
     model::{
-        ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcError, JsonRpcMessage,
-        RequestId, ServerJsonRpcMessage, ServerNotification,
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, JsonRpcError,
+        JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage, ServerNotification,
     },
     transport::Transport,
 };
@@ -174,11 +177,11 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                         self.room.take().map(OwnedSemaphorePermit::forget);
                     }
                 }
-                JsonRpcMessage::Response(response) => {
-                    self.shared.waiting().remove(&response.id);
-                }
-                JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => {
-                    self.shared.waiting().remove(id);
+                JsonRpcMessage::Response(JsonRpcResponse { id, .. })
+                | JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => {
+                    if !self.shared.waiting().remove(&as_asked(id)) {
+                        continue;
+                    }
                 }
                 JsonRpcMessage::Notification(notification) => {
                     if let ServerNotification::CancelledNotification(cancelled) =
@@ -252,7 +255,13 @@ where
         let mut answered = None;
         match &message {
             JsonRpcMessage::Request(request) => {
-                shared.waiting().insert(request.id.clone());
+                let mut waiting = shared.waiting();
+                if let ClientRequest::InitializeRequest(_) = &request.request {
+                    // Whoever greets a server so has given up on an answer to `server/discover`. One that took long to start
+                    // gives it all the same, and it must not pass for the answer to this.
+                    waiting.clear();
+                }
+                waiting.insert(request.id.clone());
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
@@ -312,6 +321,14 @@ fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
             format!("its answer cannot be read: {why}"),
         )),
         Envelope { .. } => None,
+    }
+}
+
+/// The id of a request as it was sent: a number, which some servers send back as text.
+fn as_asked(id: &RequestId) -> RequestId {
+    match id {
+        RequestId::Number(_) => id.clone(),
+        RequestId::String(text) => text.parse().map_or_else(|_| id.clone(), RequestId::Number),
     }
 }
 
