@@ -6,7 +6,7 @@ use crate::support::{
     installed::{here, mcp_packages},
     mcp::{Served, TOKEN, TOKEN_VARIABLE},
 };
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 /// The package of which this is the newest version.
 const NEWEST: &str = "@modelcontextprotocol/conformance/dist/index.js";
@@ -30,6 +30,27 @@ fn server_conforms(suite: &str, arguments: &[&str], expected: &str) {
         .args(arguments)
         .env(TOKEN_VARIABLE, TOKEN);
     passes(&mut command, expected);
+}
+
+/// Runs all scenarios for clients of a revision of the protocol: each has a run of the program with a scripted model, whose tools
+/// are those of the suite's server.
+fn client_conforms(version: &str) {
+    let Some(packages) = mcp_packages() else {
+        return;
+    };
+    let place = Place::new();
+    let mut command = packages.script(None, NEWEST);
+    let client = [
+        packages.node.as_path(),
+        &here("mcp_conformance/client.mjs"),
+        Path::new(env!("CARGO_BIN_EXE_agent-host")),
+    ];
+    // The suite takes it apart at its blanks.
+    let client = client.map(|part| part.to_str().unwrap()).join(" ");
+    command
+        .args(["client", "--suite", "all", "--spec-version", version])
+        .args(["--command", &client]);
+    passes(place.prepare(&mut command), &format!("{version}.yml"));
 }
 
 /// Runs the suite, and expects exactly the failures of a file.
@@ -60,4 +81,14 @@ fn server_2025_11_25() {
 fn server_2026_07_28() {
     let arguments = ["--spec-version", "2026-07-28"];
     server_conforms(NEWEST, &arguments, "2026-07-28.yml");
+}
+
+#[test]
+fn client_2025_11_25() {
+    client_conforms("2025-11-25");
+}
+
+#[test]
+fn client_2026_07_28() {
+    client_conforms("2026-07-28");
 }

@@ -29,6 +29,9 @@ const CALLS = {
   ],
 };
 
+/** A file that is only found may not name servers. */
+const CONFIG = ["--config", "agent.toml"];
+
 const [, , program, url] = process.argv;
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO;
 const place = mkdtempSync(join(tmpdir(), "conformance-client-"));
@@ -52,7 +55,18 @@ function script(calls) {
   return `${turn}[[turn]]\ntext = "done"\n`;
 }
 
+/** The schema of a tool's input, as our client has it from the server. */
+function schemaOf(tool) {
+  const { stdout } = run("inspect", "suite", ...CONFIG, "--json");
+  const { tools } = JSON.parse(stdout);
+  return tools.find(({ name }) => name.endsWith(tool)).input_schema;
+}
+
 function calls() {
+  if (scenario === "json-schema-2020-12-preservation") {
+    const schema = schemaOf("json_schema_2020_12_tool");
+    return [{ name: "json_schema_echo", arguments: { schema } }];
+  }
   const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
   return context.toolCalls ?? CALLS[scenario] ?? [];
 }
@@ -62,7 +76,7 @@ writeFileSync(
   `model = "script:script.toml"\n[[mcp]]\nname = "suite"\nurl = ${JSON.stringify(url)}\napproval = "never"\n`,
 );
 writeFileSync(join(place, "script.toml"), script(calls()));
-const { status, stdout } = run("run", "--config", "agent.toml", "go");
+const { status, stdout } = run("run", ...CONFIG, "go");
 process.stdout.write(stdout);
 rmSync(place, { recursive: true });
 process.exitCode = status;

@@ -60,7 +60,7 @@ pub(crate) fn mcp_sdk() -> Option<PathBuf> {
 #[derive(Clone)]
 pub(crate) struct McpPackages {
     /// Node.js of the version that it needs.
-    node: PathBuf,
+    pub(crate) node: PathBuf,
     /// The folder with the packages (`mcp_conformance/package.json`).
     pub(crate) folder: PathBuf,
 }
