@@ -2,8 +2,8 @@
 //! checked against `agent.lock`, and offered to the loop under their tools' names.
 
 use crate::{
-    builtin::{BUILTINS, builtin},
-    config::{ComponentSource, Config, Confirmation, ExternalTool, ToolConfig},
+    components::{Entry, check_confirmations, enforced_effect, load_one},
+    config::{Config, Confirmation, ExternalTool, ToolConfig},
     error::OpenError,
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
@@ -13,8 +13,7 @@ use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, json_digest},
     limits::Limits,
-    lock::{LockedComponent, Pin},
-    policy::Grants,
+    lock::Pin,
     schema::InputSchema,
     tool::{
         CallReport, Effect, Invocation, ProgressSink, RegisteredTool, RunEnd, ToolDefinition,
@@ -22,49 +21,11 @@ use agent_host_core::{
     },
 };
 use agent_host_sandbox::{
-    Allocator, Call, ComponentBytes, Confinement, LoadError, LoadFault, Sandbox, SandboxConfig,
-    Secrets, Talk, ToolComponent,
+    Allocator, Call, Confinement, LoadError, Sandbox, SandboxConfig, Secrets, Talk,
 };
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
-
-/// A component in the registry.
-#[derive(Debug)]
-pub struct Entry {
-    /// Its name in the configuration.
-    pub name: String,
-    /// Where it came from.
-    pub source: ComponentSource,
-    /// The loaded component.
-    pub component: ToolComponent,
-    /// What its calls may reach.
-    pub grants: Arc<Grants>,
-    /// The limits of its calls.
-    pub limits: Limits,
-}
-
-impl Entry {
-    /// Reads the bytes that it was loaded from, to look at them.
-    ///
-    /// # Errors
-    /// When they cannot be read again, or there are others by now.
-    pub fn bytes(&self) -> Result<impl AsRef<[u8]> + Send + use<>, OpenError> {
-        bytes_of(&self.source)?
-            .read(self.component.digest())
-            .map_err(|error| OpenError::Failed(error.to_string()))
-    }
-
-    /// What `agent.lock` pins of it.
-    #[must_use]
-    pub fn locked(&self) -> LockedComponent {
-        LockedComponent::new(
-            self.component.digest(),
-            self.component.imports(),
-            self.component.definitions(),
-        )
-    }
-}
+use std::{collections::HashMap, sync::Arc};
 
 /// What runs a tool, by its place among its kind.
 #[derive(Clone, Copy, Debug)]
@@ -442,24 +403,6 @@ fn unknown(tool: &str) -> ToolFailure {
     )
 }
 
-/// A rule for a tool that is not there would be a rule for nothing, most likely for another name than it has.
-fn check_confirmations(entry: &Entry, config: &ToolConfig) -> Result<(), OpenError> {
-    let names = || {
-        let definitions = entry.component.definitions().iter();
-        definitions.map(|definition| definition.name.as_str())
-    };
-    let mut configured = config.own_confirmations.keys();
-    match configured.find(|name| !names().any(|known| known == *name)) {
-        None => Ok(()),
-        Some(name) => Err(OpenError::usage(format!(
-            "[tool.approvals] of `{}` names `{}`, and the component has no such tool; it has {}. Correct the name in agent.toml",
-            config.name,
-            name.escape_debug(),
-            names().collect::<Vec<_>>().join(", ")
-        ))),
-    }
-}
-
 fn registered(
     definition: &ToolDefinition,
     effect: Effect,
@@ -473,57 +416,6 @@ fn registered(
         decisions: confirmation.decisions.clone(),
         runtime: ToolRuntime::Host,
         component: Some(set_up),
-    }
-}
-
-/// A third party's word that a repetition is harmless counts only when the operator accepted it.
-fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
-    match declared {
-        Effect::Idempotent if config.source.is_file() && !config.accept_idempotent => {
-            Effect::Effectful
-        }
-        Effect::ReadOnly | Effect::Idempotent | Effect::Effectful => declared,
-    }
-}
-
-async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenError> {
-    let bytes = bytes_of(&tool.source)?;
-    let component = sandbox.load(bytes).await.map_err(|error| {
-        let text = format!("cannot load the component {}: {error}", tool.source);
-        match error.fault {
-            LoadFault::HostFailed => OpenError::Failed(text),
-            _ => OpenError::usage(text),
-        }
-    })?;
-    let component = match tool.concurrent_calls {
-        Some(calls) => component.with_concurrent_calls(calls),
-        None => component,
-    };
-    Ok(Entry {
-        name: tool.name.clone(),
-        source: tool.source.clone(),
-        component,
-        grants: Arc::clone(&tool.grants),
-        limits: tool.limits.clone(),
-    })
-}
-
-fn bytes_of(source: &ComponentSource) -> Result<ComponentBytes, OpenError> {
-    match source {
-        ComponentSource::Builtin(name) => match builtin(name) {
-            Some(found) => Ok(Cow::Borrowed(found.bytes).into()),
-            None => {
-                let names: Vec<String> = BUILTINS
-                    .iter()
-                    .map(|known| format!("builtin:{}", known.name))
-                    .collect();
-                Err(OpenError::usage(format!(
-                    "there is no `builtin:{name}`; there are {}",
-                    names.join(", ")
-                )))
-            }
-        },
-        ComponentSource::File(path) => Ok(path.clone().into()),
     }
 }
 

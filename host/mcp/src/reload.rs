@@ -3,6 +3,7 @@
 
 use crate::{log, server::Shared};
 use agent_host_app::{OpenError, config::ComponentSource};
+use futures_util::future::join_all;
 use std::{
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -75,12 +76,9 @@ impl Shared {
 
     /// Tells the clients that hear of warnings.
     async fn tell(&self, text: &str) {
-        for (peer, connection) in self.listeners() {
-            if log::wants_warnings(connection.level()) {
-                // A client that is gone is forgotten when the next one comes.
-                let _ = log::warn(&peer, text).await;
-            }
-        }
+        let told = self.listeners().into_iter();
+        let told = told.filter(|(_, connection)| log::wants_warnings(connection.level()));
+        join_all(told.map(async |(peer, _)| drop(log::warn(&peer, text).await))).await;
     }
 
     fn paths(&self) -> Vec<PathBuf> {

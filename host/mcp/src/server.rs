@@ -10,6 +10,7 @@ use agent_host_core::{
     tool::ToolRunner as _,
     turn::{Agent, Prompts},
 };
+use futures_util::future::join_all;
 use rmcp::{RoleServer, service::Peer};
 use std::{
     collections::HashMap,
@@ -165,10 +166,10 @@ impl Shared {
     pub(crate) async fn replace(&self, registry: Arc<Registry>) {
         let served = Served::new(&self.host, registry);
         self.served.send_replace(Arc::new(served));
-        for (peer, _) in self.listeners() {
-            // A client that is gone is forgotten when the next one comes.
-            let _ = peer.notify_tool_list_changed().await;
-        }
+        // All at once: one that does not read keeps no other from hearing of it. One that is gone is forgotten when the next comes.
+        let told = self.listeners().into_iter();
+        let told = told.map(async |(peer, _)| drop(peer.notify_tool_list_changed().await));
+        join_all(told).await;
     }
 
     /// Told when the tools change.
