@@ -163,6 +163,8 @@ def main():
                 call(behaviour, message, called, cancelled)
             case "notifications/cancelled":
                 cancelled.append(message["params"]["requestId"])
+            case "server/discover" if behaviour == "agrees-to-all":
+                answer(message, {})
             case _ if "id" in message and "method" in message:
                 send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
     while behaviour == "stays":

@@ -54,6 +54,18 @@ pub(crate) enum Fault {
 impl Connection {
     /// Starts the server, if it is a child process, and agrees with it on a version of the protocol.
     pub(crate) async fn open(config: &ServerConfig) -> Result<Self, ConnectError> {
+        match Self::greet(config, newest_first()).await {
+            Ok(connection) => Ok(connection),
+            // It answers what it does not know with something that is no answer.
+            Err(Unmet::Misunderstood(_)) => {
+                let greeted = Self::greet(config, ClientLifecycleMode::Initialize).await;
+                greeted.map_err(Unmet::into_error)
+            }
+            Err(Unmet::Failed(error)) => Err(error),
+        }
+    }
+
+    async fn greet(config: &ServerConfig, lifecycle: ClientLifecycleMode) -> Result<Self, Unmet> {
         let signals = Arc::<Signals>::default();
         let handler = Handler(Arc::clone(&signals));
         let fault = |why: String| ConnectError::Start {
@@ -65,7 +77,7 @@ impl Connection {
                 let started = Child::start(command).await;
                 let (mut child, streams) = started.map_err(|error| fault(error.to_string()))?;
                 let lines = Lines::new(streams.output, streams.input);
-                let greeting = serve_client_with_lifecycle(handler, lines, lifecycle());
+                let greeting = serve_client_with_lifecycle(handler, lines, lifecycle);
                 let greeted = tokio::time::timeout(config.connect_timeout, Box::pin(greeting));
                 let service = match greeted.await {
                     Ok(Ok(service)) => service,
@@ -73,19 +85,19 @@ impl Connection {
                         let words = child.last_words().await;
                         return Err(unusable(config, &error, words));
                     }
-                    Err(_) => return Err(silent(config, child.words_so_far())),
+                    Err(_) => return Err(silent(config, child.words_so_far()).into()),
                 };
                 (service, Some(tokio::sync::Mutex::new(child)))
             }
             Reach::Http { url, token } => {
                 let transport = http::transport(url, token.as_ref(), config.concurrent_calls);
                 let transport = transport.map_err(fault)?;
-                let greeting = serve_client_with_lifecycle(handler, transport, lifecycle());
+                let greeting = serve_client_with_lifecycle(handler, transport, lifecycle);
                 let greeted = tokio::time::timeout(config.connect_timeout, Box::pin(greeting));
                 let service = match greeted.await {
                     Ok(Ok(service)) => service,
                     Ok(Err(error)) => return Err(unusable(config, &error, String::new())),
-                    Err(_) => return Err(silent(config, String::new())),
+                    Err(_) => return Err(silent(config, String::new()).into()),
                 };
                 (service, None)
             }
@@ -222,7 +234,7 @@ impl Drop for Connection {
 }
 
 /// Newest first. A server that does not know the question after the versions is greeted as servers were before.
-fn lifecycle() -> ClientLifecycleMode {
+fn newest_first() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
@@ -283,11 +295,37 @@ fn silent(config: &ServerConfig, words: String) -> ConnectError {
     }
 }
 
-fn unusable(config: &ServerConfig, error: &ClientInitializeError, words: String) -> ConnectError {
-    ConnectError::Unusable {
+fn unusable(config: &ServerConfig, error: &ClientInitializeError, words: String) -> Unmet {
+    let told = ConnectError::Unusable {
         server: config.name.clone(),
         why: text::shown(&whole(error), SHOWN_BYTES),
         words: text::shown(&words, SHOWN_BYTES),
+    };
+    match error {
+        ClientInitializeError::ExpectedInitResult(_) => Unmet::Misunderstood(told),
+        _ => Unmet::Failed(told),
+    }
+}
+
+/// Why a greeting did not come to a connection.
+enum Unmet {
+    /// The server answered with a result of another kind.
+    Misunderstood(ConnectError),
+    /// Anything else.
+    Failed(ConnectError),
+}
+
+impl Unmet {
+    fn into_error(self) -> ConnectError {
+        match self {
+            Self::Misunderstood(error) | Self::Failed(error) => error,
+        }
+    }
+}
+
+impl From<ConnectError> for Unmet {
+    fn from(error: ConnectError) -> Self {
+        Self::Failed(error)
     }
 }
 

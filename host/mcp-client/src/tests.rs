@@ -81,6 +81,7 @@ async fn what_becomes_of_a_call() {
     let text = |text: &str| Ok(ToolResultOutput::Text(text.to_owned()));
     let cases: Vec<(&str, Outcome)> = vec![
         ("behaves", Ok(did_it())),
+        ("agrees-to-all", Ok(did_it())),
         ("unasked", Ok(did_it())),
         ("twice", Ok(did_it())),
         ("garbage", Ok(did_it())),
