@@ -34,8 +34,9 @@ impl Shared {
     /// Watches the files of the components and the lock until the server ends. `report` hears of every change.
     pub(crate) async fn watch(&self, report: impl Fn(Reloaded)) {
         let paths = self.paths();
-        let mut taken = look(&paths).await;
-        let mut seen = taken.clone();
+        // What was loaded before the first look may not be what is seen then, so the first look counts as a change.
+        let mut taken = None;
+        let mut seen = look(&paths).await;
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => return,
@@ -43,10 +44,10 @@ impl Shared {
             }
             let now = look(&paths).await;
             let holds = std::mem::replace(&mut seen, now) == seen;
-            if !holds || seen == taken {
+            if !holds || taken.as_ref() == Some(&seen) {
                 continue;
             }
-            taken.clone_from(&seen);
+            taken = Some(seen.clone());
             if let Some(reloaded) = self.reload().await {
                 report(reloaded);
             }
