@@ -129,7 +129,7 @@ fn calls_in_a_session_pass_the_policy() {
     let cases = [
         ("read-only = [\"act\"]", "did it"),
         ("approval = \"never\"", "did it"),
-        ("", "Tool call execution denied"),
+        ("", "rule effect.effectful"),
     ];
     for (more, told) in cases {
         let more = format!("{more}\n");
