@@ -281,7 +281,7 @@ fn the_standing_of_each_component_is_data_too() {
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
     assert_eq!(
         unknown.stderr,
-        "error: there is no component `others` to accept; those from files in agent.toml are: mine, new\n"
+        "error: there is no component or MCP server `others` to accept; those from files and the servers in agent.toml are: mine, new\n"
     );
     expect(&["lock", "--json"], 5, &lines[..2]);
 }

@@ -1,6 +1,11 @@
 //! Clients of others, as they talk to our server: the official Python SDK's, over both transports and in both lifecycles of the
 //! protocol, and the inspector's command line.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a value that is written where it is used reads better without an `&` before it"
+)]
+
 use crate::support::{
     Place, Ran,
     installed::{here, mcp_packages, mcp_sdk},

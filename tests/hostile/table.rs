@@ -54,7 +54,7 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     (
         ToolErrorCode::ToolUnavailable,
         "host/sandbox/src/call/tests.rs",
-        "a_granted_folder_that_is_gone_makes_the_tool_unavailable",
+        "a_granted_folder_that_is_gone_makes_a_tool_unavailable_that_can_ask_for_it",
     ),
     (
         ToolErrorCode::ChangedSinceApproval,

@@ -1,5 +1,10 @@
 //! A client that writes its messages itself, and reads those of the server one by one.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a value that is written where it is used reads better without an `&` before it"
+)]
+
 use crate::support::{Place, Ran, running::Running};
 use serde_json::{Value, json};
 

@@ -1,5 +1,10 @@
 //! The client's person: what they are asked, and what their answers do, in both lifecycles.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a value that is written where it is used reads better without an `&` before it"
+)]
+
 use super::client::{Client, call, request, response, texts};
 use crate::support::{Place, of_kind};
 use agent_host_test_guests::{ASK, ASKS, Guest};

@@ -31,7 +31,7 @@ pub(crate) enum Command {
     /// Call one tool of a component, without a model.
     Call(CallArgs),
     /// Serve the tools to clients of the Model Context Protocol: over standard input and output, or over HTTP.
-    Mcp(McpArgs),
+    Mcp(Box<McpArgs>),
     /// Begin a tool: write a small project that builds, in a language of your choice.
     New(NewArgs),
     /// Build a tool's project into a component, and check it as a host would.

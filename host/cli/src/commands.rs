@@ -29,7 +29,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
     match command {
         Command::Run(args) => run::run(*args, terminal).await,
         Command::Call(args) => call::call(args, terminal).await,
-        Command::Mcp(args) => mcp::mcp(args, terminal).await,
+        Command::Mcp(args) => mcp::mcp(*args, terminal).await,
         Command::New(args) => new::new(&args, terminal),
         Command::Build(args) => build::build(args, terminal).await,
         Command::Test(args) => test::test(args, terminal).await,

@@ -83,9 +83,9 @@ impl Connection {
                     Ok(Ok(service)) => service,
                     Ok(Err(error)) => {
                         let words = child.last_words().await;
-                        return Err(unusable(config, &error, words));
+                        return Err(unusable(config, &error, &words));
                     }
-                    Err(_) => return Err(silent(config, child.words_so_far()).into()),
+                    Err(_) => return Err(silent(config, &child.words_so_far()).into()),
                 };
                 (service, Some(tokio::sync::Mutex::new(child)))
             }
@@ -96,8 +96,8 @@ impl Connection {
                 let greeted = tokio::time::timeout(config.connect_timeout, Box::pin(greeting));
                 let service = match greeted.await {
                     Ok(Ok(service)) => service,
-                    Ok(Err(error)) => return Err(unusable(config, &error, String::new())),
-                    Err(_) => return Err(silent(config, String::new()).into()),
+                    Ok(Err(error)) => return Err(unusable(config, &error, "")),
+                    Err(_) => return Err(silent(config, "").into()),
                 };
                 (service, None)
             }
@@ -134,9 +134,12 @@ impl Connection {
         let mut listing = Listing::default();
         let mut cursor = None;
         loop {
-            let mut request = ListToolsRequest::default();
-            request.params =
+            let from =
                 cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let request = ListToolsRequest {
+                params: from,
+                ..ListToolsRequest::default()
+            };
             let page = match self
                 .ask(ClientRequest::ListToolsRequest(request), &|_, _| {})
                 .await
@@ -287,19 +290,19 @@ impl Drop for Abandoned {
     }
 }
 
-fn silent(config: &ServerConfig, words: String) -> ConnectError {
+fn silent(config: &ServerConfig, words: &str) -> ConnectError {
     ConnectError::Silent {
         server: config.name.clone(),
         seconds: config.connect_timeout.as_secs(),
-        words: text::shown(&words, SHOWN_BYTES),
+        words: text::shown(words, SHOWN_BYTES),
     }
 }
 
-fn unusable(config: &ServerConfig, error: &ClientInitializeError, words: String) -> Unmet {
+fn unusable(config: &ServerConfig, error: &ClientInitializeError, words: &str) -> Unmet {
     let told = ConnectError::Unusable {
         server: config.name.clone(),
         why: text::shown(&whole(error), SHOWN_BYTES),
-        words: text::shown(&words, SHOWN_BYTES),
+        words: text::shown(words, SHOWN_BYTES),
     };
     match error {
         ClientInitializeError::ExpectedInitResult(_) => Unmet::Misunderstood(told),

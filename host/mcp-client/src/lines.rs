@@ -174,7 +174,9 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 JsonRpcMessage::Request(request) => {
                     if self.shared.asked().insert(request.id.clone()) {
                         // Given back when the request needs no answer any more.
-                        self.room.take().map(OwnedSemaphorePermit::forget);
+                        if let Some(room) = self.room.take() {
+                            room.forget();
+                        }
                     }
                 }
                 JsonRpcMessage::Response(JsonRpcResponse { id, .. })

@@ -51,7 +51,7 @@ pub fn output(result: Value) -> Result<ToolResultOutput, ToolFailure> {
     let failed = result.get("isError") == Some(&Value::Bool(true));
     let output = match known {
         Some(output) => output?,
-        None => foreign(blocks, structured, failed)?,
+        None => foreign(&blocks, structured, failed)?,
     };
     output.validate()?;
     Ok(output)
@@ -87,7 +87,7 @@ fn own(
 }
 
 fn foreign(
-    blocks: Vec<Value>,
+    blocks: &[Value],
     structured: Option<Value>,
     failed: bool,
 ) -> Result<ToolResultOutput, ToolFailure> {
@@ -107,7 +107,6 @@ fn foreign(
         let lines: Vec<String> = parts.into_iter().map(line).collect();
         return Ok(ToolResultOutput::ErrorText(lines.join("\n")));
     }
-    let mut parts = parts;
     Ok(match parts.pop() {
         Some(ContentPart::Text { text }) if parts.is_empty() => ToolResultOutput::Text(text),
         last => {

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use std::{num::NonZeroUsize, path::Path, sync::Mutex, time::Duration};
 
 /// Whether there is a Python to run the servers with. Where there is none, the tests say so and show nothing.
-#[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
 fn python() -> bool {
     let found = std::process::Command::new("python3")
         .arg("--version")

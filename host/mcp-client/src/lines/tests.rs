@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 
-fn request(id: i64, method: &str, params: Value) -> ClientJsonRpcMessage {
+fn request(id: i64, method: &str, params: &Value) -> ClientJsonRpcMessage {
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     serde_json::from_value(request).unwrap()
 }
@@ -38,8 +38,8 @@ async fn a_late_answer_to_a_question_that_was_given_up_is_left_out() {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"},
     });
     let requests = vec![
-        request(0, "server/discover", json!({})),
-        request(1, "initialize", greeting),
+        request(0, "server/discover", &json!({})),
+        request(1, "initialize", &greeting),
     ];
     let answer = |id: Value| json!({"jsonrpc": "2.0", "id": id, "result": {}});
     let unknown = json!({"jsonrpc": "2.0", "id": 0, "error": {"code": -32601, "message": "?"}});
@@ -55,7 +55,7 @@ async fn a_late_answer_to_a_question_that_was_given_up_is_left_out() {
 /// Some servers send a number back as text.
 #[tokio::test]
 async fn an_id_may_come_back_as_text() {
-    let requests = vec![request(7, "tools/list", json!({}))];
+    let requests = vec![request(7, "tools/list", &json!({}))];
     let lines = [
         json!({"jsonrpc": "2.0", "id": "7", "result": {}}),
         json!({"jsonrpc": "2.0", "id": "other", "result": {}}),

@@ -1,3 +1,8 @@
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a value that is written where it is used reads better without an `&` before it"
+)]
+
 use super::{Asked, answer, decision, no_reply, parse};
 use agent_host_core::{
     id::{CallId, Digest},

@@ -1,10 +1,13 @@
 use super::Scale;
 use pretty_assertions::assert_eq;
 
+/// The fractions that a tool reports, and what its client is told: the progress, and the total where there is one.
+type Case = (&'static [Option<f64>], Vec<(f64, Option<f64>)>);
+
 #[test]
 fn progress_grows_with_each_report() {
     let up = f64::next_up;
-    let cases: [(&[Option<f64>], Vec<(f64, Option<f64>)>); 7] = [
+    let cases: [Case; 7] = [
         (
             &[Some(0.0), Some(0.5), Some(1.0)],
             vec![(0.0, Some(1.0)), (0.5, Some(1.0)), (1.0, Some(1.0))],

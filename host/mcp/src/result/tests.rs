@@ -1,3 +1,8 @@
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a value that is written where it is used reads better without an `&` before it"
+)]
+
 mod there_and_back;
 
 use super::{Structured, call_result};

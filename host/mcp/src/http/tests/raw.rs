@@ -1,5 +1,10 @@
 //! A client that hides nothing: it writes the bytes of a request, and reads those of the answer.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a value that is written where it is used reads better without an `&` before it"
+)]
+
 use super::double::TOKEN;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, io, net::SocketAddr};

@@ -59,10 +59,13 @@ fn line(message: &Value) -> Vec<u8> {
     format!("{message}\n").into_bytes()
 }
 
+/// What makes the messages, how many bytes of them are taken at most, and whether there are answers that nobody takes.
+type Case = (fn(usize) -> Value, usize, bool);
+
 #[tokio::test]
 async fn who_does_not_read_is_not_read_from() {
     let calls = MAX_CALLS + MAX_WAITING + 1;
-    let cases: [(fn(usize) -> Value, usize, bool); 3] = [
+    let cases: [Case; 3] = [
         // Each ping has an answer that nobody takes, and that is a little shorter.
         (ping, MAX_UNWRITTEN_BYTES * 2, true),
         // So has each line that is no message; such answers are longer than the lines.
@@ -99,7 +102,13 @@ async fn a_flood_is_answered_request_for_request() {
     let double = Double::letting(REQUESTS);
     let mut client = Client::start(double.clone());
     client.initialize().await;
-    let expected = |id: usize| if id % 4 == 0 { result(id) } else { pong(id) };
+    let expected = |id: usize| {
+        if id.is_multiple_of(4) {
+            result(id)
+        } else {
+            pong(id)
+        }
+    };
     let mut to = client.to;
     let sends = tokio::spawn(async move {
         for id in 0..REQUESTS {
