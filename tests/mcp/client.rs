@@ -50,15 +50,30 @@ impl Client {
         self.next()
     }
 
+    /// Sends nothing any more. What the server still says can be read.
+    pub(crate) fn close_input(&mut self) {
+        self.running.close_stdin();
+    }
+
     /// Closes the connection, and waits for the server's end.
     pub(crate) fn close(mut self) -> Ran {
-        self.running.close_stdin();
+        self.close_input();
         self.running.end()
     }
 }
 
 pub(crate) fn request(id: u64, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// A request of the lifecycle without a handshake.
+pub(crate) fn stateless(mut request: Value) -> Value {
+    request["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "7" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+    });
+    request
 }
 
 pub(crate) fn initialize(version: &str, capabilities: Value) -> Value {

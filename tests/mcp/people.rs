@@ -5,7 +5,7 @@
     reason = "a value that is written where it is used reads better without an `&` before it"
 )]
 
-use super::client::{Client, call, request, response, texts};
+use super::client::{Client, call, request, response, stateless, texts};
 use crate::support::{Place, of_kind};
 use agent_host_test_guests::{ASK, ASKS, Guest};
 use pretty_assertions::assert_eq;
@@ -122,16 +122,6 @@ fn a_tool_asks_through_the_client() {
         assert_eq!(result["id"], 1, "{result}");
         assert_eq!(client.close().code, Some(0));
     }
-}
-
-/// A request of the lifecycle without a handshake.
-fn stateless(mut request: Value) -> Value {
-    request["params"]["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "7" },
-        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
-    });
-    request
 }
 
 #[test]

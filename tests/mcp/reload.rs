@@ -1,6 +1,6 @@
 //! Components that change while they are served.
 
-use super::client::{Client, call, request, response, texts};
+use super::client::{Client, call, request, response, stateless, texts};
 use crate::support::Place;
 use agent_host_test_guests::{Body, Definition, Guest};
 use pretty_assertions::assert_eq;
@@ -77,6 +77,39 @@ fn a_component_that_was_named_is_taken_over() {
     ] {
         assert!(ran.stderr.contains(said), "no {said:?} in {}", ran.stderr);
     }
+}
+
+/// Without a handshake a client subscribes; the subscription is told of changes, and of its end.
+#[test]
+fn a_subscription_hears_of_changes_and_of_its_end() {
+    let place = Place::new();
+    replace(&place, guest("old", "one"));
+    let mut client = Client::silent(&place, &["--tool", "tool.wasm"]);
+    let wanted = json!({ "toolsListChanged": true });
+    let listen = request(
+        1,
+        "subscriptions/listen",
+        json!({ "notifications": wanted }),
+    );
+    let meta = json!({ "io.modelcontextprotocol/subscriptionId": 1 });
+    let told = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "method": method, "params": params });
+    assert_eq!(
+        client.ask(stateless(listen)),
+        told(
+            "notifications/subscriptions/acknowledged",
+            json!({ "notifications": wanted, "_meta": meta })
+        )
+    );
+    replace(&place, guest("new", "two"));
+    assert_eq!(
+        client.next(),
+        told("notifications/tools/list_changed", json!({ "_meta": meta }))
+    );
+    client.close_input();
+    let ended = client.next();
+    assert_eq!(ended["id"], 1, "{ended}");
+    assert_eq!(ended["result"]["resultType"], "complete", "{ended}");
+    assert_eq!(client.close().code, Some(0));
 }
 
 #[test]
