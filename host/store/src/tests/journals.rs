@@ -1,7 +1,7 @@
 //! Writing: what a barrier promises, what is shared, and what a failure leaves.
 
 use super::{every_event, fresh, input, read, record, records_of, session_of, text};
-use crate::{Store, row::Row};
+use crate::{Store, StoreOptions, row::Row};
 use agent_host_core::{
     event::{Event, EventRecord},
     id::{Digest, SessionId},
@@ -161,7 +161,7 @@ async fn a_long_queue_is_written_before_its_barrier() {
 #[tokio::test]
 async fn a_full_disk_stops_the_session_and_keeps_what_was_stored() {
     let dir = TempDir::new().unwrap();
-    let store = Store::open_bounded(dir.path(), Some(40)).unwrap();
+    let store = Store::open_bounded(dir.path(), StoreOptions::default(), Some(40)).unwrap();
     let (journal, records) = session_of(&store, 2).await;
     let session = journal.session();
     let next = record(session, 2, input("too much"));
