@@ -27,8 +27,8 @@ const MAX_UNLOOKED_BYTES: u64 = 16 * 1024 * 1024;
 /// How many free pages are returned to the disk in one step.
 const PAGES_PER_STEP: u32 = 1024;
 
-/// How many free pages stay in the file, for what is written next.
-const SPARE_PAGES: u64 = 256;
+/// How much of what is written until the next look fits into one page, in bytes: as many free pages stay in the file.
+const PAGE_BYTES: u64 = 4096;
 
 /// What is kept of the sessions that nobody uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,8 +183,10 @@ impl Pruner {
                 self.walk.insert(walk)
             }
         };
-        if let Step::Done = walk.step(db, file, &self.locks)? {
-            return return_pages(db, PAGES_PER_STEP, SPARE_PAGES).map_err(fault);
+        let step = walk.step(db, file, &self.locks)?;
+        if matches!(step, Step::Done) {
+            let spare = self.look_bytes() / PAGE_BYTES;
+            return return_pages(db, PAGES_PER_STEP, spare).map_err(fault);
         }
         Ok(true)
     }
