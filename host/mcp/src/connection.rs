@@ -50,7 +50,9 @@ impl Connection {
             (Err(error), _) => return Err(error),
         };
         shared.write(Arc::clone(&session));
-        *current = Some(Arc::clone(&session));
+        if current.replace(Arc::clone(&session)).is_some() {
+            shared.ended.notify_one();
+        }
         Ok(session)
     }
 

@@ -89,7 +89,7 @@ fn open_configured(config: &Config) -> Result<Store, Failure> {
 }
 
 fn show(store: &Store, session: &str, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
-    let id = store.find(session).map_err(Failure::usage)?;
+    let id = manage::find(store, session)?;
     for record in store.read(id).map_err(Failure::failed)? {
         let record = record.map_err(Failure::failed)?;
         terminal.println(&if as_json {

@@ -87,7 +87,13 @@ impl ClientSession {
     /// so many bytes.
     #[must_use]
     pub fn is_over(&self, most_bytes: u64) -> bool {
-        self.lost.load(Ordering::Relaxed) || self.journal.appended_bytes() >= most_bytes
+        self.is_lost() || self.journal.appended_bytes() >= most_bytes
+    }
+
+    /// Whether the last barrier failed, and a later one may not.
+    #[must_use]
+    pub fn is_unwritten(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) && !self.is_lost()
     }
 
     /// Whether nothing of it can be written any more.
