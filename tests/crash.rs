@@ -4,6 +4,7 @@
 mod cancel;
 mod changed;
 mod child;
+mod clients;
 mod counter;
 mod full;
 mod guest;

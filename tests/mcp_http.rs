@@ -12,24 +12,25 @@ use std::{
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
+    process::Command,
 };
 
 const TOKEN: &str = "a-token-that-only-this-test-knows";
 const VARIABLE: &str = "AGENT_HOST_MCP_TOKEN";
 
 /// A server, and where it is.
-struct Server {
-    running: Running,
+pub(crate) struct Server {
+    pub(crate) running: Running,
     /// Host and port.
     address: String,
 }
 
 /// An answer: its status, its session where it begins one, and its body, or the last message of its stream.
 #[derive(Debug)]
-struct Answer {
+pub(crate) struct Answer {
     status: u16,
-    session: Option<String>,
-    body: String,
+    pub(crate) session: Option<String>,
+    pub(crate) body: String,
 }
 
 impl Server {
@@ -40,7 +41,12 @@ impl Server {
         if let Some(token) = variable {
             command.env(VARIABLE, token);
         }
-        let mut running = Running::start(&mut command);
+        Self::of(&mut command)
+    }
+
+    /// Starts the server that a command is, which is to listen.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut running = Running::start(command);
         let line = running.stderr.line_with("http://");
         let (_, rest) = line.split_once("http://").unwrap();
         let (address, _) = rest.split_once("/mcp ").unwrap();
@@ -52,11 +58,16 @@ impl Server {
 
     /// Posts a message with a token, on a connection of its own.
     fn post(&self, token: &str, session: Option<&str>, message: &Value) -> Answer {
-        let body = message.to_string();
         let session = session.map_or_else(String::new, |id| format!("Mcp-Session-Id: {id}\r\n"));
+        self.post_with(token, &session, message)
+    }
+
+    /// Posts a message with further header fields, each with its line end.
+    pub(crate) fn post_with(&self, token: &str, fields: &str, message: &Value) -> Answer {
+        let body = message.to_string();
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
-             Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n{session}\
+             Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n{fields}\
              Content-Length: {}\r\n\r\n{body}",
             self.address,
             body.len(),

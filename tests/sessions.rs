@@ -8,6 +8,7 @@ use crate::support::{
     pictures::{png, png_size},
 };
 use pretty_assertions::assert_eq;
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -257,6 +258,89 @@ fn an_export_is_a_private_file_or_stdout() {
         "{}",
         ran.stderr
     );
+}
+
+/// A place with a session that has one blob, a thumbnail; its id.
+fn with_blob() -> (Place, String) {
+    let place = Place::new();
+    place.write("pictures/lamp.png", png(640, 400));
+    assert_eq!(place.run(&["run", "What is in this folder?"]).code, Some(0));
+    let id = listed(&place).remove(0);
+    (place, id)
+}
+
+/// Whichever part of a blob is missing, nothing is written: not to stdout, and no file.
+#[test]
+fn export_without_all_blobs_is_refused() {
+    for statement in [
+        "DELETE FROM blob_references",
+        "PRAGMA foreign_keys = OFF; DELETE FROM blobs",
+    ] {
+        let (place, id) = with_blob();
+        let db = Connection::open(state_dir(&place).join("agent-host.db")).unwrap();
+        let missing: String = db
+            .query_row("SELECT digest FROM blobs", [], |row| row.get(0))
+            .unwrap();
+        db.execute_batch(statement).unwrap();
+        for args in [&["export", &id][..], &["export", &id, "-o", "out.jsonl"]] {
+            let ran = sessions(&place, args);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+            let why = format!("has not all blobs that it refers to ({missing})");
+            assert!(ran.stderr.contains(&why), "{statement}: {}", ran.stderr);
+            assert!(!place.work().join("out.jsonl").exists(), "{statement}");
+        }
+    }
+}
+
+/// A journal that an older copy has replaced is found out; the session goes on from what is left when that is asked for.
+#[test]
+fn lost_events_are_told_until_the_session_is_recovered() {
+    let place = Place::new();
+    let [first, second] = [(); 2].map(|()| answered(&place));
+    let file = state_dir(&place).join("agent-host.db");
+    let older = fs::read(&file).unwrap();
+    let server = ChatServer::start(vec![Answer::text("Five.")]);
+    let ran = ask(&place, &server, &["--resume", &first, "and 1?"]);
+    assert_eq!(printed(&ran), "Five.");
+    fs::write(&file, older).unwrap();
+
+    let ran = sessions(&place, &["list", "--json"]);
+    assert_eq!((ran.code, ran.json_lines().len()), (Some(0), 2));
+    let warning = format!("the last 4 events of session {first} are missing, and 5 are left");
+    assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
+    for args in [
+        &["show", &first][..],
+        &["export", &first],
+        &["fork", &first],
+        &["resume", &first, "and 1?"],
+        &["show", "latest"],
+    ] {
+        let ran = sessions(&place, args);
+        assert_eq!(ran.code, Some(1), "{args:?}: {ran:?}");
+        let hint = format!("`agent-host sessions recover {first}`");
+        assert!(ran.stderr.contains(&hint), "{args:?}: {}", ran.stderr);
+    }
+    assert_eq!(shown(&place, &second).len(), 5);
+    assert_eq!(printed(&sessions(&place, &["recover", &first])), first);
+    assert_eq!(shown(&place, &first).len(), 5);
+    let ran = sessions(&place, &["list"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn prune_keeps_what_waits_and_says_so() {
+    let (place, _server, waiting) = waiting(0);
+    let done = answered(&place);
+    let ran = sessions(&place, &["prune", "--older-than", "0"]);
+    assert_eq!(printed(&ran), done);
+    let said = format!(
+        "session {waiting} stays: it waits for a decision, an answer or a result; to remove it: agent-host sessions delete \
+         {waiting}\n"
+    );
+    assert_eq!(ran.stderr, said);
+    // Without a bound of its own it is that of agent.toml, within which all this is.
+    assert_eq!(printed(&sessions(&place, &["prune"])), "");
+    assert_eq!(listed(&place), [waiting]);
 }
 
 #[test]

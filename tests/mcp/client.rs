@@ -7,6 +7,7 @@
 
 use crate::support::{Place, Ran, running::Running};
 use serde_json::{Value, json};
+use std::process::Command;
 
 /// A server process and the connection to it.
 pub(crate) struct Client {
@@ -16,22 +17,30 @@ pub(crate) struct Client {
 impl Client {
     /// Starts the server. Nothing is said to it yet.
     pub(crate) fn silent(place: &Place, args: &[&str]) -> Self {
-        let args = [&["mcp"], args].concat();
+        Self::of(&mut place.command(&[&["mcp"], args].concat()))
+    }
+
+    /// Starts the server that a command is. Nothing is said to it yet.
+    pub(crate) fn of(command: &mut Command) -> Self {
         Self {
-            running: Running::start(&mut place.command(&args)),
+            running: Running::start(command),
         }
     }
 
     /// Starts the server and initializes it, as a client with these capabilities.
     pub(crate) fn start(place: &Place, args: &[&str], capabilities: Value) -> Self {
-        let mut client = Self::silent(place, args);
-        let answer = client.ask(initialize("2025-11-25", capabilities));
+        Self::silent(place, args).initialized(capabilities)
+    }
+
+    /// Initializes the connection, as a client with these capabilities.
+    pub(crate) fn initialized(mut self, capabilities: Value) -> Self {
+        let answer = self.ask(initialize("2025-11-25", capabilities));
         assert_eq!(
             answer["result"]["protocolVersion"], "2025-11-25",
             "{answer}"
         );
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        client
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        self
     }
 
     pub(crate) fn send(&mut self, message: &Value) {

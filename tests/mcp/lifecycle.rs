@@ -126,6 +126,21 @@ fn each_version_is_spoken_and_others_are_not() {
 }
 
 #[test]
+fn second_initialize_is_refused() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &[], json!({ "elicitation": {} }));
+    let why = "the connection is initialized already; open another one to begin anew";
+    for version in ["2025-11-25", "2024-11-05"] {
+        let again = client.ask(initialize(version, json!({})));
+        assert_eq!(again, error(0, -32600, why), "{version}");
+    }
+    // What was agreed on at first still holds.
+    let pong = client.ask(request(1, "ping", json!({})));
+    assert_eq!(pong, response(1, json!({})));
+    assert_eq!(client.close().code, Some(0));
+}
+
+#[test]
 fn requests_that_make_no_sense_are_refused_by_their_codes() {
     let place = Place::new();
     let mut client = Client::start(&place, &[], json!({}));

@@ -9,6 +9,7 @@ use agent_host_core::{
     id::{SessionId, json_digest},
     policy::ApprovalRule,
 };
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{
@@ -185,6 +186,8 @@ impl ApprovalFile {
             .create(true)
             .truncate(false)
             .mode(0o600)
+            // A pipe in its place would keep this waiting.
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
             .open(self.path.with_extension("lock"))?;
         file.lock()?;
         Ok(file)

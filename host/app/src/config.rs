@@ -23,6 +23,7 @@ mod raw;
 mod resolve;
 mod resolved;
 mod secrets;
+mod session;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -38,10 +39,11 @@ pub use parse::{MAX_CONFIG_BYTES, parse};
 pub use provider::ProviderConfig;
 pub use raw::{
     RawBudgets, RawConfig, RawContext, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants,
-    RawHttpGrant, RawLimits, RawMcp, RawPooling, RawPrice, RawPrompts, RawProvider, RawSandbox,
-    RawSecret, RawTiming, RawTool,
+    RawHttpGrant, RawKeep, RawLimits, RawMcp, RawPooling, RawPrice, RawPrompts, RawProvider,
+    RawSandbox, RawSecret, RawSession, RawTiming, RawTool,
 };
 pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
+pub use session::SessionConfig;
 
 /// Why a configuration cannot be used. The text says what, why and what to do, in one paragraph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

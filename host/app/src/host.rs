@@ -17,7 +17,7 @@ use agent_host_core::{
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_models::{Fallback, HttpModel, Recorder, Scripted};
-use agent_host_store::Store;
+use agent_host_store::{Store, StoreOptions};
 use std::sync::Arc;
 
 /// A running host.
@@ -61,7 +61,11 @@ impl Host {
         if let Some(error) = &config.ungranted {
             return Err(OpenError::usage(error.to_string()));
         }
-        let store = Store::open(&config.state_dir)?;
+        let options = StoreOptions {
+            lock_timeout: config.session.lock_timeout,
+            keep: config.session.keep,
+        };
+        let store = Store::open_with(&config.state_dir, options)?;
         let key = ContinuationKey::new(store.continuation_key()?);
         let approvals = ApprovalFile::of(&config.state_dir);
         // What cannot be read is told before anything runs.
@@ -152,6 +156,18 @@ impl Host {
     /// When the journal cannot be written.
     pub fn start_client_session(&self, client: String) -> Result<ClientSession, OpenError> {
         Ok(ClientSession::new(self.start(None, Some(client))?))
+    }
+
+    /// Begins the session that takes the place of a client's session.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn continue_client_session(
+        &self,
+        before: &ClientSession,
+        client: String,
+    ) -> Result<Arc<ClientSession>, OpenError> {
+        Ok(before.continue_in(self.start(None, Some(client))?))
     }
 
     fn start(&self, system: Option<String>, client: Option<String>) -> Result<Session, OpenError> {

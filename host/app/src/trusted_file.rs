@@ -45,6 +45,12 @@ pub fn read_secret(path: &Path, max_bytes: u64) -> io::Result<String> {
     })
 }
 
+/// Opens a file for reading without waiting for somebody who writes to it, should it be a pipe.
+fn open_at_once(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
 /// Reads a file of up to so many bytes, unless its mode is refused with a reason. What is no file, such as a pipe, has no
 /// mode that counts.
 fn read_unless(
@@ -58,9 +64,17 @@ fn read_unless(
             format!("{error}; check the path and its permissions"),
         )
     };
-    let file = File::open(path).map_err(fault)?;
+    let mut file = open_at_once(path).map_err(fault)?;
     // Of the open file, so that it cannot be another one by the time it is read.
     let found = file.metadata().map_err(fault)?;
+    if !found.is_file() {
+        // A pipe that this process was started with, as a shell makes it of `<(...)`, ends. Any other keeps its reader waiting.
+        if !path.starts_with("/dev") && !path.starts_with("/proc") {
+            let why = "it is not a regular file; put one in its place";
+            return Err(io::Error::other(why));
+        }
+        file = File::open(path).map_err(fault)?;
+    }
     let refused = found
         .is_file()
         .then(|| refuse(found.permissions().mode() & 0o7777))

@@ -415,11 +415,24 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
-    /// Remove the sessions for good that were not written to for long, and print their ids.
+    /// Remove the oldest sessions for good, print their ids, and return their room to the disk. Without an option: what `keep`
+    /// in agent.toml does not keep. A session that is in use or waits for a decision stays.
     Prune {
-        /// Those that were not written to for so many days.
+        /// Remove those that were not written to for so many days.
         #[arg(long, value_name = "DAYS")]
-        older_than: u32,
+        older_than: Option<u32>,
+        /// Remove the oldest until the database has at most this size.
+        #[arg(long, value_name = "BYTES")]
+        max_bytes: Option<u64>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Take a session as it is in the journal, although events that were stored are missing there, because the file was damaged or
+    /// replaced by an older one.
+    Recover {
+        /// Its id.
+        session: String,
         /// The configuration.
         #[command(flatten)]
         config: ConfigArgs,

@@ -35,7 +35,8 @@ pub enum JournalError {
 /// [`MemoryJournal`] for tests and embedders.
 ///
 /// `append` puts events in order; they become durable together at the next `barrier`. An error of `barrier` means that
-/// nothing since the last one is known to be stored: the loop stops before it does anything further.
+/// nothing since the last one is known to be stored: the loop stops before it does anything further. Every later barrier fails as
+/// well, unless [`Journal::retry`] is asked for first.
 pub trait Journal: Send + Sync {
     /// The session.
     fn session(&self) -> SessionId;
@@ -49,6 +50,18 @@ pub trait Journal: Send + Sync {
     /// # Errors
     /// [`JournalError::Storage`].
     fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// After a failed barrier: has the next one write again everything that is not known to be stored. Only for a session that
+    /// knows what has become of everything that it recorded, such as that a call whose intention was not stored did not run.
+    /// Returns whether that can succeed.
+    fn retry(&self) -> bool {
+        true
+    }
+
+    /// How much was appended since the journal was opened, in bytes, as far as it is counted.
+    fn appended_bytes(&self) -> u64 {
+        0
+    }
 
     /// Reads the next records of the session, in order, from the one with this number on, those not yet durable included:
     /// as many as the journal hands out at once, and none behind the last. So a session of any length is followed in little

@@ -10,7 +10,7 @@ mod state;
 mod tests;
 
 pub use client::ClientSession;
-pub use copy::SessionCopy;
+pub use copy::{SessionCopy, referenced_blobs};
 pub use spent::Spent;
 pub(crate) use spent::identity;
 pub use state::{BatchCall, SessionState};

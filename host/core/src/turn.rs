@@ -22,7 +22,7 @@ mod tests;
 mod until;
 
 pub use budget::{Budget, Budgets, Price, UsdBudget};
-pub use client::{ClientCall, ClientCallEnd};
+pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::{
     Awaiting, CONTINUATION_VERSION, Continuation, ContinuationKey, PendingCall,
 };

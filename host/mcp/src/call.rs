@@ -15,7 +15,7 @@ use agent_host_core::{
     policy::{Ruling, decide_call},
     session::ClientSession,
     tool::ToolRunner as _,
-    turn::{Agent, ClientCall, ClientCallEnd},
+    turn::{Agent, ClientCall, ClientCallEnd, ClientCallError},
 };
 use rmcp::{
     ErrorData, RoleServer,
@@ -25,7 +25,11 @@ use rmcp::{
     },
     service::RequestContext,
 };
-use std::{fmt, sync::Arc, time::Instant};
+use std::{
+    fmt::{self, Display},
+    sync::Arc,
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 /// The name of the only input that a call asks for at a time.
@@ -91,7 +95,7 @@ impl Shared {
     ///
     /// # Errors
     /// `-32602` for a tool that is not there, or an answer to something that nobody asked; `-32603` when the journal cannot be
-    /// written. How a call itself fails is a result.
+    /// written: the text says whether the call ran. How a call itself fails is a result.
     pub(crate) async fn call(
         &self,
         connection: &Connection,
@@ -187,8 +191,7 @@ impl Shared {
         }
         let session = connection
             .session(self, || context.client_info())
-            .await
-            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+            .map_err(|error| not_run(&error))?;
         let input = request.arguments.clone().unwrap_or_default();
         let own = self.own_agent(&served, person, &tool)?;
         let agent = own.as_ref().unwrap_or_else(|| served.agent(person));
@@ -218,9 +221,7 @@ impl Shared {
         if !matches!(asks, Some(Ruling::Ask { .. })) {
             return Ok(None);
         }
-        let remembered = self.host.remembered();
-        let remembered =
-            remembered.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let remembered = self.host.remembered().map_err(|error| not_run(&error))?;
         if remembered.is_empty() {
             return Ok(None);
         }
@@ -304,8 +305,10 @@ impl Call {
             None => self.served.agent(self.person),
         };
         let run = agent.run_client_call(&self.session, &mut self.inner, cancel);
-        run.await
-            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+        run.await.map_err(|error| match error {
+            ClientCallError::NotRun(error) => not_run(&error),
+            ClientCallError::NotStored(error) => not_stored(&error),
+        })
     }
 
     /// Takes what a person said. The call goes on when it runs again.
@@ -357,6 +360,26 @@ impl Served {
             Person::Request | Person::Repeat => &self.asking,
         }
     }
+}
+
+/// The error of a call that did not run because of the server's own files. Why is the operator's concern, not the client's.
+fn not_run(why: &dyn Display) -> ErrorData {
+    tracing::warn!("a call did not run: {why}");
+    ErrorData::internal_error(
+        "the call did not run: the server cannot use its journal now; call again later, or ask the server's operator, whose log \
+         says why",
+        None,
+    )
+}
+
+/// The error of a call that ran and has no result to show.
+fn not_stored(why: &dyn Display) -> ErrorData {
+    tracing::warn!("a call ran, and its result is not stored yet: {why}");
+    ErrorData::internal_error(
+        "the call ran, but its result is not returned: the server cannot write its journal now; it may have taken effect, so \
+         check that before you call again, or ask the server's operator, whose log says why",
+        None,
+    )
 }
 
 /// Puts a form before the client's person. Whatever keeps them from answering is no answer.

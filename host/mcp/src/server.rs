@@ -23,6 +23,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// How long the records of read-only calls, which wait for no barrier, may stay undurable after the first of them.
 const FLUSH_AFTER: Duration = Duration::from_millis(500);
 
+/// How many sessions whose connection is gone are kept until their records can be written.
+const MAX_UNWRITTEN: usize = 64;
+
 /// How often calls that waited too long for a person are looked for.
 const SWEEP: Duration = Duration::from_secs(60);
 
@@ -45,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) parked: Parked,
     /// Told when something was recorded that no barrier has covered.
     pub(crate) dirty: Notify,
+    /// Told when calls no longer begin in a session: it is closed as soon as its records are durable.
+    pub(crate) ended: Notify,
     /// The calls and the tasks that run.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the server ends: running calls are stopped then.
@@ -112,6 +117,7 @@ impl Server {
                 listeners: Mutex::default(),
                 parked: Parked::default(),
                 dirty: Notify::new(),
+                ended: Notify::new(),
                 tasks: TaskTracker::new(),
                 stop: CancellationToken::new(),
                 host,
@@ -214,8 +220,13 @@ impl Shared {
             }
         }
         drop(sessions);
-        self.sessions()
-            .retain(|session| Arc::strong_count(session) > 1);
+        // What could not be written of a connection that is gone waits for room.
+        let mut unwritten = 0;
+        self.sessions().retain(|session| {
+            let waits = session.is_unwritten();
+            unwritten += usize::from(waits);
+            Arc::strong_count(session) > 1 || waits && unwritten <= MAX_UNWRITTEN
+        });
     }
 
     /// Keeps the journal and the waiting calls up to date until the server ends.
@@ -226,14 +237,17 @@ impl Shared {
                 () = self.dirty.notified() => {
                     tokio::select! {
                         () = self.stop.cancelled() => return,
+                        () = self.ended.notified() => {}
                         () = tokio::time::sleep(FLUSH_AFTER) => {}
                     }
                     self.flush().await;
                 }
+                () = self.ended.notified() => self.flush().await,
                 () = tokio::time::sleep(SWEEP) => {
                     for call in self.parked.expired(Instant::now()) {
                         call.abandon().await;
                     }
+                    self.flush().await;
                 }
             }
         }

@@ -13,10 +13,6 @@ const APPLICATION_ID: i64 = 0x6167_6e74;
 /// older one into this one.
 pub(crate) const FORMAT_VERSION: i64 = 2;
 
-/// How long to wait for another process that writes to the same file. Its commits take milliseconds; this much means that
-/// something is stuck.
-pub(crate) const BUSY: Duration = Duration::from_secs(30);
-
 /// How large the write-ahead log may stay after it was copied into the database, in bytes.
 const WAL_BYTES: i64 = 64 * 1024 * 1024;
 
@@ -61,9 +57,13 @@ CREATE TABLE blobs (digest TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL) STRIC
 ";
 
 /// Opens the connection that writes, and makes the tables in a new file.
-pub(crate) fn open_writer(file: &Path, locks: &Path) -> Result<Connection, JournalError> {
+pub(crate) fn open_writer(
+    file: &Path,
+    locks: &Path,
+    lock_timeout: Duration,
+) -> Result<Connection, JournalError> {
     let fault = |error: &rusqlite::Error| explain(file, "open the journal", error);
-    let mut db = connect(file, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| fault(&error))?;
+    let mut db = connect(file, lock_timeout).map_err(|error| fault(&error))?;
     if is_empty(&db).map_err(|error| fault(&error))? {
         // Switching to the write-ahead log does not wait for others as transactions do, so the makers of a new file queue
         // here.
@@ -89,8 +89,11 @@ pub(crate) fn open_writer(file: &Path, locks: &Path) -> Result<Connection, Journ
 }
 
 /// Opens a further connection that writes, to a file that [`open_writer`] has checked.
-pub(crate) fn connect_writer(file: &Path) -> Result<Connection, rusqlite::Error> {
-    let db = connect(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+pub(crate) fn connect_writer(
+    file: &Path,
+    lock_timeout: Duration,
+) -> Result<Connection, rusqlite::Error> {
+    let db = connect(file, lock_timeout)?;
     settings(&db)?;
     Ok(db)
 }
@@ -102,21 +105,23 @@ fn settings(db: &Connection) -> Result<(), rusqlite::Error> {
 }
 
 /// Opens a connection that only reads. In write-ahead mode it waits for nobody and nobody waits for it.
-pub(crate) fn open_reader(file: &Path) -> Result<Connection, JournalError> {
+pub(crate) fn open_reader(file: &Path, lock_timeout: Duration) -> Result<Connection, JournalError> {
     // The file is opened for writing all the same: a reader of the write-ahead log notes in its index how far it reads.
     let open = || -> Result<Connection, rusqlite::Error> {
-        let db = connect(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let db = connect(file, lock_timeout)?;
         db.pragma_update(None, "query_only", true)?;
         Ok(db)
     };
     open().map_err(|error| explain(file, "read the journal", &error))
 }
 
-fn connect(file: &Path, access: OpenFlags) -> Result<Connection, rusqlite::Error> {
+fn connect(file: &Path, lock_timeout: Duration) -> Result<Connection, rusqlite::Error> {
     // Each connection stays with one thread or behind one mutex, so SQLite's own mutexes are not needed.
-    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let db = Connection::open_with_flags(file, flags)?;
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(lock_timeout)?;
     // A damaged or planted file is data: nothing in its schema may run functions or write to the schema itself.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -140,6 +145,8 @@ fn make(db: &mut Connection) -> Result<(), rusqlite::Error> {
         // Another process made the tables while this one waited.
         return Ok(());
     }
+    // Pages that pruning frees can then be returned to the disk. It has to be said before the first page is written.
+    db.pragma_update(None, "auto_vacuum", "incremental")?;
     db.pragma_update(None, "journal_mode", "wal")?;
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for tables in [TABLES, EVENTS, BLOB_REFERENCES] {

@@ -25,9 +25,7 @@ pub(crate) fn explain(file: &Path, doing: &str, error: &rusqlite::Error) -> Jour
             ))
         }
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => JournalError::Storage(format!(
-            "cannot {doing}: another program has kept {file} locked for {} seconds; end it (a backup, or an open sqlite3 \
-             shell?) and try again",
-            crate::database::BUSY.as_secs()
+            "cannot {doing}: another program keeps {file} locked; end it (a backup, or an open sqlite3 shell?) and try again"
         )),
         ErrorCode::NotADatabase => JournalError::Corrupt(format!(
             "cannot {doing}: {file} is not a journal of agent-host, or its beginning is damaged ({error}); restore it from \

@@ -8,7 +8,8 @@ use rustix::{
     process::geteuid,
 };
 use std::{
-    fs::{DirBuilder, File},
+    fs::{DirBuilder, File, Metadata},
+    io,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
@@ -75,10 +76,49 @@ fn private_file(path: &Path) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Opens a file for reading and writing, making it with mode 0600; a symbolic link in its place is refused.
-pub(crate) fn open_private(path: &Path) -> Result<File, std::io::Error> {
-    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    Ok(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?.into())
+/// Opens a file for reading and writing, making it with mode 0600. A symbolic link in its place is refused, and so is whatever
+/// is no regular file: a pipe or a device would keep its reader waiting.
+pub(crate) fn open_private(path: &Path) -> Result<File, io::Error> {
+    let flags = OFlags::CREATE | OFlags::RDWR;
+    open_regular(path, flags, Mode::RUSR | Mode::WUSR)
+}
+
+/// Opens a file for reading under the same conditions.
+pub(crate) fn open_to_read(path: &Path) -> Result<File, io::Error> {
+    open_regular(path, OFlags::RDONLY, Mode::empty())
+}
+
+fn open_regular(path: &Path, flags: OFlags, mode: Mode) -> Result<File, io::Error> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file: File = rustix::fs::open(path, flags, mode)?.into();
+    // Checked on the descriptor, so that it cannot be another file by now.
+    if !file.metadata()?.is_file() {
+        let why = "it is not a regular file";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    }
+    Ok(file)
+}
+
+/// Identifies a file whatever its path is: its device and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// Identifies an open file by its metadata.
+    pub(crate) fn of(file: &Metadata) -> Self {
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+        }
+    }
+
+    /// Identifies the file at a path; a symbolic link is not followed.
+    pub(crate) fn at(path: &Path) -> Result<Self, io::Error> {
+        Ok(Self::of(&path.symlink_metadata()?))
+    }
 }
 
 fn check_owner(path: &Path, owner: u32, mode: u32) -> Result<(), JournalError> {

@@ -1,9 +1,11 @@
 //! The journal of one session that is open for writing: a queue in memory, and the batches of it that go to the writer.
 //!
-//! A session that failed to be written stays failed: nothing later of it is written, so its stored events have no gap.
+//! After a failed write nothing later of the session is written, so that its stored events have no gap, until
+//! [`Journal::retry`]: then the next batch has everything again that is not known to be stored. Whether it is the next part of
+//! the session is checked where it is written, so an attempt that was stored although it was said to have failed is found out.
 
 use crate::{
-    lock::SessionLock,
+    lock::{Mark, SessionLock},
     read::Reader,
     row::Row,
     store::Shared,
@@ -19,7 +21,11 @@ use agent_host_core::{
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     time::Duration,
 };
 
@@ -33,17 +39,46 @@ const DROP_PATIENCE: Duration = Duration::from_secs(5);
 /// The journal of one session on SQLite, open for writing by this process alone.
 ///
 /// Events wait in memory until a barrier. Dropping the journal writes what still waits, as well as it can; a crash loses it.
-/// After a barrier failed, every later one fails for the same reason and nothing further is written.
+/// After a barrier failed, every later one fails for the same reason and nothing further is written, until
+/// [`Journal::retry`].
 pub struct SqliteJournal {
     session: SessionId,
     shared: Arc<Shared>,
     queue: Arc<Queue>,
+    /// What was appended since it was opened, in bytes of events and blobs.
+    appended_bytes: AtomicU64,
+}
+
+/// Why a batch was not written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// For people.
+    pub(crate) why: String,
+    /// Whether no further attempt can succeed.
+    pub(crate) is_final: bool,
+}
+
+impl Fault {
+    /// One that may pass, such as a full disk.
+    pub(crate) fn passing(why: String) -> Self {
+        Self {
+            why,
+            is_final: false,
+        }
+    }
+
+    fn lasting(why: String) -> Self {
+        Self {
+            why,
+            is_final: true,
+        }
+    }
 }
 
 /// What is appended and not known to be durable. The writer shares it, and holds the session's lock by it.
 pub(crate) struct Queue {
     inner: Mutex<Waiting>,
-    _lock: SessionLock,
+    lock: SessionLock,
 }
 
 #[derive(Default)]
@@ -56,7 +91,9 @@ struct Waiting {
     /// The size of what is not with the writer, in bytes.
     unsent_bytes: usize,
     /// Why nothing further is written.
-    fault: Option<String>,
+    fault: Option<Fault>,
+    /// Grows with each retry; batches of an earlier attempt are not written.
+    attempt: u64,
 }
 
 impl Queue {
@@ -64,36 +101,51 @@ impl Queue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why nothing further is written, if a batch has failed.
-    pub(crate) fn fault(&self) -> Option<String> {
-        self.lock().fault.clone()
+    /// Whether a batch of this attempt may be written.
+    pub(crate) fn accepts(&self, attempt: u64) -> bool {
+        let waiting = self.lock();
+        waiting.fault.is_none() && waiting.attempt == attempt
     }
 
-    /// Notes what became of the oldest batch with the writer: of so many rows and blobs. The first fault stays.
+    /// Notes what became of the oldest batch with the writer. The first fault stays.
     pub(crate) fn settle(
         &self,
-        rows: usize,
-        blobs: usize,
-        result: Result<(), String>,
-    ) -> Result<(), String> {
+        batch: &Batch,
+        result: Result<Option<Mark>, Fault>,
+    ) -> Result<(), Fault> {
         let mut waiting = self.lock();
         if let Some(fault) = &waiting.fault {
             return Err(fault.clone());
         }
-        if let Err(fault) = &result {
-            waiting.fault = Some(fault.clone());
-            return result;
+        if waiting.attempt != batch.attempt {
+            // Its events are in a batch of the present attempt.
+            let why = "cannot write the journal: an earlier write has failed; try again";
+            return Err(Fault::passing(why.to_owned()));
         }
-        waiting.rows.drain(..rows);
-        waiting.blobs.drain(..blobs);
-        waiting.rows_sent -= rows;
-        waiting.blobs_sent -= blobs;
-        Ok(())
+        match result {
+            Ok(mark) => {
+                let (rows, blobs) = (batch.rows.len(), batch.blobs.len());
+                waiting.rows.drain(..rows);
+                waiting.blobs.drain(..blobs);
+                waiting.rows_sent -= rows;
+                waiting.blobs_sent -= blobs;
+                if let Some(mark) = mark {
+                    self.lock.note(&mark);
+                }
+                Ok(())
+            }
+            Err(fault) => {
+                waiting.fault = Some(fault.clone());
+                Err(fault)
+            }
+        }
     }
 }
 
 impl Waiting {
-    fn append(&mut self, records: &[EventRecord], blobs: Vec<Blob>) {
+    /// Adds to the queue, and returns by how many bytes it grew.
+    fn append(&mut self, records: &[EventRecord], blobs: Vec<Blob>) -> usize {
+        let before = self.unsent_bytes;
         for record in records {
             match Row::encode(record) {
                 Ok(row) => {
@@ -101,17 +153,36 @@ impl Waiting {
                     self.rows.push_back(Arc::new(row));
                 }
                 Err(why) => {
-                    self.fault = Some(format!(
+                    self.fault = Some(Fault::lasting(format!(
                         "cannot write the journal: event {} has no stored form ({why})",
                         record.seq
-                    ));
-                    return;
+                    )));
+                    return self.unsent_bytes - before;
                 }
             }
         }
         for blob in blobs {
             self.unsent_bytes += blob.bytes.len();
             self.blobs.push_back(Arc::new(blob));
+        }
+        self.unsent_bytes - before
+    }
+
+    /// Has everything sent again that is not known to be stored. Returns whether that may succeed.
+    fn retry(&mut self) -> bool {
+        match &self.fault {
+            None => true,
+            Some(fault) if fault.is_final => false,
+            Some(_) => {
+                self.fault = None;
+                self.attempt += 1;
+                self.rows_sent = 0;
+                self.blobs_sent = 0;
+                let rows: usize = self.rows.iter().map(|row| row.json.len()).sum();
+                let blobs: usize = self.blobs.iter().map(|blob| blob.bytes.len()).sum();
+                self.unsent_bytes = rows + blobs;
+                true
+            }
         }
     }
 
@@ -130,12 +201,13 @@ impl SqliteJournal {
     pub(crate) fn new(session: SessionId, shared: Arc<Shared>, lock: SessionLock) -> Self {
         let queue = Queue {
             inner: Mutex::default(),
-            _lock: lock,
+            lock,
         };
         Self {
             session,
             shared,
             queue: Arc::new(queue),
+            appended_bytes: AtomicU64::new(0),
         }
     }
 
@@ -146,14 +218,12 @@ impl SqliteJournal {
             session: self.session,
             rows,
             blobs,
+            attempt: waiting.attempt,
             queue: Arc::clone(&self.queue),
             waiter,
         });
         if !sent && waiting.fault.is_none() {
-            waiting.fault = Some(
-                "cannot write the journal: its writer has stopped; end this program and resume the session"
-                    .to_owned(),
-            );
+            waiting.fault = Some(no_writer());
         }
     }
 
@@ -181,11 +251,13 @@ impl Journal for SqliteJournal {
 
     fn append(&self, records: &[EventRecord], blobs: Vec<Blob>) {
         let mut waiting = self.queue.lock();
-        // After a fault nothing is written any more, so nothing is gathered either; the next barrier tells.
-        if waiting.fault.is_some() {
+        // After a fault that does not pass nothing is written any more, so nothing is gathered either; the next barrier tells.
+        if waiting.fault.as_ref().is_some_and(|fault| fault.is_final) {
             return;
         }
-        waiting.append(records, blobs);
+        let bytes = waiting.append(records, blobs);
+        self.appended_bytes
+            .fetch_add(bytes as u64, Ordering::Relaxed);
         if waiting.unsent_bytes > MAX_QUEUED_BYTES && waiting.fault.is_none() {
             self.send(&mut waiting, Waiter::Nobody);
         }
@@ -204,13 +276,18 @@ impl Journal for SqliteJournal {
         Box::pin(async move {
             let result = match fault {
                 Some(fault) => Err(fault),
-                None => answer.await.unwrap_or_else(|_| {
-                    Err("cannot write the journal: its writer has stopped; end this program and resume the session"
-                        .to_owned())
-                }),
+                None => answer.await.unwrap_or_else(|_| Err(no_writer())),
             };
-            result.map_err(JournalError::Storage)
+            result.map_err(|fault| JournalError::Storage(fault.why))
         })
+    }
+
+    fn retry(&self) -> bool {
+        self.queue.lock().retry()
+    }
+
+    fn appended_bytes(&self) -> u64 {
+        self.appended_bytes.load(Ordering::Relaxed)
     }
 
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
@@ -238,6 +315,12 @@ impl Journal for SqliteJournal {
         drop(waiting);
         self.read(move |reader| reader.blob(digest))
     }
+}
+
+fn no_writer() -> Fault {
+    let why =
+        "cannot write the journal: its writer has stopped; end this program and resume the session";
+    Fault::lasting(why.to_owned())
 }
 
 impl fmt::Debug for SqliteJournal {

@@ -14,6 +14,7 @@ mod migrate;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
+mod prune;
 mod read;
 mod row;
 mod store;
@@ -24,5 +25,6 @@ mod whole;
 mod writer;
 
 pub use journal::SqliteJournal;
+pub use prune::{Keep, KeptBecause, Pruned};
 pub use read::{Records, SessionRow};
-pub use store::Store;
+pub use store::{LostEvents, Store, StoreOptions};

@@ -35,7 +35,9 @@ pub(crate) fn from_1(db: &mut Connection) -> Result<(), rusqlite::Error> {
 }
 
 fn sessions(tx: &Transaction<'_>) -> Result<Vec<String>, rusqlite::Error> {
-    let mut query = tx.prepare("SELECT DISTINCT session FROM events_1")?;
+    // In the order in which they were last written to, which the new table then has.
+    let mut query =
+        tx.prepare("SELECT session FROM events_1 GROUP BY session ORDER BY max(rowid)")?;
     let rows = query.query_map([], |row| row.get(0))?;
     rows.collect()
 }

@@ -5,6 +5,7 @@ use crate::{
     chain::Link,
     database,
     fault::explain,
+    lock::Mark,
     row::{StoredEvent, corrupt},
 };
 use agent_host_core::{
@@ -18,10 +19,16 @@ use std::{
     path::{Path, PathBuf},
     str::FromStr,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 /// How many sessions an ambiguous id names.
 const MAX_NAMED: usize = 5;
+
+/// Orders sessions by when they were last written to: by the place of their last event in the table of events, since a clock may
+/// go back.
+pub(crate) const LAST_WRITTEN: &str =
+    "(SELECT rowid FROM events WHERE session = sessions.id ORDER BY seq DESC LIMIT 1)";
 
 /// How much of a session is read at once, in bytes of JSON; the last event of a page may go beyond it.
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -99,13 +106,20 @@ impl Iterator for Records {
 pub(crate) struct Reader {
     db: Mutex<Connection>,
     file: PathBuf,
+    /// The folder with the session locks, which say what is known to be stored.
+    locks: PathBuf,
 }
 
 impl Reader {
-    pub(crate) fn open(file: &Path) -> Result<Self, JournalError> {
+    pub(crate) fn open(
+        file: &Path,
+        locks: &Path,
+        lock_timeout: Duration,
+    ) -> Result<Self, JournalError> {
         Ok(Self {
-            db: Mutex::new(database::open_reader(file)?),
+            db: Mutex::new(database::open_reader(file, lock_timeout)?),
             file: file.to_owned(),
+            locks: locks.to_owned(),
         })
     }
 
@@ -136,6 +150,8 @@ impl Reader {
         session: SessionId,
         from: u64,
     ) -> Result<Vec<EventRecord>, JournalError> {
+        // Noted after the commit, so it is never ahead of what is read after it.
+        let mark = Mark::read(&self.locks, session);
         let stored = self
             .stored(session, from)
             .map_err(|error| self.fault(&error))?;
@@ -159,7 +175,49 @@ impl Reader {
                 ),
             ));
         }
+        if let Some(mark) = mark.filter(|_| stored.is_last) {
+            self.check_mark(session, mark, found)?;
+        }
         Ok(records)
+    }
+
+    /// Checks that the database has the event that was stored last, as far as that is known.
+    fn check_mark(&self, session: SessionId, mark: Mark, found: u64) -> Result<(), JournalError> {
+        if found < mark.events {
+            return Err(lost(&self.file, session, found, mark.events));
+        }
+        let stored = self.digest(session, mark.events.saturating_sub(1));
+        if stored.map_err(|error| self.fault(&error))? == Some(mark.digest) {
+            return Ok(());
+        }
+        Err(JournalError::Corrupt(format!(
+            "cannot read session {session} from {}: its event {} is another one than was stored, so another copy of the file is \
+             in its place; put the right one back, or take the session as it is: `agent-host sessions recover {session}`",
+            self.file.display(),
+            mark.events.saturating_sub(1)
+        )))
+    }
+
+    /// The digest of an event.
+    fn digest(&self, session: SessionId, seq: u64) -> Result<Option<[u8; 32]>, rusqlite::Error> {
+        let query = "SELECT digest FROM events WHERE session = ?1 AND seq = ?2";
+        let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+        self.lock()
+            .prepare_cached(query)?
+            .query_row(params![session.to_string(), seq], |row| row.get(0))
+            .optional()
+    }
+
+    /// What is stored of a session; nothing of one that is not there.
+    pub(crate) fn mark(&self, session: SessionId) -> Result<Option<Mark>, JournalError> {
+        let events = self.count(session)?;
+        let Some(last) = events.checked_sub(1) else {
+            return Ok(None);
+        };
+        let digest = self
+            .digest(session, last)
+            .map_err(|error| self.fault(&error))?;
+        Ok(digest.map(|digest| Mark { events, digest }))
     }
 
     /// The events of a page as they are stored.
@@ -253,10 +311,10 @@ impl Reader {
 
     fn session_rows(&self) -> Result<Vec<SessionRow>, rusqlite::Error> {
         let db = self.lock();
-        let mut query = db.prepare_cached(
+        let mut query = db.prepare_cached(&format!(
             "SELECT id, started_ms, last_ms, events, title, folder, outcome
-             FROM sessions ORDER BY last_ms DESC, id DESC",
-        )?;
+             FROM sessions ORDER BY {LAST_WRITTEN} DESC",
+        ))?;
         let rows = query.query_map([], |row| {
             Ok(SessionRow {
                 id: parsed(row)?,
@@ -305,18 +363,31 @@ impl Reader {
     fn matching(&self, wanted: &str) -> Result<Vec<SessionId>, rusqlite::Error> {
         let db = self.lock();
         if wanted == "latest" {
-            let query = "SELECT id FROM sessions ORDER BY last_ms DESC, id DESC LIMIT 1";
-            return db.prepare_cached(query)?.query_map([], parsed)?.collect();
+            let query = format!("SELECT id FROM sessions ORDER BY {LAST_WRITTEN} DESC LIMIT 1");
+            return db.prepare_cached(&query)?.query_map([], parsed)?.collect();
         }
-        let query = "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1
-             ORDER BY last_ms DESC, id DESC LIMIT ?2";
+        let query = format!(
+            "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1
+             ORDER BY {LAST_WRITTEN} DESC LIMIT ?2"
+        );
         // One more than is named shows that there are more.
         let limit = i64::try_from(MAX_NAMED + 1).unwrap_or(i64::MAX);
-        let mut query = db.prepare_cached(query)?;
+        let mut query = db.prepare_cached(&query)?;
         query
             .query_map(rusqlite::params![wanted, limit], parsed)?
             .collect()
     }
+}
+
+/// The error of a session that has fewer events than were stored.
+pub(crate) fn lost(file: &Path, session: SessionId, left: u64, stored: u64) -> JournalError {
+    JournalError::Corrupt(format!(
+        "cannot read session {session} from {}: its last {} events are missing ({left} of {stored} are there): the file's \
+         write-ahead log was damaged or removed, or the file was replaced by an older one; restore it from a backup, or take \
+         the session as it is: `agent-host sessions recover {session}`",
+        file.display(),
+        stored - left
+    ))
 }
 
 fn stored_event(row: &rusqlite::Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
@@ -332,7 +403,7 @@ fn stored_event(row: &rusqlite::Row<'_>) -> Result<StoredEvent, rusqlite::Error>
 }
 
 /// The first column as an id or a digest.
-fn parsed<T>(row: &rusqlite::Row<'_>) -> Result<T, rusqlite::Error>
+pub(crate) fn parsed<T>(row: &rusqlite::Row<'_>) -> Result<T, rusqlite::Error>
 where
     T: FromStr<Err: Error + Send + Sync + 'static>,
 {
@@ -342,7 +413,7 @@ where
     })
 }
 
-fn positive(row: &rusqlite::Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
+pub(crate) fn positive(row: &rusqlite::Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
     let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
 }

@@ -2,9 +2,11 @@
 
 use crate::{
     SqliteJournal, database,
-    folder::StateFolder,
+    fault::explain,
+    folder::{FileId, StateFolder},
     key,
-    lock::SessionLock,
+    lock::{Mark, SessionLock, marks},
+    prune::{Keep, Pruner},
     read::{Reader, Records, SessionRow},
     writer::{Batch, Writer},
 };
@@ -21,7 +23,38 @@ use std::{
         mpsc::{self, Sender},
     },
     thread::JoinHandle,
+    time::Duration,
 };
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// How long to wait for another process that writes to the same database. Its commits take milliseconds, so that much
+    /// more means that something is stuck.
+    pub lock_timeout: Duration,
+    /// What is kept: the rest is removed in the background, as [`Store::prune`] does it. The default keeps all.
+    pub keep: Keep,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            lock_timeout: Duration::from_secs(30),
+            keep: Keep::default(),
+        }
+    }
+}
+
+/// A session of which the database has less than was stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostEvents {
+    /// The session.
+    pub session: SessionId,
+    /// How many events the database still has.
+    pub left: u64,
+    /// How many of the last ones are missing.
+    pub missing: u64,
+}
 
 /// All sessions of a state folder. Cheap to clone; the last clone or journal that is dropped ends the writer and closes the
 /// file.
@@ -37,6 +70,7 @@ pub(crate) struct Shared {
     /// Absent only while this value is being dropped.
     batches: Option<Sender<Batch>>,
     writer: Option<JoinHandle<()>>,
+    lock_timeout: Duration,
     commits: Arc<AtomicU64>,
 }
 
@@ -47,26 +81,41 @@ impl Store {
     /// [`JournalError::Storage`] when the folder cannot be made or written to, belongs to another user, or may be written to
     /// by everybody; [`JournalError::Corrupt`] when the file in it is not a journal or is from a newer version.
     pub fn open(state_dir: &Path) -> Result<Self, JournalError> {
-        Self::open_bounded(state_dir, None)
+        Self::open_with(state_dir, StoreOptions::default())
     }
 
-    /// As [`Self::open`], with a bound on the size of the database in pages; tests fill the "disk" with it.
+    /// Opens the journal in a state folder with other than the usual settings.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn open_with(state_dir: &Path, options: StoreOptions) -> Result<Self, JournalError> {
+        Self::open_bounded(state_dir, options, None)
+    }
+
+    /// Opens the journal with a bound on the size of the database in pages; tests fill the "disk" with it.
     pub(crate) fn open_bounded(
         state_dir: &Path,
+        options: StoreOptions,
         max_pages: Option<u32>,
     ) -> Result<Self, JournalError> {
+        let StoreOptions { lock_timeout, keep } = options;
         let folder = StateFolder::open(state_dir)?;
         let file = &folder.database;
-        let db = database::open_writer(file, &folder.locks)?;
+        let db = database::open_writer(file, &folder.locks, lock_timeout)?;
         if let Some(pages) = max_pages {
             db.pragma_update(None, "max_page_count", pages)
-                .map_err(|error| crate::fault::explain(file, "bound the journal", &error))?;
+                .map_err(|error| explain(file, "bound the journal", &error))?;
         }
-        let reader = Reader::open(file)?;
+        let reader = Reader::open(file, &folder.locks, lock_timeout)?;
         let commits = Arc::new(AtomicU64::new(0));
+        // The log is there as long as a connection is open; both are replaced by nobody meanwhile.
+        let files = [file.clone(), file.with_extension("db-wal")].into_iter();
+        let files = files.filter_map(|path| Some((path.clone(), FileId::at(&path).ok()?)));
         let writer = Writer {
             db,
             file: file.clone(),
+            files: files.collect(),
+            pruner: Pruner::new(keep, folder.locks.clone()),
             commits: Arc::clone(&commits),
         };
         let (batches, received) = mpsc::channel();
@@ -85,6 +134,7 @@ impl Store {
                 reader,
                 batches: Some(batches),
                 writer: Some(writer),
+                lock_timeout,
                 commits,
             }),
         })
@@ -168,12 +218,81 @@ impl Store {
         self.shared.reader.blob(digest)
     }
 
-    /// The session whose id begins with this text, or for `latest` the one that was written to last.
+    /// The session whose id begins with this text, or for `latest` the one that was written to last, whatever the clock said.
     ///
     /// # Errors
-    /// [`JournalError::NotFound`]; when several sessions fit, the text names them.
+    /// [`JournalError::NotFound`]; when several sessions fit, the text names them. [`JournalError::Corrupt`] when `latest` may be
+    /// another one, because the database has lost events.
     pub fn find(&self, prefix: &str) -> Result<SessionId, JournalError> {
+        if prefix.trim().eq_ignore_ascii_case("latest")
+            && let Some(LostEvents {
+                session, missing, ..
+            }) = self.lost_events()?.first()
+        {
+            return Err(JournalError::Corrupt(format!(
+                "which session is the latest is not known: {} has lost the last {missing} events of session {session}; name \
+                 the session that you mean, restore the file from a backup, or take the session as it is with \
+                 `agent-host sessions recover {session}`",
+                self.file().display()
+            )));
+        }
         self.shared.reader.find(prefix)
+    }
+
+    /// The sessions of which the database has less than was stored, as far as the notes beside it tell: a damaged write-ahead log
+    /// or a restored backup has that effect, and nothing else shows it.
+    ///
+    /// # Errors
+    /// [`JournalError::Storage`] or [`JournalError::Corrupt`].
+    pub fn lost_events(&self) -> Result<Vec<LostEvents>, JournalError> {
+        let locks = self.locks();
+        // The notes first: the database may grow meanwhile.
+        let marks = marks(locks)
+            .map_err(|error| crate::fault::explain_io(locks, "read the folder", &error))?;
+        let mut lost = Vec::new();
+        for (session, mark) in marks {
+            let left = self.reader().count(session)?;
+            // One whose note is gone as well was removed.
+            if left < mark.events && Mark::read(locks, session).is_some() {
+                let missing = mark.events - left;
+                lost.push(LostEvents {
+                    session,
+                    left,
+                    missing,
+                });
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Takes a session as the database has it, although events that were stored are missing, and returns how many it has.
+    ///
+    /// # Errors
+    /// [`JournalError::Locked`] while a process writes to it, or [`JournalError::Storage`].
+    pub fn recover(&self, session: SessionId) -> Result<u64, JournalError> {
+        let lock = SessionLock::take(self.locks(), session)?;
+        match self.reader().mark(session)? {
+            Some(mark) => {
+                lock.note(&mark);
+                Ok(mark.events)
+            }
+            None => {
+                lock.remove();
+                Ok(0)
+            }
+        }
+    }
+
+    /// The folder with the session locks.
+    pub(crate) fn locks(&self) -> &Path {
+        &self.shared.folder.locks
+    }
+
+    /// Opens a further connection that writes.
+    pub(crate) fn connect_writer(&self) -> Result<rusqlite::Connection, JournalError> {
+        let file = &self.shared.folder.database;
+        database::connect_writer(file, self.shared.lock_timeout)
+            .map_err(|error| explain(file, "write the journal", &error))
     }
 
     pub(crate) fn reader(&self) -> &Reader {
@@ -189,8 +308,15 @@ impl Store {
     }
 
     fn must_exist(&self, session: SessionId) -> Result<(), JournalError> {
+        // The note first, as above.
+        let mark = Mark::read(self.locks(), session);
         if self.shared.reader.exists(session)? {
             return Ok(());
+        }
+        if let Some(mark) = mark
+            && Mark::read(self.locks(), session).is_some()
+        {
+            return Err(crate::read::lost(&self.file(), session, 0, mark.events));
         }
         Err(JournalError::NotFound(format!(
             "there is no session {session}; `agent-host sessions list` shows those that there are"

@@ -3,7 +3,9 @@
 mod files;
 mod fuzz;
 mod journals;
+mod lost;
 mod migration;
+mod prune;
 mod reads;
 mod transfer;
 mod whole;

@@ -9,12 +9,15 @@ use agent_host_core::{
     id::{Digest, SessionId},
     journal::JournalError,
     output::Blob,
-    session::SessionCopy,
+    session::{SessionCopy, referenced_blobs},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use std::io::{BufRead, Read as _, Write};
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, Read as _, Write},
+};
 
 /// Marks the file.
 const FORMAT: &str = "agent-host-session";
@@ -75,11 +78,13 @@ impl Store {
     /// Writes a session with its blobs as one file.
     ///
     /// # Errors
-    /// As for [`Self::read`]; [`JournalError::Storage`] also when it cannot be written to `out`.
+    /// As for [`Self::read`], also when a blob is missing or damaged; nothing was written then. [`JournalError::Storage`] when it
+    /// cannot be written to `out`.
     pub fn export(&self, session: SessionId, out: &mut dyn Write) -> Result<(), JournalError> {
-        let records = self.read(session)?;
         let events = self.reader().count(session)?;
         let blobs = self.reader().blobs_of(session)?;
+        self.check_whole(session, events, &blobs)?;
+        let records = self.read(session)?;
         let mut lines = LinesOut {
             out,
             hasher: blake3::Hasher::new(),
@@ -102,6 +107,36 @@ impl Store {
         let blake3 = lines.hasher.finalize().to_hex().to_string();
         lines.write(&Trailer { blake3 })?;
         lines.out.flush().map_err(|error| unwritten(&error))
+    }
+
+    /// Checks that a session has all that it refers to.
+    fn check_whole(
+        &self,
+        session: SessionId,
+        events: u64,
+        blobs: &[Digest],
+    ) -> Result<(), JournalError> {
+        let mut missing = BTreeSet::new();
+        let events = usize::try_from(events).unwrap_or(usize::MAX);
+        for record in self.read(session)?.take(events) {
+            missing.extend(referenced_blobs(&record?.event));
+        }
+        for digest in blobs {
+            match self.read_blob(*digest) {
+                Ok(_) => missing.remove(digest),
+                Err(JournalError::NotFound(_)) => missing.insert(*digest),
+                Err(error) => return Err(error),
+            };
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let named: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        Err(JournalError::Corrupt(format!(
+            "cannot export session {session}: {} has not all blobs that it refers to ({}); restore the file from a backup",
+            self.file().display(),
+            named.join(", ")
+        )))
     }
 
     /// Stores the session of a file that [`Self::export`] wrote, under its own id or a new one, and gives that id.

@@ -3,7 +3,7 @@
 //! wait meanwhile, which takes about 15 s for a million events.
 
 use crate::{
-    Store, database,
+    Store,
     fault::explain,
     lock::SessionLock,
     row::Row,
@@ -26,7 +26,12 @@ pub(crate) struct Whole<'a> {
     session: SessionId,
 }
 
-impl Whole<'_> {
+impl<'a> Whole<'a> {
+    /// The session, in a transaction on the database in this file. Its lock has to be held.
+    pub(crate) fn new(tx: &'a Transaction<'a>, file: &'a Path, session: SessionId) -> Self {
+        Self { tx, file, session }
+    }
+
     /// Adds its next event.
     pub(crate) fn event(&self, record: &EventRecord) -> Result<(), JournalError> {
         let row = Row::encode(record).map_err(|why| {
@@ -36,6 +41,7 @@ impl Whole<'_> {
             ))
         })?;
         self.told(write_rows(self.tx, self.session, &[Arc::new(row)]))
+            .map(drop)
     }
 
     /// Adds a blob that it refers to.
@@ -54,7 +60,7 @@ impl Whole<'_> {
     }
 
     /// Removes it with the blobs to which no other session refers.
-    fn remove(&self) -> Result<(), JournalError> {
+    pub(crate) fn remove(&self) -> Result<(), JournalError> {
         // The rows that refer to others go last.
         let deferred = self.tx.pragma_update(None, "defer_foreign_keys", true);
         self.told(deferred.map_err(WriteError::Sqlite))?;
@@ -87,21 +93,20 @@ impl Store {
     pub(crate) fn whole<T>(
         &self,
         session: SessionId,
-        _lock: &SessionLock,
+        lock: &SessionLock,
         work: impl FnOnce(&Whole<'_>) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         let file = &self.file();
         let fault = |error: rusqlite::Error| explain(file, "write the journal", &error);
-        let mut db = database::connect_writer(file).map_err(fault)?;
+        let mut db = self.connect_writer()?;
         let tx = db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(fault)?;
-        let done = work(&Whole {
-            tx: &tx,
-            file,
-            session,
-        })?;
+        let done = work(&Whole::new(&tx, file, session))?;
         tx.commit().map_err(fault)?;
+        if let Some(mark) = self.reader().mark(session)? {
+            lock.note(&mark);
+        }
         Ok(done)
     }
 
@@ -150,6 +155,8 @@ impl Store {
     )]
     pub fn delete(&self, session: SessionId) -> Result<(), JournalError> {
         let lock = self.claim_existing(session)?;
-        self.whole(session, &lock, |whole| whole.remove())
+        self.whole(session, &lock, |whole| whole.remove())?;
+        lock.remove();
+        Ok(())
     }
 }

@@ -3,7 +3,15 @@
 //!
 //! It never drops a batch silently: each is answered once, after its transaction has ended.
 
-use crate::{chain::Link, fault::explain, journal::Queue, row::Row};
+use crate::{
+    chain::Link,
+    fault::explain,
+    folder::FileId,
+    journal::{Fault, Queue},
+    lock::Mark,
+    prune::Pruner,
+    row::Row,
+};
 use agent_host_core::{id::SessionId, journal::JournalError, output::Blob};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use std::{
@@ -11,7 +19,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, Sender},
+        mpsc::{Receiver, RecvTimeoutError, Sender},
     },
 };
 
@@ -23,6 +31,8 @@ pub(crate) struct Batch {
     pub(crate) session: SessionId,
     pub(crate) rows: Vec<Arc<Row>>,
     pub(crate) blobs: Vec<Arc<Blob>>,
+    /// Which attempt of the queue to be written it belongs to.
+    pub(crate) attempt: u64,
     /// Told what became of the batch, before whoever waits is.
     pub(crate) queue: Arc<Queue>,
     pub(crate) waiter: Waiter,
@@ -31,7 +41,7 @@ pub(crate) struct Batch {
 /// Who waits for a batch.
 pub(crate) enum Waiter {
     /// A barrier.
-    Barrier(tokio::sync::oneshot::Sender<Result<(), String>>),
+    Barrier(tokio::sync::oneshot::Sender<Result<(), Fault>>),
     /// A journal that is being dropped.
     Drop(Sender<()>),
     /// Nobody: the queue grew too long before a barrier came. A failure stays in the queue.
@@ -43,17 +53,36 @@ pub(crate) struct Writer {
     pub(crate) db: Connection,
     /// For messages.
     pub(crate) file: PathBuf,
+    /// The files of the database, as they were when it was opened.
+    pub(crate) files: Vec<(PathBuf, FileId)>,
+    /// Removes what is no longer kept, where something bounds that.
+    pub(crate) pruner: Option<Pruner>,
     /// The transactions that were committed.
     pub(crate) commits: Arc<AtomicU64>,
 }
 
 impl Writer {
-    /// Writes until nobody can send any more.
+    /// Writes until nobody can send any more, and prunes while there is nothing to write.
     pub(crate) fn run(mut self, batches: &Receiver<Batch>) {
-        while let Ok(first) = batches.recv() {
-            let mut group = vec![first];
-            group.extend(batches.try_iter().take(MAX_GROUP - 1));
-            self.commit_group(group);
+        loop {
+            let received = match &self.pruner {
+                Some(pruner) => batches.recv_timeout(pruner.wait()),
+                None => batches.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let written = match received {
+                Ok(first) => {
+                    let mut group = vec![first];
+                    group.extend(batches.try_iter().take(MAX_GROUP - 1));
+                    let bytes = group.iter().map(Batch::bytes).sum();
+                    self.commit_group(group);
+                    bytes
+                }
+                Err(RecvTimeoutError::Timeout) => 0,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if let Some(pruner) = &mut self.pruner {
+                pruner.step(&mut self.db, &self.file, written);
+            }
         }
     }
 
@@ -61,15 +90,15 @@ impl Writer {
         // A batch behind a failed one of its session must not be written: it would leave a gap.
         let (failed, group): (Vec<_>, Vec<_>) = group
             .into_iter()
-            .partition(|batch| batch.queue.fault().is_some());
+            .partition(|batch| !batch.queue.accepts(batch.attempt));
         for batch in failed {
             // The queue answers with its own fault.
-            answer(batch, Ok(()));
+            answer(batch, Ok(None));
         }
         match self.commit(&group) {
-            Ok(()) => {
-                for batch in group {
-                    answer(batch, Ok(()));
+            Ok(marks) => {
+                for (batch, mark) in group.into_iter().zip(marks) {
+                    answer(batch, Ok(mark));
                 }
             }
             // One bad batch must not stop the other sessions: each gets its own transaction.
@@ -86,31 +115,57 @@ impl Writer {
         }
     }
 
-    /// Commits the batches together, or nothing of them.
-    fn commit(&mut self, group: &[Batch]) -> Result<(), String> {
+    /// Commits the batches together, or nothing of them. Returns what each of them brought its session to.
+    fn commit(&mut self, group: &[Batch]) -> Result<Vec<Option<Mark>>, Fault> {
         if group
             .iter()
             .all(|batch| batch.rows.is_empty() && batch.blobs.is_empty())
         {
-            return Ok(());
+            return Ok(vec![None; group.len()]);
         }
-        let mut work = || -> Result<(), WriteError> {
+        self.check_files()?;
+        let mut work = || -> Result<Vec<Option<Mark>>, WriteError> {
             let tx = self
                 .db
                 .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut marks = Vec::with_capacity(group.len());
             for batch in group {
-                write_rows(&tx, batch.session, &batch.rows)?;
+                marks.push(write_rows(&tx, batch.session, &batch.rows)?);
                 write_blobs(&tx, batch.session, &batch.blobs)?;
             }
-            Ok(tx.commit()?)
+            tx.commit()?;
+            Ok(marks)
         };
-        match work() {
-            Ok(()) => {
-                self.commits.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(error) => Err(error.explain(&self.file).to_string()),
+        let marks = work().map_err(|error| Fault {
+            why: error.explain(&self.file).to_string(),
+            is_final: matches!(error, WriteError::OutOfOrder(_)),
+        })?;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(marks)
+    }
+
+    /// Refuses to write to files that can no longer be found: the kernel would keep them until this process ends, and then
+    /// nothing would be left.
+    fn check_files(&self) -> Result<(), Fault> {
+        let mut files = self.files.iter();
+        let gone =
+            files.find(|(path, opened)| !FileId::at(path).is_ok_and(|found| found == *opened));
+        match gone {
+            None => Ok(()),
+            Some((path, _)) => Err(Fault::passing(format!(
+                "cannot write the journal: {} was removed or replaced while this program had it open; put it back, or \
+                 start the program again",
+                path.display()
+            ))),
         }
+    }
+}
+
+impl Batch {
+    fn bytes(&self) -> u64 {
+        let rows: usize = self.rows.iter().map(|row| row.json.len()).sum();
+        let blobs: usize = self.blobs.iter().map(|blob| blob.bytes.len()).sum();
+        (rows + blobs) as u64
     }
 }
 
@@ -161,14 +216,14 @@ pub(crate) fn write_blobs(
     Ok(())
 }
 
-/// Stores the next events of a session, and brings its line up to date.
+/// Stores the next events of a session, and brings its line up to date. Returns what it has now, if there are any.
 pub(crate) fn write_rows(
     tx: &Transaction<'_>,
     session: SessionId,
     rows: &[Arc<Row>],
-) -> Result<(), WriteError> {
+) -> Result<Option<Mark>, WriteError> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-        return Ok(());
+        return Ok(None);
     };
     let id = session.to_string();
     let mut link = link_before(tx, session, first.seq)?.ok_or(WriteError::OutOfOrder(session))?;
@@ -190,7 +245,10 @@ pub(crate) fn write_rows(
         link = link.next(seq, at_ms, v, kind.as_bytes(), json.as_bytes());
         insert.execute(params![id, seq, at_ms, v, kind, json, link.0])?;
     }
-    Ok(())
+    Ok(Some(Mark {
+        events: u64::try_from(last.seq + 1).unwrap_or_default(),
+        digest: link.0,
+    }))
 }
 
 /// The digest before the event with this number; nothing where the event before it is not there.
@@ -245,15 +303,9 @@ fn note_in_session(
 
 /// Ends a batch: first the queue learns of it, then whoever waits. The batch's hold on the queue, and with it on the
 /// session's lock, ends before that, so that a session can be opened again as soon as its journal is dropped.
-fn answer(batch: Batch, result: Result<(), String>) {
-    let Batch {
-        rows,
-        blobs,
-        queue,
-        waiter,
-        ..
-    } = batch;
-    let result = queue.settle(rows.len(), blobs.len(), result);
+fn answer(batch: Batch, result: Result<Option<Mark>, Fault>) {
+    let result = batch.queue.settle(&batch, result);
+    let Batch { queue, waiter, .. } = batch;
     drop(queue);
     // A waiter that has gone away does not want to know.
     match waiter {

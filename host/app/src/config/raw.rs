@@ -44,6 +44,8 @@ pub struct RawConfig {
     pub prices: BTreeMap<String, Spanned<RawPrice>>,
     /// How the conversation is kept within the model's window.
     pub context: Option<Spanned<RawContext>>,
+    /// How sessions are stored.
+    pub session: Option<Spanned<RawSession>>,
     /// The server behind `anthropic:NAME`.
     pub anthropic: Option<RawProvider>,
     /// The server behind `openai:NAME`.
@@ -130,6 +132,26 @@ pub struct RawContext {
     pub compact_to: Option<u64>,
     /// How many of the newest messages with results are left as they are.
     pub keep_results: Option<usize>,
+}
+
+/// `[session]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RawSession {
+    /// Which sessions are kept; the others are removed.
+    pub keep: Option<RawKeep>,
+    /// How long to wait for another program that holds the database, in milliseconds.
+    pub lock_timeout_ms: Option<u64>,
+}
+
+/// `keep` in `[session]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RawKeep {
+    /// Those that were written to in so many days; 0 for all.
+    pub days: Option<u64>,
+    /// As many of the newest as fit into this size of the database; 0 for all.
+    pub bytes: Option<u64>,
 }
 
 impl RawConfig {

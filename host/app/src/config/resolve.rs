@@ -8,6 +8,7 @@ use super::{
     mcp,
     paths::{canonical, place},
     secrets::{self, SecretConfig},
+    session,
 };
 use agent_host_core::{
     limits::Limits,
@@ -69,6 +70,7 @@ impl Config {
             file,
             folder: canonical(cwd),
             state_dir: canonical(&state_dir),
+            session: session::resolve(raw.session)?,
             cache_dir: canonical(&cache_dir),
             models,
             system,

@@ -2,7 +2,8 @@
 
 use super::{
     ConfigError, Confirmation, Environment, ExternalTool, McpConfig, ModelsConfig, RawConfig,
-    dir_grants::WORKSPACE, found, parse::Found, paths::canonical, secrets::SecretConfig,
+    SessionConfig, dir_grants::WORKSPACE, found, parse::Found, paths::canonical,
+    secrets::SecretConfig,
 };
 use agent_host_core::{
     context::ContextLimits,
@@ -32,6 +33,8 @@ pub struct Config {
     pub folder: PathBuf,
     /// Where sessions are kept. It may not exist yet.
     pub state_dir: PathBuf,
+    /// How sessions are stored, and which of them are kept.
+    pub session: SessionConfig,
     /// Where compiled components are kept. It may not exist yet.
     pub cache_dir: PathBuf,
     /// The models that answer.
@@ -169,6 +172,12 @@ pub struct Overrides {
 }
 
 impl Config {
+    /// How long a session of a client with a loop of its own may get, in bytes of events, before the next one begins.
+    #[must_use]
+    pub fn client_session_bytes(&self) -> u64 {
+        self.session.client_session_bytes()
+    }
+
     /// Reads the named file, or `agent.toml` in the working folder if there is one, and resolves it. A file that was found and
     /// not named may say less: see `found.rs`.
     ///

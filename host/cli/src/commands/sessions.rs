@@ -8,11 +8,11 @@ use super::{configure, run};
 use crate::{
     args::{SessionsArgs, SessionsCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, date, one_line},
+    terminal::{BOLD, DIM, Terminal, YELLOW, date, one_line},
 };
-use agent_host_app::Overrides;
+use agent_host_app::{Config, Overrides};
 use agent_host_core::id::Digest;
-use agent_host_store::Store;
+use agent_host_store::{Keep, LostEvents, Store, StoreOptions};
 use serde_json::json;
 
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -42,8 +42,23 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
         SessionsCommand::Delete { sessions, config } => {
             manage::delete(&open(config)?, &sessions, terminal)
         }
-        SessionsCommand::Prune { older_than, config } => {
-            manage::prune(&open(config)?, older_than, terminal)
+        SessionsCommand::Prune {
+            older_than,
+            max_bytes,
+            config,
+        } => {
+            let config = configure(config, Overrides::default())?;
+            let keep = match (older_than, max_bytes) {
+                (None, None) => config.session.keep,
+                (days, bytes) => Keep {
+                    age: days.map(|days| manage::DAY.saturating_mul(days)),
+                    bytes,
+                },
+            };
+            manage::prune(&open_configured(&config)?, keep, terminal)
+        }
+        SessionsCommand::Recover { session, config } => {
+            manage::recover(&open(config)?, &session, terminal)
         }
         SessionsCommand::Artifacts {
             session,
@@ -61,12 +76,20 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
 }
 
 pub(super) fn open(config: crate::args::ConfigArgs) -> Result<Store, Failure> {
-    let config = configure(config, Overrides::default())?;
-    Store::open(&config.state_dir).map_err(Failure::failed)
+    open_configured(&configure(config, Overrides::default())?)
+}
+
+/// Opens the journal to look at it or change it by command; nothing is removed in the background.
+fn open_configured(config: &Config) -> Result<Store, Failure> {
+    let options = StoreOptions {
+        lock_timeout: config.session.lock_timeout,
+        ..StoreOptions::default()
+    };
+    Store::open_with(&config.state_dir, options).map_err(Failure::failed)
 }
 
 fn show(store: &Store, session: &str, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
-    let id = store.find(session).map_err(Failure::usage)?;
+    let id = manage::find(store, session)?;
     for record in store.read(id).map_err(Failure::failed)? {
         let record = record.map_err(Failure::failed)?;
         terminal.println(&if as_json {
@@ -82,6 +105,17 @@ fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failu
     let rows = store.list().map_err(Failure::failed)?;
     if rows.is_empty() && !as_json {
         terminal.note("There are no sessions yet. `agent-host run \"...\"` makes one.");
+    }
+    for lost in store.lost_events().map_err(Failure::failed)? {
+        let LostEvents {
+            session,
+            left,
+            missing,
+        } = lost;
+        terminal.note(&format!(
+            "{YELLOW}warning:{YELLOW:#} the last {missing} events of session {session} are missing, and {left} are left; restore \
+             the journal from a backup, or take the session as it is: agent-host sessions recover {session}"
+        ));
     }
     for row in rows {
         if as_json {

@@ -59,7 +59,7 @@ impl SessionCopy {
                 self.from, record.seq
             ))
         })?;
-        self.blobs.extend(references(&record.event));
+        self.blobs.extend(referenced_blobs(&record.event));
         Ok(self.follow(record.at_ms, record.event))
     }
 
@@ -161,8 +161,8 @@ impl SessionCopy {
     }
 }
 
-/// The blobs to which an event refers: its file parts, and the results that it took out of the conversation.
-fn references(event: &Event) -> impl Iterator<Item = Digest> {
+/// Returns the blobs to which an event refers: its file parts, and the results that it took out of the conversation.
+pub fn referenced_blobs(event: &Event) -> impl Iterator<Item = Digest> {
     let referenced = match event {
         Event::ResultsReferenced { results, .. } => results.as_slice(),
         _ => &[],

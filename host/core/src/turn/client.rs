@@ -35,6 +35,17 @@ pub struct ClientCall {
     fresh: bool,
 }
 
+/// Why a call of a client has no result: the journal could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientCallError {
+    /// It did not run.
+    #[error("a call did not run: {0}")]
+    NotRun(#[source] JournalError),
+    /// It ran. Its result is not told before it is stored, which happens when the journal can be written again.
+    #[error("a call ran, and its result is not stored yet: {0}")]
+    NotStored(#[source] JournalError),
+}
+
 /// Where a call of a client stands.
 #[derive(Debug)]
 pub enum ClientCallEnd {
@@ -88,14 +99,15 @@ impl Agent {
     /// and durably settled before this returns.
     ///
     /// # Errors
-    /// When the journal cannot be written. Then the call did not run, or its result must not be told.
+    /// When the journal cannot be written. The next call of the session tries to write again what was not.
     pub async fn run_client_call(
         &self,
         session: &ClientSession,
         call: &mut ClientCall,
         cancel: &CancellationToken,
-    ) -> Result<ClientCallEnd, JournalError> {
-        session.make_room(self.observer.as_ref()).await?;
+    ) -> Result<ClientCallEnd, ClientCallError> {
+        let room = session.make_room(self.observer.as_ref()).await;
+        room.map_err(ClientCallError::NotRun)?;
         if let Some(output) = call.answered.take() {
             return Ok(self.answer_unrun(session, call, output));
         }
@@ -120,8 +132,12 @@ impl Agent {
             session.record(intended, Vec::new());
             shared
         };
-        if std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly {
-            session.flush(self.observer.as_ref()).await?;
+        if (std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly)
+            && let Err(error) = session.flush(self.observer.as_ref()).await
+        {
+            // If the intention is stored later, so is that nothing came of it.
+            self.settle_unrun(&mut session.lock(), &call.entry.call, unwritable().into());
+            return Err(ClientCallError::NotRun(error));
         }
         let report = match self.run_call(session.id(), &run, &shared, cancel).await {
             RunEnd::Settled(report) => report,
@@ -135,9 +151,15 @@ impl Agent {
             output: report.output.clone(),
             stdio: report.accounting.stdio.clone(),
         };
-        record_settled(&mut session.lock(), &call.entry.call, report);
+        {
+            let mut locked = session.lock();
+            let merges = report.merges.clone();
+            record_settled(&mut locked, &call.entry.call, report);
+            session.hand_on(&locked, merges);
+        }
         if run.effect != Effect::ReadOnly {
-            session.flush(self.observer.as_ref()).await?;
+            let stored = session.flush(self.observer.as_ref()).await;
+            stored.map_err(ClientCallError::NotStored)?;
         }
         Ok(settled)
     }
@@ -250,6 +272,14 @@ impl Agent {
             stdio: String::new(),
         }
     }
+}
+
+/// The result of a call whose intention could not be stored.
+fn unwritable() -> ToolFailure {
+    ToolFailure::new(
+        ToolErrorCode::ToolUnavailable,
+        "This call did not run: the journal could not be written.",
+    )
 }
 
 /// What a client reads of a tool that whoever runs the loop would have to run.

@@ -305,3 +305,42 @@ fn the_key_of_continuations() {
         )
     );
 }
+
+/// A pipe where a file should be is refused at once, and keeps nobody waiting.
+#[tokio::test]
+async fn pipe_in_the_place_of_a_file_is_refused() {
+    let (dir, store) = fresh();
+    let (journal, _) = session_of(&store, 1).await;
+    let session = journal.session();
+    drop((journal, store));
+    let state = dir.path().join("state").canonicalize().unwrap();
+    let lock = format!("locks/{session}.lock");
+    for (name, doing) in [
+        ("continuation.key", "read the key of continuations"),
+        (lock.as_str(), "lock the session with"),
+        ("agent-host.db", "open the journal"),
+    ] {
+        let path = state.join(name);
+        let kept = std::fs::read(&path).ok();
+        let _ = std::fs::remove_file(&path);
+        let fifo = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, fifo, mode, 0).unwrap();
+        let refused = Store::open(&state).and_then(|store| {
+            store.continuation_key()?;
+            store.open_session(session).map(drop)
+        });
+        assert_eq!(
+            text(refused),
+            format!(
+                "cannot {doing} {}: it is not a regular file; move away the file that is in its place, or set `state-dir` to \
+                 another folder",
+                path.display()
+            )
+        );
+        std::fs::remove_file(&path).unwrap();
+        if let Some(kept) = kept {
+            std::fs::write(&path, kept).unwrap();
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Writing: what a barrier promises, what is shared, and what a failure leaves.
 
 use super::{every_event, fresh, input, read, record, records_of, session_of, text};
-use crate::{Store, row::Row};
+use crate::{Store, StoreOptions, row::Row};
 use agent_host_core::{
     event::{Event, EventRecord},
     id::{Digest, SessionId},
@@ -161,7 +161,7 @@ async fn a_long_queue_is_written_before_its_barrier() {
 #[tokio::test]
 async fn a_full_disk_stops_the_session_and_keeps_what_was_stored() {
     let dir = TempDir::new().unwrap();
-    let store = Store::open_bounded(dir.path(), Some(40)).unwrap();
+    let store = Store::open_bounded(dir.path(), StoreOptions::default(), Some(40)).unwrap();
     let (journal, records) = session_of(&store, 2).await;
     let session = journal.session();
     let next = record(session, 2, input("too much"));
@@ -184,6 +184,122 @@ async fn a_full_disk_stops_the_session_and_keeps_what_was_stored() {
     resumed.append(&[record(session, 2, input("small"))], Vec::new());
     resumed.barrier().await.unwrap();
     assert_eq!(read(&store, session).unwrap().len(), 3);
+}
+
+/// Everything that was not stored is stored once there is room again, in its order and once.
+#[tokio::test]
+async fn retry_after_a_full_disk_stores_everything_once() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open_bounded(dir.path(), StoreOptions::default(), Some(300)).unwrap();
+    let (journal, mut records) = session_of(&store, 2).await;
+    let session = journal.session();
+    // Something that can be removed again takes the room.
+    let (filler, _) = session_of(&store, 1).await;
+    filler.append(&[], vec![Blob::new(vec![1; 800 * 1024])]);
+    filler.barrier().await.unwrap();
+    let blob = Blob::new(vec![2; 400 * 1024]);
+    records.push(record(session, 2, input("too much")));
+    journal.append(&records[2..], vec![blob.clone()]);
+    let (first, second) = (journal.barrier(), journal.barrier());
+    let full = text(first.await);
+    assert!(full.contains("there is no room left"), "{full}");
+    assert_eq!(text(second.await), full);
+    records.push(record(session, 3, input("recorded meanwhile")));
+    journal.append(&records[3..], Vec::new());
+    assert_eq!(text(journal.barrier().await), full, "nobody asked for it");
+    assert!(journal.retry());
+    assert_eq!(text(journal.barrier().await), full, "still full");
+    let filler = {
+        let session = filler.session();
+        drop(filler);
+        session
+    };
+    store.delete(filler).unwrap();
+    assert!(journal.retry());
+    journal.barrier().await.unwrap();
+    assert_eq!(read(&store, session).unwrap(), records);
+    assert_eq!(store.read_blob(blob.digest).unwrap(), blob.bytes);
+    assert_eq!(records_of(&journal).await.unwrap(), records);
+}
+
+/// Another process that holds the database longer than is waited for delays a session, and does not end it.
+#[tokio::test]
+async fn retry_after_a_locked_database_stores_everything() {
+    let dir = TempDir::new().unwrap();
+    let options = StoreOptions {
+        lock_timeout: std::time::Duration::from_millis(20),
+        ..StoreOptions::default()
+    };
+    let store = Store::open_with(dir.path(), options).unwrap();
+    let (journal, mut records) = session_of(&store, 1).await;
+    let other = rusqlite::Connection::open(store.file()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    records.push(record(journal.session(), 1, input("later")));
+    journal.append(&records[1..], Vec::new());
+    assert_eq!(
+        text(journal.barrier().await),
+        format!(
+            "cannot write the journal: another program keeps {} locked; end it (a backup, or an open sqlite3 shell?) and try \
+             again",
+            store.file().display()
+        )
+    );
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(journal.retry());
+    journal.barrier().await.unwrap();
+    assert_eq!(read(&store, journal.session()).unwrap(), records);
+}
+
+/// What cannot be the next part of the session is not tried again.
+#[tokio::test]
+async fn retry_after_a_gap_is_refused() {
+    let (_dir, store) = fresh();
+    let (journal, records) = session_of(&store, 1).await;
+    let session = journal.session();
+    journal.append(&[record(session, 5, input("a gap"))], Vec::new());
+    let gap = text(journal.barrier().await);
+    assert!(gap.contains("has changed in"), "{gap}");
+    assert!(!journal.retry());
+    assert_eq!(text(journal.barrier().await), gap);
+    assert_eq!(read(&store, session).unwrap(), records);
+}
+
+/// A folder or file that vanishes, or another one in its place, is found out before the next barrier is confirmed.
+#[tokio::test]
+async fn barrier_after_the_files_vanished_is_refused() {
+    let vanish: [(&str, fn(&Path)); 4] = [
+        ("", |state| std::fs::remove_dir_all(state).unwrap()),
+        ("agent-host.db", |state| {
+            std::fs::rename(state.join("agent-host.db"), state.join("moved")).unwrap();
+        }),
+        ("agent-host.db", |state| {
+            let copy = std::fs::read(state.join("agent-host.db")).unwrap();
+            std::fs::remove_file(state.join("agent-host.db")).unwrap();
+            std::fs::write(state.join("agent-host.db"), copy).unwrap();
+        }),
+        ("agent-host.db-wal", |state| {
+            std::fs::remove_file(state.join("agent-host.db-wal")).unwrap();
+        }),
+    ];
+    for (name, vanish) in vanish {
+        let (dir, store) = fresh();
+        let (journal, _) = session_of(&store, 1).await;
+        vanish(&dir.path().join("state"));
+        journal.append(&[record(journal.session(), 1, input("x"))], Vec::new());
+        let name = if name.is_empty() {
+            "agent-host.db"
+        } else {
+            name
+        };
+        assert_eq!(
+            text(journal.barrier().await),
+            format!(
+                "cannot write the journal: {} was removed or replaced while this program had it open; put it back, or start \
+                 the program again",
+                store.file().with_file_name(name).display()
+            )
+        );
+    }
 }
 
 #[tokio::test]

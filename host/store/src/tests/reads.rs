@@ -65,6 +65,36 @@ async fn a_list_shows_the_latest_session_first() {
     assert_eq!(store.find("latest").unwrap(), old);
 }
 
+/// The clock goes back a year between two sessions, and once more within one.
+#[tokio::test]
+async fn latest_follows_the_order_of_writing_not_the_clock() {
+    let (_dir, store) = fresh();
+    let year = 365 * 24 * 60 * 60 * 1000;
+    let mut sessions = Vec::new();
+    for years_back in [0, 1, 2] {
+        let journal = store.create(SessionId::new()).unwrap();
+        let mut first = record(journal.session(), 0, input("x"));
+        first.at_ms -= years_back * year;
+        journal.append(&[first], Vec::new());
+        journal.barrier().await.unwrap();
+        sessions.push(journal);
+    }
+    let ids = |order: [usize; 3]| order.map(|place| sessions[place].session());
+    let listed = || {
+        let rows = store.list().unwrap();
+        rows.iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(), ids([2, 1, 0]));
+    assert_eq!(store.find("latest").unwrap(), sessions[2].session());
+    // What is gone on with is the latest.
+    let mut next = record(sessions[0].session(), 1, input("y"));
+    next.at_ms -= 3 * year;
+    sessions[0].append(&[next], Vec::new());
+    sessions[0].barrier().await.unwrap();
+    assert_eq!(listed(), ids([0, 2, 1]));
+    assert_eq!(store.find("latest").unwrap(), sessions[0].session());
+}
+
 #[tokio::test]
 async fn a_session_is_found_by_the_beginning_of_its_id() {
     let (_dir, store) = fresh();

@@ -56,6 +56,39 @@ fn copied(records: &[EventRecord], into: SessionId) -> Vec<Event> {
     events
 }
 
+/// Whatever of a blob is missing, the export names it and writes nothing.
+#[tokio::test]
+async fn export_without_all_blobs_names_them() {
+    for statement in [
+        "DELETE FROM blob_references",
+        "PRAGMA foreign_keys = OFF; DELETE FROM blobs",
+        "PRAGMA foreign_keys = OFF; DELETE FROM blob_references; DELETE FROM blobs",
+    ] {
+        let (_dir, store, records, blobs) = filled().await;
+        let db = rusqlite::Connection::open(store.file()).unwrap();
+        db.execute_batch(statement).unwrap();
+        // Without its reference, nothing tells of the blob that a text alone names.
+        let mut missing = vec![blobs[0].digest];
+        if !statement.contains("blob_references") {
+            missing.push(blobs[1].digest);
+        }
+        missing.sort();
+        let named: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        let session = records[0].session;
+        let mut out = Vec::new();
+        assert_eq!(
+            text(store.export(session, &mut out)),
+            format!(
+                "cannot export session {session}: {} has not all blobs that it refers to ({}); restore the file from a backup",
+                store.file().display(),
+                named.join(", ")
+            ),
+            "{statement}"
+        );
+        assert_eq!(out, b"", "{statement}");
+    }
+}
+
 #[tokio::test]
 async fn what_goes_out_comes_in() {
     let (_dir, store, records, blobs) = filled().await;

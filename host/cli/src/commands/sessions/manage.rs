@@ -6,16 +6,16 @@ use crate::{
 };
 use agent_host_app::OpenError;
 use agent_host_core::{id::SessionId, journal::JournalError};
-use agent_host_store::Store;
+use agent_host_store::{Keep, KeptBecause, Pruned, Store};
 use std::{
     fs::{File, OpenOptions},
     io::{BufReader, BufWriter},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
-    time::{SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn fork(
     store: &Store,
@@ -96,23 +96,37 @@ pub(super) fn delete(
     Ok(Exit::Done)
 }
 
-pub(super) fn prune(store: &Store, days: u32, terminal: &Terminal) -> Result<Exit, Failure> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_err(Failure::failed)?;
-    let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-    let oldest = now.saturating_sub(u64::from(days).saturating_mul(DAY_MS));
-    for row in store.list().map_err(told)? {
-        if row.last_ms > oldest {
-            continue;
-        }
-        match store.delete(row.id) {
-            Ok(()) => terminal.println(&row.id.to_string()),
-            // Somebody goes on with it, or removed it meanwhile.
-            Err(JournalError::Locked(why) | JournalError::NotFound(why)) => terminal.note(&why),
-            Err(error) => return Err(told(error)),
-        }
+pub(super) fn prune(store: &Store, keep: Keep, terminal: &Terminal) -> Result<Exit, Failure> {
+    let Pruned { removed, kept } = store.prune(keep).map_err(told)?;
+    for session in removed {
+        terminal.println(&session.to_string());
     }
+    for (session, why) in kept {
+        terminal.note(&match why {
+            KeptBecause::InUse => format!("session {session} stays: it is in use"),
+            KeptBecause::Waits => format!(
+                "session {session} stays: it waits for a decision, an answer or a result; to remove it: agent-host sessions \
+                 delete {session}"
+            ),
+        });
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn recover(store: &Store, name: &str, terminal: &Terminal) -> Result<Exit, Failure> {
+    // One that is missing as a whole is found by its id alone.
+    let session = match name.parse() {
+        Ok(session) => session,
+        Err(_) => find(store, name)?,
+    };
+    let events = store.recover(session).map_err(told)?;
+    terminal.println(&session.to_string());
+    terminal.note(&match events {
+        0 => "Nothing of the session is left, and nothing warns of it any more.".to_owned(),
+        events => format!(
+            "The session has {events} events. To go on: agent-host sessions resume {session}"
+        ),
+    });
     Ok(Exit::Done)
 }
 

@@ -3,12 +3,16 @@
 use super::harness::*;
 use crate::{
     accounting::Accounting,
-    id::CallId,
+    event::Event,
+    id::{CallId, SessionId},
     output::ToolResultOutput,
     question::{Answer, AnsweredBy, Asked, Exchange, Question},
-    session::ClientSession,
-    tool::{Approval, DecisionKind, Effect, Invocation, RunEnd},
-    turn::{Agent, ClientCall, ClientCallEnd, Decision, PendingCall, Prompts, TurnError},
+    session::{ClientSession, Session, SessionStart},
+    tool::{Approval, CallReport, DecisionKind, Effect, Invocation, RunEnd},
+    turn::{
+        Agent, ClientCall, ClientCallEnd, ClientCallError, Decision, PendingCall, Prompts,
+        TurnError,
+    },
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
@@ -47,10 +51,7 @@ impl Client {
         self.try_run(call).await.unwrap()
     }
 
-    async fn try_run(
-        &self,
-        call: &mut ClientCall,
-    ) -> Result<ClientCallEnd, crate::journal::JournalError> {
+    async fn try_run(&self, call: &mut ClientCall) -> Result<ClientCallEnd, ClientCallError> {
         self.agent
             .run_client_call(&self.session, call, &self.cancel)
             .await
@@ -348,18 +349,88 @@ async fn a_barrier_that_fails_stops_every_call() {
     let mut act = client.call("act");
     assert_eq!(
         client.try_run(&mut act).await.unwrap_err().to_string(),
-        "the disk is full"
+        "a call did not run: the disk is full"
     );
     let mut look = client.call("look");
     assert_eq!(
         client.try_run(&mut look).await.unwrap_err().to_string(),
-        "the disk is full"
+        "a call did not run: the disk is full"
     );
     let log = client.ran.log.lock().unwrap().clone();
     assert_eq!(log, ["+client-1", "-client-1"]);
     // When it can be written again, calls run again.
     client.journal.fails_from.store(0, Ordering::SeqCst);
     assert_eq!(output(client.run(&mut look).await), text("look {}"));
+    // The call that did not run has its end in the journal.
+    assert_eq!(
+        client.recorded().await,
+        kinds(&[
+            STARTED,
+            &["call-intended"],
+            &["call-settled"],
+            &["call-intended"],
+            &["call-settled"],
+            &["call-intended"],
+            &["call-settled"],
+        ])
+    );
+}
+
+/// A call that ran says so, and its result is stored as soon as that is possible.
+#[tokio::test]
+async fn client_call_result_is_stored_after_a_failed_barrier() {
+    let client = Client::new(standard());
+    client.journal.fails_from.store(2, Ordering::SeqCst);
+    let mut act = client.call("act");
+    assert_eq!(
+        client.try_run(&mut act).await.unwrap_err().to_string(),
+        "a call ran, and its result is not stored yet: the disk is full"
+    );
+    client.journal.fails_from.store(0, Ordering::SeqCst);
+    let mut next = client.call("look");
+    assert_eq!(output(client.run(&mut next).await), text("look {}"));
+    let log = client.ran.log.lock().unwrap().clone();
+    assert_eq!(log, ["+client-1", "-client-1", "+client-2", "-client-2"]);
+    let durable = client.journal.durable();
+    let settled = durable.iter().find_map(|record| match &record.event {
+        Event::CallSettled { output, .. } => Some(output.clone()),
+        _ => None,
+    });
+    assert_eq!(settled, Some(text("act {}")));
+}
+
+/// The session that takes another's place has its shared state, also what a call merges that still runs there.
+#[tokio::test]
+async fn client_session_successor_takes_over_shared_state() {
+    let merge = |key: &'static str| {
+        move |_| {
+            let delta = Map::from_iter([(key.to_owned(), json!(true))]);
+            let report = CallReport::of(text("merged"));
+            RunEnd::Settled(CallReport {
+                merges: vec![delta],
+                ..report
+            })
+        }
+    };
+    let client = Client::new(vec![
+        tool("first", Effect::ReadOnly, Approval::ByEffect).ends(merge("first")),
+        tool("second", Effect::ReadOnly, Approval::ByEffect).ends(merge("second")),
+    ]);
+    client.run(&mut client.call("first")).await;
+    let mut began_before = client.call("second");
+    let journal = TestJournal::new(SessionId::new());
+    let new = Session::start(journal.clone(), SessionStart::default());
+    let new = client.session.continue_in(new);
+    client.run(&mut began_before).await;
+    let shared = new.lock().state().shared().clone();
+    assert_eq!(
+        *shared,
+        *json!({"first": true, "second": true}).as_object().unwrap()
+    );
+    assert_eq!(
+        journal.kinds_together(),
+        kinds(&[STARTED, &["state-merged"], &["state-merged"]])
+    );
 }
 
 /// The records that wait are bounded: a call in between makes them durable.
