@@ -70,7 +70,7 @@ fn end(command: &mut Command, stdout: impl Into<Stdio>) -> (Option<i32>, String)
 }
 
 fn errors(stderr: &str) -> Vec<&str> {
-    let is_error = |line: &&str| line.contains("error:") || line.contains("panicked");
+    let is_error = |line: &&str| line.starts_with("error:") || line.contains("panicked");
     stderr.lines().filter(is_error).collect()
 }
 
