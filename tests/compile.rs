@@ -4,6 +4,7 @@
 use crate::support::{Place, Ran};
 use agent_host_sandbox::{CompileWorker, Pooling, Sandbox, SandboxConfig};
 use pretty_assertions::assert_eq;
+use rustix::process::geteuid;
 use std::{
     fs,
     io::{Read as _, Write as _},
@@ -205,6 +206,37 @@ fn counted(log: &Path) -> CompileWorker {
         exe: "/bin/sh".into(),
         args: vec!["-c".into(), script.into(), "worker".into()],
     }
+}
+
+/// The program's own worker as a user who may start no thread beside it. It is another one than the tests' where those run as
+/// root, whom no limit on threads binds.
+fn threadless() -> CompileWorker {
+    let mut command: Vec<&str> = vec!["/usr/bin/prlimit", "--nproc=1"];
+    if geteuid().is_root() {
+        let user = [
+            "/usr/bin/setpriv",
+            "--reuid=65532",
+            "--regid=65532",
+            "--clear-groups",
+        ];
+        command.splice(0..0, user);
+    }
+    command.extend([env!("CARGO_BIN_EXE_agent-host"), "compile-worker"]);
+    CompileWorker {
+        exe: command.remove(0).into(),
+        args: command.into_iter().map(Into::into).collect(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn child_without_threads_compiles_all_the_same() {
+    let sandbox = Sandbox::new(SandboxConfig {
+        concurrent_calls: 1,
+        compiler: Some(threadless()),
+        ..SandboxConfig::default()
+    });
+    let tool = sandbox.unwrap().load(&tool()).await.unwrap();
+    assert!(!tool.definitions().is_empty());
 }
 
 fn tool() -> Vec<u8> {

@@ -14,4 +14,5 @@ mod matrix;
 mod play;
 mod points;
 mod running;
+mod stdout;
 mod story;

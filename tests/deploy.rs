@@ -1,6 +1,6 @@
 //! Deployed: another user, a working folder that cannot be written, no HOME, little address space, and SIGTERM.
 
-use crate::support::{Place, Ran, of_kind};
+use crate::support::{Place, Ran, of_kind, running::Running};
 use pretty_assertions::assert_eq;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::{
@@ -17,8 +17,11 @@ use std::{
 /// The user that the program runs as, when the tests run as root: nobody.
 const NOBODY: u32 = 65_534;
 
-/// The bytes of address space that the program gets, in KiB as `ulimit -v` counts.
-const ADDRESS_SPACE_KIB: u64 = 512 * 1024;
+/// A user of whom nothing else runs, for limits that count all that a user runs.
+const LONER: u32 = 65_533;
+
+/// The bytes of address space that the program gets.
+const ADDRESS_SPACE_BYTES: u64 = 512 * 1024 * 1024;
 
 /// How long a test waits for what must come, before it fails and says what came instead.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,6 +33,11 @@ struct Deployment {
 
 impl Deployment {
     fn new(config: &str) -> Self {
+        Self::of(NOBODY, config)
+    }
+
+    /// One whose state folder is a user's.
+    fn of(user: u32, config: &str) -> Self {
         let place = Place::new();
         place.write("README.md", "# Deployed\n");
         let state = place.outside().join("state");
@@ -39,7 +47,7 @@ impl Deployment {
             format!("state-dir = \"{}\"\n{config}", state.display()),
         );
         if geteuid().is_root() {
-            chown(&state, Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(&state, Some(user), Some(user)).unwrap();
         }
         std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
         for folder in [place.outside().to_owned(), place.work()] {
@@ -50,24 +58,22 @@ impl Deployment {
 
     /// The program as its own user, with nothing in its environment and little address space.
     fn command(&self, args: &[&str]) -> Command {
-        let program = env!("CARGO_BIN_EXE_agent-host");
-        let limited = format!("ulimit -v {ADDRESS_SPACE_KIB} && exec \"$0\" \"$@\"");
+        self.limited(NOBODY, &format!("--as={ADDRESS_SPACE_BYTES}"), args)
+    }
+
+    /// The program as a user, with a limit as `prlimit` writes it.
+    fn limited(&self, user: u32, limit: &str, args: &[&str]) -> Command {
         let mut command = if geteuid().is_root() {
             let mut command = Command::new("/usr/bin/setpriv");
-            command.args([
-                "--reuid",
-                &NOBODY.to_string(),
-                "--regid",
-                &NOBODY.to_string(),
-                "--clear-groups",
-                "/bin/sh",
-            ]);
+            let user = user.to_string();
+            command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+            command.arg("/usr/bin/prlimit");
             command
         } else {
-            Command::new("/bin/sh")
+            Command::new("/usr/bin/prlimit")
         };
         command
-            .args(["-c", &limited, program])
+            .args([limit, env!("CARGO_BIN_EXE_agent-host")])
             .args(args)
             .env_clear()
             .current_dir(self.place.work())
@@ -168,4 +174,56 @@ fn sigterm_is_ctrl_c_once() {
         of_kind(&events, "turn-ended")[0]["outcome"]["type"],
         "cancelled"
     );
+}
+
+/// Whether it runs or ends, it says why in one sentence with the limit to raise; it neither panics nor hangs.
+#[test]
+fn limits_that_are_too_low_are_told_in_one_sentence() {
+    let deployment = Deployment::of(LONER, "");
+    let args = ["run", "--quiet", "--config", "agent.toml", "hello"];
+    // Compiles the tools, which takes a child process, and far more time than the rest.
+    let enough: Ran = deployment
+        .limited(LONER, "--nproc=1000", &args)
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!((enough.code, enough.stderr.as_str()), (Some(0), ""));
+    let mib = |count: u64| (count * 1024 * 1024).to_string();
+    let threads: Vec<String> = (1..=20).map(|count| count.to_string()).collect();
+    // The name for `prlimit`, the values, how many of them are surely too low, and what names the limit.
+    let table: [(&str, Vec<String>, usize, &str); 3] = [
+        ("nproc", threads, 8, "(`ulimit -u`"),
+        (
+            "as",
+            [100, 140, 180, 200, 240, 300].map(mib).to_vec(),
+            4,
+            "(`ulimit -v`",
+        ),
+        (
+            "nofile",
+            [8, 12, 24, 63].map(|count: u64| count.to_string()).to_vec(),
+            4,
+            "(`ulimit -n`",
+        ),
+    ];
+    for (name, values, too_low, names) in table {
+        for (place, value) in values.iter().enumerate() {
+            let limit = format!("--{name}={value}");
+            let ran = Running::start(&mut deployment.limited(LONER, &limit, &args)).end();
+            if place >= too_low && ran.code == Some(0) {
+                continue;
+            }
+            let sentence = ran.stderr.strip_suffix('\n').unwrap();
+            assert_eq!(
+                (ran.code, sentence.lines().count()),
+                (Some(1), 1),
+                "{limit}: {ran:?}"
+            );
+            assert!(
+                sentence.starts_with("error: ") && sentence.contains(names),
+                "{limit}: {ran:?}"
+            );
+            assert!(!sentence.contains("fault"), "{limit}: {ran:?}");
+        }
+    }
 }

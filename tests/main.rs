@@ -48,5 +48,6 @@ mod secrets;
 mod select;
 mod semantics;
 mod sessions;
+mod stdout;
 mod support;
 mod wires;

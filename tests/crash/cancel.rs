@@ -243,6 +243,40 @@ fn opening_is_not_waited_for() {
     }
 }
 
+/// Before there is a turn, and in a command without one, there is nothing to end first: the code is the same.
+#[test]
+fn signals_without_a_turn_end_it_with_the_same_code() {
+    // More than a pipe holds: once it is written, the program reads.
+    let much = "x".repeat(128 * 1024);
+    for signal in [Signal::INT, Signal::TERM] {
+        for args in [
+            &["run"] as &[&str],
+            &["call", "builtin:files", "list_directory", "-"],
+        ] {
+            let place = Place::new();
+            place.write("agent.toml", "");
+            let mut running = Running::start(&mut program(&place, args));
+            running.types(&much);
+            running.signal(signal);
+            let ran = running.end();
+            assert_eq!(
+                (ran.code, ran.stderr.as_str()),
+                (Some(130), ""),
+                "{args:?} {signal:?}"
+            );
+        }
+        let (call, arrived) = held(0);
+        let counter = Counter::watched(arrived);
+        let place = Place::new();
+        Play::batch(&["act"]).lay_out(&place, counter.port);
+        let to = json!({ "to": format!("127.0.0.1:{}", counter.port) }).to_string();
+        let running = Running::start(&mut program(&place, &["call", "count.wasm", "act", &to]));
+        call.wait();
+        running.signal(signal);
+        assert_eq!(running.end().code, Some(130), "{signal:?}");
+    }
+}
+
 /// Another program holds the journal's file, so that the barrier behind a stopped call waits. One signal waits for it. The second
 /// does not: the call has no result then, and the next run settles it.
 #[test]

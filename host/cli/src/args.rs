@@ -21,7 +21,7 @@ pub(crate) struct Args {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 budget used up, 5 refused, \
-                          124 timed out, 130 cancelled.";
+                          124 timed out, 130 cancelled, 141 stdout closed.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]

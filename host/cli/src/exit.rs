@@ -1,10 +1,15 @@
 //! How the process ends: the exit codes, and the one form in which a failure is told.
 
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, harmless_line};
 use agent_host_app::OpenError;
 use agent_host_author::AuthorError;
 use agent_host_core::turn::{Outcome, TurnError};
-use std::{fmt::Display, process::ExitCode};
+use std::{
+    backtrace::{Backtrace, BacktraceStatus},
+    fmt::Display,
+    panic,
+    process::ExitCode,
+};
 
 /// The exit codes. They are part of the interface: scripts go by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +30,12 @@ pub(crate) enum Exit {
     TimedOut,
     /// Stopped by a signal.
     Cancelled,
+    /// The reader of stdout closed its pipe. A shell reports the same code for a program that SIGPIPE ended.
+    PipeClosed,
 }
 
 impl Exit {
-    fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Failed => 1,
@@ -38,6 +45,7 @@ impl Exit {
             Self::Refused => 5,
             Self::TimedOut => 124,
             Self::Cancelled => 130,
+            Self::PipeClosed => 141,
         }
     }
 }
@@ -100,10 +108,45 @@ impl Failure {
     }
 
     /// Tells the failure on stderr, in one paragraph.
-    pub(crate) fn report(&self, terminal: &Terminal) -> ExitCode {
+    pub(crate) fn report(&self, terminal: &Terminal) -> Exit {
         terminal.error(&self.text);
-        self.exit.into()
+        self.exit
     }
+}
+
+/// How tokio's panic begins where the system refuses it a thread that it cannot do without.
+const NO_THREAD: &str = "OS can't spawn worker thread";
+
+/// Makes a panic tell of itself in one line, which nothing that is wrong with stderr turns into a second panic.
+pub(crate) fn report_panics(terminal: Terminal) {
+    panic::set_hook(Box::new(move |panic| {
+        let why = harmless_line(panic.payload_as_str().unwrap_or("no reason is given"));
+        if why.starts_with(NO_THREAD) {
+            terminal.error(&format!(
+                "the system starts no more threads ({why}); raise the limit on processes and threads of this user (`ulimit -u`), or the \
+                 limit on tasks of the service"
+            ));
+            end_now(Exit::Failed);
+        }
+        let place = panic.location().map(|place| format!(" at {place}"));
+        terminal.error(&format!(
+            "agent-host has a fault{}: {why}; please report it with what you ran, and with what RUST_BACKTRACE=1 adds",
+            place.unwrap_or_default()
+        ));
+        let backtrace = Backtrace::capture();
+        if backtrace.status() == BacktraceStatus::Captured {
+            terminal.note(&backtrace.to_string());
+        }
+    }));
+}
+
+/// Ends the process without waiting for anything in it.
+#[expect(
+    clippy::exit,
+    reason = "destructors may wait for what hangs: a guest, or a thread that was never started"
+)]
+pub(crate) fn end_now(exit: Exit) -> ! {
+    std::process::exit(exit.code().into())
 }
 
 impl From<AuthorError> for Failure {

@@ -5,49 +5,70 @@ mod args;
 mod commands;
 mod exit;
 mod itself;
-mod memory;
+mod limits;
 mod signals;
 mod terminal;
 
 use clap::Parser as _;
 use exit::{Exit, Failure};
-use std::process::ExitCode;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+};
 use terminal::Terminal;
+use tokio::runtime::Builder;
+
+/// The threads for tasks of the host. Guests have their own.
+const WORKERS: usize = 2;
 
 fn main() -> ExitCode {
     if let Some(code) = itself::run_as_child() {
         return code;
     }
-    let args = args::Args::parse();
     let terminal = Terminal::from_process();
-    start_log(args.log.as_deref());
-    memory::fit_address_space();
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let failure = Failure::new(
-                Exit::Failed,
-                format!("cannot start the asynchronous runtime: {error}"),
-            );
-            return failure.report(&terminal);
-        }
+    exit::report_panics(terminal);
+    let exit = match start(&terminal) {
+        Ok(exit) => exit,
+        Err(failure) => failure.report(&terminal),
     };
-    let result = runtime.block_on(async {
-        if let Err(error) = signals::outlive_file_bounds() {
-            tracing::warn!("a write beyond `ulimit -f` ends the program: {error}");
-        }
-        commands::dispatch(args.command, &terminal).await
-    });
+    terminal.exit(exit).into()
+}
+
+/// Reads the command line, and runs its command.
+fn start(terminal: &Terminal) -> Result<Exit, Failure> {
+    signals::end_at_once().map_err(Failure::failed)?;
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(answer) => return Ok(show(&answer, terminal)),
+    };
+    start_log(args.log.as_deref());
+    limits::check()?;
+    let mut builder = Builder::new_multi_thread();
+    let runtime = agent_host_sandbox::start_runtime(builder.enable_all(), WORKERS)
+        .map_err(|error| Failure::failed(format!("agent-host cannot start: {error}")))?;
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(async {
+            if let Err(error) = signals::outlive_file_bounds() {
+                tracing::warn!("a write beyond `ulimit -f` ends the program: {error}");
+            }
+            commands::dispatch(args.command, terminal).await
+        })
+    }));
     // Whatever still runs (a guest in a host call, say) must not hold up the end of the process.
     runtime.shutdown_background();
-    match result {
-        Ok(exit) => exit.into(),
-        Err(failure) => failure.report(&terminal),
+    // A panic was reported where it happened.
+    ran.unwrap_or(Ok(Exit::Failed))
+}
+
+/// Shows what the parser of the command line has to say: the help, the version, or what is wrong.
+fn show(answer: &clap::Error, terminal: &Terminal) -> Exit {
+    if answer.use_stderr() {
+        // There is nobody else to tell that stderr cannot be written.
+        let _ = answer.print();
+        return Exit::Usage;
     }
+    terminal.print(&answer.render().ansi().to_string());
+    Exit::Done
 }
 
 /// Logs are for people who look for a fault: they go to stderr, and only when asked for.
@@ -56,6 +77,8 @@ fn start_log(filter: Option<&str>) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // It would tell of a failed write on stderr, and panic when that fails.
+        .log_internal_errors(false)
         .without_time()
         .init();
 }

@@ -6,6 +6,7 @@ mod live;
 mod prompt;
 mod question;
 mod result;
+mod stdout;
 mod text;
 
 pub(crate) use agent_host_core::text::{harmless, harmless_line};
@@ -16,8 +17,11 @@ pub(crate) use question::ask_question;
 pub(crate) use result::{failure_text, summary, whole};
 pub(crate) use text::{bytes, date, micros, one_line, shrunk};
 
+use crate::exit::Exit;
 use anstyle::{AnsiColor, Style};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write};
+use stdout::Recorded;
+use tokio_util::sync::CancellationToken;
 
 /// Where this process writes to.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +54,9 @@ impl Terminal {
         }
     }
 
-    /// Writes to stdout. A reader that went away (a closed pipe) is no fault of ours: there is nobody left to tell.
+    /// Writes to stdout. Like all of its writers it keeps an error for [`Terminal::exit`], and writes nothing after it.
     pub(crate) fn print(&self, text: &str) {
-        let mut out = anstream::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        write(anstream::stdout().lock(), text.as_bytes());
     }
 
     /// Writes a line to stdout.
@@ -62,13 +65,36 @@ impl Terminal {
     }
 
     /// Writes bytes to stdout as they are.
-    ///
-    /// # Errors
-    /// When stdout cannot be written.
-    pub(crate) fn write_bytes(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(bytes)?;
-        out.flush()
+    pub(crate) fn write_bytes(&self, bytes: &[u8]) {
+        write(io::stdout().lock(), bytes);
+    }
+
+    /// Returns a writer to stdout for whole documents. It never fails.
+    pub(crate) fn writer(&self) -> impl Write {
+        Recorded(io::stdout().lock())
+    }
+
+    /// Returns the token that is cancelled when a write to stdout fails.
+    pub(crate) fn stdout_failed(&self) -> &'static CancellationToken {
+        stdout::failed()
+    }
+
+    /// True if the reader of stdout closed its pipe.
+    pub(crate) fn stdout_is_closed(&self) -> bool {
+        stdout::error().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Returns how a command that ended with `exit` ends the process: an answer that was not written was not given. A closed
+    /// pipe needs no words.
+    pub(crate) fn exit(&self, exit: Exit) -> Exit {
+        match stdout::error() {
+            None => exit,
+            Some(_) if self.stdout_is_closed() => Exit::PipeClosed,
+            Some(error) => {
+                self.error(&format!("could not write the answer to stdout: {error}"));
+                Exit::Failed
+            }
+        }
     }
 
     /// Writes a line to stderr. Colours are left out where stderr is no terminal or `NO_COLOR` is set.
@@ -81,4 +107,10 @@ impl Terminal {
     pub(crate) fn error(&self, text: &str) {
         self.note(&format!("{RED}error:{RED:#} {}", harmless(text)));
     }
+}
+
+fn write(out: impl Write, bytes: &[u8]) {
+    let mut out = Recorded(out);
+    // Neither fails: the error is kept.
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
 }

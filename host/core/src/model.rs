@@ -57,6 +57,16 @@ pub struct ModelReply {
 }
 
 impl ModelReply {
+    /// True if the model ended its reply and left nothing to show and nothing to run.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let says_why = matches!(
+            self.stop_reason,
+            Some(StopReason::Refusal | StopReason::ContextWindow | StopReason::PauseTurn)
+        );
+        self.text.trim().is_empty() && self.tool_calls.is_empty() && !says_why
+    }
+
     /// The reply as a message of the conversation.
     #[must_use]
     pub fn to_message(&self) -> Message {
@@ -146,6 +156,9 @@ pub struct ModelError {
     pub kind: ModelErrorKind,
     /// The whole text, the provider's own words included; never a key.
     pub message: String,
+    /// The time that the server wants to pass before the next request, in seconds, where it is longer than an adapter waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_seconds: Option<u64>,
 }
 
 impl ModelError {
@@ -155,6 +168,7 @@ impl ModelError {
         Self {
             kind,
             message: message.into(),
+            retry_after_seconds: None,
         }
     }
 }

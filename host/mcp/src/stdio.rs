@@ -47,7 +47,7 @@ const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
 /// Serves one client over two streams until it closes its side, or `stop` is cancelled. What runs then has a few seconds to end.
 ///
 /// # Errors
-/// When the service itself fails.
+/// When the service itself fails, or `output` does for another reason than that the client closed it.
 pub async fn serve_stdio<R, W>(
     server: &Server,
     input: R,
@@ -60,6 +60,7 @@ where
 {
     let transport = Stdio::new(input, output);
     let handler = server.handler().until(transport.end());
+    let out = Arc::clone(&transport.out);
     let served = match serve_server_with_ct(handler, transport, stop).await {
         Ok(running) => running
             .waiting()
@@ -72,6 +73,10 @@ where
         }
         Err(error) => Err(error.to_string()),
     };
+    if let Some(error) = out.fault() {
+        let why = format!("could not write to the client: {error}");
+        return Err(OpenError::Failed(why));
+    }
     served.map_err(|why| OpenError::Failed(format!("the connection broke: {why}")))
 }
 

@@ -20,7 +20,7 @@ use agent_host_core::{
     BoxFuture,
     model::{
         DeltaSink, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest,
-        Provenance,
+        Provenance, StopReason,
     },
 };
 use serde_json::Value;
@@ -147,13 +147,9 @@ impl HttpModel {
                 Ok(reply) => return Ok(reply),
                 Err(fault) => fault,
             };
-            let Some(wait) = schedule.next_wait(fault.retry, retry::jitter()) else {
-                let mut error = fault.error;
-                if schedule.attempts() > 1 {
-                    error.message =
-                        format!("{} (tried {} times)", error.message, schedule.attempts());
-                }
-                return Err(error);
+            let wait = match schedule.next_wait(fault.retry, retry::jitter()) {
+                Ok(wait) => wait,
+                Err(end) => return Err(end.explain(fault.error, schedule.attempts())),
             };
             tracing::info!(error = %fault.error, ?wait, "asking the model server again");
             restart();
@@ -193,6 +189,11 @@ impl HttpModel {
             read_stream(&self.server, &mut body, pieces, decoder.as_mut(), sink).await?;
         }
         let reply = decoder.finish()?;
+        // One that was cut off would be cut off again.
+        if reply.is_empty() && reply.stop_reason != Some(StopReason::MaxTokens) {
+            let why = "it is empty, with neither text nor a tool call";
+            return Err(self.server.garbled(why, Retry::Backoff));
+        }
         Ok(ModelReply { raw, ..reply })
     }
 

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use agent_host_core::model::ModelError;
 use std::time::{Duration, SystemTime};
 
 /// How often and how patiently a request is repeated.
@@ -12,9 +13,9 @@ pub struct RetryPolicy {
     pub retries: u32,
     /// The wait before the first repetition; it doubles with each further one.
     pub first_wait: Duration,
-    /// The longest wait, also where the server asks for a longer one.
+    /// The longest wait where the server does not say how long.
     pub longest_wait: Duration,
-    /// All waits of one reply together.
+    /// All waits of one reply together. A server that asks for more is not asked again.
     pub total_wait: Duration,
 }
 
@@ -51,6 +52,40 @@ pub(crate) enum Retry {
     After(Duration),
 }
 
+/// Why a request is not repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GiveUp {
+    /// It would not help, or was done often enough.
+    Enough,
+    /// The server wants a longer wait than is left of the policy's.
+    TooLong {
+        /// The wait that it asks for.
+        asked: Duration,
+        /// All waits of one reply together.
+        most: Duration,
+    },
+}
+
+impl GiveUp {
+    /// Adds the reason to the error of the last attempt.
+    pub(crate) fn explain(self, mut error: ModelError, attempts: u32) -> ModelError {
+        if let Self::TooLong { asked, most } = self {
+            let seconds = asked.as_secs();
+            error.retry_after_seconds = Some(seconds);
+            error.message = format!(
+                "{} It asks for {seconds} s until the next request, and one reply is waited for {} s at most: try again after \
+                 that time, or use another model.",
+                error.message,
+                most.as_secs()
+            );
+        }
+        if attempts > 1 {
+            error.message = format!("{} (tried {attempts} times)", error.message);
+        }
+        error
+    }
+}
+
 /// Counts the repetitions of one request.
 #[derive(Debug)]
 pub(crate) struct Schedule {
@@ -74,26 +109,39 @@ impl Schedule {
         self.repeated + 1
     }
 
-    /// How long to wait before the next attempt; none means to give up. `jitter` is a random number in `0..=1`: half of a
-    /// wait is left to it, so that many clients of a server that came back do not all return at once.
-    pub(crate) fn next_wait(&mut self, retry: Retry, jitter: f64) -> Option<Duration> {
+    /// How long to wait before the next attempt. `jitter` is a random number in `0..=1`: half of a wait is left to it, so that
+    /// many clients of a server that came back do not all return at once. A server that says how long is waited for as long as
+    /// that or not at all, since it would turn away whoever comes sooner.
+    ///
+    /// # Errors
+    /// Why there is no next attempt.
+    pub(crate) fn next_wait(&mut self, retry: Retry, jitter: f64) -> Result<Duration, GiveUp> {
         let policy = self.policy;
         let wait = match retry {
-            Retry::Never => return None,
+            Retry::Never => return Err(GiveUp::Enough),
             Retry::Backoff => {
                 let doubled = 2_u32.saturating_pow(self.repeated);
                 let wait = policy.first_wait.saturating_mul(doubled);
                 wait.min(policy.longest_wait)
                     .mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0)
             }
-            Retry::After(wait) => wait.min(policy.longest_wait),
+            Retry::After(wait) => wait,
         };
-        if self.repeated == policy.retries || self.waited + wait > policy.total_wait {
-            return None;
+        if self.repeated == policy.retries {
+            return Err(GiveUp::Enough);
+        }
+        if self.waited.saturating_add(wait) > policy.total_wait {
+            return Err(match retry {
+                Retry::After(asked) => GiveUp::TooLong {
+                    asked,
+                    most: policy.total_wait,
+                },
+                Retry::Backoff | Retry::Never => GiveUp::Enough,
+            });
         }
         self.repeated += 1;
         self.waited += wait;
-        Some(wait)
+        Ok(wait)
     }
 }
 

@@ -131,8 +131,13 @@ impl Compiler {
         component: Bytes,
         max_code: usize,
     ) -> Result<Ended, LoadError> {
-        let mut child = Child::start(&self.worker, self.limits)
-            .map_err(|error| self.broken(&format!("it cannot be started: {error}")))?;
+        let mut child = Child::start(&self.worker, self.limits).map_err(|error| {
+            let why = format!("it cannot be started: {error}");
+            match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EMFILE | libc::ENFILE | libc::ENOMEM) => refused(&why),
+                _ => self.broken(&why),
+            }
+        })?;
         let patience = Duration::from_millis(self.limits.deadline_ms as u64);
         let talk = child.talk(&header, component, wire::answer_bytes(max_code));
         let said = tokio::time::timeout(patience, talk).await;
@@ -204,6 +209,17 @@ impl Compiler {
             ),
         )
     }
+}
+
+/// The system has no room for another process.
+fn refused(why: &str) -> LoadError {
+    LoadError::new(
+        LoadFault::HostFailed,
+        format!(
+            "the process that compiles components is missing: {why}. Raise the limits of this user or service on processes (`ulimit -u`), open \
+             files (`ulimit -n`) or memory, or end other programs"
+        ),
+    )
 }
 
 /// The component needs more than compiling may take.

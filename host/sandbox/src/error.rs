@@ -23,9 +23,7 @@ pub enum SandboxError {
     #[error("the WebAssembly engine does not start on this machine: {0}")]
     Engine(String),
     /// The operating system gives no more threads.
-    #[error(
-        "the threads for guests cannot be started: {0}; raise the limit on tasks of this user or service"
-    )]
+    #[error("the threads for guests cannot be started: {0}")]
     Threads(#[source] std::io::Error),
     /// The HTTP client for guests cannot be set up.
     #[error("the HTTP client for tools cannot be set up: {0}")]

@@ -15,6 +15,7 @@ mod tests;
 
 use crate::{
     standing::Standing,
+    threads::start_runtime,
     ticker::TICK,
     turns::{Most, Party, Turn, Turns},
 };
@@ -332,8 +333,8 @@ impl Threads {
         threads: usize,
         begin: impl Fn() + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(threads)
+        let mut builder = Builder::new_multi_thread();
+        builder
             .max_blocking_threads(MAX_BLOCKING_THREADS)
             .thread_name(name)
             .on_thread_start(begin)
@@ -341,8 +342,8 @@ impl Threads {
             // A poll of a computing guest lasts a whole slice. At the default of 61 polls between two looks at timers and
             // sockets, other guests' timers came half a second late.
             .event_interval(1)
-            .global_queue_interval(1)
-            .build()?;
+            .global_queue_interval(1);
+        let runtime = start_runtime(&mut builder, threads)?;
         let handle = runtime.handle().clone();
         Ok(Self {
             runtime: Some(runtime),

@@ -34,6 +34,7 @@ mod stdio;
 mod store;
 mod structure;
 mod telemetry;
+mod threads;
 mod ticker;
 mod turns;
 
@@ -54,3 +55,4 @@ pub use load::{Compiled, ToolComponent};
 pub use sandbox::Sandbox;
 pub use secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
 pub use structure::STRUCTURE_CAPS;
+pub use threads::start_runtime;

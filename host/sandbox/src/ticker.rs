@@ -1,6 +1,7 @@
 //! The clock that interrupts guests: a thread of the operating system, so that no runtime that guests keep busy can hold it
 //! up. It holds the engines weakly and ends with them.
 
+use crate::threads::refused;
 use std::{io, thread, time::Duration};
 use wasmtime::{Engine, EngineWeak};
 
@@ -27,4 +28,5 @@ pub(crate) fn start<'a>(engines: impl Iterator<Item = &'a Engine>) -> io::Result
             }
         })
         .map(drop)
+        .map_err(|error| refused(1, 0, &error))
 }

@@ -125,7 +125,7 @@ impl Store {
             .map_err(|error| {
                 JournalError::Storage(format!(
                     "cannot start the thread that writes the journal: {error}; end other programs, or raise the limit on \
-                     threads of this user"
+                     processes and threads of this user (`ulimit -u`)"
                 ))
             })?;
         Ok(Self {

@@ -20,7 +20,8 @@ pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> Result
         let whole = String::from_utf8_lossy(&script).replace("agent__subcmd__host", "agent__host");
         script = whole.into_bytes();
     }
-    write(&script, terminal)
+    terminal.write_bytes(&script);
+    Ok(Exit::Done)
 }
 
 /// Writes a manual page to stdout, as troff.
@@ -48,17 +49,7 @@ pub(super) fn page(args: &ManArgs, terminal: &Terminal) -> Result<Exit, Failure>
     clap_mangen::Man::new(command.clone())
         .source(concat!("agent-host ", env!("CARGO_PKG_VERSION")))
         .render(&mut page)
-        .map_err(|error| failed(&error))?;
-    write(&page, terminal)
-}
-
-fn write(bytes: &[u8], terminal: &Terminal) -> Result<Exit, Failure> {
-    terminal
-        .write_bytes(bytes)
-        .map_err(|error| failed(&error))?;
+        .map_err(Failure::failed)?;
+    terminal.write_bytes(&page);
     Ok(Exit::Done)
-}
-
-fn failed(error: &std::io::Error) -> Failure {
-    Failure::new(Exit::Failed, format!("cannot write to stdout: {error}"))
 }

@@ -72,7 +72,8 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         ..Overrides::default()
     };
     let config = configure(args.config.clone(), overrides)?;
-    let stop = Stop::listen(args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
+    let stop =
+        Stop::listen(terminal, args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
     // It may compile for seconds, and wait a minute for a command that knows a secret. Both end when this is dropped.
     let host = tokio::select! {
         biased;
@@ -337,9 +338,11 @@ impl Run<'_> {
                 .terminal
                 .note(&format!("To go on: agent-host run --resume {id}")),
             Outcome::Cancelled { .. } => {
-                self.terminal.note(&format!(
-                    "Stopped. The session is kept: agent-host run --resume {id}"
-                ));
+                if !self.terminal.stdout_is_closed() {
+                    self.terminal.note(&format!(
+                        "Stopped. The session is kept: agent-host run --resume {id}"
+                    ));
+                }
                 return Ok(self.stop.exit());
             }
             Outcome::Error { error } => {

@@ -33,7 +33,7 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
             session,
             output,
             config,
-        } => manage::export(&open(config)?, &session, output.as_deref()),
+        } => manage::export(&open(config)?, &session, output.as_deref(), terminal),
         SessionsCommand::Import {
             file,
             as_new,
@@ -69,7 +69,7 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
         SessionsCommand::Blob { digest, config } => {
             let digest: Digest = digest.parse().map_err(Failure::usage)?;
             let bytes = open(config)?.read_blob(digest).map_err(Failure::usage)?;
-            terminal.write_bytes(&bytes).map_err(Failure::failed)?;
+            terminal.write_bytes(&bytes);
             Ok(Exit::Done)
         }
     }

@@ -22,6 +22,9 @@ use std::{
 /// How much of a call's arguments and of its result one line shows, in characters.
 const SHOWN_CHARACTERS: usize = 100;
 
+/// The time between two pictures of the spinner.
+const TICK: Duration = Duration::from_millis(100);
+
 /// Shows a turn as it happens: steps on stderr, text on a terminal's stdout, events on stdout for `stream-json`.
 #[derive(Debug)]
 pub(crate) struct LiveView {
@@ -179,7 +182,16 @@ fn new_spinner(message: String) -> ProgressBar {
     let spinner = ProgressBar::new_spinner()
         .with_style(style)
         .with_message(message);
-    spinner.enable_steady_tick(Duration::from_millis(100));
+    // The library's own clock is a thread, and a panic where the system refuses that.
+    let shown = spinner.downgrade();
+    tokio::spawn(async move {
+        let mut clock = tokio::time::interval(TICK);
+        while let Some(spinner) = shown.upgrade().filter(|spinner| !spinner.is_finished()) {
+            spinner.tick();
+            drop(spinner);
+            clock.tick().await;
+        }
+    });
     spinner
 }
 

@@ -186,6 +186,11 @@ fn fit(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnEr
             | StopReason::PauseTurn,
         ) => reply.tool_calls.clear(),
     }
+    if reply.is_empty() {
+        return Err(TurnError::Model {
+            error: empty(reply.stop_reason),
+        });
+    }
     let mut seen = HashSet::new();
     for call in &mut reply.tool_calls {
         call.input = call
@@ -207,6 +212,27 @@ fn fit(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnEr
         seen.insert(call.id.clone());
     }
     Ok(reply)
+}
+
+/// The error of a reply that is no answer and goes no further: providers refuse a conversation with an empty message in it.
+fn empty(stop_reason: Option<StopReason>) -> ModelError {
+    let message = match stop_reason {
+        Some(StopReason::MaxTokens) => {
+            "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less"
+        }
+        None
+        | Some(
+            StopReason::EndTurn
+            | StopReason::ToolUse
+            | StopReason::StopSequence
+            | StopReason::Refusal
+            | StopReason::ContextWindow
+            | StopReason::PauseTurn,
+        ) => {
+            "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model"
+        }
+    };
+    ModelError::new(ModelErrorKind::Protocol, message)
 }
 
 impl Agent {

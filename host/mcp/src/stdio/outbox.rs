@@ -5,8 +5,8 @@ use serde::Serialize;
 use std::{
     fmt, io,
     sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
     },
 };
 use tokio::{
@@ -25,8 +25,8 @@ pub(super) struct Outbox<W> {
     unwritten: AtomicUsize,
     /// Told when bytes were written, or when no more can be.
     changed: Notify,
-    /// Whether the client reads no more.
-    is_closed: AtomicBool,
+    /// The first failed write: nothing more reaches the client.
+    error: OnceLock<io::Error>,
 }
 
 struct Writer<W> {
@@ -53,7 +53,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
             }),
             unwritten: AtomicUsize::new(0),
             changed: Notify::new(),
-            is_closed: AtomicBool::new(false),
+            error: OnceLock::new(),
         }
     }
 
@@ -101,17 +101,28 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
             let written = write(out, taken).await;
             self.unwritten
                 .fetch_sub(count - writer.taken.len(), Ordering::Relaxed);
-            self.is_closed.fetch_or(written.is_err(), Ordering::Relaxed);
+            let written = written.map_err(|error| {
+                let kind = error.kind();
+                let _ = self.error.set(error);
+                kind
+            });
             self.changed.notify_waiters();
             written?;
         }
+    }
+
+    /// Returns the write error that is no client's doing, such as a full disk behind a redirection.
+    pub(super) fn fault(&self) -> Option<&io::Error> {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset};
+        let error = self.error.get();
+        error.filter(|error| !matches!(error.kind(), BrokenPipe | ConnectionReset))
     }
 
     /// Waits until the client has read enough to be read from; nothing when it reads no more.
     pub(super) async fn room(&self) -> Option<()> {
         loop {
             let changed = self.changed.notified();
-            if self.is_closed.load(Ordering::Relaxed) {
+            if self.error.get().is_some() {
                 return None;
             }
             if self.unwritten.load(Ordering::Relaxed) < MAX_UNWRITTEN_BYTES {

@@ -11,7 +11,7 @@ const POLICY: RetryPolicy = RetryPolicy {
 /// The waits in milliseconds until the schedule gives up.
 fn waits(policy: RetryPolicy, retry: Retry, jitter: f64) -> Vec<u128> {
     let mut schedule = Schedule::new(policy);
-    std::iter::from_fn(|| schedule.next_wait(retry, jitter))
+    std::iter::from_fn(|| schedule.next_wait(retry, jitter).ok())
         .map(|wait| wait.as_millis())
         .collect()
 }
@@ -54,12 +54,13 @@ fn waits_double_and_are_bounded_in_length_number_and_sum() {
             &[30, 30, 30, 30],
         ),
         (
-            "a wish too long is cut",
+            "the server's wish, longer than a wait of ours",
             POLICY,
-            after(90_000),
+            after(600),
             0.3,
-            &[500, 500],
+            &[600],
         ),
+        ("a wish too long", POLICY, after(90_000), 0.3, &[]),
         ("no sense in it", POLICY, Retry::Never, 1.0, &[]),
         ("none", RetryPolicy::NONE, Retry::Backoff, 1.0, &[]),
     ];
@@ -72,10 +73,32 @@ fn waits_double_and_are_bounded_in_length_number_and_sum() {
 fn attempts_count_the_first() {
     let mut schedule = Schedule::new(POLICY);
     assert_eq!(schedule.attempts(), 1);
-    schedule.next_wait(Retry::Backoff, 0.0);
+    schedule.next_wait(Retry::Backoff, 0.0).unwrap();
     assert_eq!(schedule.attempts(), 2);
-    schedule.next_wait(Retry::Never, 0.0);
-    assert_eq!(schedule.attempts(), 2);
+    let end = schedule.next_wait(Retry::Never, 0.0);
+    assert_eq!((end, schedule.attempts()), (Err(GiveUp::Enough), 2));
+}
+
+/// The time that was waited counts: what is left of the policy's is the bound.
+#[test]
+fn wish_beyond_what_is_left_ends_the_schedule() {
+    let mut schedule = Schedule::new(POLICY);
+    let wish = Retry::After(Duration::from_millis(600));
+    assert_eq!(
+        schedule.next_wait(wish, 0.0),
+        Ok(Duration::from_millis(600))
+    );
+    let end = GiveUp::TooLong {
+        asked: Duration::from_millis(600),
+        most: POLICY.total_wait,
+    };
+    assert_eq!(schedule.next_wait(wish, 0.0), Err(end));
+    let forever = Retry::After(Duration::MAX);
+    let end = GiveUp::TooLong {
+        asked: Duration::MAX,
+        most: POLICY.total_wait,
+    };
+    assert_eq!(schedule.next_wait(forever, 0.0), Err(end));
 }
 
 #[test]

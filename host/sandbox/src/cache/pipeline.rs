@@ -6,6 +6,7 @@ mod tests;
 
 use std::{
     io::{self, Read, Write},
+    mem,
     sync::mpsc,
     thread,
 };
@@ -17,7 +18,7 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 /// The pieces that are on their way: one that is filled, one that waits, one that is written.
 const CHUNKS: usize = 3;
 
-/// Reads all of `from` and writes it to `to`, on two threads if it is more than one piece.
+/// Reads all of `from` and writes it to `to`, on two threads if it is more than one piece and the system has another one.
 ///
 /// # Errors
 /// Those of reading and writing. What was written then is of no use.
@@ -29,19 +30,23 @@ pub(super) fn copy(from: &mut impl Read, to: &mut (impl Write + Send)) -> io::Re
     }
     let (filled, waiting) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
     let (written, free) = mpsc::channel();
-    thread::scope(|scope| {
+    let out = &mut *to;
+    let is_copied = thread::scope(|scope| {
         let writer = thread::Builder::new()
             .name("cache".to_owned())
             .spawn_scoped(scope, move || {
                 waiting.iter().try_for_each(|chunk| {
-                    to.write_all(&chunk)?;
+                    out.write_all(&chunk)?;
                     // Nobody takes the last ones back.
                     let _ = written.send(chunk);
                     Ok(())
                 })
-            })?;
+            });
+        let Ok(writer) = writer else {
+            return Ok(false);
+        };
         let mut spare = CHUNKS - 1;
-        let mut chunk = first;
+        let mut chunk = mem::take(&mut first);
         // A writer that is gone has an error, which is told below.
         while !chunk.is_empty() && filled.send(chunk).is_ok() {
             chunk = match spare.checked_sub(1) {
@@ -58,7 +63,13 @@ pub(super) fn copy(from: &mut impl Read, to: &mut (impl Write + Send)) -> io::Re
         writer
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("writing it failed")))
-    })
+            .map(|()| true)
+    })?;
+    if !is_copied {
+        to.write_all(&first)?;
+        io::copy(from, to)?;
+    }
+    Ok(())
 }
 
 /// Reads a piece. It is shorter at the end alone.

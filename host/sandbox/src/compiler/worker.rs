@@ -8,10 +8,12 @@ use crate::{
     code,
     engine::{self, fingerprint},
 };
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::{
     ffi::OsString,
     io::{self, Read, Write},
     process::ExitCode,
+    thread,
 };
 
 /// The whole life of a compiling process: limits itself, reads one component from stdin, and writes its machine code to stdout.
@@ -83,8 +85,23 @@ fn answer(header: &Header, component: &[u8]) -> io::Result<Answer> {
     if fingerprint(&engine) != header.engine {
         return Ok(Answer::OtherEngine);
     }
-    Ok(match code::compile(&engine, component) {
+    let compiled = compiler_threads()?.install(|| code::compile(&engine, component));
+    Ok(match compiled {
         Ok(code) => Answer::Code(code),
         Err(error) => Answer::Refused(error),
     })
+}
+
+/// Starts the threads of the compiler, as many as the environment says; this one is the first of them. The compiler's own pool
+/// would panic where the system refuses one of the others.
+fn compiler_threads() -> io::Result<ThreadPool> {
+    ThreadPoolBuilder::new()
+        .use_current_thread()
+        .spawn_handler(|worker| {
+            // Without it the others do its work, and this thread is always there.
+            let _ = thread::Builder::new().spawn(|| worker.run());
+            Ok(())
+        })
+        .build()
+        .map_err(io::Error::other)
 }

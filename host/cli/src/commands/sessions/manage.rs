@@ -29,10 +29,15 @@ pub(super) fn fork(
     Ok(Exit::Done)
 }
 
-pub(super) fn export(store: &Store, session: &str, output: Option<&Path>) -> Result<Exit, Failure> {
+pub(super) fn export(
+    store: &Store,
+    session: &str,
+    output: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
     let session = find(store, session)?;
     let Some(path) = output else {
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = BufWriter::new(terminal.writer());
         store.export(session, &mut out).map_err(told)?;
         return Ok(Exit::Done);
     };

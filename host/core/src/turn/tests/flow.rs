@@ -4,7 +4,7 @@ use super::harness::*;
 use crate::{
     id::CallId,
     message::{Message, Role, ToolResult},
-    model::{ModelReply, ModelRequest, Provenance, StopReason, Usage},
+    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{Approval, Effect},
     turn::{AgentInput, Outcome, ToolRuntime, TurnError, TurnSummary},
@@ -156,6 +156,37 @@ async fn the_stop_reason_decides_whether_calls_run() {
         assert_eq!(stored.len(), usize::from(runs), "{stop_reason:?}");
         let journaled = serde_json::to_string(&bench.journal.durable()).unwrap();
         assert_eq!(journaled.contains("raw_arguments"), runs, "{stop_reason:?}");
+    }
+}
+
+/// Providers refuse a conversation with an empty message in it, so the model is asked again as if it had said nothing.
+#[tokio::test]
+async fn empty_reply_is_an_error_and_is_not_kept() {
+    let empty = "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model";
+    let cut = "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less";
+    for (stop_reason, replied, expected) in [
+        (Some(StopReason::EndTurn), says(" \n"), empty),
+        (Some(StopReason::StopSequence), says(""), empty),
+        (None, says(""), empty),
+        // These calls never run.
+        (Some(StopReason::EndTurn), calls(&[("a", "act", "")]), empty),
+        (Some(StopReason::ToolUse), calls(&[]), empty),
+        (Some(StopReason::MaxTokens), says(""), cut),
+    ] {
+        let reply = ModelReply {
+            stop_reason,
+            ..replied
+        };
+        let mut bench = Bench::new(vec![reply, says("ok")]);
+        let error = ModelError::new(ModelErrorKind::Protocol, expected);
+        let error = TurnError::Model { error };
+        assert_eq!(
+            bench.say("go").await,
+            Outcome::Error { error },
+            "{stop_reason:?}"
+        );
+        assert_eq!(bench.session.state().messages().len(), 1);
+        assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
     }
 }
 

@@ -113,7 +113,7 @@ async fn an_answer_in_one_piece_is_kept_within_bounds() {
 async fn what_passes_is_asked_again() {
     for status in [408, 409, 429, 500, 503, 529] {
         let server = MockServer::start().await;
-        let failure = ResponseTemplate::new(status).insert_header("retry-after", "3600");
+        let failure = ResponseTemplate::new(status).insert_header("retry-after", "0");
         mount(&server, failure, Some(2)).await;
         mount(&server, event_stream(events("a")), None).await;
         let answer = ask(&model(endpoint(&base_url(&server), None)), &request()).await;

@@ -101,6 +101,68 @@ async fn refusals_name_what_to_do_and_quote_the_server() {
 }
 
 #[tokio::test]
+async fn retry_after_beyond_the_policy_is_reported_at_once() {
+    for (status, kind, expected) in [
+        (
+            429,
+            ModelErrorKind::RateLimited,
+            "The model server at <url> turned the request away for now (429). Wait, or check the account's limits. It asks for \
+             3600 s until the next request, and one reply is waited for 1 s at most: try again after that time, or use another model.",
+        ),
+        (
+            503,
+            ModelErrorKind::Server,
+            "The model server at <url> failed (503). Try again later, or look at the server's log. It asks for 3600 s until the \
+             next request, and one reply is waited for 1 s at most: try again after that time, or use another model.",
+        ),
+    ] {
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(status).insert_header("retry-after", "3600");
+        mount(&server, answer, None).await;
+        let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
+        let url = format!("{}/v1/chat/completions", server.uri());
+        let expected = ModelError {
+            kind,
+            message: expected.replace("<url>", &url),
+            retry_after_seconds: Some(3600),
+        };
+        assert_eq!(answer, Err(expected));
+        assert_eq!(bodies(&server).await.len(), 1, "{status}");
+    }
+}
+
+/// It is asked for again, and is an error if it stays so; one that was cut off is not asked for again.
+#[tokio::test]
+async fn empty_reply_is_asked_again_and_then_an_error() {
+    for text in ["", " \n"] {
+        let server = MockServer::start().await;
+        mount(&server, event_stream(events(text)), Some(2)).await;
+        mount(&server, event_stream(events("a")), None).await;
+        let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
+        assert_eq!(answer, Ok(reply("a")), "{text:?}");
+    }
+    let server = MockServer::start().await;
+    mount(&server, event_stream(events("")), None).await;
+    let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
+    let expected = format!(
+        "The answer of the model server at {}/v1/chat/completions cannot be used: it is empty, with neither text nor a tool \
+         call. (tried 3 times)",
+        server.uri()
+    );
+    assert_eq!(
+        answer,
+        Err(ModelError::new(ModelErrorKind::Protocol, expected))
+    );
+
+    let server = MockServer::start().await;
+    let cut = events("").replace("\"stop\"", "\"length\"");
+    mount(&server, event_stream(cut), None).await;
+    let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
+    assert_eq!(answer.unwrap().stop_reason, Some(StopReason::MaxTokens));
+    assert_eq!(bodies(&server).await.len(), 1);
+}
+
+#[tokio::test]
 async fn a_server_that_does_not_run_is_named() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -44,7 +44,7 @@ async fn a_recording_plays_the_same_without_its_server() {
     let stream = raw::head("200 OK", "text/event-stream");
     let part = raw::chunk("data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n");
     let whole = format!("{stream}{}0\r\n\r\n", raw::chunk(&events("Hello")));
-    let busy = "HTTP/1.1 429 Busy\r\nretry-after: 3600\r\ncontent-length: 4\r\n\r\nslow";
+    let busy = "HTTP/1.1 429 Busy\r\nretry-after: 0\r\ncontent-length: 4\r\n\r\nslow";
     let page = raw::head("200 OK", "text/html") + &raw::chunk("<html>") + "0\r\n\r\n";
     let key = raw::head("401 No", "text/plain") + &raw::chunk(&format!("not {KEY}")) + "0\r\n\r\n";
     for (name, answers) in [
@@ -62,6 +62,7 @@ async fn a_recording_plays_the_same_without_its_server() {
             vec![String::new(), busy.to_owned(), whole],
         ),
         ("never anything but busy", vec![busy.to_owned()]),
+        ("busy for long", vec![busy.replace(": 0", ": 3600")]),
         ("always cut", vec![stream]),
         ("a web page", vec![page]),
         ("a wrong key", vec![key]),

@@ -1,0 +1,96 @@
+//! stdout fails in the middle of a run: nothing more changes the world, every call is answered, and the session resumes.
+
+use super::{
+    counter::Counter,
+    held::held,
+    play::Play,
+    running::{goes_on, journaled, program},
+};
+use crate::support::{Place, of_kind};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{
+    fs::OpenOptions,
+    io,
+    process::{Command, Stdio},
+};
+
+/// Two effectful calls, whose events go to stdout as they become durable.
+fn playing(place: &Place) -> Command {
+    program(place, &["run", "--output-format", "stream-json", "go"])
+}
+
+fn outcome(events: &[Value]) -> &Value {
+    &of_kind(events, "turn-ended")[0]["outcome"]["type"]
+}
+
+fn results(events: &[Value]) -> Vec<Value> {
+    let settled = of_kind(events, "call-settled");
+    settled
+        .iter()
+        .map(|event| event["output"]["value"].clone())
+        .collect()
+}
+
+fn not_begun() -> Value {
+    json!({ "code": "cancelled", "message": "The run was stopped before this call began." })
+}
+
+#[test]
+fn reader_that_leaves_during_a_call_stops_the_next_one() {
+    let (calls, arrived) = held(0);
+    let counter = Counter::watched(arrived);
+    let place = Place::new();
+    Play::batch(&["act", "act"]).lay_out(&place, counter.port);
+    let (reader, writer) = io::pipe().unwrap();
+    let mut command = playing(&place);
+    let child = command
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // This process has the pipe's other end, too, for as long as it could start another child.
+    drop(command);
+    calls.wait();
+    drop(reader);
+    drop(calls);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(141), "{stderr}");
+    let complaint = stderr
+        .lines()
+        .find(|line| line.starts_with("error:") || line.starts_with("Stopped"));
+    assert_eq!(complaint, None);
+
+    let events = journaled(&place);
+    assert_eq!(outcome(&events), "cancelled");
+    assert_eq!(results(&events)[1..], [not_begun()]);
+    goes_on(&place);
+    assert_eq!(counter.take().len(), 1, "one call, under one key");
+}
+
+#[test]
+fn full_disk_behind_stdout_stops_before_the_first_call() {
+    let counter = Counter::start();
+    let place = Place::new();
+    Play::batch(&["act", "act"]).lay_out(&place, counter.port);
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = playing(&place).stdout(full).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let last: Vec<&str> = stderr.lines().rev().take(2).collect();
+    assert_eq!(
+        last[0],
+        "error: could not write the answer to stdout: No space left on device (os error 28)"
+    );
+    assert!(
+        last[1].starts_with("Stopped. The session is kept: "),
+        "{stderr}"
+    );
+
+    let events = journaled(&place);
+    assert_eq!(outcome(&events), "cancelled");
+    assert_eq!(results(&events), [not_begun(), not_begun()]);
+    goes_on(&place);
+    assert_eq!(counter.take().len(), 0);
+}
