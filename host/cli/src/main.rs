@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     }
     let args = args::Args::parse();
     let terminal = Terminal::from_process();
+    let _input = terminal::InputGuard;
     start_log(args.log.as_deref());
     memory::fit_address_space();
     let runtime = match tokio::runtime::Builder::new_multi_thread()

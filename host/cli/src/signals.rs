@@ -3,7 +3,7 @@
 //!
 //! And SIGXFSZ, which ends a process that writes a file beyond `ulimit -f`, unless somebody listens.
 
-use crate::exit::Exit;
+use crate::{exit::Exit, terminal::close_input};
 use rustix::process::Signal;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -70,5 +70,6 @@ impl Stop {
     reason = "the second signal means: end now, whatever hangs; destructors are what may hang"
 )]
 fn exit_now() -> ! {
+    close_input();
     std::process::exit(130)
 }

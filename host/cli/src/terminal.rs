@@ -1,7 +1,8 @@
-//! The only place that writes to stdout and stderr. stdout carries answers and machine data; everything for people who watch
+//! The only place that reads stdin, and that writes to stdout and stderr. stdout carries answers and machine data; everything for people who watch
 //! goes to stderr. Text that comes from a model or a tool is shown with its control characters made harmless.
 
 mod audit;
+mod input;
 mod live;
 mod prompt;
 mod question;
@@ -10,6 +11,7 @@ mod text;
 
 pub(crate) use agent_host_core::text::{harmless, harmless_line};
 pub(crate) use audit::audit_line;
+pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
 pub(crate) use live::LiveView;
 pub(crate) use prompt::{Review, Verdict};
 pub(crate) use question::ask_question;
@@ -47,6 +49,15 @@ impl Terminal {
             stdin: io::stdin().is_terminal(),
             stdout: io::stdout().is_terminal(),
             stderr: io::stderr().is_terminal(),
+        }
+    }
+
+    /// How many columns a row of stderr has; what most have, where it does not say.
+    pub(crate) fn columns(&self) -> usize {
+        let size = rustix::termios::tcgetwinsize(io::stderr());
+        match size.map(|size| usize::from(size.ws_col)) {
+            Ok(columns @ 1..) => columns,
+            Ok(0) | Err(_) => 80,
         }
     }
 
