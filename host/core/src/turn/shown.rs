@@ -1,6 +1,9 @@
 //! A call or a question as the user sees it who decides about it. The host's own words come first and last, and say what is
 //! true; everything that a model or a tool wrote is between them, in frames. Pure.
 
+#[cfg(test)]
+mod tests;
+
 use super::PendingCall;
 use crate::{
     question::Question,
