@@ -49,5 +49,6 @@ mod select;
 mod semantics;
 mod sessions;
 mod support;
+mod terminal_output;
 mod typed_ahead;
 mod wires;

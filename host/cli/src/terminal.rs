@@ -16,7 +16,7 @@ pub(crate) use live::LiveView;
 pub(crate) use prompt::{Review, Verdict};
 pub(crate) use question::ask_question;
 pub(crate) use result::{failure_text, summary, whole};
-pub(crate) use text::{bytes, date, micros, one_line, shrunk};
+pub(crate) use text::{bytes, date, json_lines, json_text, micros, one_line, shrunk, tool_name};
 
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -46,7 +46,7 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 impl Terminal {
     pub(crate) fn from_process() -> Self {
         Self {
-            stdin: io::stdin().is_terminal(),
+            stdin: input::is_terminal(),
             stdout: io::stdout().is_terminal(),
             stderr: io::stderr().is_terminal(),
         }

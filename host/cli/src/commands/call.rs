@@ -7,7 +7,8 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        Terminal, ask_question, audit_line, failure_text, harmless, one_line, piped_input, whole,
+        Terminal, ask_question, audit_line, failure_text, harmless, json_text, one_line,
+        piped_input, whole,
     },
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
@@ -162,7 +163,7 @@ fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<E
         ToolResultOutput::ExecutionDenied(_) => Exit::Refused,
     };
     if json {
-        terminal.println(&serde_json::json!(output).to_string());
+        terminal.println(&json_text(&serde_json::json!(output)));
         return Ok(exit);
     }
     match whole(output) {

@@ -11,7 +11,8 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        LiveView, Terminal, compose, failure_text, harmless, harmless_line, piped_input, whole,
+        LiveView, Terminal, compose, failure_text, harmless, json_text, piped_input, tool_name,
+        whole,
     },
 };
 use agent_host_app::{Host, Overrides};
@@ -286,7 +287,7 @@ impl Run<'_> {
     fn finish(&self, session: &Session, outcome: &Outcome) -> Result<Exit, Failure> {
         if self.format == OutputFormat::Json {
             let document = json!({ "session": session.id(), "outcome": outcome });
-            self.terminal.println(&document.to_string());
+            self.terminal.println(&json_text(&document));
         }
         let id = session.id();
         match outcome {
@@ -405,7 +406,7 @@ fn budget_text(budget: &Budget) -> (String, &'static str) {
         Budget::Repeats { tool, limit } => (
             format!(
                 "the model called `{}` with the same arguments again, and {limit} times is the budget (repeats)",
-                harmless_line(tool)
+                tool_name(tool)
             ),
             "with more `identical-repeats` in agent.toml",
         ),

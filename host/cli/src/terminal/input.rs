@@ -5,6 +5,8 @@
 //! that, is moved to the composer's next line and answers nothing. Nor does pasted text answer it. It never decides what an
 //! answer means.
 
+#![expect(clippy::disallowed_methods, reason = "this is the owner of stdin")]
+
 mod keys;
 mod line;
 mod modes;
@@ -22,7 +24,7 @@ use rustix::{
 };
 use std::{
     collections::VecDeque,
-    io::{self, Read as _},
+    io::{self, IsTerminal as _, Read as _},
     sync::{LazyLock, Mutex, MutexGuard, TryLockError},
     time::{Duration, Instant},
 };
@@ -120,6 +122,11 @@ pub(crate) fn answer(terminal: &Terminal, question: &str) -> Option<String> {
             Typed::End => return None,
         }
     }
+}
+
+/// Whether stdin is a terminal, so that something can be asked there.
+pub(crate) fn is_terminal() -> bool {
+    io::stdin().is_terminal()
 }
 
 /// Reads standard input to its end: as data, which answers nothing.

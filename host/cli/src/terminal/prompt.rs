@@ -100,7 +100,7 @@ impl Review<'_> {
             let line = answer(
                 self.terminal,
                 &format!(
-                    "{BOLD}The arguments to run {} with{BOLD:#}, on one line, as a JSON object; an empty line goes back:",
+                    "{BOLD}Run {}, with which arguments?{BOLD:#} On one line, as a JSON object; an empty line goes back:",
                     self.call.what()
                 ),
             )?;
@@ -121,7 +121,7 @@ impl Review<'_> {
                 continue;
             }
             self.show("Instead, you would run", &input, "as you wrote them");
-            let question = format!("Run {} with these arguments?", self.call.what());
+            let question = format!("Run {}, with these arguments?", self.call.what());
             if self.confirms(&question)? {
                 let call_id = self.call.call_id.clone();
                 return Some(Decision::Edit { call_id, input });
