@@ -104,8 +104,8 @@ pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
 /// Draws a security prompt and reads its answer: one line that was typed after the prompt was drawn and the keyboard quiet.
 /// Nothing at the end of the input, where stdin is no terminal, or while input arrives that does not stop: not now.
 ///
-/// Every question whose answer may have an effect is asked by this, each by itself. `question` is drawn again where pasted text
-/// was refused, so that it ends with what is decided.
+/// Every question whose answer may have an effect is asked by this, each by itself. `question` is all of the prompt and is
+/// drawn again where pasted text was refused or the process was stopped; its last line says what is decided.
 pub(crate) fn answer(terminal: &Terminal, question: &str) -> Option<String> {
     let mut keyboard = Keyboard::take(terminal)?;
     loop {

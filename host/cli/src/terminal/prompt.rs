@@ -51,14 +51,12 @@ impl Review<'_> {
     /// Shows a call and reads a decision. The end of the input means: not now.
     pub(crate) fn ask(&self) -> Verdict {
         let call = self.call;
-        self.show(
-            "The model wants to run",
-            &call.input,
-            &call.input_digest.to_string(),
-        );
+        let question = format!("{BOLD}Run {}?{BOLD:#} {}", call.what(), menu(call));
+        let digest = call.input_digest.to_string();
+        let shown = self.shown("The model wants to run", &call.input, &digest);
+        let mut prompt = format!("{shown}\n{question}");
         loop {
-            let question = format!("{BOLD}Run {}?{BOLD:#} {}", call.what(), menu(call));
-            let Some(line) = answer(self.terminal, &question) else {
+            let Some(line) = answer(self.terminal, &prompt) else {
                 return Verdict::Later;
             };
             let decision = match parse(&line, call) {
@@ -66,18 +64,19 @@ impl Review<'_> {
                 Some(Said::Edit) => self.edit(),
                 Some(Said::Remember) => self.remember(),
                 None => {
-                    self.terminal.note("That is none of the answers.");
-                    None
+                    prompt = format!("That is none of the answers.\n{question}");
+                    continue;
                 }
             };
             if let Some(decision) = decision {
                 return Verdict::Decided(decision);
             }
+            prompt = format!("{shown}\n{question}");
         }
     }
 
     /// The whole call.
-    fn show(&self, who: &str, input: &Map<String, Value>, digest: &str) {
+    fn shown(&self, who: &str, input: &Map<String, Value>, digest: &str) -> String {
         let ShownCall {
             what,
             title,
@@ -87,11 +86,11 @@ impl Review<'_> {
         let title = title.map_or_else(String::new, |title| {
             format!("\n{DIM}The tool calls itself:{DIM:#}\n{title}")
         });
-        self.terminal.note(&format!(
+        format!(
             "\n{YELLOW}{who}{YELLOW:#} {BOLD}{what}{BOLD:#}.\n{DIM}It is a tool of {}.{DIM:#}{title}\n\
              {DIM}The arguments are:{DIM:#}\n{arguments}\n{DIM}{below}{DIM:#}",
             one_line(self.reach, MAX_LINE_CHARACTERS)
-        ));
+        )
     }
 
     /// Reads other arguments until they fit the tool, shows them, and asks once more; nothing when the person goes back.
@@ -120,9 +119,9 @@ impl Review<'_> {
                     .note(&one_line(failure.message(), MAX_LINE_CHARACTERS));
                 continue;
             }
-            self.show("Instead, you would run", &input, "as you wrote them");
+            let shown = self.shown("Instead, you would run", &input, "as you wrote them");
             let question = format!("Run {}, with these arguments?", self.call.what());
-            if self.confirms(&question)? {
+            if self.confirms(&shown, &question)? {
                 let call_id = self.call.call_id.clone();
                 return Some(Decision::Edit { call_id, input });
             }
@@ -151,12 +150,9 @@ impl Review<'_> {
                 self.terminal.note("Please answer 1, 2, 3, 4 or b.");
                 continue;
             };
-            self.terminal.note(&format!(
-                "{BOLD}The rule:{BOLD:#} {}",
-                self.rule(tool, remember)
-            ));
+            let rule = format!("{BOLD}The rule:{BOLD:#} {}", self.rule(tool, remember));
             let question = format!("Keep this rule, and run {}?", self.call.what());
-            if self.confirms(&question)? {
+            if self.confirms(&rule, &question)? {
                 let call_id = self.call.call_id.clone();
                 let remember = Some(remember);
                 return Some(Decision::Approve { call_id, remember });
@@ -178,11 +174,11 @@ impl Review<'_> {
         )
     }
 
-    /// Whether the person says yes; nothing at the end of the input.
-    fn confirms(&self, question: &str) -> Option<bool> {
+    /// Whether the user says yes to what is shown; nothing at the end of the input.
+    fn confirms(&self, shown: &str, question: &str) -> Option<bool> {
+        let prompt = format!("{shown}\n{BOLD}{question}{BOLD:#} [y] yes  [n] no, back");
         loop {
-            let question = format!("{BOLD}{question}{BOLD:#} [y] yes  [n] no, back");
-            match answer(self.terminal, &question)?.trim() {
+            match answer(self.terminal, &prompt)?.trim() {
                 "y" | "yes" => return Some(true),
                 "n" | "no" => return Some(false),
                 _ => {}

@@ -20,16 +20,18 @@ pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question)
         choices,
         below,
     } = ShownQuestion::new(tool, question, columns);
-    terminal.note(&format!("\n{YELLOW}{asks}{YELLOW:#}\n{prompt}"));
+    let mut ask = format!("\n{YELLOW}{asks}{YELLOW:#}\n{prompt}\n");
     for (index, choice) in choices.iter().enumerate() {
-        terminal.note(&numbered(index + 1, choice));
+        ask.push_str(&numbered(index + 1, choice));
     }
     let answers = match (question.choices.is_empty(), question.free_text) {
         (true, _) => "in your own words",
         (false, true) => "with the number of a choice, or in your own words",
         (false, false) => "with the number of a choice",
     };
-    let ask = format!("{BOLD}{below}{BOLD:#} Answer {answers}  [c] cancel  [l] answer later");
+    ask.push_str(&format!(
+        "{BOLD}{below}{BOLD:#} Answer {answers}  [c] cancel  [l] answer later"
+    ));
     loop {
         let line = read_answer(terminal, &ask)?;
         match line.trim() {
@@ -47,15 +49,15 @@ pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question)
     }
 }
 
-/// A choice with its number before the first row of its frame.
+/// A choice in its frame, with its number before the first row.
 fn numbered(number: usize, choice: &str) -> String {
     let mut label = format!("[{number}]");
     let rows = choice.split('\n').map(|row| {
         let labelled = format!("{label:<NUMBER_COLUMNS$}{row}");
         label.clear();
-        labelled
+        labelled + "\n"
     });
-    rows.collect::<Vec<_>>().join("\n")
+    rows.collect()
 }
 
 /// A number that names a choice is that choice; everything else is words.
