@@ -93,7 +93,7 @@ fn an_approval_is_remembered_in_its_session() {
         let shown = ran.stdout.find(rule).unwrap();
         let asked = ran
             .stdout
-            .find("Keep this rule, and run the call?")
+            .find("Keep this rule, and run send, which is effectful?")
             .unwrap();
         assert!(shown < asked, "{}", ran.stdout);
         let listed = list(&place);

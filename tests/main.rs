@@ -50,4 +50,6 @@ mod semantics;
 mod sessions;
 mod stdout;
 mod support;
+mod terminal_output;
+mod typed_ahead;
 mod wires;

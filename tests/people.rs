@@ -7,32 +7,34 @@ use crate::{
         Place, Ran,
         chat::{Answer, ChatServer, ask},
         of_kind,
+        running::Running,
     },
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
-use std::{
-    io::Write as _,
-    process::{Command, Stdio},
-};
+use std::process::Command;
 
-/// Runs the program on a pseudo-terminal (by `script`, from util-linux) and types the keys.
-pub(crate) fn on_a_terminal(place: &Place, server: &ChatServer, args: &str, keys: &str) -> Ran {
+/// What stands at the beginning of the line that takes keys.
+pub(crate) const MARKER: &str = "\r\n> ";
+
+/// Begins a run of the program on a pseudo-terminal (by `script`, from util-linux).
+pub(crate) fn at_a_terminal(place: &Place, server: &ChatServer, args: &str) -> Running {
     let command = format!("{} {args}", env!("CARGO_BIN_EXE_agent-host"));
     let mut script = Command::new("script");
     place.prepare(script.args(["-qec", &command, "/dev/null"]));
-    let mut child = script
-        .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(keys.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    output.into()
+    Running::start(script.env("OPENAI_COMPAT_BASE_URL", &server.base_url))
+}
+
+/// Runs the program on a pseudo-terminal, and types each line of the keys when a prompt takes keys.
+pub(crate) fn on_a_terminal(place: &Place, server: &ChatServer, args: &str, keys: &str) -> Ran {
+    let mut running = at_a_terminal(place, server, args);
+    for (prompts, line) in keys.split_inclusive('\n').enumerate() {
+        if !running.stdout.says(MARKER, prompts + 1) {
+            break;
+        }
+        running.types(line);
+    }
+    running.end()
 }
 
 fn wants_to_write() -> ChatServer {
@@ -195,7 +197,7 @@ fn edited_arguments_run_when_they_fit() {
     for shown in [
         "This is no JSON object",
         "The arguments do not fit the tool's schema",
-        "Run it with these arguments?",
+        "Run write_file, which is effectful, with these arguments?",
     ] {
         assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
     }
@@ -250,6 +252,11 @@ fn only_allowed_decisions_are_offered() {
     assert_eq!(server.told(), ["Tool call execution denied."]);
 }
 
+/// What was shown without the breaks that the width of the terminal made.
+pub(crate) fn unwrapped(shown: &str) -> String {
+    shown.replace("\r\n│ ", "")
+}
+
 /// Long arguments are shown to their last character, and what could make them look like others is written out.
 #[test]
 fn the_whole_call_is_shown_with_nothing_hidden() {
@@ -274,7 +281,7 @@ fn the_whole_call_is_shown_with_nothing_hidden() {
         "\\u001b[2Jstart\\u{{202e}}{}\\u{{200b}}\\u{{7f}}the\\u{{a0}}e\\u{{200d}}nd",
         "0123456789".repeat(1_000)
     );
-    assert!(ran.stdout.contains(&shown), "{}", ran.stdout);
+    assert!(unwrapped(&ran.stdout).contains(&shown), "{}", ran.stdout);
     let size = serde_json::to_string_pretty(&input)
         .unwrap()
         .chars()
@@ -294,7 +301,7 @@ fn with_prompts_off_nobody_is_asked_on_a_terminal_either() {
         "y\n",
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!ran.stdout.contains("Run it?"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains(MARKER), "{}", ran.stdout);
     assert!(!place.work().join("note.txt").exists());
     assert_eq!(of_kind(&place.events(), "decision-recorded").len(), 0);
 }
@@ -340,7 +347,13 @@ fn a_question_is_answered_on_the_terminal() {
         let (place, server) = asking();
         let ran = on_a_terminal(&place, &server, "run --model openai-compat:m go", keys);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert!(ran.stdout.contains("echo asks:"), "{}", ran.stdout);
+        for shown in [
+            "The tool echo asks you, in its own words:",
+            "│ Which?",
+            "The tool echo gets your answer, which approves nothing.",
+        ] {
+            assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
+        }
         assert_eq!(server.told(), [told], "{keys:?}");
         let events = place.events();
         let answers = of_kind(&events, "answer-received");

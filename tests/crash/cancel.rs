@@ -199,7 +199,7 @@ fn a_prompt_is_left_undecided() {
         assert_eq!(ran.code, Some(130), "{ran:?}");
     };
     for args in ["go", "--resume latest"] {
-        at_the_terminal(args, "Run it?");
+        at_the_terminal(args, "Run write_file, which is effectful?");
         let events = journaled(&place);
         let count = |kind| of_kind(&events, kind).len();
         assert_eq!(

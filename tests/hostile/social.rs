@@ -7,7 +7,7 @@ use super::{
     table,
 };
 use crate::{
-    people::on_a_terminal,
+    people::{on_a_terminal, unwrapped},
     support::{
         Place,
         chat::{Answer, ChatServer},
@@ -88,7 +88,8 @@ fn what_is_shown_for_approval_is_what_runs() {
             "y\n",
         );
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
+        let all = unwrapped(&ran.stdout);
+        assert!(all.contains(shown), "no {shown:?} in {all}");
         for steering in [
             "\u{202e}",
             "\u{2066}",

@@ -60,7 +60,7 @@ fn a_person_decides_through_the_client() {
         let message = form["message"].as_str().unwrap();
         assert!(
             message.starts_with(
-                "The model wants to run write_file (Write a file), which is effectful:"
+                "The model wants to run write_file, which is effectful.\nThe tool calls itself:\n│ Write a file\n"
             ),
             "{message}"
         );
@@ -104,7 +104,7 @@ fn a_tool_asks_through_the_client() {
     let (form, result) = answer(&mut client, said);
     let expected = json!({
         "mode": "form",
-        "message": "echo asks: Which?",
+        "message": "The tool echo asks you, in its own words:\n│ Which?\nThe tool echo gets your answer, which approves nothing.",
         "requestedSchema": {
             "type": "object",
             "properties": { "text": { "type": "string" } },

@@ -86,7 +86,7 @@ impl ChatServer {
 impl Answer {
     /// The model says something and ends.
     pub(crate) fn text(text: &str) -> Self {
-        let (head, tail) = text.split_at(text.len() / 2);
+        let (head, tail) = text.split_at(text.floor_char_boundary(text.len() / 2));
         Self::stream(&[
             json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": head } }] }),
             json!({ "choices": [{ "index": 0, "delta": { "content": tail } }] }),

@@ -120,6 +120,19 @@ impl Heard {
         self.wait_for(what, |said| said.contains(what).then_some(()));
     }
 
+    /// Waits until it has said this so many times; false when it ends before.
+    pub(crate) fn says(&mut self, what: &str, times: usize) -> bool {
+        use std::sync::mpsc::RecvTimeoutError::{Disconnected, Timeout};
+        while self.text().matches(what).count() < times {
+            match self.more.recv_timeout(PATIENCE) {
+                Ok(piece) => self.bytes.extend(piece),
+                Err(Disconnected) => return false,
+                Err(Timeout) => panic!("no {what:?} came: {}", self.text()),
+            }
+        }
+        true
+    }
+
     /// Waits for a whole line with this, and gives it.
     pub(crate) fn line_with(&mut self, what: &str) -> String {
         self.wait_for(what, |said| {

@@ -306,6 +306,24 @@ impl Registry {
             .map(|(_, name)| name)
     }
 
+    /// The component that a tool is in.
+    #[must_use]
+    pub fn component_of(&self, tool: &str) -> Option<&Entry> {
+        match self.find(tool)? {
+            (_, Found::Component(entry)) => Some(entry),
+            (_, Found::Server(_)) => None,
+        }
+    }
+
+    /// The MCP server that a tool is of.
+    #[must_use]
+    pub fn server_of(&self, tool: &str) -> Option<&ServerEntry> {
+        match self.find(tool)? {
+            (_, Found::Server(entry)) => Some(entry),
+            (_, Found::Component(_)) => None,
+        }
+    }
+
     /// How the sandbox makes instances on this machine.
     #[must_use]
     pub fn allocator(&self) -> Allocator {

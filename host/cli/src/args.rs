@@ -443,6 +443,9 @@ pub(crate) enum SessionsCommand {
         session: String,
         /// The file.
         name: Option<String>,
+        /// Write it to this file, which must not exist [default: standard output].
+        #[arg(long, short, value_name = "FILE", requires = "name")]
+        output: Option<PathBuf>,
         /// The configuration.
         #[command(flatten)]
         config: ConfigArgs,
@@ -454,6 +457,9 @@ pub(crate) enum SessionsCommand {
     Blob {
         /// Its digest, as `sessions show` prints it.
         digest: String,
+        /// The file; it must not exist [default: standard output].
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
         /// The configuration.
         #[command(flatten)]
         config: ConfigArgs,

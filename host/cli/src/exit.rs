@@ -1,6 +1,6 @@
 //! How the process ends: the exit codes, and the one form in which a failure is told.
 
-use crate::terminal::{Terminal, harmless_line};
+use crate::terminal::{Terminal, close_input, harmless_line};
 use agent_host_app::OpenError;
 use agent_host_author::AuthorError;
 use agent_host_core::turn::{Outcome, TurnError};
@@ -146,6 +146,7 @@ pub(crate) fn report_panics(terminal: Terminal) {
     reason = "destructors may wait for what hangs: a guest, or a thread that was never started"
 )]
 pub(crate) fn end_now(exit: Exit) -> ! {
+    close_input();
     std::process::exit(exit.code().into())
 }
 

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
     }
     let terminal = Terminal::from_process();
     exit::report_panics(terminal);
+    let _input = terminal::InputGuard;
     let exit = match start(&terminal) {
         Ok(exit) => exit,
         Err(failure) => failure.report(&terminal),

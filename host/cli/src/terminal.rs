@@ -1,7 +1,8 @@
-//! The only place that writes to stdout and stderr. stdout carries answers and machine data; everything for people who watch
+//! The only place that reads stdin, and that writes to stdout and stderr. stdout carries answers and machine data; everything for people who watch
 //! goes to stderr. Text that comes from a model or a tool is shown with its control characters made harmless.
 
 mod audit;
+mod input;
 mod live;
 mod prompt;
 mod question;
@@ -11,11 +12,12 @@ mod text;
 
 pub(crate) use agent_host_core::text::{harmless, harmless_line};
 pub(crate) use audit::audit_line;
+pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
 pub(crate) use live::LiveView;
 pub(crate) use prompt::{Review, Verdict};
 pub(crate) use question::ask_question;
 pub(crate) use result::{failure_text, summary, whole};
-pub(crate) use text::{bytes, date, micros, one_line, shrunk};
+pub(crate) use text::{bytes, date, json_lines, json_text, micros, one_line, shrunk, tool_name};
 
 use crate::exit::Exit;
 use anstyle::{AnsiColor, Style};
@@ -48,9 +50,18 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 impl Terminal {
     pub(crate) fn from_process() -> Self {
         Self {
-            stdin: io::stdin().is_terminal(),
+            stdin: input::is_terminal(),
             stdout: io::stdout().is_terminal(),
             stderr: io::stderr().is_terminal(),
+        }
+    }
+
+    /// How many columns a row of stderr has; what most have, where it does not say.
+    pub(crate) fn columns(&self) -> usize {
+        let size = rustix::termios::tcgetwinsize(io::stderr());
+        match size.map(|size| usize::from(size.ws_col)) {
+            Ok(columns @ 1..) => columns,
+            Ok(0) | Err(_) => 80,
         }
     }
 

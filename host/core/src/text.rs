@@ -4,7 +4,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
+use unicode_width::UnicodeWidthChar as _;
 
 /// Whether a character can make text look like something else than it is: controls (but not a line break or a tab), the
 /// Unicode characters that set the direction of writing (Unicode Standard Annex 9, section 2), and those that are not seen at
@@ -76,12 +77,103 @@ pub fn harmless_line(text: &str) -> String {
     harmless(text).replace(['\n', '\t'], " ")
 }
 
-/// More characters that are not seen, or break a line unseen. A tool's description may have them, from the text that its author
-/// copied; whoever is shown something sees them written out.
+/// JSON text in which every character that a terminal obeys, turns or hides is written as `\uXXXX`: C1 controls, DEL,
+/// bidirectional and zero-width characters, line separators. It stays JSON of the same value, since outside of strings JSON
+/// has none of them.
+#[must_use]
+pub fn harmless_json(json: &str) -> Cow<'_, str> {
+    let steers = |c: char| is_deceptive(c) || is_unseen(c) || is_joiner(c);
+    if !json.contains(steers) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        if steers(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Untrusted text in a question of the host: [`exact`], in rows that each begin with a bar and fit into `columns`, so that no
+/// row of it can be taken for the host's own. Characters that look like the bar are written out. Of more than `max_rows` rows
+/// the first are kept, and a last one says how many are not shown.
+#[must_use]
+pub fn framed(text: &str, columns: usize, max_rows: usize) -> String {
+    let width = columns.saturating_sub(BAR_COLUMNS).max(MIN_FRAME_COLUMNS);
+    let rows: Vec<String> = text
+        .split('\n')
+        .flat_map(|line| wrapped(line, width))
+        .collect();
+    let left_out = rows.len().saturating_sub(max_rows);
+    let mut out: Vec<String> = rows
+        .into_iter()
+        .take(max_rows)
+        .map(|row| format!("{BAR}{row}"))
+        .collect();
+    if left_out > 0 {
+        out.push(format!("({left_out} more rows of this text are not shown)"));
+    }
+    out.join("\n")
+}
+
+/// A line in rows of at most so many columns; at least one.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let (mut used, mut stacked) = (0, 0);
+    let written = exact(line).replace('\t', " ");
+    for character in written.chars() {
+        let columns = character.width_cjk().unwrap_or_default();
+        stacked = if columns == 0 { stacked + 1 } else { 0 };
+        // A pile of accents reaches into the rows above and below.
+        let is_written_out = is_frame(character) || stacked > MAX_STACKED;
+        let piece = if is_written_out {
+            character.escape_unicode().to_string()
+        } else {
+            character.to_string()
+        };
+        let columns = if is_written_out { piece.len() } else { columns };
+        if used + columns > width {
+            rows.push(String::new());
+            used = 0;
+        }
+        used += columns;
+        if let Some(row) = rows.last_mut() {
+            row.push_str(&piece);
+        }
+    }
+    rows
+}
+
+/// What each row of framed text begins with.
+const BAR: &str = "│ ";
+
+/// The columns of the bar on a terminal that gives it two.
+const BAR_COLUMNS: usize = 3;
+
+/// The least room for text beside the bar, in columns, however narrow the terminal says that it is.
+const MIN_FRAME_COLUMNS: usize = 20;
+
+/// The most characters without a width of their own on one other character.
+const MAX_STACKED: usize = 2;
+
+/// Characters that frames are drawn with (Unicode blocks Box Drawing and Block Elements).
+fn is_frame(character: char) -> bool {
+    matches!(character, '\u{2500}'..='\u{259f}')
+}
+
+/// More characters that are not seen, or break a line unseen: those that Unicode calls default-ignorable and that no writing
+/// needs, line separators, and the marks of annotations. A tool's description may have them, from the text that its author
+/// copied; what is shown has them written out.
 fn is_unseen(character: char) -> bool {
     matches!(
         character,
-        '\u{ad}' | '\u{2028}' | '\u{2029}' | '\u{2061}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
+        '\u{ad}' | '\u{2028}' | '\u{2029}' | '\u{2061}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0080}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}'
     )
 }
 

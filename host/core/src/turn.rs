@@ -27,7 +27,7 @@ pub use continuation::{
     Awaiting, CONTINUATION_VERSION, Continuation, ContinuationKey, PendingCall,
 };
 pub use outcome::{AgentInput, Decision, Outcome, SubmittedResult, TurnError, TurnSummary};
-pub use shown::ShownCall;
+pub use shown::{ShownCall, ShownQuestion};
 pub use step::{End, Step, StepOutput, StepResult, Transition};
 pub use until::{UntilEnd, UntilTool};
 

@@ -5,9 +5,8 @@ mod tests;
 
 use agent_host_core::{
     question::{Answer, Question},
-    text::{harmless, harmless_line},
     tool::DecisionKind,
-    turn::{Decision, PendingCall},
+    turn::{Decision, PendingCall, ShownQuestion},
 };
 use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
@@ -44,11 +43,7 @@ impl Asked {
         let (message, requested_schema) = match self {
             Self::Confirm(call) => (call.shown().to_string(), decision_schema(call)),
             Self::Question { tool, question } => (
-                format!(
-                    "{} asks: {}",
-                    harmless_line(tool),
-                    harmless(&question.prompt)
-                ),
+                ShownQuestion::new(tool, question, usize::MAX).to_string(),
                 answer_schema(question),
             ),
         };

@@ -10,6 +10,7 @@ use agent_host_core::{
     journal::JournalError,
     output::Blob,
     session::{SessionCopy, referenced_blobs},
+    text::harmless_json,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -207,8 +208,10 @@ struct LinesOut<'a> {
 
 impl LinesOut<'_> {
     fn write(&mut self, line: &impl Serialize) -> Result<(), JournalError> {
-        let mut text = serde_json::to_vec(line).map_err(|error| unwritten(&error))?;
-        text.push(b'\n');
+        let json = serde_json::to_string(line).map_err(|error| unwritten(&error))?;
+        // It may be written to a terminal.
+        let mut text = harmless_json(&json).into_owned();
+        text.push('\n');
         if text.len() > MAX_LINE_BYTES {
             return Err(JournalError::Storage(format!(
                 "cannot write the session out: an event or a blob of it takes {} bytes there, and {MAX_LINE_BYTES} is the \
@@ -216,8 +219,10 @@ impl LinesOut<'_> {
                 text.len()
             )));
         }
-        self.hasher.update(&text);
-        self.out.write_all(&text).map_err(|error| unwritten(&error))
+        self.hasher.update(text.as_bytes());
+        self.out
+            .write_all(text.as_bytes())
+            .map_err(|error| unwritten(&error))
     }
 }
 

@@ -4,7 +4,7 @@ use super::configure;
 use crate::{
     args::{ApprovalsArgs, ApprovalsCommand, ConfigArgs},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, date, harmless_line},
+    terminal::{BOLD, DIM, Terminal, date, harmless_line, json_text},
 };
 use agent_host_app::{ApprovalFile, Overrides, ProjectApproval, approval_id};
 use agent_host_core::{
@@ -41,7 +41,7 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
             }
             for kept in &all {
                 terminal.println(&if json {
-                    kept.as_json().to_string()
+                    json_text(&kept.as_json())
                 } else {
                     kept.line()
                 });

@@ -4,7 +4,7 @@ use super::{configure, permissions::permissions};
 use crate::{
     args::{BuildArgs, ConfigArgs},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, bytes, harmless_line},
+    terminal::{BOLD, DIM, Terminal, bytes, harmless_line, json_text},
 };
 use agent_host_app::Overrides;
 use agent_host_author::{self as author, BuildOptions, Built, Project};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub(super) async fn build(args: BuildArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let built = make(&args.dir, args.strip_names, args.wasi_sdk, terminal).await?;
     terminal.println(&if args.json {
-        as_json(&built).to_string()
+        json_text(&as_json(&built))
     } else {
         as_text(&built)
     });

@@ -4,7 +4,7 @@ use super::configure;
 use crate::{
     args::{CacheArgs, CacheCommand, ConfigArgs},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, bytes, date, harmless_line},
+    terminal::{BOLD, DIM, Terminal, YELLOW, bytes, date, harmless_line, json_text},
 };
 use agent_host_app::Overrides;
 use agent_host_sandbox::{CacheContent, CachedComponent, CompileCache};
@@ -93,7 +93,7 @@ fn json_line(component: &CachedComponent) -> String {
         CacheContent::Component { digest, tools, .. } => (Some(digest), Some(tools)),
         CacheContent::Damaged => (None, None),
     };
-    json!({
+    json_text(&json!({
         "digest": digest,
         "file": component.file,
         "bytes": component.bytes,
@@ -101,8 +101,7 @@ fn json_line(component: &CachedComponent) -> String {
         "tools": tools,
         "made_ms": millis(component.made),
         "used_ms": millis(component.used),
-    })
-    .to_string()
+    }))
 }
 
 fn millis(time: SystemTime) -> u64 {

@@ -5,7 +5,11 @@ use super::{configure, explain::suggested};
 use crate::{
     args::CallArgs,
     exit::{Exit, Failure},
-    terminal::{Terminal, ask_question, audit_line, failure_text, harmless, one_line, whole},
+    signals::Stop,
+    terminal::{
+        Terminal, ask_question, audit_line, failure_text, harmless, json_text, one_line,
+        piped_input, whole,
+    },
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
 use agent_host_core::{
@@ -16,7 +20,7 @@ use agent_host_core::{
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _},
 };
 use serde_json::Value;
-use std::{io::Read as _, sync::Arc};
+use std::sync::Arc;
 
 /// The longest input that is read from standard input, in bytes.
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
@@ -73,7 +77,13 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
             terminal.note(&one_line(message, 200));
         }
     };
-    let report = settle(&registry, invocation, &progress, terminal).await?;
+    // A signal ends a prompt, too, and leaves the terminal as it was.
+    let stop = Stop::listen(terminal, None).map_err(Failure::failed)?;
+    let report = tokio::select! {
+        biased;
+        () = stop.token.cancelled() => return Ok(stop.exit()),
+        report = settle(&registry, invocation, &progress, terminal) => report?,
+    };
     if !report.accounting.stdio.is_empty() {
         terminal.note(&harmless(&report.accounting.stdio));
     }
@@ -109,7 +119,9 @@ async fn settle(
             RunEnd::Asked(asked) => asked,
         };
         let question = asked.question;
-        let given = ask_question(terminal, &invocation.tool, &question).ok_or_else(|| {
+        let (screen, tool, shown) = (*terminal, invocation.tool.clone(), question.clone());
+        let given = tokio::task::spawn_blocking(move || ask_question(&screen, &tool, &shown));
+        let given = given.await.ok().flatten().ok_or_else(|| {
             Failure::new(
                 Exit::Waiting,
                 "The tool asks a question, and a call without a session cannot wait for the answer. Call it again when you can answer.",
@@ -124,10 +136,9 @@ async fn settle(
 }
 
 fn read_input(text: &str) -> Result<serde_json::Map<String, Value>, Failure> {
-    let mut read = String::new();
+    let read;
     let text = if text == "-" {
-        let mut stdin = std::io::stdin().take(MAX_INPUT_BYTES);
-        stdin.read_to_string(&mut read).map_err(|error| {
+        read = piped_input(MAX_INPUT_BYTES).map_err(|error| {
             Failure::usage(format!(
                 "cannot read the arguments from standard input: {error}"
             ))
@@ -152,7 +163,7 @@ fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<E
         ToolResultOutput::ExecutionDenied(_) => Exit::Refused,
     };
     if json {
-        terminal.println(&serde_json::json!(output).to_string());
+        terminal.println(&json_text(&serde_json::json!(output)));
         return Ok(exit);
     }
     match whole(output) {

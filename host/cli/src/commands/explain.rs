@@ -5,7 +5,7 @@ use super::configure;
 use crate::{
     args::ExplainArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, audit_line, harmless, harmless_line},
+    terminal::{BOLD, DIM, Terminal, audit_line, harmless, harmless_line, json_text, tool_name},
 };
 use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
 use agent_host_core::accounting::Verdict;
@@ -25,9 +25,9 @@ pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Fa
     let explanation = Explanation::of(records, config.implied_grant()).map_err(Failure::failed)?;
     let Explanation { calls, suggestions } = &explanation;
     if json {
-        terminal.println(
-            &json!({ "session": id, "calls": calls, "suggestions": suggestions }).to_string(),
-        );
+        terminal.println(&json_text(
+            &json!({ "session": id, "calls": calls, "suggestions": suggestions }),
+        ));
         return Ok(Exit::Done);
     }
     if calls.iter().all(|call| call.asked.is_empty()) {
@@ -56,7 +56,7 @@ const ADVICE: &str = "Grant only what you would hand to the tool's author. A [[t
 fn asked(call: &ExplainedCall) -> String {
     let mut lines = vec![format!(
         "{BOLD}{}{BOLD:#} {DIM}({}, {}){DIM:#}",
-        harmless_line(&call.tool),
+        tool_name(&call.tool),
         harmless_line(&call.call_id.0),
         call.outcome
     )];

@@ -6,7 +6,7 @@ use super::{configure, permissions::permissions, reach};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, bytes, harmless, harmless_line},
+    terminal::{BOLD, DIM, Terminal, bytes, harmless, harmless_line, json_text},
 };
 use agent_host_app::{Entry, Overrides, Registry};
 use agent_host_author::{Description, Producers};
@@ -33,7 +33,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     let described = describe(entry).await;
     if args.json {
         let shown = as_json(&args.component, entry, &described, &config.sandbox);
-        terminal.println(&shown.to_string());
+        terminal.println(&json_text(&shown));
     } else {
         let shown = as_text(&args.component, entry, &described, &config.sandbox);
         terminal.println(&shown);

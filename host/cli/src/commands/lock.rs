@@ -4,7 +4,7 @@ use super::configure;
 use crate::{
     args::LockArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, GREEN, RED, Terminal, harmless_line},
+    terminal::{BOLD, GREEN, RED, Terminal, harmless_line, json_text},
 };
 use agent_host_app::{LockFile, Overrides, Registry, difference};
 use agent_host_core::lock::{Change, Lock, Pin, Standing};
@@ -43,7 +43,7 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
     check_names(names.unwrap_or_default(), &file.lock, &current)?;
     let lines = lines(names, &file.lock, &current, absent);
     if args.json {
-        terminal.println(&as_json(&file, &lines).to_string());
+        terminal.println(&json_text(&as_json(&file, &lines)));
     } else {
         lines.iter().for_each(|line| line.print(terminal));
     }

@@ -6,7 +6,7 @@ use crate::{
     args::{McpArgs, McpCommand, McpServed},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{Terminal, YELLOW, harmless},
+    terminal::{Terminal, YELLOW, harmless, json_lines},
 };
 use agent_host_app::{Config, Host, Overrides};
 use agent_host_core::tool::ToolRunner as _;
@@ -148,8 +148,7 @@ fn entry(
     };
     let servers = Map::from_iter([(name.to_owned(), server)]);
     let document = json!({ "mcpServers": servers });
-    let text = serde_json::to_string_pretty(&document).map_err(Failure::failed)?;
-    terminal.println(&text);
+    terminal.println(&json_lines(&document));
     if http.is_some() {
         terminal.note("Put the server's token in the place of TOKEN.");
     }

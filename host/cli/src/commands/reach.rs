@@ -33,6 +33,22 @@ pub(super) fn of(registry: &Registry) -> Vec<String> {
     components.chain(servers).collect()
 }
 
+/// Where a tool's calls run, and what they may reach there.
+pub(super) fn of_tool(registry: &Registry, tool: &str) -> String {
+    if let Some(entry) = registry.component_of(tool) {
+        let grants = lines(&entry.grants).join("; ");
+        return format!("the component `{}`, which may reach: {grants}", entry.name);
+    }
+    match registry.server_of(tool) {
+        Some(entry) => format!(
+            "the MCP server `{}`, which is outside of the sandbox and reaches whatever {} reaches",
+            entry.config.name,
+            entry.server.config().reach.identity()
+        ),
+        None => "a program outside of agent-host".to_owned(),
+    }
+}
+
 /// One line for each grant, and one for files and for the network where there is none.
 pub(super) fn lines(grants: &Grants) -> Vec<String> {
     let Grants {

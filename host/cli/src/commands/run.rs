@@ -10,7 +10,10 @@ use crate::{
     args::{OutputFormat, PermissionPrompts, RunArgs},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{LiveView, Terminal, failure_text, harmless, harmless_line, whole},
+    terminal::{
+        LiveView, Terminal, compose, failure_text, harmless, json_text, piped_input, tool_name,
+        whole,
+    },
 };
 use agent_host_app::{Host, Overrides};
 use agent_host_core::{
@@ -21,12 +24,7 @@ use agent_host_core::{
     turn::{Agent, AgentInput, Budget, Outcome, Prompts, TurnError, UntilEnd, UntilTool},
 };
 use serde_json::json;
-use std::{
-    io::{BufRead as _, Read as _},
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
 
 /// The longest prompt that is read from standard input, in bytes.
 const MAX_PROMPT_BYTES: u64 = 4 * 1024 * 1024;
@@ -182,9 +180,7 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
     if terminal.stdin {
         return Ok(Task::Conversation(images));
     }
-    let mut prompt = String::new();
-    let mut stdin = std::io::stdin().take(MAX_PROMPT_BYTES);
-    stdin.read_to_string(&mut prompt).map_err(|error| {
+    let prompt = piped_input(MAX_PROMPT_BYTES).map_err(|error| {
         Failure::usage(format!(
             "cannot read the prompt from standard input: {error}"
         ))
@@ -214,8 +210,6 @@ impl Run<'_> {
             self.finish(session, &outcome)?;
         }
         loop {
-            self.terminal
-                .note("\nWhat do you want to know? (Ctrl-D ends)");
             let Some(line) = self.read_line().await else {
                 return Ok(self.stopped().unwrap_or(Exit::Done));
             };
@@ -237,12 +231,12 @@ impl Run<'_> {
     }
 
     async fn read_line(&self) -> Option<String> {
-        let read = tokio::task::spawn_blocking(|| {
-            let mut line = String::new();
-            let count = std::io::stdin().lock().read_line(&mut line).ok()?;
-            (count > 0).then_some(line)
+        let terminal = *self.terminal;
+        let read = tokio::task::spawn_blocking(move || {
+            compose(&terminal, "\nWhat do you want to know? (Ctrl-D ends)")
         });
         tokio::select! {
+            biased;
             () = self.stop.token.cancelled() => None,
             line = read => line.ok().flatten(),
         }
@@ -294,7 +288,7 @@ impl Run<'_> {
     fn finish(&self, session: &Session, outcome: &Outcome) -> Result<Exit, Failure> {
         if self.format == OutputFormat::Json {
             let document = json!({ "session": session.id(), "outcome": outcome });
-            self.terminal.println(&document.to_string());
+            self.terminal.println(&json_text(&document));
         }
         let id = session.id();
         match outcome {
@@ -415,7 +409,7 @@ fn budget_text(budget: &Budget) -> (String, &'static str) {
         Budget::Repeats { tool, limit } => (
             format!(
                 "the model called `{}` with the same arguments again, and {limit} times is the budget (repeats)",
-                harmless_line(tool)
+                tool_name(tool)
             ),
             "with more `identical-repeats` in agent.toml",
         ),

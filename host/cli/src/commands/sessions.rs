@@ -8,7 +8,7 @@ use super::{configure, run};
 use crate::{
     args::{SessionsArgs, SessionsCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, date, one_line},
+    terminal::{BOLD, DIM, Terminal, YELLOW, date, json_text, one_line},
 };
 use agent_host_app::{Config, Overrides};
 use agent_host_core::id::Digest;
@@ -63,14 +63,27 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
         SessionsCommand::Artifacts {
             session,
             name,
+            output,
             config,
             json,
-        } => artifacts::artifacts(&open(config)?, &session, name.as_deref(), json, terminal),
-        SessionsCommand::Blob { digest, config } => {
+        } => {
+            let store = open(config)?;
+            match name {
+                Some(name) => {
+                    let content = artifacts::content(&store, &session, &name)?;
+                    manage::write_content(&content, output.as_deref(), terminal)
+                }
+                None => artifacts::list(&store, &session, json, terminal),
+            }
+        }
+        SessionsCommand::Blob {
+            digest,
+            output,
+            config,
+        } => {
             let digest: Digest = digest.parse().map_err(Failure::usage)?;
             let bytes = open(config)?.read_blob(digest).map_err(Failure::usage)?;
-            terminal.write_bytes(&bytes);
-            Ok(Exit::Done)
+            manage::write_content(&bytes, output.as_deref(), terminal)
         }
     }
 }
@@ -93,7 +106,7 @@ fn show(store: &Store, session: &str, as_json: bool, terminal: &Terminal) -> Res
     for record in store.read(id).map_err(Failure::failed)? {
         let record = record.map_err(Failure::failed)?;
         terminal.println(&if as_json {
-            json!(record).to_string()
+            json_text(&json!(record))
         } else {
             show::step(&record)
         });
@@ -119,18 +132,15 @@ fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failu
     }
     for row in rows {
         if as_json {
-            terminal.println(
-                &json!({
-                    "session": row.id,
-                    "started_ms": row.started_ms,
-                    "last_ms": row.last_ms,
-                    "events": row.events,
-                    "title": row.title,
-                    "folder": row.folder,
-                    "outcome": row.outcome,
-                })
-                .to_string(),
-            );
+            terminal.println(&json_text(&json!({
+                "session": row.id,
+                "started_ms": row.started_ms,
+                "last_ms": row.last_ms,
+                "events": row.events,
+                "title": row.title,
+                "folder": row.folder,
+                "outcome": row.outcome,
+            })));
             continue;
         }
         terminal.println(&format!(

@@ -5,7 +5,9 @@ use crate::{
     args::TestArgs,
     exit::{Exit, Failure},
     itself,
-    terminal::{BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, harmless, harmless_line, micros},
+    terminal::{
+        BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, harmless, harmless_line, json_text, micros,
+    },
 };
 use agent_host_app::Environment;
 use agent_host_author::{
@@ -19,7 +21,7 @@ pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Fa
     let plan = plan(args, terminal).await?;
     let report = test::test(&plan, &environment).await?;
     if json {
-        terminal.println(&serde_json::json!(report).to_string());
+        terminal.println(&json_text(&serde_json::json!(report)));
     } else {
         terminal.println(&as_text(&report));
     }

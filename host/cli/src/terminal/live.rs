@@ -1,7 +1,8 @@
 //! What a person (or a program behind `stream-json`) sees while a turn runs.
 
 use super::{
-    DIM, GREEN, RED, Terminal, YELLOW, harmless, harmless_line, micros, one_line, shrunk, summary,
+    DIM, GREEN, RED, Terminal, YELLOW, harmless, harmless_line, json_text, micros, one_line,
+    shrunk, summary, tool_name,
 };
 use crate::args::OutputFormat;
 use agent_host_core::{
@@ -103,7 +104,7 @@ impl LiveView {
             }
             OutputFormat::StreamJson => self
                 .terminal
-                .println(&json!({ "live": "text", "text": text }).to_string()),
+                .println(&json_text(&json!({ "live": "text", "text": text }))),
             OutputFormat::Text | OutputFormat::Json => {}
         }
     }
@@ -112,7 +113,7 @@ impl LiveView {
 impl Observer for LiveView {
     fn recorded(&self, record: &EventRecord) {
         if self.format == OutputFormat::StreamJson {
-            self.terminal.println(&json!(record).to_string());
+            self.terminal.println(&json_text(&json!(record)));
         }
     }
 
@@ -128,7 +129,7 @@ impl Observer for LiveView {
                 ));
                 if self.format == OutputFormat::StreamJson {
                     self.terminal
-                        .println(&json!({ "live": "restarted" }).to_string());
+                        .println(&json_text(&json!({ "live": "restarted" })));
                 }
             }
             Live::ResultsReferenced { count, size } => self.step(&format!(
@@ -147,12 +148,12 @@ impl Observer for LiveView {
                 self.step(&format!("{YELLOW}note{YELLOW:#} {}", harmless_line(text)));
                 if self.format == OutputFormat::StreamJson {
                     self.terminal
-                        .println(&json!({ "live": "note", "text": text }).to_string());
+                        .println(&json_text(&json!({ "live": "note", "text": text })));
                 }
             }
             Live::CallStarted { tool, .. } => {
                 self.settle();
-                self.work(harmless_line(tool));
+                self.work(tool_name(tool));
             }
             Live::CallProgress {
                 message, fraction, ..
@@ -215,7 +216,7 @@ fn call_line(
         .unwrap_or_default();
     format!(
         "{style}{mark}{style:#} {} {DIM}{}{DIM:#} → {} {DIM}{}{DIM:#}",
-        harmless_line(tool),
+        tool_name(tool),
         one_line(&input, SHOWN_CHARACTERS),
         one_line(&summary(output), SHOWN_CHARACTERS),
         micros(wall_us),

@@ -1,17 +1,20 @@
-//! Asks the person at the terminal whether a call may run. What is shown is exactly what will run: the whole input, with
-//! nothing shortened and nothing hidden. What can be answered is what the call's tool allows.
+//! Asks the user at the terminal whether a call may run. What is shown is exactly what will run: the whole input, with
+//! nothing shortened and nothing hidden. What can be answered is what the call's tool allows. Each question is a security
+//! prompt of its own, and ends with what is decided, so that nothing above it can pass for something else.
 
 #[cfg(test)]
 mod tests;
 
-use super::{BOLD, DIM, Terminal, YELLOW, harmless, harmless_line};
+use super::{BOLD, DIM, Terminal, YELLOW, answer, harmless_line, one_line};
 use agent_host_core::{
     policy::{ApprovalRule, Remember, RememberScope, RememberWhat},
     tool::{DecisionKind, RegisteredTool, ToolRunner},
     turn::{Decision, PendingCall, ShownCall},
 };
 use serde_json::{Map, Value};
-use std::io::BufRead as _;
+
+/// The most characters of a line about a tool: where it runs, or why arguments do not fit its schema.
+const MAX_LINE_CHARACTERS: usize = 1_000;
 
 /// What the person said.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,32 +41,22 @@ pub(crate) struct Review<'a> {
     pub(crate) terminal: &'a Terminal,
     pub(crate) call: &'a PendingCall,
     pub(crate) tools: &'a dyn ToolRunner,
+    /// Where the tool's calls run, and what they may reach there.
+    pub(crate) reach: &'a str,
     /// What "this project" is.
     pub(crate) project: &'a str,
-}
-
-/// A line from the terminal; nothing at its end.
-pub(super) fn read_line() -> Option<String> {
-    let mut line = String::new();
-    match std::io::stdin().lock().read_line(&mut line) {
-        Ok(0) | Err(_) => None,
-        Ok(_) => Some(line),
-    }
 }
 
 impl Review<'_> {
     /// Shows a call and reads a decision. The end of the input means: not now.
     pub(crate) fn ask(&self) -> Verdict {
         let call = self.call;
-        self.show(
-            "The model wants to run",
-            &call.input,
-            &call.input_digest.to_string(),
-        );
+        let question = format!("{BOLD}Run {}?{BOLD:#} {}", call.what(), menu(call));
+        let digest = call.input_digest.to_string();
+        let shown = self.shown("The model wants to run", &call.input, &digest);
+        let mut prompt = format!("{shown}\n{question}");
         loop {
-            self.terminal
-                .note(&format!("{BOLD}Run it?{BOLD:#} {}", menu(call)));
-            let Some(line) = read_line() else {
+            let Some(line) = answer(self.terminal, &prompt) else {
                 return Verdict::Later;
             };
             let decision = match parse(&line, call) {
@@ -71,36 +64,45 @@ impl Review<'_> {
                 Some(Said::Edit) => self.edit(),
                 Some(Said::Remember) => self.remember(),
                 None => {
-                    self.terminal.note("That is none of the answers.");
-                    None
+                    prompt = format!("That is none of the answers.\n{question}");
+                    continue;
                 }
             };
             if let Some(decision) = decision {
                 return Verdict::Decided(decision);
             }
+            prompt = format!("{shown}\n{question}");
         }
     }
 
     /// The whole call.
-    fn show(&self, what: &str, input: &Map<String, Value>, digest: &str) {
+    fn shown(&self, who: &str, input: &Map<String, Value>, digest: &str) -> String {
         let ShownCall {
-            tool,
-            about,
+            what,
+            title,
             arguments,
             below,
-        } = ShownCall::new(self.call, input, digest);
-        self.terminal.note(&format!(
-            "\n{YELLOW}{what}{YELLOW:#} {BOLD}{tool}{BOLD:#}{about}:\n{arguments}\n{DIM}{below}{DIM:#}"
-        ));
+        } = ShownCall::new(self.call, input, digest, self.terminal.columns());
+        let title = title.map_or_else(String::new, |title| {
+            format!("\n{DIM}The tool calls itself:{DIM:#}\n{title}")
+        });
+        format!(
+            "\n{YELLOW}{who}{YELLOW:#} {BOLD}{what}{BOLD:#}.\n{DIM}It is a tool of {}.{DIM:#}{title}\n\
+             {DIM}The arguments are:{DIM:#}\n{arguments}\n{DIM}{below}{DIM:#}",
+            one_line(self.reach, MAX_LINE_CHARACTERS)
+        )
     }
 
     /// Reads other arguments until they fit the tool, shows them, and asks once more; nothing when the person goes back.
     fn edit(&self) -> Option<Decision> {
         loop {
-            self.terminal.note(&format!(
-                "{BOLD}The arguments to run with{BOLD:#}, on one line, as a JSON object; an empty line goes back:"
-            ));
-            let line = read_line()?;
+            let line = answer(
+                self.terminal,
+                &format!(
+                    "{BOLD}Run {}, with which arguments?{BOLD:#} On one line, as a JSON object; an empty line goes back:",
+                    self.call.what()
+                ),
+            )?;
             if line.trim().is_empty() {
                 return None;
             }
@@ -113,11 +115,13 @@ impl Review<'_> {
                 }
             };
             if let Err(failure) = self.tools.validate(&self.call.tool, &input) {
-                self.terminal.note(&harmless(failure.message()));
+                self.terminal
+                    .note(&one_line(failure.message(), MAX_LINE_CHARACTERS));
                 continue;
             }
-            self.show("Instead, you would run", &input, "as you wrote them");
-            if self.confirms("Run it with these arguments?")? {
+            let shown = self.shown("Instead, you would run", &input, "as you wrote them");
+            let question = format!("Run {}, with these arguments?", self.call.what());
+            if self.confirms(&shown, &question)? {
                 let call_id = self.call.call_id.clone();
                 return Some(Decision::Edit { call_id, input });
             }
@@ -130,12 +134,15 @@ impl Review<'_> {
         let mut tools = self.tools.tools().iter();
         let tool = tools.find(|tool| tool.definition.name == self.call.tool)?;
         loop {
-            self.terminal.note(&format!(
-                "{BOLD}Do not ask again for{BOLD:#}\n  [1] calls with exactly these arguments, in this session\n  [2] every call of this \
-                 tool, in this session\n  [3] calls with exactly these arguments, in this project\n  [4] every call of this tool, in \
-                 this project\n  [b] back"
-            ));
-            let line = read_line()?;
+            let line = answer(
+                self.terminal,
+                &format!(
+                    "  [1] calls with exactly these arguments, in this session\n  [2] every call of this tool, in this session\n  \
+                     [3] calls with exactly these arguments, in this project\n  [4] every call of this tool, in this project\n  \
+                     [b] back\n{BOLD}Which calls of {} are not to be asked about again?{BOLD:#}",
+                    self.call.what()
+                ),
+            )?;
             if line.trim() == "b" {
                 return None;
             }
@@ -143,11 +150,9 @@ impl Review<'_> {
                 self.terminal.note("Please answer 1, 2, 3, 4 or b.");
                 continue;
             };
-            self.terminal.note(&format!(
-                "{BOLD}The rule:{BOLD:#} {}",
-                self.rule(tool, remember)
-            ));
-            if self.confirms("Keep this rule, and run the call?")? {
+            let rule = format!("{BOLD}The rule:{BOLD:#} {}", self.rule(tool, remember));
+            let question = format!("Keep this rule, and run {}?", self.call.what());
+            if self.confirms(&rule, &question)? {
                 let call_id = self.call.call_id.clone();
                 let remember = Some(remember);
                 return Some(Decision::Approve { call_id, remember });
@@ -169,12 +174,11 @@ impl Review<'_> {
         )
     }
 
-    /// Whether the person says yes; nothing at the end of the input.
-    fn confirms(&self, question: &str) -> Option<bool> {
+    /// Whether the user says yes to what is shown; nothing at the end of the input.
+    fn confirms(&self, shown: &str, question: &str) -> Option<bool> {
+        let prompt = format!("{shown}\n{BOLD}{question}{BOLD:#} [y] yes  [n] no, back");
         loop {
-            self.terminal
-                .note(&format!("{BOLD}{question}{BOLD:#} [y] yes  [n] no, back"));
-            match read_line()?.trim() {
+            match answer(self.terminal, &prompt)?.trim() {
                 "y" | "yes" => return Some(true),
                 "n" | "no" => return Some(false),
                 _ => {}

@@ -1,29 +1,39 @@
-//! Asks the person at the terminal what a call wants to know.
+//! Asks the user at the terminal what a call wants to know. The answer may have any effect that the tool makes of it, so the
+//! question is a security prompt.
 
-use super::{BOLD, Terminal, YELLOW, harmless, harmless_line, prompt::read_line};
-use agent_host_core::question::{Answer, Question};
+use super::{BOLD, Terminal, YELLOW, answer as read_answer};
+use agent_host_core::{
+    question::{Answer, Question},
+    turn::ShownQuestion,
+};
+
+/// The columns of a choice's number, beside its frame.
+const NUMBER_COLUMNS: usize = 5;
 
 /// Shows a call's question and reads the answer: the number of a choice, or words where they are allowed. The end of the
 /// input means: not now.
 pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question) -> Option<Answer> {
-    terminal.note(&format!(
-        "\n{YELLOW}{} asks:{YELLOW:#} {}",
-        harmless_line(tool),
-        harmless(&question.prompt)
-    ));
-    for (index, choice) in question.choices.iter().enumerate() {
-        terminal.note(&format!("  [{}] {}", index + 1, harmless_line(choice)));
+    let columns = terminal.columns().saturating_sub(NUMBER_COLUMNS);
+    let ShownQuestion {
+        asks,
+        prompt,
+        choices,
+        below,
+    } = ShownQuestion::new(tool, question, columns);
+    let mut ask = format!("\n{YELLOW}{asks}{YELLOW:#}\n{prompt}\n");
+    for (index, choice) in choices.iter().enumerate() {
+        ask.push_str(&numbered(index + 1, choice));
     }
+    let answers = match (question.choices.is_empty(), question.free_text) {
+        (true, _) => "in your own words",
+        (false, true) => "with the number of a choice, or in your own words",
+        (false, false) => "with the number of a choice",
+    };
+    ask.push_str(&format!(
+        "{BOLD}{below}{BOLD:#} Answer {answers}  [c] cancel  [l] answer later"
+    ));
     loop {
-        terminal.note(&format!(
-            "{BOLD}Your answer?{BOLD:#} {}  [c] cancel  [l] answer later",
-            match (question.choices.is_empty(), question.free_text) {
-                (true, _) => "in your own words",
-                (false, true) => "the number of a choice, or your own words",
-                (false, false) => "the number of a choice",
-            }
-        ));
-        let line = read_line()?;
+        let line = read_answer(terminal, &ask)?;
         match line.trim() {
             "" => {}
             "l" => return None,
@@ -37,6 +47,17 @@ pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question)
             }
         }
     }
+}
+
+/// A choice in its frame, with its number before the first row.
+fn numbered(number: usize, choice: &str) -> String {
+    let mut label = format!("[{number}]");
+    let rows = choice.split('\n').map(|row| {
+        let labelled = format!("{label:<NUMBER_COLUMNS$}{row}");
+        label.clear();
+        labelled + "\n"
+    });
+    rows.collect()
 }
 
 /// A number that names a choice is that choice; everything else is words.

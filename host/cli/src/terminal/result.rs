@@ -62,9 +62,7 @@ pub(crate) fn file_summary(file: &FilePart) -> String {
 pub(crate) fn whole(output: &ToolResultOutput) -> Option<String> {
     match output {
         ToolResultOutput::Text(text) => Some(text.clone()),
-        ToolResultOutput::Json(value) => {
-            Some(serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()))
-        }
+        ToolResultOutput::Json(value) => Some(super::json_lines(value)),
         ToolResultOutput::Content(parts) => Some(
             parts
                 .iter()

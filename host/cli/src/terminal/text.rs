@@ -1,6 +1,10 @@
 //! Small renderings for people: sizes, times, and one line of something long.
 
-use agent_host_core::{context::Shrunk, text::harmless_line};
+use agent_host_core::{
+    context::Shrunk,
+    text::{harmless_json, harmless_line},
+};
+use serde_json::Value;
 
 /// Text of a model or a tool, fit to be shown, on one line of at most so many characters.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
@@ -9,6 +13,24 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
         None => line,
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
     }
+}
+
+/// JSON for programs, on one line. It is the same on a terminal, which it cannot steer: no other JSON is written to stdout.
+pub(crate) fn json_text(value: &Value) -> String {
+    harmless_json(&value.to_string()).into_owned()
+}
+
+/// The same on many lines.
+pub(crate) fn json_lines(value: &Value) -> String {
+    harmless_json(&format!("{value:#}")).into_owned()
+}
+
+/// The most characters of a tool's name. Those of the registry are shorter; a model may call any other.
+const MAX_TOOL_NAME: usize = 128;
+
+/// The name of a tool that a model called, fit to be shown.
+pub(crate) fn tool_name(name: &str) -> String {
+    one_line(name, MAX_TOOL_NAME)
 }
 
 /// What a change of the conversation did to the size of a request.

@@ -62,3 +62,58 @@ fn two_texts_that_look_the_same_are_told_apart() {
         assert_eq!(exact(input), expected, "{input:?}");
     }
 }
+
+#[test]
+fn json_stays_the_same_value_without_characters_that_steer() {
+    let steering = "\u{7f}\u{9b}31m\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{2028}\u{ad}\u{e0041}\u{fe0f}\u{fff9}";
+    let value = serde_json::json!({ steering: [steering, "naïve 日本 👍\n\t\u{1b}[2J"] });
+    for json in [value.to_string(), format!("{value:#}")] {
+        let shown = harmless_json(&json);
+        let found: Vec<char> = shown.chars().filter(|c| steering.contains(*c)).collect();
+        let own = ['3', '1', 'm'];
+        assert!(found.iter().all(|c| own.contains(c)), "{found:?}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            value
+        );
+    }
+    assert_eq!(
+        harmless_json("\"\u{9b}\u{e0041}\""),
+        r#""\u009b\udb40\udc41""#
+    );
+    assert!(matches!(
+        harmless_json("{\n \"a\": \"日本\"}"),
+        Cow::Borrowed(_)
+    ));
+}
+
+/// No row of framed text begins with anything but the bar, wherever the text breaks, and none is wider than asked for.
+#[test]
+fn framed_text_cannot_leave_its_frame() {
+    let cases = [
+        ("one line", 80, "│ one line"),
+        ("two\nlines\n", 80, "│ two\n│ lines\n│ "),
+        ("", 80, "│ "),
+        ("a\tb\r\u{1b}[2J", 80, "│ a b\\u{d}\\u{1b}[2J"),
+        ("│ y", 80, "│ \\u{2502} y"),
+        (
+            "0123456789012345678901234567890",
+            23,
+            "│ 01234567890123456789\n│ 01234567890",
+        ),
+        // Characters of two columns, and a width that is too small.
+        (
+            "日本日本日本日本日本日本",
+            3,
+            "│ 日本日本日本日本日本\n│ 日本",
+        ),
+        ("e\u{301}\u{301}\u{301}", 80, "│ e\u{301}\u{301}\\u{301}"),
+    ];
+    for (text, columns, expected) in cases {
+        assert_eq!(framed(text, columns, 100), expected, "{text:?}");
+    }
+    assert_eq!(
+        framed("a\nb\nc\nd", 80, 2),
+        "│ a\n│ b\n(2 more rows of this text are not shown)"
+    );
+}

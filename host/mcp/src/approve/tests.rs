@@ -48,8 +48,9 @@ fn reply(action: &str, content: Value) -> ElicitResult {
 fn a_call_is_put_before_the_person_as_the_terminal_puts_it() {
     let digest = Digest::of(b"x");
     let message = format!(
-        "The model wants to run write_file (Write a file), which is effectful:\n{{\n  \"path\": \"a\\u{{202e}}b\"\n}}\nThese are \
-         all 19 characters of the arguments of write_file; rule effect.effectful, arguments {digest}"
+        "The model wants to run write_file, which is effectful.\nThe tool calls itself:\n│ Write a\n│ file\nThe arguments are:\n\
+         │ {{\n│   \"path\": \"a\\u{{202e}}b\"\n│ }}\nThese are all 19 characters of the arguments of write_file; rule \
+         effect.effectful, arguments {digest}\nYou decide about write_file, which is effectful."
     );
     let expected = |values: &[&str]| {
         json!({
@@ -142,7 +143,8 @@ fn a_question_has_the_fields_that_it_allows() {
         schema["type"] = json!("object");
         let expected = json!({
             "mode": "form",
-            "message": "paint asks: Which \\u{1b}[2Jcolour?",
+            "message": "The tool paint asks you, in its own words:\n│ Which \\u{1b}[2Jcolour?\n\
+                        The tool paint gets your answer, which approves nothing.",
             "requestedSchema": schema,
         });
         let asked = Asked::Question {

@@ -22,6 +22,10 @@ pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Opens both. Must be called where the asynchronous runtime runs.
 #[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "standard input is the client's, and nothing is asked at a terminal"
+)]
 pub fn standard_streams() -> (Input, Output) {
     // A pipe is opened anew, by a description of its own: that reads and writes do not block is then nobody else's business.
     let pipes = pipe::OpenOptions::new();

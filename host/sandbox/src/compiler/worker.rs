@@ -31,6 +31,10 @@ pub fn compile_worker(args: &[OsString]) -> ExitCode {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the process that compiles reads a pipe from its parent"
+)]
 fn serve(args: &[OsString]) -> io::Result<()> {
     let [memory_bytes, cpu_seconds] = limits(args).ok_or_else(|| {
         io::Error::other(

@@ -1,7 +1,7 @@
 //! What an MCP server says of its tools, before any of them is called.
 
 use super::of_tool;
-use crate::terminal::{BOLD, Terminal, harmless_line};
+use crate::terminal::{BOLD, Terminal, harmless_line, json_text};
 use agent_host_app::ServerEntry;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
             "output-bytes": config.output_bytes,
             "concurrent-calls": config.concurrent_calls,
         });
-        return terminal.println(&shown.to_string());
+        return terminal.println(&json_text(&shown));
     }
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", harmless_line(&entry.config.name)),

@@ -1,7 +1,10 @@
 //! The person at the terminal: what waits for them is shown, and what they say goes back into the session.
 
 use super::Run;
-use crate::terminal::{Review, Verdict, ask_question};
+use crate::{
+    commands::reach,
+    terminal::{Review, Verdict, ask_question},
+};
 use agent_host_app::project;
 use agent_host_core::{
     policy::{ApprovalRule, RememberScope},
@@ -20,17 +23,20 @@ impl Run<'_> {
         for call in continuation.calls() {
             let (terminal, call) = (*self.terminal, call.clone());
             let tools = self.agent.tools.clone();
+            let reach = reach::of_tool(self.host.registry(), &call.tool);
             let project = project(self.host.config()).display().to_string();
             let asked = tokio::task::spawn_blocking(move || {
                 let review = Review {
                     terminal: &terminal,
                     call: &call,
                     tools: tools.as_ref(),
+                    reach: &reach,
                     project: &project,
                 };
                 review.ask()
             });
             let verdict = tokio::select! {
+                biased;
                 () = self.stop.token.cancelled() => return None,
                 verdict = asked => verdict.ok()?,
             };
@@ -53,6 +59,7 @@ impl Run<'_> {
         let (terminal, tool, question) = (*self.terminal, tool.clone(), question.clone());
         let asked = tokio::task::spawn_blocking(move || ask_question(&terminal, &tool, &question));
         tokio::select! {
+            biased;
             () = self.stop.token.cancelled() => None,
             answer = asked => answer.ok()?,
         }

@@ -5,7 +5,7 @@ use super::read_bounded;
 use crate::{
     args::RunArgs,
     exit::Failure,
-    terminal::{date, harmless_line, one_line},
+    terminal::{date, harmless_line, one_line, tool_name},
 };
 use agent_host_core::{
     id::CallId,
@@ -174,7 +174,7 @@ pub(super) fn wanted(continuation: &Continuation) -> String {
         } => format!(
             "Call {call} of {} asks: {}\nTo answer on a terminal: {resume}\nTo answer anywhere: {resume} --decide {call}=respond:TEXT; also \
              choice:NUMBER, reject",
-            harmless_line(tool),
+            tool_name(tool),
             one_line(&question.prompt, 500),
             call = harmless_line(&call_id.0),
         ),
@@ -191,7 +191,7 @@ fn list(calls: &[PendingCall]) -> String {
         format!(
             "  {}  {} {}",
             harmless_line(&call.call_id.0),
-            harmless_line(&call.tool),
+            tool_name(&call.tool),
             one_line(&json!(call.input).to_string(), 200)
         )
     };

@@ -1,49 +1,50 @@
-//! `agent-host sessions artifacts`: the files that a session's calls left. They are written to standard output alone, so no
-//! name from a tool ever becomes a path here.
+//! `agent-host sessions artifacts`: the files that a session's calls left. They are written to standard output, or to the file
+//! that the user names: no name from a tool ever becomes a path here.
 
 use super::manage::{find, told};
 use crate::{
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, bytes, harmless_line},
+    terminal::{BOLD, DIM, Terminal, bytes, harmless_line, json_text},
 };
 use agent_host_core::artifact::{ArtifactName, Artifacts};
 use agent_host_store::Store;
 use serde_json::json;
 
-pub(super) fn artifacts(
+/// The content of one file.
+pub(super) fn content(store: &Store, session: &str, name: &str) -> Result<Vec<u8>, Failure> {
+    let id = find(store, session)?;
+    let Artifacts { kept, .. } = Artifacts::of(store.read(id).map_err(told)?).map_err(told)?;
+    let name: ArtifactName = name.parse().map_err(Failure::usage)?;
+    let artifact = kept.get(&name).ok_or_else(|| {
+        Failure::usage(format!(
+            "session {id} has no artifact `{name}`; `agent-host sessions artifacts {id}` lists those that it has"
+        ))
+    })?;
+    store.read_blob(artifact.blob.digest).map_err(told)
+}
+
+/// Lists the files.
+pub(super) fn list(
     store: &Store,
     session: &str,
-    name: Option<&str>,
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let id = find(store, session)?;
     let Artifacts { kept, refused } = Artifacts::of(store.read(id).map_err(told)?).map_err(told)?;
-    if let Some(name) = name {
-        let name: ArtifactName = name.parse().map_err(Failure::usage)?;
-        let artifact = kept.get(&name).ok_or_else(|| {
-            Failure::usage(format!(
-                "session {id} has no artifact `{name}`; `agent-host sessions artifacts {id}` lists those that it has"
-            ))
-        })?;
-        let content = store.read_blob(artifact.blob.digest).map_err(told)?;
-        terminal.write_bytes(&content);
-        return Ok(Exit::Done);
-    }
     if kept.is_empty() && !as_json {
         terminal.note("The calls of this session left no files.");
     }
     for (name, artifact) in kept {
         terminal.println(&if as_json {
-            json!({
+            json_text(&json!({
                 "name": name,
                 "media_type": artifact.media_type,
                 "digest": artifact.blob.digest,
                 "size": artifact.blob.size,
                 "call_id": artifact.call_id,
                 "tool": artifact.tool,
-            })
-            .to_string()
+            }))
         } else {
             format!(
                 "{BOLD}{}{BOLD:#}  {}, {}  {DIM}{} by {}{DIM:#}",

@@ -2,14 +2,14 @@
 
 use crate::{
     exit::{Exit, Failure},
-    terminal::Terminal,
+    terminal::{Terminal, bytes, harmless},
 };
 use agent_host_app::OpenError;
 use agent_host_core::{id::SessionId, journal::JournalError};
 use agent_host_store::{Keep, KeptBecause, Pruned, Store};
 use std::{
     fs::{File, OpenOptions},
-    io::{BufReader, BufWriter},
+    io::{self, BufReader, BufWriter, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
     time::Duration,
@@ -41,6 +41,41 @@ pub(super) fn export(
         store.export(session, &mut out).map_err(told)?;
         return Ok(Exit::Done);
     };
+    write_file(path, |out| store.export(session, out))?;
+    Ok(Exit::Done)
+}
+
+/// Writes the content of a blob to a file, or to standard output. A terminal gets text alone, and none that steers it.
+pub(super) fn write_content(
+    content: &[u8],
+    output: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    if let Some(path) = output {
+        let unwritten =
+            |error: io::Error| JournalError::Storage(format!("cannot write it out: {error}"));
+        write_file(path, |out| out.write_all(content).map_err(unwritten))?;
+    } else if terminal.stdout {
+        let is_text = |text: &&str| !text.contains(|c: char| c.is_control() && !c.is_whitespace());
+        let text = std::str::from_utf8(content).ok().filter(is_text);
+        let text = text.ok_or_else(|| {
+            Failure::usage(format!(
+                "these {} are not text, and a terminal may obey them; write them to a file with `-o FILE`",
+                bytes(content.len() as u64)
+            ))
+        })?;
+        terminal.println(&harmless(text));
+    } else {
+        terminal.write_bytes(content);
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes a file that is not there yet; nothing of it stays if that fails.
+fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&File>) -> Result<(), JournalError>,
+) -> Result<(), Failure> {
     // What was said is for this user alone, as it is in the journal.
     let file = OpenOptions::new()
         .write(true)
@@ -48,19 +83,18 @@ pub(super) fn export(
         .mode(0o600)
         .open(path)
         .map_err(|error| unusable(path, "write", &error))?;
-    let written = store
-        .export(session, &mut BufWriter::new(&file))
-        .and_then(|()| {
-            file.sync_all().map_err(|error| {
-                JournalError::Storage(format!("cannot write {}: {error}", path.display()))
-            })
-        });
+    let mut out = BufWriter::new(&file);
+    let written = write(&mut out).and_then(|()| {
+        let kept = out.flush().and_then(|()| file.sync_all());
+        kept.map_err(|error| {
+            JournalError::Storage(format!("cannot write {}: {error}", path.display()))
+        })
+    });
     if written.is_err() {
         // Half a file would be refused anyway; if it stays, it does no harm.
         let _ = std::fs::remove_file(path);
     }
-    written.map_err(told)?;
-    Ok(Exit::Done)
+    written.map_err(told)
 }
 
 pub(super) fn import(

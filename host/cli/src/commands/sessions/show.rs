@@ -2,7 +2,7 @@
 
 use crate::terminal::{
     BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, date, harmless, harmless_line, micros,
-    one_line, shrunk, summary,
+    one_line, shrunk, summary, tool_name,
 };
 use agent_host_core::{
     accounting::{Accounting, AuditEntry},
@@ -109,7 +109,7 @@ fn event(event: &Event) -> String {
         }
         Event::QuestionAsked { tool, question, .. } => format!(
             "{YELLOW}asks{YELLOW:#} {}: {}",
-            harmless_line(tool),
+            tool_name(tool),
             indent(&question.prompt)
         ),
         Event::AnswerReceived { answer, .. } => {
@@ -165,14 +165,14 @@ fn event(event: &Event) -> String {
 fn call(tool: &str, input: &Map<String, Value>, id: &CallId, how: &str) -> String {
     format!(
         "{BOLD}call{BOLD:#} {} {} {DIM}({}, {how}){DIM:#}",
-        harmless_line(tool),
+        tool_name(tool),
         one_line(&json!(input).to_string(), SHOWN_CHARACTERS),
         harmless_line(&id.0)
     )
 }
 
 fn tools(calls: &[PendingCall]) -> String {
-    let names: Vec<String> = calls.iter().map(|call| harmless_line(&call.tool)).collect();
+    let names: Vec<String> = calls.iter().map(|call| tool_name(&call.tool)).collect();
     names.join(", ")
 }
 
@@ -254,7 +254,7 @@ fn settled(
         YELLOW
     };
     let mut lines = vec![
-        format!("{style}{}{style:#} {}", output.tag(), harmless_line(tool)),
+        format!("{style}{}{style:#} {}", output.tag(), tool_name(tool)),
         indent(&summary(output)),
         format!("{DIM}{}{DIM:#}", used(accounting)),
     ];

@@ -1,0 +1,211 @@
+//! What reaches a terminal: JSON that cannot steer it, text in place of bytes, and no line without an end.
+
+use crate::{
+    people::at_a_terminal,
+    support::{
+        Place, Ran,
+        chat::{Answer, ChatServer, ask},
+        of_kind,
+        pictures::png,
+        running::Running,
+    },
+};
+use agent_host_test_guests::{Body, Definition, Guest};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// What terminals obey, turn or hide: C1 and DEL, the direction of writing, what has no width, and what breaks lines.
+const STEERING: &str =
+    "\u{9b}\u{7f}\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{2028}\u{ad}\u{e0041}";
+
+/// A text with all of them, and with what stays as it is.
+fn steering() -> String {
+    format!("naïve 日本{STEERING}31m\u{1b}[2J")
+}
+
+/// A place of which every name, argument and result has them.
+fn place() -> Place {
+    let place = Place::new();
+    let said = steering();
+    let guest = Guest {
+        body: Body::Text(0, said.as_bytes()),
+        definitions: vec![Definition {
+            name: "say".to_owned(),
+            description: "Soft\u{ad}hyphen.".to_owned(),
+            effect: 2,
+            ..Definition::default()
+        }],
+        ..Guest::default()
+    };
+    place.write(&format!("{STEERING}/mine.wasm"), guest.bytes());
+    place.write(
+        &format!("{STEERING}/agent.toml"),
+        "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n[[grants.dir]]\nhost = \".\"\n",
+    );
+    place
+}
+
+/// The documents on stdout, of which none has a character that steers.
+fn documents(ran: &Ran, what: &str) -> Vec<Value> {
+    let found: Vec<char> = ran
+        .stdout
+        .chars()
+        .filter(|c| STEERING.contains(*c))
+        .collect();
+    assert_eq!(found, Vec::<char>::new(), "{what}: {ran:?}");
+    let documents: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(&ran.stdout)
+        .into_iter()
+        .collect();
+    documents.unwrap_or_else(|error| panic!("{what}: {error}: {ran:?}"))
+}
+
+/// Each command that writes JSON. What is read from it has the characters that it does not show.
+#[test]
+fn json_of_every_command_cannot_steer_a_terminal() {
+    let place = place();
+    let config = format!("{STEERING}/agent.toml");
+    let component = format!("{STEERING}/mine.wasm");
+    let input = json!({ "text": steering() });
+    let model = |call: bool| {
+        let calls = call.then(|| Answer::calls(&[("say", input.clone())]));
+        ChatServer::start(
+            calls
+                .into_iter()
+                .chain([Answer::text(&steering())])
+                .collect(),
+        )
+    };
+    let prompt = steering();
+    let runs = [
+        ("json", Some(3), "later", model(true)),
+        ("stream-json", Some(0), "none", model(true)),
+        ("json", Some(0), "none", model(false)),
+    ];
+    for (format, code, prompts, server) in runs {
+        let args = [
+            "--config",
+            &config,
+            "--output-format",
+            format,
+            "--permission-prompts",
+            prompts,
+            &prompt,
+        ];
+        let ran = ask(&place, &server, &args);
+        assert_eq!(ran.code, code, "{ran:?}");
+        let all = Value::from(documents(&ran, format)).to_string();
+        assert!(all.contains(STEERING), "{format}: {all}");
+    }
+    let input = input.to_string();
+    let table: [(&[&str], bool); 10] = [
+        (&["call", "mine", "say", &input, "--json"], true),
+        (&["inspect", &component, "--json"], true),
+        (&["sessions", "show", "latest", "--json"], true),
+        (&["sessions", "list", "--json"], true),
+        (&["sessions", "export", "latest"], true),
+        (&["sessions", "artifacts", "latest", "--json"], false),
+        (&["explain", "latest", "--json"], false),
+        (&["mcp", "config"], true),
+        (&["lock", "--json"], true),
+        (&["cache", "list", "--json"], false),
+    ];
+    for (args, has_them) in table {
+        let ran = place.run(&[args, &["--config", &config]].concat());
+        assert_eq!(ran.code, Some(0), "{args:?}: {ran:?}");
+        let all = Value::from(documents(&ran, &args.join(" "))).to_string();
+        assert_eq!(all.contains(STEERING), has_them, "{args:?}: {all}");
+    }
+}
+
+/// The export is the same session after it.
+#[test]
+fn an_escaped_export_is_imported_as_it_was() {
+    let place = Place::new();
+    let server = ChatServer::start(vec![Answer::text(&steering())]);
+    assert_eq!(ask(&place, &server, &[&steering()]).code, Some(0));
+    let said =
+        |place: &Place| of_kind(&place.events(), "model-replied")[0]["reply"]["text"].clone();
+    assert_eq!(said(&place), json!(steering()));
+    let file = place.work().join("session.jsonl");
+    let exported = place.run(&["sessions", "export", "latest"]);
+    std::fs::write(&file, &exported.stdout).unwrap();
+    let imported = place.run(&["sessions", "import", "session.jsonl", "--as-new"]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    assert_eq!(said(&place), json!(steering()));
+}
+
+/// A picture is refused, with the option that writes it to a file; text is shown.
+#[test]
+fn bytes_are_not_written_to_a_terminal() {
+    let place = Place::new();
+    place.write("lamp.png", png(640, 400));
+    assert_eq!(place.run(&["run", "What is in this folder?"]).code, Some(0));
+    let listed = place.run(&["sessions", "artifacts", "latest", "--json"]);
+    let digest = listed.json()["digest"].as_str().unwrap().to_owned();
+    let commands = [
+        format!("sessions artifacts latest {}", "lamp-thumbnail.png"),
+        format!("sessions blob {digest}"),
+    ];
+    let exe = env!("CARGO_BIN_EXE_agent-host");
+    for command in commands {
+        let args: Vec<&str> = command.split(' ').collect();
+        let expected = place.command(&args).output().unwrap().stdout;
+        assert!(expected.starts_with(b"\x89PNG"), "{command}");
+        let mut script = Command::new("script");
+        place.prepare(script.args(["-qec", &format!("{exe} {command}"), "/dev/null"]));
+        let shown = Running::start(&mut script).end();
+        assert_eq!(shown.code, Some(2), "{shown:?}");
+        let said = format!(
+            "error: these {}.{} KiB are not text, and a terminal may obey them; write them to a file with `-o FILE`\r\n",
+            expected.len() / 1024,
+            expected.len() * 10 / 1024 % 10
+        );
+        assert_eq!(plain(&shown.stdout), said);
+        let written = place.run(&[&args[..], &["-o", "out.png"]].concat());
+        assert_eq!(
+            (written.code, written.stdout.as_str()),
+            (Some(0), ""),
+            "{written:?}"
+        );
+        let file = place.work().join("out.png");
+        assert_eq!(std::fs::read(&file).unwrap(), expected);
+        let again = place.run(&[&args[..], &["-o", "out.png"]].concat());
+        assert_eq!(
+            again.code,
+            Some(2),
+            "what is there is not replaced: {again:?}"
+        );
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+/// Without colours.
+fn plain(shown: &str) -> String {
+    let mut parts = shown.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text + part.split_once('m').map_or(part, |(_, rest)| rest)
+    })
+}
+
+/// A model may call anything. Its name takes a line, and not the screen.
+#[test]
+fn a_long_tool_name_is_cut() {
+    let place = Place::new();
+    let name = "x".repeat(100_000);
+    let call = || Answer::calls(&[(name.as_str(), json!({}))]);
+    let server = ChatServer::start(vec![call(), Answer::text("That is all.")]);
+    let ran = ask(&place, &server, &["go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let shown = place.run(&["sessions", "show", "latest"]);
+    let server = ChatServer::start(vec![call(), Answer::text("That is all.")]);
+    let on_a_terminal = at_a_terminal(&place, &server, "run --model openai-compat:m go").end();
+    for text in [&ran.stderr, &shown.stdout, &on_a_terminal.stdout] {
+        let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(
+            text.contains(&"x".repeat(100)) && longest < 5_000,
+            "{longest}"
+        );
+    }
+}
