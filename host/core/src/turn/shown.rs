@@ -33,13 +33,30 @@ impl ShownCall {
             about: format!("{title}, which is {}", call.effect.as_str()),
             arguments: exact(&text),
             below: format!(
-                "These are all {} characters of the arguments of {tool}; rule {}, arguments {name}",
+                "These are all {} characters of the arguments of {tool}; rule {}, arguments {name}{}",
                 text.chars().count(),
-                call.rule
+                call.rule,
+                executables(call, input)
             ),
             tool,
         }
     }
+}
+
+/// That the arguments name executable files, where they do. Nothing is known of arguments that the user wrote instead.
+fn executables(call: &PendingCall, input: &Map<String, Value>) -> String {
+    if call.executables.is_empty() || *input != call.input {
+        return String::new();
+    }
+    let names: Vec<String> = call
+        .executables
+        .iter()
+        .map(|path| exact(&format!("{path:?}")))
+        .collect();
+    format!(
+        ".\nThe call may rewrite what is executable: {}",
+        names.join(", ")
+    )
 }
 
 impl fmt::Display for ShownCall {

@@ -23,7 +23,7 @@ use std::{
 use wasmtime_wasi::p2::{FsError, FsResult, bindings::filesystem::types::ErrorCode};
 
 /// The most entries of a directory that are checked before it is moved into another one.
-const MAX_ENTRIES: usize = 10_000;
+pub(super) const MAX_ENTRIES: usize = 10_000;
 
 /// Why a directory with more is not moved.
 const TOO_MANY: &str = "it has more than 10,000 entries or is too deep to be checked for links; move what is in it in parts";
