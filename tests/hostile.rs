@@ -14,6 +14,7 @@ mod meter;
 mod network;
 mod own_files;
 mod quotas;
+mod run_later;
 mod script;
 mod secrets;
 mod server;

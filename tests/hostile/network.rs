@@ -6,13 +6,18 @@ use super::{
     table,
 };
 use serde_json::{Value, json};
+use std::{fs, path::Path, process::Command};
 
 /// Every host there is, on the sink's port: what is still refused is refused for what it is.
 const EVERYWHERE: &str =
     "[limits]\nhttp-requests = 500\n[[grants.http]]\nhost = \"*\"\nport = {sink}";
 
+/// Starts the program in a network of its own, where this machine has a public address and the names in `hosts` lead somewhere.
+const OWN_NETWORK: &str = r#"exec unshare --map-root-user --mount --net /bin/sh -c '
+    ip link set lo up && ip address add 93.184.216.34/32 dev lo && mount --bind hosts /etc/hosts && exec "$0" "$@"' "$0" "$@""#;
+
 pub(crate) fn cases() -> Vec<Case> {
-    vec![
+    let mut cases = vec![
         addresses(),
         no_hosts(),
         names(),
@@ -20,7 +25,9 @@ pub(crate) fn cases() -> Vec<Case> {
         nothing_granted(),
         sockets(),
         denied_and_failed(),
-    ]
+    ];
+    cases.extend(may_have_network().then(names_of_public_addresses));
+    cases
 }
 
 fn get(url: &str) -> Value {
@@ -92,6 +99,7 @@ fn addresses() -> Case {
         "100.127.255.255",
         "192.0.0.1",
         "192.0.0.192",
+        "168.63.129.16",
     ];
     let nobody = [
         "192.0.2.1",
@@ -158,6 +166,40 @@ fn names() -> Case {
         )
         .row('F', "a granted name that leads to this machine")
         .config(EVERYWHERE)
+}
+
+/// Names that lead to addresses which only look public: one of this machine, and the platform's own.
+fn names_of_public_addresses() -> Case {
+    Script::default()
+        .refused(
+            "destination-ip-prohibited",
+            hosts(["own.example", "mapped.example", "platform.example"]),
+        )
+        .row('F', "names that lead to public addresses of this machine")
+        .config(EVERYWHERE)
+        .prepared(own_names)
+        .launched(OWN_NETWORK)
+}
+
+fn own_names(work: &Path) {
+    let names = "93.184.216.34 own.example\n::ffff:93.184.216.34 mapped.example\n168.63.129.16 platform.example\n";
+    fs::write(work.join("hosts"), names).unwrap();
+}
+
+/// Whether this user may have a network of its own here; some kernels and containers forbid that, and then its row is left out.
+#[expect(clippy::print_stderr, reason = "a row that cannot run says so")]
+fn may_have_network() -> bool {
+    let place = tempfile::tempdir().unwrap();
+    own_names(place.path());
+    let tried = Command::new("/bin/sh")
+        .args(["-c", OWN_NETWORK, "true"])
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    if !tried.status.success() {
+        eprintln!("no network of its own for a row here, so this machine has no public address");
+    }
+    tried.status.success()
 }
 
 /// One address is granted, with a scheme and a port. All else is not, however near.

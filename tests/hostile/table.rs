@@ -2,8 +2,8 @@
 
 use super::{
     case::{Case, Component, Ends, guests},
-    files, harness, load, memory, network, own_files, quotas, secrets, services, social, time,
-    values,
+    files, harness, load, memory, network, own_files, quotas, run_later, secrets, services, social,
+    time, values,
 };
 use agent_host_core::failure::ToolErrorCode;
 use agent_host_sandbox::LoadFault;
@@ -32,6 +32,7 @@ fn all() -> Vec<Case> {
         files::cases(),
         quotas::cases(),
         own_files::cases(),
+        run_later::cases(),
         social::cases(),
     ]
     .into_iter()

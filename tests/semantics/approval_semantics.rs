@@ -39,6 +39,7 @@ async fn m01_only_the_listed_call_interrupts_and_nothing_ran() {
         input_digest: json_digest(&input),
         input: input.as_object().cloned().unwrap(),
         requested_input: None,
+        executables: Vec::new(),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };

@@ -43,6 +43,7 @@ fn pending(call: &str, input: &Value) -> PendingCall {
         input_digest: json_digest(input),
         input: input.as_object().cloned().unwrap(),
         requested_input: None,
+        executables: Vec::new(),
         rule: "approval.never".into(),
         decisions: DecisionKind::ALL.into(),
     }

@@ -7,6 +7,7 @@ mod check;
 mod components;
 pub mod config;
 mod error;
+mod executables;
 mod explain;
 mod host;
 mod lock_diff;

@@ -5,6 +5,7 @@ use crate::{
     components::{Entry, check_confirmations, enforced_effect, load_one},
     config::{Config, Confirmation, ExternalTool, ToolConfig},
     error::OpenError,
+    executables,
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
 };
@@ -364,6 +365,15 @@ impl ToolRunner for Registry {
         match self.find(tool)?.1 {
             Found::Component(entry) => Some(&entry.limits),
             Found::Server(_) => None,
+        }
+    }
+
+    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
+        match self.find(tool) {
+            Some((tool, Found::Component(entry))) if tool.effect != Effect::ReadOnly => {
+                executables::named(&entry.grants, input)
+            }
+            Some(_) | None => Vec::new(),
         }
     }
 

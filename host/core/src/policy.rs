@@ -12,13 +12,14 @@ mod http;
 mod http_grant;
 mod paths;
 mod remember;
+mod run_later;
 mod secret;
 #[cfg(test)]
 mod tests;
 mod toml_text;
 mod url_path;
 
-pub use address::{AddressClass, classify};
+pub use address::{AddressClass, classify, embedded_v4};
 pub use call::decide_call;
 pub use files::{FileOp, decide_file};
 pub use grants::{

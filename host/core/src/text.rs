@@ -169,7 +169,7 @@ fn is_frame(character: char) -> bool {
 /// More characters that are not seen, or break a line unseen: those that Unicode calls default-ignorable and that no writing
 /// needs, line separators, and the marks of annotations. A tool's description may have them, from the text that its author
 /// copied; what is shown has them written out.
-fn is_unseen(character: char) -> bool {
+pub(crate) fn is_unseen(character: char) -> bool {
     matches!(
         character,
         '\u{ad}' | '\u{2028}' | '\u{2029}' | '\u{2061}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{fff0}'..='\u{fffb}'
@@ -178,7 +178,7 @@ fn is_unseen(character: char) -> bool {
 }
 
 /// Characters without a shape of their own that some writing needs: joiners, variation selectors and fillers.
-fn is_joiner(character: char) -> bool {
+pub(crate) fn is_joiner(character: char) -> bool {
     matches!(
         character,
         '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{200d}'

@@ -264,6 +264,12 @@ pub trait ToolRunner: Send + Sync {
         None
     }
 
+    /// The executable files that the arguments name and a call with them may rewrite, by the tool's paths; for people, before
+    /// they approve it.
+    fn executables(&self, _tool: &str, _input: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Checks arguments against the tool's schema.
     ///
     /// # Errors

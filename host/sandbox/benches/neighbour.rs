@@ -76,6 +76,7 @@ impl Bench {
             allow: PathRules::default(),
             deny: PathRules::default(),
             mask: PathRules::default(),
+            allow_run_later: PathRules::default(),
             quota: DirQuota::default(),
         };
         let mut granted = Work::echo();

@@ -134,7 +134,7 @@ impl Gate {
             &request,
             decide_file(&self.grants, self.effect, grant, op, path),
         )?;
-        if matches!(op, FileOp::Write | FileOp::Move) {
+        if op.changes() {
             self.dirty.store(true, Ordering::Relaxed);
         }
         Ok(())
@@ -201,18 +201,18 @@ impl Gate {
         self.settle(&text, decide_secret(&self.grants, name, place, request))
     }
 
-    /// Keeps those addresses that the request may connect to. Where none is left, that is a refusal; a name that leads to
+    /// Keeps those addresses that the request may connect to; with each comes whether it is one of this machine. Where none is left, that is a refusal; a name that leads to
     /// good and bad addresses is no offence as long as only the good ones are used.
     pub(crate) fn addresses(
         &self,
         request: &HttpRequest<'_>,
         shown: &str,
-        addresses: impl IntoIterator<Item = IpAddr>,
+        addresses: impl IntoIterator<Item = (IpAddr, bool)>,
     ) -> Result<Vec<IpAddr>, Refused> {
         let mut allowed = Vec::new();
         let mut refusal = None;
-        for address in addresses {
-            match decide_address(&self.grants, request, address) {
+        for (address, is_own) in addresses {
+            match decide_address(&self.grants, request, address, is_own) {
                 Ruling::Allow { .. } => allowed.push(address),
                 other @ (Ruling::Deny { .. } | Ruling::Ask { .. }) => {
                     refusal.get_or_insert(other);

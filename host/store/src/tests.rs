@@ -306,6 +306,7 @@ fn pending(call_id: &CallId) -> PendingCall {
         input: serde_json::Map::new(),
         input_digest: Digest::of(b"{}"),
         requested_input: None,
+        executables: Vec::new(),
         rule: "effect.effectful".to_owned(),
         decisions: DecisionKind::ALL.into(),
     }

@@ -7,25 +7,31 @@ use super::{
 use agent_host_core::policy::{DirGrant, DirMode, DirQuota, PathRules};
 use std::path::{Path, PathBuf};
 
-/// What guests do not see in a granted folder unless its `mask` says otherwise: the files in which people keep keys. A
-/// pattern without `/` holds at any depth.
-pub const DEFAULT_MASK: [&str; 16] = [
+/// What guests do not see in a granted directory unless its `mask` says otherwise: the files in which keys are kept. A pattern
+/// without `/` holds at any depth. A plain name is also known by its identity, which costs each operation two looks; the
+/// rest is known by its path.
+#[rustfmt::skip]
+pub const DEFAULT_MASK: [&str; 53] = [
+    // Variables with secrets, which programs load at their start.
     ".env*",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    "**/.git/config",
-    "**/.kube/config",
-    "**/.docker/config.json",
-    "**/.config/gcloud",
-    "**/.config/gh/hosts.yml",
-    "id_rsa*",
-    "id_ed25519*",
+    // SSH, PGP and password stores.
+    ".ssh", ".gnupg", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.ppk", "*.kdbx", "**/.password-store",
+    "**/.local/share/keyrings",
+    // Private keys and stores of them, for TLS and for signing. A `*.pem` may be a mere certificate; its name does not say so.
+    "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
+    // Accounts of clouds and clusters.
+    ".aws", ".azure", "**/.config/gcloud", "**/.kube", "**/.oci", "**/.docker/config.json", "**/.vault-token",
+    "**/.terraform.d/credentials.tfrc.json", "**/.terraformrc",
+    // Logins at servers: any, git, and databases.
+    ".netrc", "**/_netrc", ".git-credentials", "**/.git/config", "**/.git/modules/**/config", "**/.config/git/credentials",
+    "**/.config/gh/hosts.yml", "**/.config/glab-cli", "**/.pgpass", "**/.my.cnf", ".htpasswd*",
+    // Tokens of package registries.
+    ".npmrc", ".pypirc", "**/.cargo/credentials*", "**/.gem/credentials", "**/.m2/settings*.xml",
+    "**/.gradle/gradle.properties", "**/.composer/auth.json",
+    // What was typed, passwords included, and what browsers keep.
+    "**/.bash_history", "**/.zsh_history", "**/.python_history", "**/.psql_history", "**/.mysql_history", "**/.mozilla",
+    // Logins of agents.
+    "**/.claude/.credentials.json", "**/.codex/auth.json", "**/.gemini/oauth_creds.json",
 ];
 
 /// What no guest sees in any folder, whatever `mask` says: with these a tool could grant itself more at the next start.
@@ -50,6 +56,7 @@ pub(super) fn from_raw(
         allow,
         deny,
         mask,
+        allow_run_later,
         quota,
     } = raw;
     let folder = existing(&place(&host, base, environment)?)?;
@@ -67,6 +74,7 @@ pub(super) fn from_raw(
     )?;
     grant.allow = rules(&allow)?;
     grant.deny = rules(&deny)?;
+    grant.allow_run_later = rules(&allow_run_later)?;
     grant.quota = quota;
     if let Some(mask) = mask {
         grant.mask = masks(mask.iter().map(String::as_str))?;
@@ -141,6 +149,7 @@ fn grant(host: PathBuf, guest: String, mode: Option<DirMode>) -> Result<DirGrant
         allow: PathRules::default(),
         deny: PathRules::default(),
         mask,
+        allow_run_later: PathRules::default(),
         quota: DirQuota::default(),
     })
 }
@@ -153,7 +162,7 @@ fn masks<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<PathRules, C
 fn rules<S: AsRef<str>>(patterns: &[S]) -> Result<PathRules, ConfigError> {
     PathRules::new(patterns).map_err(|error| {
         ConfigError::new(format!(
-            "{error}; correct it in the grant's allow, deny or mask list"
+            "{error}; correct it in the grant's allow, deny, mask or allow-run-later list"
         ))
     })
 }

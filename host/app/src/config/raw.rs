@@ -318,6 +318,9 @@ pub struct RawDirGrant {
     pub deny: Vec<String>,
     /// Globs of what guests do not see; absent for [`super::DEFAULT_MASK`].
     pub mask: Option<Vec<String>>,
+    /// Globs of what may be written although the user's programs run it later, such as `.github/workflows`.
+    #[serde(default)]
+    pub allow_run_later: Vec<String>,
     /// How much one call may put into it; absent for no more than the call's limits.
     #[serde(default)]
     pub quota: DirQuota,

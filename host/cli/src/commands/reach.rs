@@ -73,7 +73,11 @@ fn folder(dir: &DirGrant) -> String {
         DirMode::ReadWrite => "read and write",
     };
     let mut line = format!("{} as {}, {mode}", dir.host.display(), dir.guest);
-    for (word, rules) in [("only", &dir.allow), ("not", &dir.deny)] {
+    for (word, rules) in [
+        ("only", &dir.allow),
+        ("not", &dir.deny),
+        ("also what runs later in", &dir.allow_run_later),
+    ] {
         if !rules.is_empty() {
             line = format!("{line}, {word} {}", rules.patterns().join(" "));
         }

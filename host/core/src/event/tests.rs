@@ -25,6 +25,7 @@ fn parts() -> (SessionId, Value, PendingCall) {
         input,
         input_digest: digest,
         requested_input: None,
+        executables: Vec::new(),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };

@@ -14,6 +14,8 @@ pub enum AddressClass {
     Private,
     /// The local link (169.254.0.0/16 with the cloud metadata address, `fe80::/10`).
     LinkLocal,
+    /// The host of a virtual machine (168.63.129.16 of Azure), which hands out its configuration and extensions. It looks public.
+    Platform,
     /// The shared space behind carrier-grade NAT (RFC 6598).
     CarrierNat,
     /// Many hosts at once (224.0.0.0/4, `ff00::/8`, broadcast).
@@ -31,6 +33,7 @@ impl AddressClass {
             Self::Loopback => "loopback",
             Self::Private => "private",
             Self::LinkLocal => "link-local",
+            Self::Platform => "platform",
             Self::CarrierNat => "carrier-nat",
             Self::Multicast => "multicast",
             Self::Reserved => "reserved",
@@ -38,7 +41,7 @@ impl AddressClass {
     }
 }
 
-/// Classifies an address. IPv6 forms that carry an IPv4 address (mapped, compatible, NAT64, 6to4) are judged by it.
+/// Classifies an address by its number alone: an address of this machine can be a public one. IPv6 forms that carry an IPv4 address (mapped, compatible, NAT64, 6to4) are judged by it.
 #[must_use]
 pub fn classify(address: IpAddr) -> AddressClass {
     match address {
@@ -48,6 +51,7 @@ pub fn classify(address: IpAddr) -> AddressClass {
 }
 
 fn classify_v4(address: Ipv4Addr) -> AddressClass {
+    const AZURE_PLATFORM: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
     let [a, b, c, _] = address.octets();
     match (a, b, c) {
         (0 | 127, ..) => AddressClass::Loopback,
@@ -55,6 +59,7 @@ fn classify_v4(address: Ipv4Addr) -> AddressClass {
         (169, 254, _) => AddressClass::LinkLocal,
         (100, 64..=127, _) => AddressClass::CarrierNat,
         (224..=239, ..) => AddressClass::Multicast,
+        _ if address == AZURE_PLATFORM => AddressClass::Platform,
         _ if address.is_broadcast() => AddressClass::Multicast,
         (240..=255, ..)
         | (192, 0, 0 | 2)
@@ -86,7 +91,8 @@ fn classify_v6(address: Ipv6Addr) -> AddressClass {
 }
 
 /// The IPv4 address that an IPv6 address stands for, where it stands for one.
-fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+#[must_use]
+pub fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let from = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
         // `::` and `::1` are addresses of their own, not compatible forms of 0.0.0.0 and 0.0.0.1.

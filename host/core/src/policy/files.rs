@@ -1,6 +1,10 @@
 //! Whether a file operation may happen.
 
-use super::{DEFAULT_DENY, DirGrant, DirMode, Grants, PathRules, Ruling, toml_text};
+use super::{
+    DEFAULT_DENY, DirGrant, DirMode, Grants, PathRules, Ruling,
+    run_later::{self, RunLater},
+    toml_text,
+};
 use crate::tool::Effect;
 
 /// What a tool wants to do with a path.
@@ -14,6 +18,10 @@ pub enum FileOp {
     Read,
     /// Write, create, truncate, delete, link or set times; rename a file.
     Write,
+    /// Write to a file that has an executable bit, put another in its place, or give such a file another name.
+    WriteExecutable,
+    /// Make a directory, or set the times of one.
+    WriteDir,
     /// Rename a folder with everything in it, or give a folder that name.
     Move,
 }
@@ -26,13 +34,19 @@ impl FileOp {
             Self::Stat => "stat",
             Self::List => "list",
             Self::Read => "read",
-            Self::Write => "write",
+            Self::Write | Self::WriteDir => "write",
+            Self::WriteExecutable => "write-executable",
             Self::Move => "move",
         }
     }
 
-    fn changes(self) -> bool {
-        matches!(self, Self::Write | Self::Move)
+    /// Whether it changes anything.
+    #[must_use]
+    pub fn changes(self) -> bool {
+        match self {
+            Self::Stat | Self::List | Self::Read => false,
+            Self::Write | Self::WriteExecutable | Self::WriteDir | Self::Move => true,
+        }
     }
 }
 
@@ -98,6 +112,15 @@ pub fn decide_file(
                 grant: None,
             };
         }
+        if let Some(RunLater { pattern, reason }) = runs_later(dir, op, path) {
+            return Ruling::Deny {
+                rule: format!("files.run-later `{pattern}`"),
+                reason: format!(
+                    "{reason}, outside of the sandbox, and the grant's `allow-run-later` does not name it"
+                ),
+                grant: smallest_change(dir, effect, op, path),
+            };
+        }
     }
     Ruling::Allow {
         rule: format!("grants.dir[{grant}]"),
@@ -111,6 +134,15 @@ fn is_among_allowed(dir: &DirGrant, op: FileOp, path: &str) -> bool {
         || dir.allow.first_match(path).is_some()
 }
 
+/// Why the path is not to be written for what it would run later, unless the grant allows it.
+fn runs_later(dir: &DirGrant, op: FileOp, path: &str) -> Option<RunLater> {
+    let found = run_later::find(path, op == FileOp::WriteDir)?;
+    dir.allow_run_later
+        .first_match(path)
+        .is_none()
+        .then_some(found)
+}
+
 /// The lines of the folder's grant that would have to be different for an operation that no `deny` pattern is against; nothing
 /// where none would help. The folder's place on the host is not for the audit, so the grant is named by the guest's path.
 fn smallest_change(dir: &DirGrant, effect: Effect, op: FileOp, path: &str) -> Option<String> {
@@ -122,15 +154,24 @@ fn smallest_change(dir: &DirGrant, effect: Effect, op: FileOp, path: &str) -> Op
         toml_text::string(&dir.guest)
     )];
     if !is_among_allowed(dir, op, path) {
-        // The leading slash keeps a single name from holding at every depth.
-        let pattern = format!("/{}", globset::escape(path));
-        PathRules::new(&[&pattern]).ok()?.first_match(path)?;
-        let patterns = dir.allow.patterns().iter().map(String::as_str);
-        let patterns: Vec<&str> = patterns.chain([&*pattern]).collect();
-        lines.push(format!("allow = {}", toml_text::strings(&patterns)));
+        lines.push(format!("allow = {}", with_path(&dir.allow, path)?));
     }
     if op.changes() && dir.mode == DirMode::ReadOnly {
         lines.push("mode = \"read-write\"".to_owned());
     }
+    if op.changes() && runs_later(dir, op, path).is_some() {
+        let patterns = with_path(&dir.allow_run_later, path)?;
+        lines.push(format!("allow-run-later = {patterns}"));
+    }
     Some(lines.join("\n"))
+}
+
+/// The list in TOML, and a pattern for exactly this path and what is below it; nothing where no pattern names it.
+fn with_path(rules: &PathRules, path: &str) -> Option<String> {
+    // The leading slash keeps a single name from holding at every depth.
+    let pattern = format!("/{}", globset::escape(path));
+    PathRules::new(&[&pattern]).ok()?.first_match(path)?;
+    let patterns = rules.patterns().iter().map(String::as_str);
+    let patterns: Vec<&str> = patterns.chain([&*pattern]).collect();
+    Some(toml_text::strings(&patterns))
 }

@@ -29,6 +29,7 @@ impl Grants {
                 "allow": dir.allow.patterns(),
                 "deny": dir.deny.patterns(),
                 "mask": dir.mask.patterns(),
+                "allow-run-later": dir.allow_run_later.patterns(),
                 "quota": dir.quota,
             })
         });
@@ -83,6 +84,9 @@ pub struct DirGrant {
     pub deny: PathRules,
     /// Paths that a guest does not see at all. Relative to the folder.
     pub mask: PathRules,
+    /// Paths that may be written although the user's programs run them later (see [`decide_file`](super::decide_file)).
+    /// Relative to the folder.
+    pub allow_run_later: PathRules,
     /// How much one call may put into the folder.
     pub quota: DirQuota,
 }

@@ -78,15 +78,24 @@ fn why_uncovered(grants: &[HttpGrant], request: &HttpRequest<'_>) -> String {
 }
 
 /// Decides whether a request may connect to an address. A private or otherwise special address needs a grant that names
-/// that very address: a name that resolves to one is refused, whoever granted the name.
+/// that very address: a name that resolves to one is refused, whoever granted the name. So does a public address that
+/// `is_own`: one of this machine.
 #[must_use]
-pub fn decide_address(grants: &Grants, request: &HttpRequest<'_>, address: IpAddr) -> Ruling {
-    let class = classify(address);
-    if class == AddressClass::Public {
-        return Ruling::Allow {
-            rule: "address.public".to_owned(),
-        };
-    }
+pub fn decide_address(
+    grants: &Grants,
+    request: &HttpRequest<'_>,
+    address: IpAddr,
+    is_own: bool,
+) -> Ruling {
+    let class = match classify(address) {
+        AddressClass::Public if is_own => "own",
+        AddressClass::Public => {
+            return Ruling::Allow {
+                rule: "address.public".to_owned(),
+            };
+        }
+        special => special.as_str(),
+    };
     let named = request.host.parse() == Ok(address);
     let literal = |grant: &HttpGrant| named && grant.host.parse() == Ok(address);
     match grants
@@ -98,11 +107,14 @@ pub fn decide_address(grants: &Grants, request: &HttpRequest<'_>, address: IpAdd
             rule: format!("grants.http[{index}]"),
         },
         None => Ruling::Deny {
-            rule: format!("address.{}", class.as_str()),
+            rule: format!("address.{class}"),
             reason: format!(
-                "{} leads to a {} address; only a grant of that very address opens it",
+                "{} leads to {}; only a grant of that very address opens it",
                 request.host,
-                class.as_str()
+                match class {
+                    "own" => "this machine".to_owned(),
+                    class => format!("a {class} address"),
+                }
             ),
             // A grant of the address does not let a name lead there.
             grant: if named { smallest(request) } else { None },

@@ -104,6 +104,7 @@ impl Agent {
             effect: tool.effect,
             input_digest: json_digest(&Value::Object(input.clone())),
             requested_input: requested.filter(|requested| *requested != input),
+            executables: self.tools.executables(&entry.call.name, &input),
             input,
             rule,
             decisions: tool.decisions.clone(),

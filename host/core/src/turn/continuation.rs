@@ -91,6 +91,10 @@ pub struct PendingCall {
     pub requested_input: Option<Map<String, Value>>,
     /// The digest of `input`: what is approved is what runs.
     pub input_digest: Digest,
+    /// The executable files that `input` names and the call may rewrite, by the tool's paths. What it writes otherwise is known
+    /// only when it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub executables: Vec<String>,
     /// The rule that asks; of a call that runs outside, the one that allows it.
     pub rule: String,
     /// What a person may decide about it.

@@ -7,7 +7,7 @@ mod tests;
 use super::PendingCall;
 use crate::{
     question::Question,
-    text::{framed, harmless_line},
+    text::{exact, framed, harmless_line},
 };
 use serde_json::{Map, Value};
 use std::fmt;
@@ -41,13 +41,30 @@ impl ShownCall {
             title: title.map(|title| framed(title, columns, MAX_TITLE_ROWS)),
             arguments: framed(&text, columns, usize::MAX),
             below: format!(
-                "These are all {} characters of the arguments of {}; rule {}, arguments {name}",
+                "These are all {} characters of the arguments of {}; rule {}, arguments {name}{}",
                 text.chars().count(),
                 harmless_line(&call.tool),
-                harmless_line(&call.rule)
+                harmless_line(&call.rule),
+                executables(call, input)
             ),
         }
     }
+}
+
+/// That the arguments name executable files, where they do. Nothing is known of arguments that the user wrote instead.
+fn executables(call: &PendingCall, input: &Map<String, Value>) -> String {
+    if call.executables.is_empty() || *input != call.input {
+        return String::new();
+    }
+    let names: Vec<String> = call
+        .executables
+        .iter()
+        .map(|path| exact(&format!("{path:?}")))
+        .collect();
+    format!(
+        ".\nThe call may rewrite what is executable: {}",
+        names.join(", ")
+    )
 }
 
 impl fmt::Display for ShownCall {

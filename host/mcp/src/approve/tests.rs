@@ -23,6 +23,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
         input: Map::from_iter([("path".to_owned(), json!("a\u{202e}b"))]),
         input_digest: Digest::of(b"x"),
         requested_input: None,
+        executables: Vec::new(),
         rule: "effect.effectful".to_owned(),
         decisions: decisions.into(),
     }

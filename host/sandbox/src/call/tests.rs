@@ -316,6 +316,7 @@ fn workspace(host: &Path) -> Grants {
             allow: PathRules::default(),
             deny: PathRules::default(),
             mask: PathRules::default(),
+            allow_run_later: PathRules::default(),
             quota: DirQuota::default(),
         }],
         ..Grants::default()

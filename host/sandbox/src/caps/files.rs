@@ -7,6 +7,7 @@
 
 mod convert;
 mod descriptor;
+mod links;
 mod mask;
 mod node;
 mod open;

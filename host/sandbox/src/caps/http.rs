@@ -9,6 +9,7 @@ mod fault;
 mod fields;
 pub(crate) mod links;
 mod names;
+mod own_address;
 mod placeholder;
 mod recording;
 mod redact;

@@ -18,6 +18,7 @@ fn gate(limits: &Limits) -> Arc<Gate> {
         allow: PathRules::default(),
         deny: PathRules::new(&["private"]).unwrap(),
         mask: PathRules::default(),
+        allow_run_later: PathRules::default(),
         quota: DirQuota::default(),
     };
     let grants = Grants {
@@ -66,9 +67,13 @@ fn a_call_is_written_down() {
     assert_eq!(gate.http(&EXAMPLE, "https://example.com/"), Ok(()));
     let public = "93.184.216.34".parse().unwrap();
     let private = "10.0.0.1".parse().unwrap();
-    let both = gate.addresses(&EXAMPLE, "https://example.com/", [private, public]);
+    let both = gate.addresses(
+        &EXAMPLE,
+        "https://example.com/",
+        [(private, false), (public, false)],
+    );
     assert_eq!(both, Ok(vec![public]));
-    let none = gate.addresses(&EXAMPLE, "https://example.com/", [private]);
+    let none = gate.addresses(&EXAMPLE, "https://example.com/", [(private, false)]);
     assert_eq!(none, Err(Refused));
     gate.contacted("example.com");
     gate.contacted("example.com");

@@ -65,6 +65,7 @@ fn expected() -> Vec<EventRecord> {
             .parse()
             .unwrap(),
         requested_input: None,
+        executables: Vec::new(),
         rule: "effect.effectful".to_owned(),
         decisions: DecisionKind::ALL.into(),
     };

@@ -75,6 +75,15 @@ fn without_a_file_the_defaults_hold() {
         ".git/config",
         "x/agent.toml",
         "agent.lock",
+        ".ssh-keys/id_ecdsa_sk",
+        "id_dsa",
+        "certs/server.pem",
+        "server.key",
+        "signing.p12",
+        "home/.pgpass",
+        ".kube/cache/x",
+        ".git/modules/lib/config",
+        ".cargo/credentials.toml",
     ] {
         assert!(dirs[0].mask.first_match(masked).is_some(), "{masked}");
     }
@@ -83,6 +92,9 @@ fn without_a_file_the_defaults_hold() {
         ".git/HEAD",
         ".github/workflows/ci.yml",
         "environment",
+        "src/key.rs",
+        ".cargo/config.toml",
+        ".git/modules/lib/HEAD",
     ] {
         assert_eq!(dirs[0].mask.first_match(open), None, "{open}");
     }
@@ -132,6 +144,7 @@ fn every_key_is_read() {
         allow = ["*.txt"]
         deny = ["private"]
         mask = ["hidden"]
+        allow-run-later = [".github/workflows"]
         quota = { write-bytes = 1000 }
         [[grants.http]]
         host = "API.example.com"
@@ -223,6 +236,7 @@ fn every_key_is_read() {
         (&["*.txt".to_owned()][..], &["private".to_owned()][..])
     );
     assert_eq!(dir.mask.patterns(), ["hidden", "agent.toml", "agent.lock"]);
+    assert_eq!(dir.allow_run_later.patterns(), [".github/workflows"]);
     let quota = DirQuota {
         write_bytes: Some(1000),
         creates: None,

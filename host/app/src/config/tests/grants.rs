@@ -317,7 +317,7 @@ fn folders_that_are_refused() {
             here(
                 1,
                 "the path pattern `a[` is not a glob: unclosed character class; missing ']'; correct it in the grant's \
-                 allow, deny or mask list"
+                 allow, deny, mask or allow-run-later list"
                     .to_owned(),
             ),
         ),

@@ -20,6 +20,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
         input: serde_json::Map::new(),
         input_digest: Digest::of(b""),
         requested_input: None,
+        executables: Vec::new(),
         rule: "effect.effectful".to_owned(),
         decisions: decisions.into(),
     }

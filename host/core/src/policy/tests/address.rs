@@ -5,12 +5,16 @@ use pretty_assertions::assert_eq;
 
 #[test]
 fn address_classes() {
-    use AddressClass::{CarrierNat, LinkLocal, Loopback, Multicast, Private, Public, Reserved};
+    use AddressClass::{
+        CarrierNat, LinkLocal, Loopback, Multicast, Platform, Private, Public, Reserved,
+    };
     let table: &[(AddressClass, &[&str])] = &[
         (
             Public,
             &[
                 "1.1.1.1",
+                "168.63.129.15",
+                "168.63.129.17",
                 "9.255.255.255",
                 "11.0.0.0",
                 "100.63.255.255",
@@ -121,6 +125,15 @@ fn address_classes() {
                 "::100.64.0.1",
                 "64:ff9b::6440:1",
                 "2002:6440:1::",
+            ],
+        ),
+        (
+            Platform,
+            &[
+                "168.63.129.16",
+                "::ffff:168.63.129.16",
+                "64:ff9b::168.63.129.16",
+                "2002:a83f:8110::",
             ],
         ),
         (

@@ -15,6 +15,7 @@ fn dir(mode: DirMode, allow: &[&str], deny: &[&str]) -> DirGrant {
         allow: rules(allow),
         deny: rules(deny),
         mask: PathRules::default(),
+        allow_run_later: PathRules::default(),
         quota: DirQuota::default(),
     }
 }

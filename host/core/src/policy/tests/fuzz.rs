@@ -49,7 +49,7 @@ fn goes_out(address: IpAddr) -> bool {
         path: "/",
     };
     matches!(
-        decide_address(&grants, &request, address),
+        decide_address(&grants, &request, address, false),
         Ruling::Allow { .. }
     )
 }

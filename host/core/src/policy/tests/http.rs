@@ -249,14 +249,56 @@ fn address_rulings() {
             "169.254.169.254",
             "deny address.link-local",
         ),
+        (
+            "http",
+            "168.63.129.16",
+            80,
+            "168.63.129.16",
+            "deny address.platform",
+        ),
     ];
     for (scheme, host, port, address, expected) in table {
         let request = request("GET", scheme, host, port);
         let address: IpAddr = address.parse().unwrap();
         assert_eq!(
-            short(decide_address(&grants, &request, address)),
+            short(decide_address(&grants, &request, address, false)),
             expected,
             "{request:?} {address}"
         );
     }
+}
+
+#[test]
+fn public_address_of_this_machine_needs_its_own_grant() {
+    let address: IpAddr = "93.184.216.34".parse().unwrap();
+    let named = request("GET", "http", "example.com", 80);
+    let literal = request("GET", "http", "93.184.216.34", 80);
+    let everywhere = http(None, "*", None);
+    let grants = |http| Grants {
+        http,
+        ..Grants::default()
+    };
+    let all = grants(vec![everywhere.clone()]);
+    let own = grants(vec![
+        everywhere,
+        http(Some("http"), "93.184.216.34", Some(80)),
+    ]);
+    for (grants, request, expected) in [
+        (&all, &named, "deny address.own"),
+        (&all, &literal, "deny address.own"),
+        (&own, &named, "deny address.own"),
+        (&own, &literal, "allow grants.http[1]"),
+    ] {
+        let ruling = decide_address(grants, request, address, true);
+        assert_eq!(short(ruling), expected, "{request:?}");
+    }
+    assert_eq!(
+        decide_address(&all, &named, address, true),
+        Ruling::Deny {
+            rule: "address.own".to_owned(),
+            reason: "example.com leads to this machine; only a grant of that very address opens it"
+                .to_owned(),
+            grant: None,
+        }
+    );
 }

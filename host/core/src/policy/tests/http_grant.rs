@@ -235,7 +235,12 @@ fn an_address_is_suggested_only_where_it_was_asked_for() {
     };
     let suggestion = "[[grants.http]]\nhost = \"10.0.0.1\"\nscheme = \"http\"\nport = 8080\nmethods = [\"GET\"]\npath = \"/x\"";
     for (request, expected) in [(literal, Some(suggestion)), (name, None)] {
-        let ruling = decide_address(&Grants::default(), &request, "10.0.0.1".parse().unwrap());
+        let ruling = decide_address(
+            &Grants::default(),
+            &request,
+            "10.0.0.1".parse().unwrap(),
+            false,
+        );
         let host = request.host;
         assert_eq!(
             ruling,
@@ -261,7 +266,7 @@ fn an_address_is_suggested_only_where_it_was_asked_for() {
             methods,
             path_prefix: Some(path.to_owned()),
         }]);
-        let ruling = decide_address(&grants, &literal, "10.0.0.1".parse().unwrap());
+        let ruling = decide_address(&grants, &literal, "10.0.0.1".parse().unwrap(), false);
         assert_eq!(short(ruling), expected);
     }
 }

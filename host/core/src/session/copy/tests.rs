@@ -27,6 +27,7 @@ fn pending(id: &str) -> PendingCall {
         input: Map::new(),
         input_digest: json_digest(&json!({})),
         requested_input: None,
+        executables: Vec::new(),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     }

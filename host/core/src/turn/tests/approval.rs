@@ -66,6 +66,7 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
         input_digest: json_digest(&Value::Object(input.clone())),
         input,
         requested_input: None,
+        executables: Vec::new(),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };

@@ -186,6 +186,7 @@ fn grants(folder: &Path, servers: [&Server; 2]) -> Grants {
             allow: PathRules::default(),
             deny: PathRules::default(),
             mask: PathRules::default(),
+            allow_run_later: PathRules::default(),
             quota: DirQuota::default(),
         }],
         http: servers.map(Server::grant).into(),

@@ -3,6 +3,7 @@
 use super::{
     GatedFs,
     convert::{self, code, io_code},
+    links,
     node::{Listing, Node},
     open::Wish,
     place::{Follow, read_link},
@@ -57,7 +58,12 @@ impl GatedFs<'_> {
     /// Removes a name; `flags` say whether it is a folder's.
     fn remove(&self, fd: &Handle, path: &str, flags: AtFlags) -> FsResult<()> {
         let folder = Node::folder(self.table, fd)?;
-        let place = self.files.seen(&folder, path, Follow::No, FileOp::Write)?;
+        let op = if flags.contains(AtFlags::REMOVEDIR) {
+            FileOp::WriteDir
+        } else {
+            FileOp::Write
+        };
+        let place = self.files.seen(&folder, path, Follow::No, op)?;
         self.files.keep_ways(&folder, &place)?;
         Ok(rustix::fs::unlinkat(&*place.parent, place.name()?, flags).map_err(code)?)
     }
@@ -147,7 +153,7 @@ impl HostDescriptor for GatedFs<'_> {
         match Node::get(self.table, &fd)? {
             Node::Folder(folder) => {
                 let place = self.files.resolve(folder, ".", Follow::No, "write")?;
-                self.files.ask(folder, FileOp::Write, &place)?;
+                self.files.ask(folder, FileOp::WriteDir, &place)?;
                 rustix::fs::futimens(&*folder.fd, &times).map_err(code)?;
             }
             // A descriptor that was opened for reading only does not show that writing was allowed.
@@ -198,7 +204,7 @@ impl HostDescriptor for GatedFs<'_> {
         if self.files.hides(&folder, &place)? {
             return Err(self.files.refuse_hidden(&folder, &place));
         }
-        self.files.ask(&folder, FileOp::Write, &place)?;
+        self.files.ask(&folder, FileOp::WriteDir, &place)?;
         let name = place.name.as_deref().ok_or(ErrorCode::Exist)?;
         self.files.creating(&folder, &place, 0, || {
             rustix::fs::mkdirat(&*place.parent, name, Mode::from(0o777))
@@ -233,9 +239,16 @@ impl HostDescriptor for GatedFs<'_> {
     ) -> FsResult<()> {
         let folder = Node::folder(self.table, &fd)?;
         let times = convert::timestamps(access, modification)?;
-        let place = self
-            .files
-            .seen(&folder, &path, follow(flags), FileOp::Write)?;
+        let place = self.files.resolve(&folder, &path, follow(flags), "write")?;
+        if self.files.hides(&folder, &place)? {
+            return Err(ErrorCode::NoEntry.into());
+        }
+        let op = if place.kind() == Some(FileType::Directory) {
+            FileOp::WriteDir
+        } else {
+            FileOp::Write
+        };
+        self.files.ask(&folder, op, &place)?;
         let name = place.name.as_deref().unwrap_or(".");
         let nofollow = AtFlags::SYMLINK_NOFOLLOW;
         Ok(rustix::fs::utimensat(&*place.parent, name, &times, nofollow).map_err(code)?)
@@ -264,7 +277,7 @@ impl HostDescriptor for GatedFs<'_> {
         if self.files.hides(&new_folder, &new)? {
             return Err(self.files.refuse_hidden(&new_folder, &new));
         }
-        self.files.ask(&new_folder, FileOp::Write, &new)?;
+        self.files.ask(&new_folder, old.write_op(), &new)?;
         self.files.keep_ways(&new_folder, &new)?;
         if folder.grant != new_folder.grant {
             return Err(ErrorCode::CrossDevice.into());
@@ -322,6 +335,7 @@ impl HostDescriptor for GatedFs<'_> {
             Node::folder(self.table, &fd)?,
             Node::folder(self.table, &new_fd)?,
         );
+        let _exclusive = links::exclusive();
         let old = self.files.resolve(&folder, &path, Follow::No, "write")?;
         if self.files.hides(&folder, &old)? {
             return Err(ErrorCode::NoEntry.into());
@@ -339,28 +353,32 @@ impl HostDescriptor for GatedFs<'_> {
         if self.files.hides(&new_folder, &new)? {
             return Err(self.files.refuse_hidden(&new_folder, &new));
         }
-        self.files.ask(&new_folder, op, &new)?;
+        let new_op = match op {
+            FileOp::Write if old.is_executable() => FileOp::WriteExecutable,
+            FileOp::Write => new.write_op(),
+            other => other,
+        };
+        self.files.ask(&new_folder, new_op, &new)?;
         self.files.keep_ways(&new_folder, &new)?;
         // What one grant hides in a folder, another may not.
         if folder.grant != new_folder.grant {
             return Err(ErrorCode::CrossDevice.into());
         }
         let (name, new_name) = (old.name()?, new.name()?);
+        self.files.check_move(&folder, &old, &new)?;
         Ok(rustix::fs::renameat(&*old.parent, name, &*new.parent, new_name).map_err(code)?)
     }
 
     async fn symlink_at(&mut self, fd: Handle, target: String, path: String) -> FsResult<()> {
         let folder = Node::folder(self.table, &fd)?;
+        let _exclusive = links::exclusive();
         let place = self.files.resolve(&folder, &path, Follow::No, "write")?;
         if self.files.hides(&folder, &place)? {
             return Err(self.files.refuse_hidden(&folder, &place));
         }
         self.files.ask(&folder, FileOp::Write, &place)?;
         self.files.keep_ways(&folder, &place)?;
-        // The guest could not follow such a link, but a program of the host would.
-        if leaves(&place.path, &target) {
-            return Err(self.files.outside(&folder, &target, "link to"));
-        }
+        self.files.check_new_link(&folder, &place, &target)?;
         let name = place.name.as_deref().ok_or(ErrorCode::Exist)?;
         // The target is what is written.
         let bytes = Filesize::try_from(target.len()).unwrap_or(Filesize::MAX);
@@ -432,20 +450,4 @@ impl HostDescriptor for GatedFs<'_> {
         self.table.delete(Resource::<Node>::new_own(fd.rep()))?;
         Ok(())
     }
-}
-
-/// Whether a link at this path, relative to the grant, points out of the grant, going by its text.
-fn leaves(path: &str, target: &str) -> bool {
-    let mut depth = path.matches('/').count();
-    for name in target.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => match depth.checked_sub(1) {
-                Some(up) => depth = up,
-                None => return true,
-            },
-            _ => depth += 1,
-        }
-    }
-    target.starts_with('/')
 }

@@ -148,7 +148,7 @@ impl FilesState {
             self.ask(folder, FileOp::Read, &place)?;
         }
         if wish.write || wish.create {
-            self.ask(folder, FileOp::Write, &place)?;
+            self.ask(folder, place.write_op(), &place)?;
         }
         let name = place.name()?;
         match (&place.stat, wish) {

@@ -6,7 +6,7 @@ use super::{
     mask::Masks,
     node::Folder,
 };
-use agent_host_core::policy::PathRules;
+use agent_host_core::policy::{FileOp, PathRules};
 use rustix::{
     fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat},
@@ -25,7 +25,7 @@ pub(super) const MAX_SYMLINKS: usize = 40;
 /// The longest path in bytes, as in Linux (PATH_MAX).
 const MAX_PATH_BYTES: usize = 4_096;
 /// How deep a walk goes; each level holds a descriptor.
-const MAX_WALK_DEPTH: usize = 256;
+pub(super) const MAX_WALK_DEPTH: usize = 256;
 /// How often the kernel may say that a folder moved while it resolved a path, before it is walked.
 const MAX_RETRIES: usize = 16;
 
@@ -72,12 +72,29 @@ pub(super) struct Place {
     pub(super) stat: Option<Stat>,
     /// The path says that this is a folder, by a slash at its end.
     pub(super) is_folder: bool,
+    /// The path led through a symbolic link.
+    pub(super) by_link: bool,
 }
 
 impl Place {
     /// The kind of what is there.
     pub(super) fn kind(&self) -> Option<FileType> {
         self.stat.as_ref().map(kind)
+    }
+
+    /// Whether a regular file with an executable bit is there.
+    pub(super) fn is_executable(&self) -> bool {
+        self.kind() == Some(FileType::RegularFile)
+            && self.stat.is_some_and(|stat| stat.st_mode & 0o111 != 0)
+    }
+
+    /// The operation of writing to a file here.
+    pub(super) fn write_op(&self) -> FileOp {
+        if self.is_executable() {
+            FileOp::WriteExecutable
+        } else {
+            FileOp::Write
+        }
     }
 
     /// The name, for operations that need one.
@@ -135,13 +152,13 @@ impl Root {
 
     /// Opens the folder at a path beneath another, to pass through it. The kernel goes a plain path at once. It would also go
     /// into something hidden and out again, or say what kind of thing that is; so a path with links or `..`, and one that
-    /// leads through what is no folder, is walked.
+    /// leads through what is no folder, is walked. Also tells whether it led through a link.
     fn pass(
         &self,
         patterns: Option<&PathRules>,
         folder: &OwnedFd,
         path: &str,
-    ) -> Result<OwnedFd, Fault> {
+    ) -> Result<(OwnedFd, bool), Fault> {
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         let is_plain = !path.split('/').any(|name| name == "..");
         let tries = if self.beneath == Beneath::Walk || !is_plain {
@@ -152,7 +169,7 @@ impl Root {
         for _ in 0..tries {
             let flags = PASS | OFlags::DIRECTORY;
             match rustix::fs::openat2(folder, path, flags, Mode::empty(), how) {
-                Ok(found) => return Ok(found),
+                Ok(found) => return Ok((found, false)),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 // The last two: an old kernel, or a filter that does not know the call.
                 Err(Errno::LOOP | Errno::NOTDIR | Errno::NOSYS | Errno::PERM) => break,
@@ -169,7 +186,7 @@ impl Root {
         patterns: Option<&PathRules>,
         folder: &OwnedFd,
         path: &str,
-    ) -> Result<OwnedFd, Fault> {
+    ) -> Result<(OwnedFd, bool), Fault> {
         let names = |path: &str| path.rsplit('/').map(str::to_owned).collect::<Vec<_>>();
         let hidden = self.masks.ids();
         let mut ahead = names(path);
@@ -224,7 +241,7 @@ impl Root {
                 _ => return Err(ErrorCode::NotDirectory.into()),
             }
         }
-        Ok(trail.pop().ok_or(Fault::Outside)?.fd)
+        Ok((trail.pop().ok_or(Fault::Outside)?.fd, links > 0))
     }
 }
 
@@ -249,25 +266,29 @@ pub(super) fn resolve(
     follow: Follow,
 ) -> Result<Place, Fault> {
     let mut path = path.to_owned();
+    let mut by_link = false;
     for _ in 0..=MAX_SYMLINKS {
         if path.starts_with('/') {
             return Err(Fault::Outside);
         }
         let (above, name, is_folder) = split(&path)?;
         let Some(name) = name else {
-            let parent = root.pass(patterns, &folder.fd, &path)?;
+            let (parent, through) = root.pass(patterns, &folder.fd, &path)?;
             return Ok(Place {
                 name: None,
                 path: root.path_of(&parent)?,
                 stat: Some(rustix::fs::fstat(&parent)?),
                 is_folder: true,
+                by_link: by_link || through,
                 parent: Arc::new(parent),
             });
         };
         let parent = if above.is_empty() {
             Arc::clone(&folder.fd)
         } else {
-            Arc::new(root.pass(patterns, &folder.fd, above)?)
+            let (parent, through) = root.pass(patterns, &folder.fd, above)?;
+            by_link |= through;
+            Arc::new(parent)
         };
         let stat = look(&parent, name)?;
         let place = Place {
@@ -276,6 +297,7 @@ pub(super) fn resolve(
             parent,
             stat,
             is_folder,
+            by_link,
         };
         // What a hidden name stands for is not told: it is a place like any other, and the caller knows what to say.
         let found = place.kind();
@@ -291,6 +313,7 @@ pub(super) fn resolve(
             } else {
                 format!("{above}/{target}{slash}")
             };
+            by_link = true;
             continue;
         }
         let is_file = found.is_some_and(|found| found != FileType::Directory);

@@ -3,6 +3,9 @@
 mod attempts;
 mod fixture;
 mod fuzz;
+mod link_fuzz;
+mod links;
 mod quotas;
 mod races;
+mod run_later;
 mod streams;

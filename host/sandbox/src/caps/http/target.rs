@@ -1,6 +1,7 @@
 //! The URL of one request as it will be sent, and its standing with the gate. Never the guest's text: only what the parser
 //! made of it, which is also what the client sends.
 
+use super::own_address::is_own;
 use crate::gate::Gate;
 use agent_host_core::policy::{HttpRequest, SecretPlace};
 use http::Request;
@@ -77,6 +78,9 @@ impl Target {
         &self,
         addresses: impl IntoIterator<Item = IpAddr>,
     ) -> Result<Vec<IpAddr>, Error> {
+        let addresses = addresses
+            .into_iter()
+            .map(|address| (address, is_own(address)));
         let allowed = self
             .gate
             .addresses(&self.request(), self.url.as_str(), addresses)

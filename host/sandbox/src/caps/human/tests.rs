@@ -16,6 +16,7 @@ fn gate(effect: Effect) -> Arc<Gate> {
         allow: PathRules::default(),
         deny: PathRules::default(),
         mask: PathRules::default(),
+        allow_run_later: PathRules::default(),
         quota: DirQuota::default(),
     };
     let http = HttpGrant {

@@ -491,6 +491,7 @@ fn folders_that_cannot_be_granted() {
                 allow: PathRules::default(),
                 deny: PathRules::default(),
                 mask: PathRules::default(),
+                allow_run_later: PathRules::default(),
                 quota: DirQuota::default(),
             }],
             ..Grants::default()

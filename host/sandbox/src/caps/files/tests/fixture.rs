@@ -41,6 +41,15 @@ pub(super) struct Fixture {
     pub(super) grants: Vec<u32>,
 }
 
+/// The folder with nothing in the grants.
+pub(super) fn empty() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for path in ["work", "other"] {
+        std::fs::create_dir(dir.path().join(path)).unwrap();
+    }
+    dir
+}
+
 /// Makes the folder.
 pub(super) fn folder() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -122,6 +131,7 @@ fn grant(host: PathBuf, guest: &str, mode: DirMode, mask: &[&str]) -> DirGrant {
         allow: PathRules::default(),
         deny: PathRules::new(&["sub/private", "*.key"]).unwrap(),
         mask: PathRules::new(mask).unwrap(),
+        allow_run_later: PathRules::new(&["own/.githooks"]).unwrap(),
         quota: DirQuota::default(),
     }
 }

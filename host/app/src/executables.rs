@@ -1,0 +1,151 @@
+//! Finds the executable files that a call's arguments name, so that whoever approves the call sees that it may rewrite a
+//! program. It looks at what is there and changes nothing. What a call writes besides, under names that it makes up or
+//! encodes, is known only when it runs; then it is in the audit as `write-executable`.
+
+use agent_host_core::policy::{DirGrant, DirMode, Grants};
+use serde_json::{Map, Value};
+use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _};
+
+/// How many strings of the arguments are looked at.
+const MAX_STRINGS: usize = 256;
+/// The longest path in bytes, as in Linux (PATH_MAX).
+const MAX_PATH_BYTES: usize = 4_096;
+
+/// The executable files in writable directories that the arguments name, by the tool's paths, sorted.
+pub(crate) fn named(grants: &Grants, input: &Map<String, Value>) -> Vec<String> {
+    let mut texts = Vec::new();
+    input.iter().for_each(|entry| strings_of(entry, &mut texts));
+    let found: BTreeSet<String> = texts
+        .into_iter()
+        .filter_map(|text| {
+            grants
+                .dirs
+                .iter()
+                .enumerate()
+                .find_map(|dir| executable(dir, text))
+        })
+        .collect();
+    found.into_iter().collect()
+}
+
+/// The names and the texts of a field. Parsed JSON is only so deep.
+fn strings_of<'a>((name, value): (&'a String, &'a Value), found: &mut Vec<&'a str>) {
+    fn of_value<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::String(text) => add(text, found),
+            Value::Array(items) => items.iter().for_each(|item| of_value(item, found)),
+            Value::Object(fields) => fields.iter().for_each(|field| strings_of(field, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    add(name, found);
+    of_value(value, found);
+}
+
+fn add<'a>(text: &'a str, found: &mut Vec<&'a str>) {
+    if found.len() < MAX_STRINGS && text.len() <= MAX_PATH_BYTES {
+        found.push(text);
+    }
+}
+
+/// The file at a tool's path in a granted directory, if it is executable. Relative paths are in the first directory, and so
+/// are absolute ones that are in none: the libraries of some languages take them so.
+fn executable((index, dir): (usize, &DirGrant), text: &str) -> Option<String> {
+    if dir.mode != DirMode::ReadWrite {
+        return None;
+    }
+    let inside = text
+        .strip_prefix(&dir.guest)
+        .filter(|rest| rest.starts_with('/'));
+    let relative = inside
+        .or((index == 0).then_some(text))?
+        .trim_start_matches('/');
+    // A link may lead to the file, but not out of the directory: no tool follows that.
+    let real = dir.host.join(relative).canonicalize().ok()?;
+    let path = real.strip_prefix(&dir.host).ok()?;
+    let meta = real.metadata().ok()?;
+    (meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        .then(|| format!("{}/{}", dir.guest, path.to_string_lossy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agent_host_core::policy::{DirQuota, PathRules};
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+    use std::{fs, os::unix::fs::symlink, path::Path};
+
+    fn grant(host: &Path, guest: &str, mode: DirMode) -> DirGrant {
+        DirGrant {
+            host: host.to_owned(),
+            guest: guest.to_owned(),
+            mode,
+            allow: PathRules::default(),
+            deny: PathRules::default(),
+            mask: PathRules::default(),
+            allow_run_later: PathRules::default(),
+            quota: DirQuota::default(),
+        }
+    }
+
+    #[test]
+    fn executables_are_found_where_arguments_name_them() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        for dir in ["work/sub", "more", "look"] {
+            fs::create_dir_all(root.join(dir)).unwrap();
+        }
+        for (path, mode) in [
+            ("work/run.sh", 0o755),
+            ("work/sub/tool", 0o711),
+            ("work/plain.sh", 0o644),
+            ("more/run.sh", 0o100),
+            ("look/run.sh", 0o755),
+            ("outside.sh", 0o755),
+        ] {
+            fs::write(root.join(path), "").unwrap();
+            fs::set_permissions(root.join(path), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        symlink("sub/tool", root.join("work/link")).unwrap();
+        symlink("../outside.sh", root.join("work/out")).unwrap();
+        let grants = Grants {
+            dirs: vec![
+                grant(&root.join("work"), "/workspace", DirMode::ReadWrite),
+                grant(&root.join("more"), "/more", DirMode::ReadWrite),
+                grant(&root.join("look"), "/look", DirMode::ReadOnly),
+            ],
+            ..Grants::default()
+        };
+        for (input, expected) in [
+            (
+                json!({ "path": "run.sh", "text": "#!/bin/sh" }),
+                vec!["/workspace/run.sh"],
+            ),
+            (
+                json!({ "path": "/workspace/./sub/../run.sh" }),
+                vec!["/workspace/run.sh"],
+            ),
+            (json!({ "path": "/run.sh" }), vec!["/workspace/run.sh"]),
+            (
+                json!({ "edits": [{ "file": "link" }, "/more/run.sh"] }),
+                vec!["/more/run.sh", "/workspace/sub/tool"],
+            ),
+            (
+                json!({ "files": { "run.sh": "x" } }),
+                vec!["/workspace/run.sh"],
+            ),
+            (json!({ "path": "plain.sh", "n": 1 }), vec![]),
+            (json!({ "path": "sub" }), vec![]),
+            (json!({ "path": "/look/run.sh" }), vec![]),
+            (json!({ "path": "out", "other": "../outside.sh" }), vec![]),
+            (json!({ "path": "", "zero": "run.sh\0" }), vec![]),
+        ] {
+            assert_eq!(
+                named(&grants, input.as_object().unwrap()),
+                expected,
+                "{input}"
+            );
+        }
+    }
+}

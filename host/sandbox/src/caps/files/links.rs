@@ -1,0 +1,202 @@
+//! Keeps symbolic links from leading programs of the host out of a grant. Guests follow no such link, whoever made it.
+//!
+//! A link that a guest makes or moves has a target of leading `..`, no more than the link's directory is deep, and then of names.
+//! Resolving such targets never leaves the grant, whatever the names stand for: only a leading `..` climbs, and it climbs from
+//! where a link really is. A `..` after a name would climb from wherever that name leads, which can change later. Moving a
+//! link changes how deep it is, so what is moved is checked again for its new place.
+
+use super::{
+    FilesState,
+    convert::{Fault, code, id, kind},
+    node::Folder,
+    place::{Follow, MAX_WALK_DEPTH, Place, read_link, resolve},
+};
+use rustix::{
+    fd::OwnedFd,
+    fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat},
+    io::Errno,
+};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use wasmtime_wasi::p2::{FsError, FsResult, bindings::filesystem::types::ErrorCode};
+
+/// The most entries of a directory that are checked before it is moved into another one.
+pub(super) const MAX_ENTRIES: usize = 10_000;
+
+/// Why a directory with more is not moved.
+const TOO_MANY: &str = "it has more than 10,000 entries or is too deep to be checked for links; move what is in it in parts";
+
+/// Directories are opened to list them.
+const SEARCH: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// The rule of refusals.
+const RULE: &str = "files.links";
+
+/// Held while a link is made or something is moved, by any call: a link that is made in a directory while that is checked and moved
+/// would be checked for the wrong place.
+static CHANGES: Mutex<()> = Mutex::new(());
+
+/// Waits until no other call makes or moves a link. There is no data behind the lock that a panic could have left half-made.
+pub(super) fn exclusive() -> MutexGuard<'static, ()> {
+    CHANGES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The reason why a link may not be, in a sentence that begins with it.
+type Reason = Cow<'static, str>;
+
+impl FilesState {
+    /// Checks a link that is about to be made.
+    pub(super) fn check_new_link(
+        &self,
+        folder: &Folder,
+        place: &Place,
+        target: &str,
+    ) -> FsResult<()> {
+        let request = || {
+            let path = self.gate.guest_path(folder.grant, &place.path);
+            format!("link {path} to {target}")
+        };
+        if place.by_link {
+            let reason = "its path leads through a link; make it where it really is";
+            return Err(self.refuse_link(&request(), reason));
+        }
+        self.check_link(folder, &place.path, target, request)
+    }
+
+    /// Checks what is about to get another place or name.
+    pub(super) fn check_move(&self, folder: &Folder, old: &Place, new: &Place) -> FsResult<()> {
+        let request = || {
+            let path = |place: &Place| self.gate.guest_path(folder.grant, &place.path);
+            format!("move {} to {}", path(old), path(new))
+        };
+        match old.kind() {
+            Some(FileType::Symlink) => {
+                let target = read_link(&*old.parent, old.name()?)?;
+                self.check_link(folder, &new.path, &target, request)
+            }
+            // Under another name in the same directory everything stays as deep as it is.
+            Some(FileType::Directory) if !is_same(&old.parent, &new.parent)? => {
+                let below = stray_below(&old.parent, old.name()?, depth(&new.path) + 1);
+                let reason = below.unwrap_or_else(|error| {
+                    Some(format!("it cannot be searched for links: {error}").into())
+                });
+                reason.map_or(Ok(()), |reason| Err(self.refuse_link(&request(), &reason)))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Checks a link for a path relative to the grant: by its text, and by what the text leads through at present.
+    fn check_link(
+        &self,
+        folder: &Folder,
+        path: &str,
+        target: &str,
+        request: impl Fn() -> String,
+    ) -> FsResult<()> {
+        if let Some(reason) = stray(depth(path), target) {
+            return Err(self.refuse_link(&request(), &reason));
+        }
+        let root = self.root(folder)?;
+        let top = Folder {
+            fd: Arc::clone(&root.dir),
+            grant: folder.grant,
+        };
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        let full = format!("./{above}/{target}");
+        match resolve(root, self.gate.mask(folder.grant), &top, &full, Follow::Yes) {
+            Err(Fault::Outside) => {
+                let reason = "its target leads through a link that leaves the granted directory";
+                Err(self.refuse_link(&request(), reason))
+            }
+            Err(Fault::Code(ErrorCode::NameTooLong)) => Err(ErrorCode::NameTooLong.into()),
+            // What is not there yet is made under the same rules.
+            Ok(_) | Err(Fault::Code(_)) => Ok(()),
+        }
+    }
+
+    fn refuse_link(&self, request: &str, reason: &str) -> FsError {
+        self.gate.refuse(request, RULE, reason);
+        ErrorCode::NotPermitted.into()
+    }
+}
+
+/// How many directories of the grant a path is in.
+fn depth(path: &str) -> usize {
+    path.matches('/').count()
+}
+
+/// Why a link with this target, this deep in the grant, could lead out of it; nothing if it cannot.
+fn stray(depth: usize, target: &str) -> Option<Reason> {
+    if target.starts_with('/') {
+        return Some("its target is absolute".into());
+    }
+    let mut climbs = 0;
+    let mut has_name = false;
+    for name in target.split('/') {
+        match name {
+            "" | "." => {}
+            ".." if has_name => {
+                return Some(
+                    "its target has `..` after a name, which may come to be a link".into(),
+                );
+            }
+            ".." => climbs += 1,
+            _ => has_name = true,
+        }
+    }
+    (climbs > depth)
+        .then(|| "its target leaves the granted directory from where the link stands".into())
+}
+
+/// Whether both are the same directory.
+fn is_same(one: &OwnedFd, other: &OwnedFd) -> FsResult<bool> {
+    let id = |fd: &OwnedFd| Ok::<_, FsError>(id(&fstat(fd).map_err(code)?));
+    Ok(id(one)? == id(other)?)
+}
+
+/// Looks at everything below a directory that is going to be this deep in the grant, and says why it cannot be there.
+fn stray_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reason>, Errno> {
+    let mut levels = vec![Dir::new(openat(parent, name, SEARCH, Mode::empty())?)?];
+    let mut count = 0;
+    loop {
+        let inner = levels.len();
+        let Some(level) = levels.last_mut() else {
+            return Ok(None);
+        };
+        let Some(entry) = level.read() else {
+            levels.pop();
+            continue;
+        };
+        let (entry, here) = (entry?, level.fd()?);
+        let name = entry.file_name();
+        let found = match (name.to_bytes(), entry.file_type()) {
+            (b"." | b"..", _) => continue,
+            // Not every file system puts the kind into the listing.
+            (_, FileType::Unknown) => kind(&statat(here, name, AtFlags::SYMLINK_NOFOLLOW)?),
+            (_, known) => known,
+        };
+        count += 1;
+        if count > MAX_ENTRIES || inner > MAX_WALK_DEPTH {
+            return Ok(Some(Cow::Borrowed(TOO_MANY)));
+        }
+        match found {
+            FileType::Directory => {
+                let dir = openat(here, name, SEARCH, Mode::empty())?;
+                levels.push(Dir::new(dir)?);
+            }
+            FileType::Symlink => {
+                let target = readlinkat(here, name, Vec::new())?;
+                if let Some(reason) = stray(depth + inner - 1, &target.to_string_lossy()) {
+                    return Ok(Some(format!("of a link in it, {reason}").into()));
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Which links may be made and moved.
+
+use super::{
+    super::{links::MAX_ENTRIES, place::Beneath},
+    fixture::{Fixture, empty, folder, open, writable},
+};
+use agent_host_core::{
+    accounting::{AuditEntry, Verdict},
+    policy::DirMode,
+    tool::Effect,
+};
+use pretty_assertions::assert_eq;
+use std::{fs, os::unix::fs::symlink};
+
+/// The refusals, each with its rule.
+fn refusals(fixture: &Fixture) -> Vec<(String, String)> {
+    let denied = |entry: AuditEntry| {
+        (entry.verdict == Verdict::Denied).then_some((entry.request, entry.rule))
+    };
+    fixture
+        .tally()
+        .audit
+        .into_iter()
+        .filter_map(denied)
+        .collect()
+}
+
+#[tokio::test]
+async fn links_are_made_where_they_stay_in_the_grant() {
+    for beneath in [Beneath::Kernel, Beneath::Walk] {
+        let mut fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
+        fixture
+            .check(&[
+                // As package managers make them: `packages` is linked, and a program in it is linked through that link.
+                ("make-folder modules", "done"),
+                ("make-folder modules/.bin", "done"),
+                ("point ../sub modules/lib", "done"),
+                ("point ../lib/b.txt modules/.bin/b", "done"),
+                ("read modules/.bin/b", "beta"),
+                ("point ./.././/sub/ modules/.bin/later", "done"),
+                ("point missing/for/now modules/dangling", "done"),
+                // Out of the grant, from where the link stands.
+                ("point /etc/passwd x", "not-permitted"),
+                ("point .. x", "not-permitted"),
+                ("point ../.. sub/x", "not-permitted"),
+                ("point ../../../outside.txt sub/deep/x", "not-permitted"),
+                // What `..` after a name means depends on what the name is by then.
+                ("point sub/.. x", "not-permitted"),
+                ("point dir/../../outside.txt sub/x", "not-permitted"),
+                ("point missing/../a.txt x", "not-permitted"),
+                // Through a link that leads out.
+                ("point up/outside.txt x", "not-permitted"),
+                ("point ../up sub/x", "not-permitted"),
+                ("point out x", "not-permitted"),
+                ("point abs x", "not-permitted"),
+                // At a path that leads through a link.
+                ("point a.txt dir/x", "not-permitted"),
+                ("point ../a.txt dir/deep/x", "not-permitted"),
+            ])
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn links_are_moved_only_where_they_stay_in_the_grant() {
+    let mut fixture = writable();
+    fixture
+        .check(&[
+            ("make-folder one", "done"),
+            ("make-folder one/two", "done"),
+            ("make-folder one/two/three", "done"),
+            ("point ../../../a.txt one/two/three/link", "done"),
+            ("read one/two/three/link", "alpha"),
+            // A link, up and down.
+            ("move one/two/three/link one/two/link", "not-permitted"),
+            ("move one/two/three/link one/two/three/again", "done"),
+            ("move one/two/three/again one/two/three/link", "done"),
+            // The directory that it is in, and those above.
+            ("move one/two/three three", "not-permitted"),
+            ("move one/two two", "not-permitted"),
+            ("move one/two/three one/three", "not-permitted"),
+            ("move one/two one/renamed", "done"),
+            ("move one/renamed one/two", "done"),
+            ("move one made", "done"),
+            ("make-folder deeper", "done"),
+            ("move made deeper/made", "done"),
+            ("move deeper/made/two/three deeper/made/three", "done"),
+            ("read deeper/made/three/link", "no-entry"),
+            // A link of the host that leads out stays where it is, and keeps its name.
+            ("move up x", "not-permitted"),
+            ("move out x", "not-permitted"),
+            ("remove out", "done"),
+            // A second name of a link would be a link at another place.
+            ("link in sub/in", "not-permitted"),
+        ])
+        .await;
+    let refused = |request: &str| (request.to_owned(), "files.links".to_owned());
+    assert_eq!(
+        refusals(&fixture),
+        [
+            refused("move /workspace/one/two/three/link to /workspace/one/two/link"),
+            refused("move /workspace/one/two/three to /workspace/three"),
+            refused("move /workspace/one/two to /workspace/two"),
+            refused("move /workspace/one/two/three to /workspace/one/three"),
+            refused("move /workspace/up to /workspace/x"),
+            refused("move /workspace/out to /workspace/x"),
+        ]
+    );
+    let denial = fixture.tally().first_denial.unwrap();
+    assert_eq!(
+        denial.sentence,
+        "move /workspace/one/two/three/link to /workspace/one/two/link was refused: its target leaves the granted directory \
+         from where the link stands (rule files.links)"
+    );
+}
+
+#[tokio::test]
+async fn directories_move_with_as_many_entries_as_are_checked() {
+    let dir = empty();
+    let work = dir.path().join("work");
+    for (name, count) in [("most", MAX_ENTRIES), ("more", MAX_ENTRIES + 1)] {
+        fs::create_dir_all(work.join("from").join(name)).unwrap();
+        for index in 0..count {
+            let path = work.join("from").join(name).join(index.to_string());
+            fs::hard_link(work.join("file"), &path)
+                .or_else(|_| {
+                    fs::write(work.join("file"), "x")
+                        .and_then(|()| fs::hard_link(work.join("file"), path))
+                })
+                .unwrap();
+        }
+    }
+    let mut fixture = open(dir, DirMode::ReadWrite, Effect::Effectful, Beneath::Kernel);
+    fixture
+        .check(&[
+            ("move from/most most", "done"),
+            ("move from/more more", "not-permitted"),
+            ("move from/more from/other", "done"),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn directories_with_strays_of_the_host_stay_where_they_are() {
+    let dir = empty();
+    let work = dir.path().join("work");
+    for (name, target) in [
+        ("out", "../../outside"),
+        ("abs", "/etc"),
+        ("odd", "x/../../.."),
+    ] {
+        fs::create_dir_all(work.join(name).join("sub")).unwrap();
+        symlink(target, work.join(name).join("sub/link")).unwrap();
+    }
+    fs::create_dir(work.join("to")).unwrap();
+    let mut fixture = open(dir, DirMode::ReadWrite, Effect::Effectful, Beneath::Kernel);
+    fixture
+        .check(&[
+            ("move out to/out", "done"),
+            ("move to/out out", "done"),
+            ("move out/sub sub", "not-permitted"),
+            ("move abs to/abs", "not-permitted"),
+            ("move odd to/odd", "not-permitted"),
+        ])
+        .await;
+}
