@@ -51,12 +51,13 @@ fn check(ran: &Ran, code: i32, says: &[&str]) {
 /// Whoever makes the directory puts a pipe where the program reads a file when it starts. It says so, and waits for nobody.
 #[test]
 fn pipes_in_the_place_of_files_are_refused() {
-    for (path, code) in [
-        ("work/agent.toml", 2),
-        ("work/agent.lock", 2),
-        ("work/AGENTS.md", 2),
-        ("state/approvals.json", 1),
-        ("state/continuation.key", 1),
+    let other = "it is not a regular file";
+    for (path, code, says) in [
+        ("work/agent.toml", 2, other),
+        ("work/agent.lock", 2, other),
+        ("work/AGENTS.md", 2, "it is no file"),
+        ("state/approvals.json", 1, other),
+        ("state/continuation.key", 1, other),
     ] {
         let place = Place::new();
         place.write(
@@ -71,11 +72,9 @@ fn pipes_in_the_place_of_files_are_refused() {
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let command = &mut place.command(&["run", "--config", "agent.toml", "go"]);
         let ran = Running::start(command).end();
-        check(
-            &ran,
-            code,
-            &[path.rsplit('/').next().unwrap(), "it is not a regular file"],
-        );
+        let name = path.rsplit('/').next().unwrap();
+        assert_eq!((path, ran.code), (path, Some(code)), "{ran:?}");
+        check(&ran, code, &[name, says]);
     }
 }
 
