@@ -5,10 +5,15 @@ use crate::support::{
     Place, Ran,
     chat::{Answer, ChatServer},
     of_kind,
+    running::Running,
 };
 use pretty_assertions::assert_eq;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
-use std::os::unix::fs::PermissionsExt as _;
+use std::{
+    fs::{self, DirBuilder},
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+};
 
 /// Runs the program and checks that it refuses: the exit code, silence on stdout, and what the text must contain.
 fn refuses(place: &Place, args: &[&str], code: i32, says: &[&str]) {
@@ -41,6 +46,36 @@ fn check(ran: &Ran, code: i32, says: &[&str]) {
         !text.contains("panicked") && !text.contains("RUST_BACKTRACE"),
         "{text}"
     );
+}
+
+/// Whoever makes the directory puts a pipe where the program reads a file when it starts. It says so, and waits for nobody.
+#[test]
+fn pipes_in_the_place_of_files_are_refused() {
+    let other = "it is not a regular file";
+    for (path, code, says) in [
+        ("work/agent.toml", 2, other),
+        ("work/agent.lock", 2, other),
+        ("work/AGENTS.md", 2, "it is no file"),
+        ("state/approvals.json", 1, other),
+        ("state/continuation.key", 1, other),
+    ] {
+        let place = Place::new();
+        place.write(
+            "agent.toml",
+            "instructions = [\"AGENTS.md\"]\nmodel = \"script:tour\"\nstate-dir = \"../state\"\n",
+        );
+        place.write("AGENTS.md", "Be brief.");
+        let state = place.outside().join("state");
+        DirBuilder::new().mode(0o700).create(&state).unwrap();
+        let pipe = place.outside().join(path);
+        let _ = fs::remove_file(&pipe);
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let command = &mut place.command(&["run", "--config", "agent.toml", "go"]);
+        let ran = Running::start(command).end();
+        let name = path.rsplit('/').next().unwrap();
+        assert_eq!((path, ran.code), (path, Some(code)), "{ran:?}");
+        check(&ran, code, &[name, says]);
+    }
 }
 
 #[test]
@@ -120,7 +155,7 @@ fn grants_of_everything_need_to_be_named() {
 fn components() {
     let place = Place::new();
     let module = wat::parse_str("(module)").unwrap();
-    let built_in = std::fs::read(crate::builtins::dist().join("files.wasm")).unwrap();
+    let built_in = fs::read(crate::builtins::dist().join("files.wasm")).unwrap();
     let other_version = wat::parse_str(
         r#"(component
             (core module $m)
@@ -328,7 +363,7 @@ fn what_everybody_may_write_to_is_not_believed() {
         place.write("agent.lock", "version = 2\n");
         let path = place.work().join(path);
         let set = |mode| {
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         };
         set(mode);
         refuses(&place, &args, code, says);
@@ -343,8 +378,8 @@ fn what_everybody_may_write_to_is_not_believed() {
 fn a_cache_that_others_can_reach_is_not_used() {
     let place = Place::new();
     let cache = place.outside().join("cache/agent-host");
-    std::fs::create_dir_all(&cache).unwrap();
-    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).unwrap();
+    fs::create_dir_all(&cache).unwrap();
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
     let mut command = place.command(&["inspect", "builtin:image"]);
     command.env("XDG_CACHE_HOME", place.outside().join("cache"));
     let ran = Ran::from(command.output().unwrap());
@@ -354,5 +389,5 @@ fn a_cache_that_others_can_reach_is_not_used() {
         cache.display()
     );
     assert!(ran.stderr.contains(&said), "{}", ran.stderr);
-    assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
 }

@@ -13,6 +13,7 @@ mod keys;
 mod mcp;
 mod models;
 mod secrets;
+mod session;
 mod suggestions;
 
 use super::{Config, ConfigError, Environment, Overrides};

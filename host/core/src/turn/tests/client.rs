@@ -258,7 +258,7 @@ fn asks(answered_by: AnsweredBy) -> impl Fn(Invocation) -> RunEnd + Send + Sync 
             });
         };
         let told = json!([answer, invocation.shared.get("seen")]);
-        crate::tool::CallReport::of(ToolResultOutput::Json(told)).into()
+        CallReport::of(ToolResultOutput::Json(told)).into()
     }
 }
 

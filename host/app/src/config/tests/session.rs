@@ -1,0 +1,74 @@
+//! `[session]`: what is kept without it, and what is refused.
+
+use super::Tree;
+use crate::config::{Overrides, SessionConfig};
+use agent_host_store::Keep;
+use pretty_assertions::assert_eq;
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const MIB: u64 = 1024 * 1024;
+
+#[test]
+fn session_keep_is_bounded_unless_it_says_otherwise() {
+    let default = (Some(30 * DAY), Some(1024 * MIB), 30_000, 16 * MIB);
+    let table = [
+        ("", default),
+        ("[session]", default),
+        ("[session]\nkeep = {}", default),
+        (
+            "[session]\nkeep = { days = 7 }\nlock-timeout-ms = 1",
+            (Some(7 * DAY), Some(1024 * MIB), 1, 16 * MIB),
+        ),
+        (
+            "[session]\nkeep = { bytes = 1048576 }",
+            (Some(30 * DAY), Some(MIB), 30_000, MIB / 16),
+        ),
+        (
+            "[session]\nkeep = { days = 0, bytes = 0 }",
+            (None, None, 30_000, 16 * MIB),
+        ),
+    ];
+    let tree = Tree::new();
+    for (toml, (age, bytes, timeout_ms, client_session_bytes)) in table {
+        let config = tree.load(toml, Overrides::default()).unwrap();
+        let expected = SessionConfig {
+            keep: Keep { age, bytes },
+            lock_timeout: Duration::from_millis(timeout_ms),
+        };
+        assert_eq!(config.session, expected, "{toml}");
+        assert_eq!(
+            config.client_session_bytes(),
+            client_session_bytes,
+            "{toml}"
+        );
+    }
+}
+
+#[test]
+fn session_bounds_that_cannot_hold_are_refused() {
+    let table = [
+        (
+            "keep = { bytes = 1048575 }",
+            "`bytes` of `keep` in [session] is 1048575, and less than 1048576 cannot be kept to; set it to at least that, or to 0 \
+             for no bound",
+        ),
+        (
+            "lock-timeout-ms = 0",
+            "`lock-timeout-ms` in [session] is 0; set it to 1 to 2147483647, or leave it out",
+        ),
+        (
+            "lock-timeout-ms = 2147483648",
+            "`lock-timeout-ms` in [session] is 2147483648; set it to 1 to 2147483647, or leave it out",
+        ),
+    ];
+    let tree = Tree::new();
+    for (line, expected) in table {
+        let toml = format!("\n[session]\n{line}\n");
+        let place = "cannot use ROOT/home/ann/project/agent.toml: line 2, column 1: ";
+        assert_eq!(
+            tree.refusal(&toml, Overrides::default()),
+            format!("{place}{expected}")
+        );
+    }
+}
