@@ -9,7 +9,7 @@ use crate::support::{
 };
 use pretty_assertions::assert_eq;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     fs::{self, DirBuilder},
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
@@ -321,6 +321,59 @@ fn model_servers_that_do_not_answer() {
         assert!(
             !ran.stderr.contains("sk-very-secret")
                 && !json!(events).to_string().contains("sk-very-secret")
+        );
+    }
+}
+
+/// Nothing of such a reply is in the conversation, so a later run asks again.
+#[test]
+fn replies_that_are_no_answer_are_errors() {
+    let cases: [(Answer, &[&str], Value); 2] = [
+        (
+            Answer::text(""),
+            &["it is empty, with neither text nor a tool call", "--resume"],
+            Value::Null,
+        ),
+        (
+            Answer::status(
+                "429 Too Many Requests\r\nretry-after: 3600",
+                &json!({ "error": { "message": "slow down" } }),
+            ),
+            &["asks for 3600 s", "120 s at most", "slow down", "--resume"],
+            json!(3600),
+        ),
+    ];
+    for (answer, says, retry_after) in cases {
+        let server = ChatServer::start(vec![answer, Answer::text("That is all.")]);
+        let place = Place::new();
+        place.write("agent.toml", "[openai-compat]\nretries = 0\n");
+        let run = |args: &[&str]| -> Ran {
+            let model = [
+                "run",
+                "--config",
+                "agent.toml",
+                "--model",
+                "openai-compat:m",
+            ];
+            place
+                .command(&[&model, args].concat())
+                .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
+                .output()
+                .unwrap()
+                .into()
+        };
+        check(&run(&["hello"]), 1, says);
+        let events = place.events();
+        assert_eq!(of_kind(&events, "model-replied").len(), 0);
+        let outcome = &of_kind(&events, "turn-ended")[0]["outcome"];
+        assert_eq!(
+            outcome["error"]["error"]["retry_after_seconds"],
+            retry_after
+        );
+        let again = run(&["--resume", "latest"]);
+        assert_eq!(
+            (again.code, again.stdout.as_str()),
+            (Some(0), "That is all.\n")
         );
     }
 }

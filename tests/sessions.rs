@@ -241,23 +241,6 @@ fn an_export_is_a_private_file_or_stdout() {
         Some(2),
         "an existing device is not written: {ran:?}"
     );
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
-    let ran: Ran = place
-        .command(&["sessions", "export", &id])
-        .stdout(full)
-        .output()
-        .unwrap()
-        .into();
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(
-        ran.stderr
-            .contains("cannot write the session out: No space left"),
-        "{}",
-        ran.stderr
-    );
 }
 
 /// A place with a session that has one blob, a thumbnail; its id.

@@ -64,7 +64,7 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
 /// Shows what the parser of the command line has to say: the help, the version, or what is wrong.
 fn show(answer: &clap::Error, terminal: &Terminal) -> Exit {
     if answer.use_stderr() {
-        // There is nobody else to tell that stderr cannot be written.
+        // A failed write to stderr cannot be reported.
         let _ = answer.print();
         return Exit::Usage;
     }

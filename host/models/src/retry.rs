@@ -127,17 +127,14 @@ impl Schedule {
             }
             Retry::After(wait) => wait,
         };
-        if self.repeated == policy.retries {
-            return Err(GiveUp::Enough);
-        }
-        if self.waited.saturating_add(wait) > policy.total_wait {
-            return Err(match retry {
-                Retry::After(asked) => GiveUp::TooLong {
-                    asked,
-                    most: policy.total_wait,
-                },
-                Retry::Backoff | Retry::Never => GiveUp::Enough,
-            });
+        let is_too_long = self.waited.saturating_add(wait) > policy.total_wait;
+        match retry {
+            Retry::After(asked) if is_too_long => {
+                let most = policy.total_wait;
+                return Err(GiveUp::TooLong { asked, most });
+            }
+            _ if is_too_long || self.repeated == policy.retries => return Err(GiveUp::Enough),
+            Retry::Never | Retry::Backoff | Retry::After(_) => {}
         }
         self.repeated += 1;
         self.waited += wait;

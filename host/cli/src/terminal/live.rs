@@ -19,6 +19,7 @@ use std::{
     },
     time::Duration,
 };
+use tokio::runtime::Handle;
 
 /// How much of a call's arguments and of its result one line shows, in characters.
 const SHOWN_CHARACTERS: usize = 100;
@@ -185,14 +186,17 @@ fn new_spinner(message: String) -> ProgressBar {
         .with_message(message);
     // The library's own clock is a thread, and a panic where the system refuses that.
     let shown = spinner.downgrade();
-    tokio::spawn(async move {
+    let clock = async move {
         let mut clock = tokio::time::interval(TICK);
         while let Some(spinner) = shown.upgrade().filter(|spinner| !spinner.is_finished()) {
             spinner.tick();
             drop(spinner);
             clock.tick().await;
         }
-    });
+    };
+    if let Ok(runtime) = Handle::try_current() {
+        runtime.spawn(clock);
+    }
     spinner
 }
 

@@ -1,5 +1,5 @@
 //! Standard output. Every write of the process passes here, so that a failed one is known in one place: the first error is
-//! kept, nothing is written after it, and whatever stops for a signal stops for it.
+//! kept, nothing is written after it, and a turn stops for it as for a signal.
 
 use std::{
     io::{self, Write},
