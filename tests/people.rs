@@ -13,6 +13,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::{
     io::Write as _,
+    os::unix::fs::PermissionsExt as _,
     process::{Command, Stdio},
 };
 
@@ -91,6 +92,29 @@ fn approve_runs_exactly_what_was_shown() {
             "model-replied",
             "turn-ended",
         ]
+    );
+}
+
+#[test]
+fn approval_shows_executable_files_that_the_arguments_name() {
+    let place = Place::new();
+    let note = place.work().join("note.txt");
+    std::fs::write(&note, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&note, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let server = wants_to_write();
+    let ran = on_a_terminal(
+        &place,
+        &server,
+        "run --write --model openai-compat:m 'write a note'",
+        "n\n",
+    );
+    let shown = "The call may rewrite what is executable: \"/workspace/note.txt\"";
+    assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
+    let events = place.events();
+    let asked = of_kind(&events, "approval-requested");
+    assert_eq!(
+        asked[0]["calls"][0]["executables"],
+        json!(["/workspace/note.txt"])
     );
 }
 
