@@ -31,7 +31,8 @@ async fn links_are_made_where_they_stay_in_the_grant() {
         let mut fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
         fixture
             .check(&[
-                // As package managers make them: `packages` is linked, and a program in it is linked through that link.
+                // As package managers make them: `packages` is linked, and a program in it is
+                // linked through that link.
                 ("make-folder modules", "done"),
                 ("make-folder modules/.bin", "done"),
                 ("point ../sub modules/lib", "done"),
