@@ -12,7 +12,7 @@ use crate::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
-use std::process::Command;
+use std::{os::unix::fs::PermissionsExt as _, process::Command};
 
 /// What stands at the beginning of the line that takes keys.
 pub(crate) const MARKER: &str = "\r\n> ";
@@ -93,6 +93,29 @@ fn approve_runs_exactly_what_was_shown() {
             "model-replied",
             "turn-ended",
         ]
+    );
+}
+
+#[test]
+fn approval_shows_executable_files_that_the_arguments_name() {
+    let place = Place::new();
+    let note = place.work().join("note.txt");
+    std::fs::write(&note, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&note, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let server = wants_to_write();
+    let ran = on_a_terminal(
+        &place,
+        &server,
+        "run --write --model openai-compat:m 'write a note'",
+        "n\n",
+    );
+    let shown = "The call may rewrite what is executable: \"/workspace/note.txt\"";
+    assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
+    let events = place.events();
+    let asked = of_kind(&events, "approval-requested");
+    assert_eq!(
+        asked[0]["calls"][0]["executables"],
+        json!(["/workspace/note.txt"])
     );
 }
 

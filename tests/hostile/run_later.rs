@@ -1,5 +1,5 @@
-//! Section H: what programs of the user would run or follow later: hooks, tasks and start-up files, executable files, and
-//! symbolic links that lead out of the grant.
+//! Section H: what programs of the user would run or follow later: hooks, tasks and start-up files,
+//! executable files, and symbolic links that lead out of the grant.
 
 use super::{
     case::Case,
@@ -158,8 +158,8 @@ fn granted_files_that_run_later() -> Case {
         .changing(&["work/.github/workflows"])
 }
 
-/// No operation makes a file executable: the harness compares modes, too. That one was changed is in the audit
-/// (`run_later.rs` beside the sandbox's files).
+/// No operation makes a file executable: the harness compares modes, too. That one was changed is
+/// in the audit (`run_later.rs` beside the sandbox's files).
 fn executable_files() -> Case {
     Script::default()
         .gives(json!(4), create("new.sh"))

@@ -1,6 +1,7 @@
-//! Finds the executable files that a call's arguments name, so that whoever approves the call sees that it may rewrite a
-//! program. It looks at what is there and changes nothing. What a call writes besides, under names that it makes up or
-//! encodes, is known only when it runs; then it is in the audit as `write-executable`.
+//! Finds the executable files that a call's arguments name, so that whoever approves the call sees
+//! that it may rewrite a program. It looks at what is there and changes nothing. What a call writes
+//! besides, under names that it makes up or encodes, is known only when it runs; then it is in the
+//! audit as `write-executable`.
 
 use agent_host_core::policy::{DirGrant, DirMode, Grants};
 use serde_json::{Map, Value};
@@ -11,7 +12,8 @@ const MAX_STRINGS: usize = 256;
 /// The longest path in bytes, as in Linux (PATH_MAX).
 const MAX_PATH_BYTES: usize = 4_096;
 
-/// The executable files in writable directories that the arguments name, by the tool's paths, sorted.
+/// The executable files in writable directories that the arguments name, by the tool's paths,
+/// sorted.
 pub(crate) fn named(grants: &Grants, input: &Map<String, Value>) -> Vec<String> {
     let mut texts = Vec::new();
     input.iter().for_each(|entry| strings_of(entry, &mut texts));
@@ -48,8 +50,9 @@ fn add<'a>(text: &'a str, found: &mut Vec<&'a str>) {
     }
 }
 
-/// The file at a tool's path in a granted directory, if it is executable. Relative paths are in the first directory, and so
-/// are absolute ones that are in none: the libraries of some languages take them so.
+/// The file at a tool's path in a granted directory, if it is executable. Relative paths are in the
+/// first directory, and so are absolute ones that are in none: the libraries of some languages take
+/// them so.
 fn executable((index, dir): (usize, &DirGrant), text: &str) -> Option<String> {
     if dir.mode != DirMode::ReadWrite {
         return None;

@@ -51,6 +51,30 @@ fn gated() -> Bench {
     ])])
 }
 
+#[test]
+fn shown_call_names_the_executables_of_its_arguments() {
+    let input = object(json!({"path": "run.sh"}));
+    let call = PendingCall {
+        call_id: id("a"),
+        tool: "send".into(),
+        title: None,
+        effect: Effect::Effectful,
+        input_digest: json_digest(&Value::Object(input.clone())),
+        input,
+        requested_input: None,
+        executables: vec!["/workspace/run.sh".into(), "/workspace/\u{202e}x".into()],
+        rule: "effect.effectful".into(),
+        decisions: DecisionKind::ALL.into(),
+    };
+    let warning =
+        "The call may rewrite what is executable: \"/workspace/run.sh\", \"/workspace/\\u{202e}x\"";
+    assert!(
+        call.shown().to_string().contains(warning),
+        "{}",
+        call.shown()
+    );
+}
+
 /// M1 and M7: the person is shown exactly what will run, of the calls that ask alone, and nothing of the batch has run.
 #[tokio::test]
 async fn a_call_that_asks_pauses_the_whole_batch() {

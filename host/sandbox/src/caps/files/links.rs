@@ -1,8 +1,10 @@
-//! Keeps symbolic links from leading programs of the host out of a grant. Guests follow no such link, whoever made it.
+//! Keeps symbolic links from leading programs of the host out of a grant. Guests follow no such
+//! link, whoever made it.
 //!
-//! A link that a guest makes or moves has a target of leading `..`, no more than the link's directory is deep, and then of names.
-//! Resolving such targets never leaves the grant, whatever the names stand for: only a leading `..` climbs, and it climbs from
-//! where a link really is. A `..` after a name would climb from wherever that name leads, which can change later. Moving a
+//! A link that a guest makes or moves has a target of leading `..`, no more than the link's
+//! directory is deep, and then of names. Resolving such targets never leaves the grant, whatever
+//! the names stand for: only a leading `..` climbs, and it climbs from where a link really is. A
+//! `..` after a name would climb from wherever that name leads, which can change later. Moving a
 //! link changes how deep it is, so what is moved is checked again for its new place.
 
 use super::{
@@ -26,7 +28,8 @@ use wasmtime_wasi::p2::{FsError, FsResult, bindings::filesystem::types::ErrorCod
 pub(super) const MAX_ENTRIES: usize = 10_000;
 
 /// Why a directory with more is not moved.
-const TOO_MANY: &str = "it has more than 10,000 entries or is too deep to be checked for links; move what is in it in parts";
+const TOO_MANY: &str = "it has more than 10,000 entries or is too deep to be checked for links; \
+                        move what is in it in parts";
 
 /// Directories are opened to list them.
 const SEARCH: OFlags = OFlags::RDONLY
@@ -37,11 +40,12 @@ const SEARCH: OFlags = OFlags::RDONLY
 /// The rule of refusals.
 const RULE: &str = "files.links";
 
-/// Held while a link is made or something is moved, by any call: a link that is made in a directory while that is checked and moved
-/// would be checked for the wrong place.
+/// Held while a link is made or something is moved, by any call: a link that is made in a directory
+/// while that is checked and moved would be checked for the wrong place.
 static CHANGES: Mutex<()> = Mutex::new(());
 
-/// Waits until no other call makes or moves a link. There is no data behind the lock that a panic could have left half-made.
+/// Waits until no other call makes or moves a link. There is no data behind the lock that a panic
+/// could have left half-made.
 pub(super) fn exclusive() -> MutexGuard<'static, ()> {
     CHANGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -91,7 +95,8 @@ impl FilesState {
         }
     }
 
-    /// Checks a link for a path relative to the grant: by its text, and by what the text leads through at present.
+    /// Checks a link for a path relative to the grant: by its text, and by what the text leads
+    /// through at present.
     fn check_link(
         &self,
         folder: &Folder,
@@ -160,7 +165,8 @@ fn is_same(one: &OwnedFd, other: &OwnedFd) -> FsResult<bool> {
     Ok(id(one)? == id(other)?)
 }
 
-/// Looks at everything below a directory that is going to be this deep in the grant, and says why it cannot be there.
+/// Looks at everything below a directory that is going to be this deep in the grant, and says why
+/// it cannot be there.
 fn stray_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reason>, Errno> {
     let mut levels = vec![Dir::new(openat(parent, name, SEARCH, Mode::empty())?)?];
     let mut count = 0;

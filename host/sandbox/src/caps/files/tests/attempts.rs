@@ -429,7 +429,7 @@ async fn a_call_leaves_a_ledger() {
         "read ../outside.txt",
         "stat sub",
         "create agent.lock x",
-        "move .git x",
+        "move real x",
         "read fifo",
         "list dir",
     ] {
@@ -452,13 +452,8 @@ async fn a_call_leaves_a_ledger() {
             entry("read /workspace/../outside.txt", Denied, "default-deny", 1),
             entry("stat /workspace/sub", Allowed, "grants.dir[0]", 2),
             entry("write /workspace/agent.lock", Denied, "host.protected", 1),
-            entry("move /workspace/.git", Allowed, "grants.dir[0]", 1),
-            entry(
-                "move /workspace/.git",
-                Denied,
-                "grants.dir[0].mask `.git/config`",
-                1
-            ),
+            entry("move /workspace/real", Allowed, "grants.dir[0]", 1),
+            entry("move /workspace/real", Denied, "host.protected", 1),
             entry("read /workspace/fifo", Denied, "files.regular-only", 1),
             entry("list /workspace/sub", Allowed, "grants.dir[0]", 1),
         ]

@@ -50,7 +50,8 @@ fn attempt() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Whether a program of the host that opens or makes the path comes out of the root, on its way or at its end.
+/// Whether a program of the host that opens or makes the path comes out of the root, on its way or
+/// at its end.
 fn leads_out(root: &Path, path: &Path) -> bool {
     let names = |path: &Path| -> Vec<OsString> {
         path.components()
