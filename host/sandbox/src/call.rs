@@ -12,7 +12,6 @@ use crate::{
     limiter::as_count,
     link::Entry,
     load::ToolComponent,
-    secrets::Secrets,
     stdio,
     store::CallSetup,
     telemetry::Telemetry,
@@ -25,6 +24,7 @@ use agent_host_core::{
     output::ToolResultOutput,
     policy::Grants,
     question::{AnsweredBy, Asked, Exchange},
+    secrets::Secrets,
     tool::{CallReport, Effect, ProgressSink, RunEnd},
 };
 use serde_json::{Map, Value};
@@ -52,7 +52,8 @@ pub struct Call<'a> {
     pub effect: Effect,
     /// What the operator granted.
     pub grants: Arc<Grants>,
-    /// The values of all secrets that any tool may use. Those that are granted are put into requests; none of them comes back.
+    /// The values of all secrets that any tool may use. Those that are granted are put into requests and taken out of what comes
+    /// back; all of them are taken out of the report.
     pub secrets: Arc<Secrets>,
     /// Every limit of the call.
     pub limits: &'a Limits,
@@ -196,20 +197,24 @@ impl Running {
             call.show(&report);
         }
         let result = ended.unwrap_or_else(|lost| Err(guest::lost(&lost, call.limits)));
-        let result = result.and_then(|end| {
-            if let guest::End::Result(output, _) = &end {
-                tool.validate_output(call.tool, output)?;
+        let result = result.and_then(|mut end| {
+            if let guest::End::Result(output, _) = &mut end {
+                let fits = |output: &ToolResultOutput| tool.validate_output(call.tool, output);
+                call.secrets.validate(output, fits)?;
+                redact(output, &call.secrets);
             }
             Ok(end)
         });
         let result = result.map_err(|failure| call.secrets.failure(failure));
+        let mut tally = self.gate.tally();
+        tally.redact(&call.secrets);
         let Tally {
             audit,
             first_denial,
             bytes_in,
             bytes_out,
             hosts,
-        } = call.secrets.tally(self.gate.tally());
+        } = tally;
         let accounting = Accounting {
             wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
             peak_memory_bytes: self.telemetry.peak_memory_bytes(),
@@ -271,6 +276,18 @@ async fn follow(
         "a stopped guest is still in a call of the operating system"
     );
     Err(Lost::Stopped)
+}
+
+/// Redacts a result of which all is well. What is invalid with marks in it is a failure to its readers, but the call has ended
+/// well: what it merged must not depend on the values.
+fn redact(output: &mut ToolResultOutput, secrets: &Secrets) {
+    if secrets.is_empty() {
+        return;
+    }
+    secrets.output(output);
+    if let Err(failure) = output.validate() {
+        *output = failure.into();
+    }
 }
 
 /// Lets the model hear what the gate refused, where the call then failed: it shall not take a missing grant or a limit for a
