@@ -29,9 +29,11 @@ use agent_host_core::{
 };
 use serde_json::{Map, Value};
 use std::{
+    pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
+use tokio_util::sync::CancellationToken;
 
 /// How long a stopped guest may take to let go, before its caller is answered without it. Only a host call that blocks in the
 /// operating system takes more than a few ticks.
@@ -85,8 +87,19 @@ impl ToolComponent {
     /// Runs one call in an instance of its own. Every end, an abnormal one too, is in the report. Dropping the future stops the
     /// guest within a tick of its clock. The caller's runtime needs its timer enabled.
     pub async fn call(&self, call: Call<'_>) -> RunEnd {
-        match self.start(&call).await {
-            Ok(running) => running.settle(self, &call).await,
+        self.call_until(call, &CancellationToken::new()).await
+    }
+
+    /// Runs one call as [`Self::call`] does, but until `cancel` is cancelled: then it stops the guest and reports what that did and
+    /// used until then.
+    pub async fn call_until(&self, call: Call<'_>, cancel: &CancellationToken) -> RunEnd {
+        let started = tokio::select! {
+            biased;
+            started = self.start(&call) => started,
+            () = cancel.cancelled() => Err(ToolFailure::not_started()),
+        };
+        match started {
+            Ok(running) => running.settle(self, &call, cancel).await,
             Err(failure) => RunEnd::Settled(CallReport {
                 accounting: Accounting {
                     limits: Some(call.limits.clone()),
@@ -188,15 +201,28 @@ struct Running {
 
 impl Running {
     /// Waits for the end, and reports it.
-    async fn settle(self, tool: &ToolComponent, call: &Call<'_>) -> RunEnd {
+    async fn settle(
+        self,
+        tool: &ToolComponent,
+        call: &Call<'_>,
+        cancel: &CancellationToken,
+    ) -> RunEnd {
         let ended = match self.work {
             Begun::Ended(ended) => ended,
-            Begun::GoesOn(running) => follow(running, self.deadline, &self.telemetry, call).await,
+            Begun::GoesOn(running) => {
+                let stop = stop_of(self.deadline, cancel);
+                follow(running, stop, &self.telemetry, call).await
+            }
         };
         while let Some(report) = self.telemetry.reports.take() {
             call.show(&report);
         }
-        let result = ended.unwrap_or_else(|lost| Err(guest::lost(&lost, call.limits)));
+        let result = ended.unwrap_or_else(|lost| {
+            Err(match lost {
+                Lost::Stopped if cancel.is_cancelled() => ToolFailure::stopped(call.effect),
+                lost => guest::lost(&lost, call.limits),
+            })
+        });
         let result = result.and_then(|mut end| {
             if let guest::End::Result(output, _) = &mut end {
                 let fits = |output: &ToolResultOutput| tool.validate_output(call.tool, output);
@@ -248,24 +274,27 @@ impl Running {
     }
 }
 
-/// Shows progress until the guest ends or is stopped at its deadline.
+/// Waits until a call is to be stopped.
+async fn stop_of(deadline: Instant, cancel: &CancellationToken) {
+    // An error is that the deadline came first.
+    let _ = tokio::time::timeout_at(deadline.into(), cancel.cancelled()).await;
+}
+
+/// Shows progress until the guest ends or is stopped.
 async fn follow(
     mut running: guest_runtime::Running<Outcome>,
-    deadline: Instant,
+    stop: impl Future<Output = ()>,
     telemetry: &Telemetry,
     call: &Call<'_>,
 ) -> Result<Outcome, Lost> {
-    let ended = async {
-        loop {
-            tokio::select! {
-                biased;
-                report = telemetry.reports.next() => call.show(&report),
-                ended = running.ended() => return ended,
-            }
+    let mut stop = pin!(stop);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut stop => break,
+            report = telemetry.reports.next() => call.show(&report),
+            ended = running.ended() => return ended,
         }
-    };
-    if let Ok(ended) = tokio::time::timeout_at(deadline.into(), ended).await {
-        return ended;
     }
     // Until it has let go, so that what it did until then is in the audit. A result at this very moment stands.
     if let Ok(ended) = tokio::time::timeout(STOP_GRACE, running.stop()).await {

@@ -17,6 +17,7 @@ use agent_host_core::{
 };
 use serde_json::Value;
 use std::{io::Read as _, sync::Arc};
+use tokio_util::sync::CancellationToken;
 
 /// The longest input that is read from standard input, in bytes.
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
@@ -67,6 +68,8 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         shared: Arc::default(),
         answers: Vec::new(),
         can_ask: terminal.stdin && terminal.stderr,
+        // The first signal ends the program.
+        cancel: CancellationToken::new(),
     };
     let progress = |message: &str, _fraction: Option<f64>| {
         if terminal.stderr {
