@@ -240,7 +240,7 @@ fn servers_and_their_daemons_end_with_the_host() {
 /// terminal, not even with the fullest log.
 #[test]
 fn token_that_its_server_echoes_leaves_no_trace() {
-    let token = "tok-/8+correct=horse";
+    let token = "tok-/8+correct=horses";
     let env = format!("[[mcp.env]]\nname = \"API_TOKEN\"\nvalue = \"{token}\"\n");
     let Some(place) = scripted(&["echoes"], &format!("approval = \"never\"\n{env}")) else {
         return;

@@ -7,7 +7,7 @@ use rustix::process::{
     kill_process, set_child_subreaper, set_parent_process_death_signal, wait,
 };
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs,
     io::{self, Write as _},
     process::{Command, ExitCode},
@@ -85,7 +85,7 @@ struct Children {
 
 impl Children {
     fn start(
-        program: &OsString,
+        program: &OsStr,
         args: &[OsString],
         ended: tokio::signal::unix::Signal,
     ) -> Result<Self, String> {

@@ -425,7 +425,7 @@ fn names_are_taken_as_they_are_or_told_apart() {
 
 /// A server that has this token in its environment, and tells everybody.
 fn echoing() -> ServerConfig {
-    let token = "tok-/8#correct-horse";
+    let token = "tok-/8#correct-horses";
     let mut config = config("echoes");
     if let Reach::Command(command) = &mut config.reach {
         command.env.push(("API_TOKEN".to_owned(), token.to_owned()));
