@@ -6,7 +6,7 @@ use crate::support::{
     chat::{Answer, ChatServer, ask},
     installed::{here, mcp_sdk},
     mcp::{Served, TOKEN},
-    of_kind,
+    of_kind, traces,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -196,13 +196,14 @@ fn a_found_file_starts_no_server() {
     assert!(ran.stderr.contains(says), "{}", ran.stderr);
 }
 
-/// A server that heeds neither the end of its input nor SIGTERM, and a process of its own, end when the host is killed, or ends
-/// by itself. Both hold a pipe open, whose reader sees the end only when they are gone.
+/// A server that heeds neither the end of its input nor SIGTERM, a child of it and a daemon that it started end when the host is
+/// killed, or ends by itself; so does what is left of a server that ends well. All hold a pipe open, whose reader sees the end
+/// only when they are gone.
 #[test]
-fn servers_end_with_the_host() {
-    for killed in [true, false] {
+fn servers_and_their_daemons_end_with_the_host() {
+    for (behaviour, killed) in [("stays", true), ("stays", false), ("leaves", false)] {
         let fifo = "alive";
-        let Some(place) = scripted(&["stays", fifo], "") else {
+        let Some(place) = scripted(&[behaviour, fifo], "") else {
             return;
         };
         let path = place.work().join(fifo);
@@ -233,6 +234,45 @@ fn servers_end_with_the_host() {
             );
         }
     }
+}
+
+/// A token that its server puts into a tool's description, a result and a message of progress reaches no model, journal, lock or
+/// terminal, not even with the fullest log.
+#[test]
+fn token_that_its_server_echoes_leaves_no_trace() {
+    let token = "tok-/8+correct=horses";
+    let env = format!("[[mcp.env]]\nname = \"API_TOKEN\"\nvalue = \"{token}\"\n");
+    let Some(place) = scripted(&["echoes"], &format!("approval = \"never\"\n{env}")) else {
+        return;
+    };
+    let calls = ["text", "progress"].map(|how| ("s_act", json!({ "how": how })));
+    let server = ChatServer::start(vec![Answer::calls(&calls), Answer::text("Done.")]);
+    let state = place.outside().join("state");
+    let args = [
+        "--config",
+        "agent.toml",
+        "--state-dir",
+        state.to_str().unwrap(),
+        "--log",
+        "trace",
+        "act",
+    ];
+    let ran = ask(&place, &server, &args);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"));
+    assert!(ran.stderr.contains("TRACE"), "{}", ran.stderr);
+    let mark = "[secret:s.API_TOKEN]";
+    let heard = server.told();
+    assert!(heard[0].contains(&[mark; 3].join(" ")), "{heard:?}");
+    let lock = std::fs::read(place.work().join("agent.lock")).unwrap();
+    assert!(String::from_utf8_lossy(&lock).contains(mark));
+    for (what, bytes) in [
+        ("what the model heard", heard.join("\n").as_bytes()),
+        ("the lock", &lock),
+        ("stderr", ran.stderr.as_bytes()),
+    ] {
+        traces::assert_none(token, what, bytes);
+    }
+    assert!(traces::assert_none_below(token, &state) > 0);
 }
 
 /// The tools of the SDK's server, with what their results become.

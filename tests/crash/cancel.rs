@@ -96,6 +96,12 @@ fn running_calls_are_stopped_and_every_call_is_answered() {
             let events = journaled(&place);
             let expected: Vec<Value> = expected.iter().copied().map(cancelled).collect();
             assert_eq!(results(&events), expected, "{tools:?} {signal:?}");
+            // Those that ran have told what they did until then.
+            for event in &of_kind(&events, "call-settled")[..at_once] {
+                let (used, audit) = (&event["accounting"], &event["audit"]);
+                assert_eq!(used["hosts"], json!(["127.0.0.1"]), "{event}");
+                assert_eq!(audit[0]["verdict"], "allowed", "{event}");
+            }
             assert_eq!(
                 first_end(&events),
                 json!(["cancelled", tools.len(), "tool-use"])

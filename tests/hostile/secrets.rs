@@ -37,6 +37,9 @@ pub(crate) fn cases() -> Vec<Case> {
         in_a_query(),
         not_granted(),
         known_otherwise(),
+        guessed_by_beginnings("[]", &json!([["content-length", "99"]])),
+        guessed_by_beginnings("[\"github\"]", &json!([])),
+        guessed_whole(),
     ]
 }
 
@@ -226,6 +229,62 @@ fn known_otherwise() -> Case {
         .prepared(|work| {
             std::fs::write(work.join("leaked.txt"), format!("it is {SECRET}")).unwrap()
         })
+}
+
+/// The secret, which another tool may use; the guest's own tool has these secrets.
+fn beside_another_tool(own: &str) -> String {
+    let another =
+        "[[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\nsecrets = [\"github\"]";
+    format!("{}\n{another}", GRANTED.replace("[\"github\"]", own))
+}
+
+/// An answer that breaks off within what may become the value arrives as far as it came, whether or not it begins the value.
+fn guessed_by_beginnings(own: &str, headers: &Value) -> Case {
+    let mut script = Script::default();
+    for letters in 1..SECRET.len() {
+        let url = format!("http://127.0.0.1:{{server}}/guess/{letters}");
+        let answer = json!({
+            "status": 200, "headers": headers, "body": SECRET.get(..letters).unwrap(),
+            "broken": "last-operation-failed",
+        });
+        script = script.gives(answer, op("http", json!({ "url": url })));
+    }
+    let name = format!("guesses of the beginning of a secret, with the secrets {own}");
+    script
+        .row('G', &name)
+        .config(&beside_another_tool(own))
+        .config(SERVER)
+}
+
+/// What the tool receives is not searched for another tool's secret: a whole guess is in its memory as it was sent. Its result is,
+/// so that the model and the journal never have it.
+fn guessed_whole() -> Case {
+    let inverted: String = SECRET
+        .bytes()
+        .map(|byte| format!("{:02x}", !byte))
+        .collect();
+    let ends = Ends::Checked(|output| {
+        let (answer, found) = (&output["value"][0]["ok"], &output["value"][1]["ok"]);
+        assert_eq!(
+            (&answer["headers"], &answer["body"]),
+            (&json!([["content-length", "99"]]), &json!(MARK)),
+            "{output}"
+        );
+        assert!(found.as_u64() > Some(0), "{output}");
+    });
+    let url = format!("http://127.0.0.1:{{server}}/guess/{}", SECRET.len());
+    let attempts = [
+        op("http", json!({ "url": url })),
+        op("scan", json!({ "inverted": inverted })),
+    ];
+    last_words(
+        'G',
+        "a guess of another tool's whole secret",
+        &attempts,
+        ends,
+    )
+    .config(&beside_another_tool("[]"))
+    .config(SERVER)
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A server on loopback that answers as no server should. The path of a request says how.
 
+use super::harness::SECRET;
 use crate::support::traces;
 use std::{
     io::{Read as _, Write as _},
@@ -60,6 +61,13 @@ fn serve(mut stream: TcpStream, port: u16) -> std::io::Result<()> {
             Then::End,
         ),
         Some("/echo") => (echo(&request).into_bytes(), Then::End),
+        // So many letters of the secret, as if they were guessed, before the answer breaks off.
+        Some(path) if path.starts_with("/guess/") => {
+            let letters = path.trim_start_matches("/guess/").parse::<usize>().unwrap();
+            let head = "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n";
+            let guess = SECRET.get(..letters).unwrap();
+            (format!("{head}{guess}").into_bytes(), Then::End)
+        }
         _ => answer(path),
     };
     stream.write_all(&beginning)?;

@@ -399,8 +399,14 @@ impl ToolRunner for Registry {
             let entry = match home {
                 Found::Component(entry) => entry,
                 Found::Server(entry) => {
-                    let Invocation { tool, input, .. } = invocation;
-                    return entry.server.call(&tool, input, progress).await.into();
+                    let Invocation {
+                        tool,
+                        input,
+                        cancel,
+                        ..
+                    } = invocation;
+                    let called = entry.server.call_until(&tool, input, progress, &cancel);
+                    return called.await.into();
                 }
             };
             let call = Call {
@@ -419,7 +425,7 @@ impl ToolRunner for Registry {
                 },
                 progress,
             };
-            entry.component.call(call).await
+            entry.component.call_until(call, &invocation.cancel).await
         })
     }
 }

@@ -74,7 +74,12 @@ fn show(answer: &clap::Error, terminal: &Terminal) -> Exit {
 
 /// Logs are for people who look for a fault: they go to stderr, and only when asked for.
 fn start_log(filter: Option<&str>) {
-    let filter = tracing_subscriber::EnvFilter::new(filter.unwrap_or("warn,rmcp=off"));
+    // `rmcp` writes whole messages, which may hold a token that its server echoes: only where it is asked for by its name.
+    let filter = match filter.unwrap_or("warn") {
+        filter if filter.contains("rmcp") => filter.to_owned(),
+        filter => format!("{filter},rmcp=off"),
+    };
+    let filter = tracing_subscriber::EnvFilter::new(filter);
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::output::ToolResultOutput;
+use crate::{output::ToolResultOutput, tool::Effect};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -118,6 +118,27 @@ impl ToolFailure {
     #[must_use]
     pub fn invalid_output(message: impl Into<String>) -> Self {
         Self::new(ToolErrorCode::InvalidOutput, message)
+    }
+
+    /// The failure of a call that was stopped while it ran.
+    #[must_use]
+    pub fn stopped(effect: Effect) -> Self {
+        let message = match effect {
+            Effect::ReadOnly => "The call was stopped before it ended.",
+            Effect::Idempotent | Effect::Effectful => {
+                "The call was stopped before it ended. Whether it took effect is not known."
+            }
+        };
+        Self::new(ToolErrorCode::Cancelled, message)
+    }
+
+    /// The failure of a call that was stopped before it ran.
+    #[must_use]
+    pub fn not_started() -> Self {
+        Self::new(
+            ToolErrorCode::Cancelled,
+            "The run was stopped before this call began.",
+        )
     }
 
     /// The text.

@@ -21,6 +21,7 @@ pub mod output;
 pub mod policy;
 pub mod question;
 pub mod schema;
+pub mod secrets;
 pub mod session;
 pub mod text;
 pub mod tool;

@@ -14,6 +14,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// What a call may change. Enforced by the policy, whatever the tool says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -197,6 +198,8 @@ pub struct Invocation {
     pub answers: Vec<Exchange>,
     /// Whether a person can be asked. Where not, a question is answered with `unavailable`.
     pub can_ask: bool,
+    /// Tells that the call is to be stopped.
+    pub cancel: CancellationToken,
 }
 
 /// How a run of a call ended.
@@ -280,7 +283,8 @@ pub trait ToolRunner: Send + Sync {
         input: &Map<String, Value>,
     ) -> Result<(), crate::failure::ToolFailure>;
 
-    /// Runs one call to its end. Dropping the future stops the call.
+    /// Runs one call to its end. When [`Invocation::cancel`] is cancelled, it stops the call and reports what that used until then,
+    /// at once: after half a second the future is dropped, which stops the call as well, but its audit and accounting are lost.
     fn run<'a>(
         &'a self,
         invocation: Invocation,

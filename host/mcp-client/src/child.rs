@@ -1,6 +1,7 @@
 //! A server that is a child process: starting it, keeping the end of what it writes to stderr, and ending it.
 
 use crate::config::ServerCommand;
+use agent_host_core::secrets::Secrets;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
@@ -19,8 +20,8 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// What is kept of the end of stderr, in bytes: the last lines of a stack.
-const KEPT_WORDS: usize = 4 * 1024;
+/// The longest line of stderr that is kept, in bytes. A longer one is taken for several.
+const MAX_LINE: usize = 4 * 1024;
 
 /// How long the words of a server that ended are waited for. They are in the pipe already, unless another process holds it.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -28,7 +29,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// A running server. Dropping it ends it.
 pub(crate) struct Child {
     process: Arc<Process>,
-    words: Arc<Mutex<Vec<u8>>>,
+    words: Arc<Mutex<Words>>,
     listening: JoinHandle<()>,
     ended: watch::Receiver<Option<ExitStatus>>,
 }
@@ -37,6 +38,16 @@ pub(crate) struct Child {
 pub(crate) struct Streams {
     pub(crate) input: pipe::Sender,
     pub(crate) output: pipe::Receiver,
+}
+
+/// What a server wrote to stderr last.
+struct Words {
+    /// The secrets that it was given, which no reader sees.
+    secrets: Arc<Secrets>,
+    /// The line that has not ended yet.
+    open: Vec<u8>,
+    /// The last one that has, and is not blank.
+    last: String,
 }
 
 /// The process of a server, which is nobody else's as long as it is not reaped.
@@ -56,7 +67,10 @@ struct Started {
 
 impl Child {
     /// Starts a server in a process group of its own, with its environment and streams and nothing else of this process.
-    pub(crate) async fn start(command: &ServerCommand) -> io::Result<(Self, Streams)> {
+    pub(crate) async fn start(
+        command: &ServerCommand,
+        secrets: Arc<Secrets>,
+    ) -> io::Result<(Self, Streams)> {
         let command = command.clone();
         let (sender, started) = oneshot::channel();
         // The kernel counts the end of the thread that started a child as the end of its parent, so this one stays until the
@@ -71,7 +85,11 @@ impl Child {
             input: pipe::Sender::from_owned_fd(started.input)?,
             output: pipe::Receiver::from_owned_fd(started.output)?,
         };
-        let words = Arc::default();
+        let words = Arc::new(Mutex::new(Words {
+            secrets,
+            open: Vec::new(),
+            last: String::new(),
+        }));
         let errors = pipe::Receiver::from_owned_fd(started.errors)?;
         let child = Self {
             process: started.process,
@@ -105,10 +123,9 @@ impl Child {
             None => String::new(),
         };
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = String::from_utf8_lossy(&words);
-        match words.trim().lines().next_back() {
-            Some(line) => format!("{ended}, and its last line on stderr is: {line}"),
-            None => ended,
+        match words.last_line() {
+            line if line.is_empty() => ended,
+            line => format!("{ended}, and its last line on stderr is: {line}"),
         }
     }
 }
@@ -211,14 +228,41 @@ fn spawn(command: &ServerCommand) -> io::Result<process::Child> {
 }
 
 /// Reads stderr to its end, and keeps the last of it.
-async fn listen(mut errors: pipe::Receiver, words: Arc<Mutex<Vec<u8>>>) {
+async fn listen(mut errors: pipe::Receiver, words: Arc<Mutex<Words>>) {
     let mut piece = [0; 1024];
     while let Ok(count @ 1..) = errors.read(&mut piece).await {
-        let piece = piece.get(..count).unwrap_or_default();
-        tracing::debug!(target: "agent_host::mcp", "{}", String::from_utf8_lossy(piece).trim_end());
         let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
-        words.extend_from_slice(piece);
-        let excess = words.len().saturating_sub(KEPT_WORDS);
-        words.drain(..excess);
+        for byte in piece.iter().take(count) {
+            words.push(*byte);
+        }
+    }
+}
+
+impl Words {
+    fn push(&mut self, byte: u8) {
+        if byte != b'\n' {
+            self.open.push(byte);
+        }
+        if byte == b'\n' || self.open.len() == MAX_LINE {
+            let line = self.redacted();
+            tracing::debug!(target: "agent_host::mcp", "{line}");
+            self.open.clear();
+            if !line.is_empty() {
+                self.last = line;
+            }
+        }
+    }
+
+    /// The open line as it may be shown.
+    fn redacted(&self) -> String {
+        let line = String::from_utf8_lossy(&self.open);
+        self.secrets.text(line.trim()).into_owned()
+    }
+
+    fn last_line(&self) -> String {
+        match self.redacted() {
+            line if line.is_empty() => self.last.clone(),
+            line => line,
+        }
     }
 }

@@ -1,7 +1,11 @@
 //! How a server is reached and used. It reads no file and no environment.
 
+use agent_host_core::secrets::Secrets;
 use secrecy::SecretString;
-use std::{collections::BTreeSet, ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeSet, ffi::OsString, num::NonZeroUsize, path::PathBuf, sync::Arc,
+    time::Duration,
+};
 
 /// An MCP server and how it is used.
 #[derive(Clone, Debug)]
@@ -22,6 +26,8 @@ pub struct ServerConfig {
     pub tools: Option<BTreeSet<String>>,
     /// The tools that change nothing, by the server's own names: the operator's word, since a server's own is only a hint.
     pub read_only: BTreeSet<String>,
+    /// The secrets that the server was given. They are redacted in whatever it sends.
+    pub secrets: Arc<Secrets>,
 }
 
 /// Where a server is.

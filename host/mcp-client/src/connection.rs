@@ -5,12 +5,12 @@ use crate::{
     child::Child,
     config::{Reach, ServerConfig},
     error::ConnectError,
-    handler::{Handler, Signals},
+    handler::{Handler, Report, Signals},
     http,
     lines::Lines,
     listing::Listing,
 };
-use agent_host_core::{text, tool::ProgressSink};
+use agent_host_core::{secrets::Secrets, text, tool::ProgressSink};
 use futures_util::FutureExt as _;
 use rmcp::{
     RoleClient, ServiceError,
@@ -35,6 +35,8 @@ const SHOWN_BYTES: usize = 500;
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Handler>,
     signals: Arc<Signals>,
+    /// What the server was given and is redacted in what it sends.
+    secrets: Arc<Secrets>,
     /// Absent for a web server.
     child: Option<tokio::sync::Mutex<Child>>,
     /// Hears of changed tools, where the server tells only those who subscribe.
@@ -74,7 +76,7 @@ impl Connection {
         };
         let (service, child) = match &config.reach {
             Reach::Command(command) => {
-                let started = Child::start(command).await;
+                let started = Child::start(command, Arc::clone(&config.secrets)).await;
                 let (mut child, streams) = started.map_err(|error| fault(error.to_string()))?;
                 let lines = Lines::new(streams.output, streams.input);
                 let greeting = serve_client_with_lifecycle(handler, lines, lifecycle);
@@ -106,6 +108,7 @@ impl Connection {
             subscription: subscribe(&service, &signals),
             service,
             signals,
+            secrets: Arc::clone(&config.secrets),
             child,
         })
     }
@@ -126,7 +129,7 @@ impl Connection {
         Some(info.protocol_version.to_string())
     }
 
-    /// What the server says of its tools.
+    /// What the server says of its tools, redacted.
     ///
     /// # Errors
     /// Why that cannot be used, as a fragment.
@@ -144,7 +147,10 @@ impl Connection {
                 .ask(ClientRequest::ListToolsRequest(request), &|_, _| {})
                 .await
             {
-                Ok(page) => page,
+                Ok(mut page) => {
+                    self.secrets.json(&mut page);
+                    page
+                }
                 Err(Fault::Gone(why)) => return Err(why),
                 Err(Fault::Refused(error)) => {
                     return Err(text::shown(&error.message, SHOWN_BYTES));
@@ -158,7 +164,8 @@ impl Connection {
         }
     }
 
-    /// Calls a tool by the server's own name for it. Dropping the future cancels the call there.
+    /// Calls a tool by the server's own name for it. Dropping the future cancels the call there. The result is redacted, but for
+    /// the base64 in it.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -167,7 +174,9 @@ impl Connection {
     ) -> Result<Value, Fault> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.ask(request, progress).await
+        let mut result = self.ask(request, progress).await?;
+        redact(&mut result, &self.secrets);
+        Ok(result)
     }
 
     async fn ask(
@@ -185,17 +194,20 @@ impl Connection {
             peer: handle.peer.clone(),
             id: Some(handle.id.clone()),
         };
+        let progress = |report: &Report| {
+            progress(&self.secrets.text(&report.message), report.fraction);
+        };
         let mut reports = self.signals.reports(handle.progress_token.clone());
         let answer = loop {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => break answer,
-                Some(report) = reports.receiver.recv() => progress(&report.message, report.fraction),
+                Some(report) = reports.receiver.recv() => progress(&report),
             }
         };
         abandoned.id = None;
         while let Ok(report) = reports.receiver.try_recv() {
-            progress(&report.message, report.fraction);
+            progress(&report);
         }
         let answer = match answer {
             Ok(Ok(answer)) => answer,
@@ -216,9 +228,12 @@ impl Connection {
 
     async fn fault(&self, error: ServiceError) -> Fault {
         let why = match error {
-            ServiceError::McpError(error) => return Fault::Refused(error),
+            ServiceError::McpError(mut error) => {
+                error.message = self.secrets.text(&error.message).into_owned().into();
+                return Fault::Refused(error);
+            }
             ServiceError::TransportClosed => "it closed the connection".to_owned(),
-            error => text::shown(&whole(&error), SHOWN_BYTES),
+            error => text::shown(&self.secrets.text(&whole(&error)), SHOWN_BYTES),
         };
         let words = match &self.child {
             Some(child) => child.lock().await.last_words().await,
@@ -290,6 +305,31 @@ impl Drop for Abandoned {
     }
 }
 
+/// Redacts the result of a call, but for its base64: what that stands for is redacted when it is decoded.
+fn redact(result: &mut Value, secrets: &Secrets) {
+    if secrets.is_empty() {
+        return;
+    }
+    let encoded: Vec<Value> = base64(result).map(Value::take).collect();
+    secrets.json(result);
+    for (place, text) in base64(result).zip(encoded) {
+        *place = text;
+    }
+}
+
+/// The places of base64 in a result.
+fn base64(result: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let blocks = result.get_mut("content").and_then(Value::as_array_mut);
+    blocks.into_iter().flatten().filter_map(|block| {
+        let place = match block.get("type").and_then(Value::as_str)? {
+            "image" | "audio" => "/data",
+            "resource" => "/resource/blob",
+            _ => return None,
+        };
+        block.pointer_mut(place)
+    })
+}
+
 fn silent(config: &ServerConfig, words: &str) -> ConnectError {
     ConnectError::Silent {
         server: config.name.clone(),
@@ -301,7 +341,7 @@ fn silent(config: &ServerConfig, words: &str) -> ConnectError {
 fn unusable(config: &ServerConfig, error: &ClientInitializeError, words: &str) -> Unmet {
     let told = ConnectError::Unusable {
         server: config.name.clone(),
-        why: text::shown(&whole(error), SHOWN_BYTES),
+        why: text::shown(&config.secrets.text(&whole(error)), SHOWN_BYTES),
         words: text::shown(words, SHOWN_BYTES),
     };
     match error {

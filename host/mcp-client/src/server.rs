@@ -15,7 +15,7 @@ use agent_host_core::{
     lock::LockedServer,
     output::{ContentPart, FileData, ToolResultOutput},
     text,
-    tool::{CallReport, ProgressSink, ToolDefinition},
+    tool::{CallReport, Effect, ProgressSink, ToolDefinition},
 };
 use serde_json::{Map, Value};
 use std::{
@@ -25,10 +25,14 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 /// The pause after the first attempt to connect again that failed. It doubles with each, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What is shown of a server's reason for a denial, in bytes.
+const DENIAL_BYTES: usize = 500;
 
 /// A server with its tools, as they were when it was first connected.
 pub struct McpServer {
@@ -98,6 +102,13 @@ impl McpServer {
         self.own_names.get(tool).map(String::as_str)
     }
 
+    fn effect(&self, tool: &str) -> Effect {
+        let mut definitions = self.definitions().iter();
+        definitions
+            .find(|definition| definition.name == tool)
+            .map_or(Effect::Effectful, |definition| definition.effect)
+    }
+
     /// What `agent.lock` pins of it.
     #[must_use]
     pub fn locked(&self) -> LockedServer {
@@ -130,10 +141,30 @@ impl McpServer {
         input: Map<String, Value>,
         progress: ProgressSink<'_>,
     ) -> CallReport {
+        self.call_until(tool, input, progress, &CancellationToken::new())
+            .await
+    }
+
+    /// Runs one call as [`Self::call`] does, but until `cancel` is cancelled: then it cancels the call at the server, too, and reports
+    /// what is known of it.
+    pub async fn call_until(
+        &self,
+        tool: &str,
+        input: Map<String, Value>,
+        progress: ProgressSink<'_>,
+        cancel: &CancellationToken,
+    ) -> CallReport {
         let began = Instant::now();
         let bytes_out = Value::Object(input.clone()).to_string().len() as u64;
         let deadline = self.config.deadline;
-        let running = self.call_in_time(tool, input, progress);
+        let running = async {
+            let running = self.call_in_time(tool, input, progress);
+            tokio::select! {
+                biased;
+                ended = running => ended,
+                () = cancel.cancelled() => Err(ToolFailure::stopped(self.effect(tool))),
+            }
+        };
         let (output, bytes_in) = match tokio::time::timeout(deadline, running).await {
             Ok(Ok(output)) => {
                 let bytes = size(&output);
@@ -211,7 +242,11 @@ impl McpServer {
                 );
             }
         };
-        let output = result::output(answer)?;
+        let mut output = match result::output(answer)? {
+            ToolResultOutput::ExecutionDenied(reason) => self.denied(reason),
+            output => output,
+        };
+        self.config.secrets.output(&mut output);
         let bytes = size(&output);
         if bytes > self.config.output_bytes {
             let limit = self.config.output_bytes;
@@ -318,6 +353,22 @@ impl McpServer {
                 self.config.name
             ),
         )
+    }
+
+    /// The result of a call that the server says it denied: its words, quoted, because the reasons of this host's own rules are
+    /// told with the same variant.
+    fn denied(&self, reason: Option<String>) -> ToolResultOutput {
+        let words = match reason {
+            Some(reason) => {
+                let reason = text::shown(&reason, DENIAL_BYTES);
+                format!("its reason: \"{}\"", reason.escape_debug())
+            }
+            None => "it gave no reason".to_owned(),
+        };
+        ToolResultOutput::ExecutionDenied(Some(format!(
+            "The MCP server `{}` says that it denied the call, and no rule of this host did; {words}",
+            self.config.name
+        )))
     }
 
     fn unavailable(&self, why: &str) -> ToolFailure {

@@ -12,7 +12,6 @@ use crate::{
     limiter::as_count,
     link::Entry,
     load::ToolComponent,
-    secrets::Secrets,
     stdio,
     store::CallSetup,
     telemetry::Telemetry,
@@ -25,13 +24,16 @@ use agent_host_core::{
     output::ToolResultOutput,
     policy::Grants,
     question::{AnsweredBy, Asked, Exchange},
+    secrets::Secrets,
     tool::{CallReport, Effect, ProgressSink, RunEnd},
 };
 use serde_json::{Map, Value};
 use std::{
+    pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
+use tokio_util::sync::CancellationToken;
 
 /// How long a stopped guest may take to let go, before its caller is answered without it. Only a host call that blocks in the
 /// operating system takes more than a few ticks.
@@ -52,7 +54,8 @@ pub struct Call<'a> {
     pub effect: Effect,
     /// What the operator granted.
     pub grants: Arc<Grants>,
-    /// The values of all secrets that any tool may use. Those that are granted are put into requests; none of them comes back.
+    /// The values of all secrets that any tool may use. Those that are granted are put into requests and taken out of what comes
+    /// back; all of them are taken out of the report.
     pub secrets: Arc<Secrets>,
     /// Every limit of the call.
     pub limits: &'a Limits,
@@ -84,8 +87,19 @@ impl ToolComponent {
     /// Runs one call in an instance of its own. Every end, an abnormal one too, is in the report. Dropping the future stops the
     /// guest within a tick of its clock. The caller's runtime needs its timer enabled.
     pub async fn call(&self, call: Call<'_>) -> RunEnd {
-        match self.start(&call).await {
-            Ok(running) => running.settle(self, &call).await,
+        self.call_until(call, &CancellationToken::new()).await
+    }
+
+    /// Runs one call as [`Self::call`] does, but until `cancel` is cancelled: then it stops the guest and reports what that did and
+    /// used until then.
+    pub async fn call_until(&self, call: Call<'_>, cancel: &CancellationToken) -> RunEnd {
+        let started = tokio::select! {
+            biased;
+            started = self.start(&call) => started,
+            () = cancel.cancelled() => Err(ToolFailure::not_started()),
+        };
+        match started {
+            Ok(running) => running.settle(self, &call, cancel).await,
             Err(failure) => RunEnd::Settled(CallReport {
                 accounting: Accounting {
                     limits: Some(call.limits.clone()),
@@ -187,29 +201,46 @@ struct Running {
 
 impl Running {
     /// Waits for the end, and reports it.
-    async fn settle(self, tool: &ToolComponent, call: &Call<'_>) -> RunEnd {
+    async fn settle(
+        self,
+        tool: &ToolComponent,
+        call: &Call<'_>,
+        cancel: &CancellationToken,
+    ) -> RunEnd {
         let ended = match self.work {
             Begun::Ended(ended) => ended,
-            Begun::GoesOn(running) => follow(running, self.deadline, &self.telemetry, call).await,
+            Begun::GoesOn(running) => {
+                let stop = stop_of(self.deadline, cancel);
+                follow(running, stop, &self.telemetry, call).await
+            }
         };
         while let Some(report) = self.telemetry.reports.take() {
             call.show(&report);
         }
-        let result = ended.unwrap_or_else(|lost| Err(guest::lost(&lost, call.limits)));
-        let result = result.and_then(|end| {
-            if let guest::End::Result(output, _) = &end {
-                tool.validate_output(call.tool, output)?;
+        let result = ended.unwrap_or_else(|lost| {
+            Err(match lost {
+                Lost::Stopped if cancel.is_cancelled() => ToolFailure::stopped(call.effect),
+                lost => guest::lost(&lost, call.limits),
+            })
+        });
+        let result = result.and_then(|mut end| {
+            if let guest::End::Result(output, _) = &mut end {
+                let fits = |output: &ToolResultOutput| tool.validate_output(call.tool, output);
+                call.secrets.validate(output, fits)?;
+                redact(output, &call.secrets);
             }
             Ok(end)
         });
         let result = result.map_err(|failure| call.secrets.failure(failure));
+        let mut tally = self.gate.tally();
+        tally.redact(&call.secrets);
         let Tally {
             audit,
             first_denial,
             bytes_in,
             bytes_out,
             hosts,
-        } = call.secrets.tally(self.gate.tally());
+        } = tally;
         let accounting = Accounting {
             wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
             peak_memory_bytes: self.telemetry.peak_memory_bytes(),
@@ -243,24 +274,27 @@ impl Running {
     }
 }
 
-/// Shows progress until the guest ends or is stopped at its deadline.
+/// Waits until a call is to be stopped.
+async fn stop_of(deadline: Instant, cancel: &CancellationToken) {
+    // An error is that the deadline came first.
+    let _ = tokio::time::timeout_at(deadline.into(), cancel.cancelled()).await;
+}
+
+/// Shows progress until the guest ends or is stopped.
 async fn follow(
     mut running: guest_runtime::Running<Outcome>,
-    deadline: Instant,
+    stop: impl Future<Output = ()>,
     telemetry: &Telemetry,
     call: &Call<'_>,
 ) -> Result<Outcome, Lost> {
-    let ended = async {
-        loop {
-            tokio::select! {
-                biased;
-                report = telemetry.reports.next() => call.show(&report),
-                ended = running.ended() => return ended,
-            }
+    let mut stop = pin!(stop);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut stop => break,
+            report = telemetry.reports.next() => call.show(&report),
+            ended = running.ended() => return ended,
         }
-    };
-    if let Ok(ended) = tokio::time::timeout_at(deadline.into(), ended).await {
-        return ended;
     }
     // Until it has let go, so that what it did until then is in the audit. A result at this very moment stands.
     if let Ok(ended) = tokio::time::timeout(STOP_GRACE, running.stop()).await {
@@ -271,6 +305,18 @@ async fn follow(
         "a stopped guest is still in a call of the operating system"
     );
     Err(Lost::Stopped)
+}
+
+/// Redacts a result of which all is well. What is invalid with marks in it is a failure to its readers, but the call has ended
+/// well: what it merged must not depend on the values.
+fn redact(output: &mut ToolResultOutput, secrets: &Secrets) {
+    if secrets.is_empty() {
+        return;
+    }
+    secrets.output(output);
+    if let Err(failure) = output.validate() {
+        *output = failure.into();
+    }
 }
 
 /// Lets the model hear what the gate refused, where the call then failed: it shall not take a missing grant or a limit for a

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{bindings::types as wit, failure, secrets::Secrets, text};
+use crate::{bindings::types as wit, failure, store::Redactors, text};
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
@@ -25,14 +25,15 @@ pub(crate) fn takes_long(output: &wit::ToolResultOutput) -> bool {
     size_bytes(output) > QUICK_BYTES
 }
 
-/// Takes over a guest's result: bounded, parsed, without any form of a secret, and checked. In this order, so that no message
-/// about it can hold a piece of a value.
+/// Takes over a guest's result: bounded, parsed, without any form of the tool's own secrets, and checked. In this order, so that
+/// no message about it can hold a piece of a value. Other tools' secrets are still in it: whether a result is taken decides what
+/// becomes of the state that the call merged, which a guest can read.
 ///
 /// # Errors
 /// `output-too-large` and `invalid-output`.
 pub(crate) fn output(
     output: wit::ToolResultOutput,
-    secrets: &Secrets,
+    secrets: &Redactors,
     limits: &Limits,
 ) -> Result<ToolResultOutput, ToolFailure> {
     if size_bytes(&output) > limits.output_bytes {
@@ -48,8 +49,10 @@ pub(crate) fn output(
         wit::ToolResultOutput::ErrorJson(json) => ToolResultOutput::ErrorJson(parse(&json)?),
         wit::ToolResultOutput::ExecutionDenied(reason) => ToolResultOutput::ExecutionDenied(reason),
     };
-    secrets.output(&mut output);
-    output.validate()?;
+    secrets.granted.output(&mut output);
+    secrets
+        .all
+        .validate(&mut output, ToolResultOutput::validate)?;
     Ok(output)
 }
 

@@ -14,6 +14,7 @@ use agent_host_core::{
         DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, PathRules, Ruling, SecretPlace,
         decide_address, decide_file, decide_http, decide_secret,
     },
+    secrets::Secrets,
     tool::Effect,
 };
 pub(crate) use ledger::Denial;
@@ -51,6 +52,17 @@ pub(crate) struct Tally {
     pub(crate) hosts: Vec<String>,
 }
 
+impl Tally {
+    /// Redacts what was asked of the gate.
+    pub(crate) fn redact(&mut self, secrets: &Secrets) {
+        secrets.audit(&mut self.audit);
+        self.hosts.iter_mut().for_each(|host| secrets.string(host));
+        if let Some(denial) = &mut self.first_denial {
+            secrets.string(&mut denial.sentence);
+        }
+    }
+}
+
 /// One call's gate.
 pub(crate) struct Gate {
     grants: Arc<Grants>,
@@ -82,6 +94,12 @@ impl Gate {
             bytes_out: AtomicU64::new(0),
             ledger: Mutex::default(),
         })
+    }
+
+    /// Those of all secrets that are granted.
+    pub(crate) fn granted_secrets(&self, all: &Arc<Secrets>) -> Arc<Secrets> {
+        let granted = &self.grants.secrets;
+        all.only(granted.iter().map(|grant| grant.name.as_str()))
     }
 
     /// The effect that the policy goes by.

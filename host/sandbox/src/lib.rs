@@ -28,7 +28,8 @@ mod load;
 mod mutations;
 mod plain;
 mod sandbox;
-mod secrets;
+#[cfg(test)]
+mod secret_values;
 mod standing;
 mod stdio;
 mod store;
@@ -42,6 +43,7 @@ use agent_host_core::text;
 #[cfg(test)]
 use agent_host_test_guests as guests;
 
+pub use agent_host_core::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
 pub use cache::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub use call::{Call, Talk};
 pub use caps::http::{Recording, RecordingError};
@@ -53,6 +55,5 @@ pub use engine::Allocator;
 pub use error::{LoadError, LoadFault, SandboxError};
 pub use load::{Compiled, ToolComponent};
 pub use sandbox::Sandbox;
-pub use secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
 pub use structure::STRUCTURE_CAPS;
 pub use threads::start_runtime;

@@ -14,10 +14,9 @@ use crate::{
     failure::Stop,
     gate::Gate,
     limiter::{Limiter, Pausing, as_count},
-    secrets::Secrets,
     telemetry::Telemetry,
 };
-use agent_host_core::{limits::Limits, output::ToolResultOutput};
+use agent_host_core::{limits::Limits, output::ToolResultOutput, secrets::Secrets};
 use std::{
     path::PathBuf,
     sync::Arc,
@@ -49,10 +48,18 @@ pub(crate) struct CallState {
     pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) shared: SharedState,
     pub(crate) questions: Questions,
-    /// What is taken out of everything that the guest says.
-    pub(crate) secrets: Arc<Secrets>,
+    pub(crate) secrets: Redactors,
     /// The limits in force.
     pub(crate) limits: Limits,
+}
+
+/// The secrets that one call's texts are searched for.
+#[derive(Default)]
+pub(crate) struct Redactors {
+    /// Those of all tools: for what people, the journal and the model read, and no guest.
+    pub(crate) all: Arc<Secrets>,
+    /// Those that the tool was granted: for what its guests receive or can read back. Nothing there depends on another value.
+    pub(crate) granted: Arc<Secrets>,
 }
 
 /// What is particular to one call. Its parts are shared with the caller, who reads them when the call has ended or was stopped.
@@ -64,6 +71,7 @@ pub(crate) struct CallSetup {
     /// Whether the granted folders are opened. It is in vain for a component that cannot ask for them.
     pub(crate) folders: bool,
     pub(crate) client: Arc<HttpClient>,
+    /// The secrets of all tools.
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) telemetry: Arc<Telemetry>,
     /// The time between two progress reports.
@@ -108,6 +116,10 @@ pub(crate) fn configure_store(
         as_count(limits.open_resources),
     );
     table.set_max_capacity(open_resources);
+    let secrets = Redactors {
+        granted: gate.granted_secrets(&secrets),
+        all: secrets,
+    };
     let state = CallState {
         wasi: Wasi::new(
             Arc::clone(&gate),
@@ -115,7 +127,7 @@ pub(crate) fn configure_store(
             limits.random_bytes,
         ),
         http,
-        hooks: GatedHttp::new(gate, client, Arc::clone(&secrets), &limits, deadline),
+        hooks: GatedHttp::new(gate, client, Arc::clone(&secrets.all), &limits, deadline),
         files,
         table,
         limiter: Pausing::new(Limiter::new(&limits, Arc::clone(&telemetry))),

@@ -5,13 +5,18 @@ use super::{
     resolve::each,
     source::{Purpose, Source},
 };
-use agent_host_core::tool::is_tool_name;
+use agent_host_core::{
+    secrets::{MIN_SECRET_BYTES, Secrets},
+    tool::is_tool_name,
+};
 use agent_host_mcp_client::{MAX_SERVER_NAME, Reach, ServerCommand, ServerConfig, Supervisor};
 use agent_host_models::is_on_this_machine;
+use secrecy::{ExposeSecret as _, SecretString};
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::{NonZeroU64, NonZeroUsize},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 use toml::Spanned;
@@ -97,6 +102,7 @@ impl McpConfig {
         };
         Ok(ServerConfig {
             name: self.name.clone(),
+            secrets: Arc::new(given_secrets(&self.name, &reach)),
             reach,
             connect_timeout: self.connect_timeout,
             deadline: self.deadline,
@@ -116,6 +122,68 @@ impl McpConfig {
             Place::Http { token, .. } => token.as_ref()?.file().map(Path::to_owned),
         }
     }
+}
+
+/// The secrets that a server is given: its token, and of its environment what is a secret by its name, or by being a password in
+/// an address. Other variables, such as paths and regions, are what results are about.
+fn given_secrets(server: &str, reach: &Reach) -> Secrets {
+    let given: Vec<(&str, SecretString)> = match reach {
+        Reach::Http { token, .. } => token.iter().map(|token| ("token", token.clone())).collect(),
+        Reach::Command(command) => {
+            let env = command.env.iter();
+            env.filter_map(|(name, value)| {
+                let secret = if names_secret(name) {
+                    value
+                } else {
+                    password(value)?
+                };
+                Some((name.as_str(), SecretString::from(secret)))
+            })
+            .collect()
+        }
+    };
+    let mut values = BTreeMap::new();
+    for (name, value) in given {
+        let name = format!("{server}.{name}");
+        match Secrets::check(&value) {
+            Ok(()) => drop(values.insert(name, value)),
+            // One that is too short, such as `1`, is none.
+            Err(_) if value.expose_secret().len() < MIN_SECRET_BYTES => {}
+            Err(error) => {
+                tracing::warn!("`{name}` is not redacted in what its server sends: {error}")
+            }
+        }
+    }
+    Secrets::new(values).unwrap_or_else(|error| {
+        tracing::warn!("nothing is redacted in what the MCP server `{server}` sends: {error}");
+        Secrets::default()
+    })
+}
+
+/// Whether a variable's name says that its value is a secret.
+fn names_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name.split(|character: char| !character.is_ascii_alphanumeric())
+        .any(|word| {
+            let parts = [
+                "TOKEN",
+                "SECRET",
+                "PASSW",
+                "PASSPHRASE",
+                "CREDENTIAL",
+                "APIKEY",
+            ];
+            let whole = ["KEY", "PASS", "AUTH", "BEARER", "COOKIE", "JWT", "PAT"];
+            parts.iter().any(|part| word.contains(part)) || whole.contains(&word)
+        })
+}
+
+/// The password in an address such as `postgres://user:password@host/`.
+fn password(value: &str) -> Option<&str> {
+    let (_, rest) = value.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    Some(user.split_once(':')?.1)
 }
 
 /// The servers of a configuration whose components are known. Their names differ.

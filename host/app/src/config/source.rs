@@ -3,9 +3,9 @@
 use super::{ConfigError, Environment, paths::place};
 use secrecy::SecretString;
 use std::{
-    io::Read as _,
+    io::{self, Read as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -147,7 +147,7 @@ impl Source {
     /// One line of text, without the spaces and the line end around it.
     fn line(&self, bytes: Vec<u8>) -> Result<SecretString, ConfigError> {
         if bytes.len() as u64 > MAX_BYTES {
-            return Err(self.unusable(&format!("there are more than {MAX_BYTES} bytes")));
+            return Err(self.too_long());
         }
         let text = String::from_utf8(bytes).map_err(|_| self.unusable(&"it is not text"))?;
         let line = text.trim();
@@ -169,11 +169,16 @@ impl Source {
             .spawn()
             .map_err(|error| self.unusable(&error))?;
         let mut running = Running(child);
-        let child = &mut running.0;
+        let mut printed = Printed::of(&mut running.0).map_err(|error| self.unusable(&error))?;
         let began = Instant::now();
-        // One line fits the pipe, so the command can end before it is read; one that prints more runs out of time.
         let status = loop {
-            match child.try_wait() {
+            let status = running.0.try_wait();
+            // After it was looked at: what it printed before its end is in the pipe.
+            printed.read().map_err(|error| self.unusable(&error))?;
+            if printed.bytes.len() as u64 > MAX_BYTES {
+                return Err(self.too_long());
+            }
+            match status {
                 Ok(Some(status)) => break status,
                 Ok(None) if began.elapsed() < COMMAND_PATIENCE => {
                     tokio::time::sleep(COMMAND_POLL).await;
@@ -190,14 +195,39 @@ impl Source {
         if !status.success() {
             return Err(self.unusable(&format!("it failed ({status})")));
         }
-        let mut bytes = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout
-                .take(MAX_BYTES + 1)
-                .read_to_end(&mut bytes)
-                .map_err(|error| self.unusable(&error))?;
+        self.line(printed.bytes)
+    }
+
+    fn too_long(&self) -> ConfigError {
+        self.unusable(&format!("there are more than {MAX_BYTES} bytes"))
+    }
+}
+
+/// What a command has printed. Reading it never waits, not even for a process that the command left behind with its pipe.
+struct Printed {
+    pipe: ChildStdout,
+    bytes: Vec<u8>,
+}
+
+impl Printed {
+    fn of(command: &mut Child) -> io::Result<Self> {
+        let no_pipe = || io::Error::other("it has no standard output");
+        let pipe = command.stdout.take().ok_or_else(no_pipe)?;
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        Ok(Self {
+            pipe,
+            bytes: Vec::new(),
+        })
+    }
+
+    /// Takes what is there, up to a byte more than a text may have.
+    fn read(&mut self) -> io::Result<()> {
+        let left = (MAX_BYTES + 1).saturating_sub(self.bytes.len() as u64);
+        match (&mut self.pipe).take(left).read_to_end(&mut self.bytes) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error),
         }
-        self.line(bytes)
     }
 }
 

@@ -21,6 +21,7 @@ use agent_host_core::{
 };
 use serde_json::Value;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// The longest input that is read from standard input, in bytes.
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
@@ -71,6 +72,8 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         shared: Arc::default(),
         answers: Vec::new(),
         can_ask: terminal.stdin && terminal.stderr,
+        // A signal drops the whole call, below.
+        cancel: CancellationToken::new(),
     };
     let progress = |message: &str, _fraction: Option<f64>| {
         if terminal.stderr {

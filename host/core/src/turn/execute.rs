@@ -15,13 +15,13 @@ use super::{
 };
 use crate::{
     event::Event,
+    failure::ToolFailure,
     output::{ToolResultOutput, settle},
     session::{BatchCall, Session},
     tool::{CallReport, Effect, RunEnd, ToolCall},
 };
 use futures_util::{StreamExt as _, stream};
 use plan::Allowance;
-use run::not_started;
 use tokio_util::sync::CancellationToken;
 
 impl Agent {
@@ -119,7 +119,7 @@ impl Agent {
     ) -> Option<End> {
         if cancel.is_cancelled() {
             for run in outside {
-                self.settle_unrun(session, &run.entry.call, not_started().into());
+                self.settle_unrun(session, &run.entry.call, ToolFailure::not_started().into());
             }
             return None;
         }
@@ -151,7 +151,7 @@ impl Agent {
     ) -> Result<Option<StepResult>, TurnError> {
         if cancel.is_cancelled() {
             for run in &group {
-                self.settle_unrun(session, &run.entry.call, not_started().into());
+                self.settle_unrun(session, &run.entry.call, ToolFailure::not_started().into());
             }
             return Ok(None);
         }

@@ -20,8 +20,8 @@ pub(crate) mod tests;
 pub(crate) use client::HttpClient;
 pub use recording::{Recording, RecordingError};
 
-use crate::{gate::Gate, secrets::Secrets};
-use agent_host_core::limits::Limits;
+use crate::gate::Gate;
+use agent_host_core::{limits::Limits, secrets::Secrets};
 use body::Exchange;
 use budget::{Budget, Slot};
 use bytes::Bytes;
@@ -84,7 +84,10 @@ pub(crate) struct GatedHttp {
     client: Arc<HttpClient>,
     budget: Arc<Budget>,
     limits: Limits,
+    /// All secrets, for recordings.
     secrets: Arc<Secrets>,
+    /// Those that the tool may use.
+    granted: Arc<Secrets>,
     /// When the call ends, whatever the server does.
     deadline: Instant,
 }
@@ -107,6 +110,7 @@ impl GatedHttp {
         deadline: Instant,
     ) -> Self {
         Self {
+            granted: gate.granted_secrets(&secrets),
             gate,
             client,
             budget: Arc::new(Budget::new(limits)),
@@ -125,7 +129,7 @@ impl GatedHttp {
             return Err(Error::HttpRequestMethodInvalid);
         }
         target.ask()?;
-        let url = placeholder::fill(&target, request.headers_mut(), &self.secrets)?;
+        let url = placeholder::fill(&target, request.headers_mut(), &self.granted)?;
         if self.holds_secrets() {
             redact::ask_for_plain(request.headers_mut());
         }
@@ -195,7 +199,8 @@ impl WasiHttpHooks for GatedHttp {
         _settled: Settled,
     ) -> Box<dyn Future<Output = Answer> + Send> {
         let admitted = self.admit(&mut request);
-        let (secrets, plain_only) = (Arc::clone(&self.secrets), self.holds_secrets());
+        let (secrets, granted) = (Arc::clone(&self.secrets), Arc::clone(&self.granted));
+        let plain_only = self.holds_secrets();
         let client = Arc::clone(&self.client);
         let header_limit = self.limits.http_header_bytes;
         Box::new(async move {
@@ -204,6 +209,7 @@ impl WasiHttpHooks for GatedHttp {
                 exchange,
                 url,
                 secrets,
+                granted,
                 plain_only,
                 header_limit,
                 options: options.unwrap_or_default(),
@@ -220,7 +226,10 @@ struct Outbound {
     exchange: Exchange,
     /// What is sent: the target's URL, or one with a secret in its query, which is never shown.
     url: Url,
+    /// All secrets, for recordings.
     secrets: Arc<Secrets>,
+    /// Those that the answer is searched for.
+    granted: Arc<Secrets>,
     /// Whether an encoded answer is refused, because a secret in it would not be found.
     plain_only: bool,
     header_limit: u64,
@@ -317,11 +326,11 @@ impl Outbound {
         }
         let mut answer = Response::builder().status(response.status());
         if let Some(fields) = answer.headers_mut() {
-            *fields = redact::fields(response.headers(), &self.secrets);
+            *fields = redact::fields(response.headers(), &self.granted);
         }
         let pause = self.options.between_bytes_timeout;
         let body = body::incoming(response, self.exchange, pause);
-        let body = redact::body(body, self.secrets);
+        let body = redact::body(body, self.granted);
         answer.body(body).map_err(|_| Fault::Protocol.into_error())
     }
 }

@@ -71,8 +71,9 @@ impl human::Host for CallState {
             choices,
             free_text,
         };
-        // Before it is held against the journaled one, which has no values either.
-        self.secrets.question(&mut question);
+        // Before it is compared with the journaled one, which has no values of the tool's secrets either. Other secrets stay: two
+        // questions that become equal by their marks would tell the guest what is in them.
+        self.secrets.granted.question(&mut question);
         Ok(self.questions.ask(question)?)
     }
 }

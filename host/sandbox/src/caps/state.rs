@@ -46,13 +46,14 @@ impl state::Host for CallState {
             .into());
         }
         let mut delta: Map<String, Value> = serde_json::from_str(&delta).map_err(|error| {
-            Stop::StateNotAnObject(self.secrets.text(&error.to_string()).into_owned())
+            Stop::StateNotAnObject(self.secrets.all.text(&error.to_string()).into_owned())
         })?;
         if json::is_object_too_deep(&delta) {
             let why = format!("it nests more than {} levels deep", json::MAX_DEPTH);
             return Err(Stop::StateNotAnObject(why).into());
         }
-        self.secrets.object(&mut delta);
+        // A later call reads the state, so that of another tool's secrets nothing may show in it.
+        self.secrets.granted.object(&mut delta);
         self.shared.merged_bytes = bytes;
         self.shared.merges.push(delta);
         Ok(())

@@ -68,7 +68,7 @@ fn every_variant_crosses() {
     ];
     for (guest, expected) in cases {
         assert_eq!(
-            output(guest, &Secrets::default(), &Limits::default()),
+            output(guest, &Redactors::default(), &Limits::default()),
             Ok(expected)
         );
     }
@@ -121,7 +121,7 @@ fn what_is_not_valid_does_not_cross() {
         ),
     ];
     for (guest, expected) in cases {
-        let code = output(guest, &Secrets::default(), &limits).map_err(|failure| failure.code);
+        let code = output(guest, &Redactors::default(), &limits).map_err(|failure| failure.code);
         assert_eq!(code, Err(expected));
     }
 }
@@ -136,7 +136,7 @@ fn a_result_of_exactly_the_limit_crosses() {
     assert_eq!(
         output(
             wit::ToolResultOutput::Text(text.clone()),
-            &Secrets::default(),
+            &Redactors::default(),
             &limits
         ),
         Ok(ToolResultOutput::Text(text))

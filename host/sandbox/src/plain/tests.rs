@@ -5,7 +5,7 @@ mod values;
 
 use crate::{
     Allocator, Call, Compiled, LoadError, LoadFault, Sandbox, SandboxConfig, Talk, ToolComponent,
-    secrets::tests::secrets,
+    secret_values::secrets,
 };
 use agent_host_core::{
     id::CallId,

@@ -231,6 +231,16 @@ fn a_server_or_key_that_is_not_there() {
             "it failed (exit status: 3)",
         ),
         ("cmd:true", "the command in `api-key`", "it is empty"),
+        (
+            "cmd:head -c 70000 /dev/zero",
+            "the command in `api-key`",
+            "there are more than 16384 bytes",
+        ),
+        (
+            "cmd:yes",
+            "the command in `api-key`",
+            "there are more than 16384 bytes",
+        ),
     ] {
         assert_eq!(
             with(source),

@@ -43,6 +43,50 @@ fn a_program_gets_path_and_what_is_granted_and_nothing_else() {
     assert_eq!(server.reach.identity(), r#"["npx","-y","server"]"#);
 }
 
+/// What a server is given and must not be shown of what it sends, by the names of the variables and by their form.
+#[test]
+fn secrets_of_a_server_are_its_token_and_what_is_named_like_one() {
+    let variables = [
+        ("GITHUB_TOKEN", "ghp_0123456789", true),
+        ("api-key", "0123456789ab", true),
+        ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI", true),
+        ("PGPASSWORD", "correct-horse", true),
+        ("DATABASE_URL", "postgres://ann:correct-horse@db/x", true),
+        ("SHORT_TOKEN", "1234567", false),
+        ("PATH", "/usr/local/bin:/bin", false),
+        ("GIT_AUTHOR_NAME", "Ann Example", false),
+        ("KEYBOARD", "en-us-intl", false),
+        ("AWS_REGION", "eu-central-1", false),
+        ("HOST", "https://github.example/@ann", false),
+    ];
+    let tree = Tree::new();
+    let env: String = variables
+        .iter()
+        .map(|(name, value, _)| format!("[[mcp.env]]\nname = \"{name}\"\nvalue = \"{value}\"\n"))
+        .collect();
+    let server = opened(
+        &tree,
+        &format!("[[mcp]]\nname = \"s\"\ncommand = [\"x\"]\n{env}"),
+    );
+    for (name, value, is_secret) in variables {
+        let shown = server.secrets.text(value).into_owned();
+        let mark = format!("[secret:s.{name}]");
+        let expected = match (is_secret, value.split_once("correct-horse")) {
+            (false, _) => value.to_owned(),
+            // The first name of two with the same value.
+            (true, Some((before, after))) => format!("{before}[secret:s.DATABASE_URL]{after}"),
+            (true, None) => mark,
+        };
+        assert_eq!(shown, expected, "{name}");
+    }
+    std::fs::write(tree.cwd().join("token"), "tok-0123456789").unwrap();
+    let server = opened(
+        &tree,
+        "[[mcp]]\nname = \"web\"\nurl = \"https://example.com/mcp\"\ntoken = \"file:token\"\n",
+    );
+    assert_eq!(server.secrets.text("tok-0123456789"), "[secret:web.token]");
+}
+
 #[test]
 fn what_is_absent_has_the_documented_values() {
     let tree = Tree::new();

@@ -4,18 +4,26 @@ use super::plan::Run;
 use crate::{
     accounting::Accounting,
     event::Event,
-    failure::{ToolErrorCode, ToolFailure},
+    failure::ToolFailure,
     id::{CallId, SessionId, json_digest},
     observer::Live,
     output::ToolResultOutput,
     question::{Asked, MAX_QUESTIONS},
     session::{BatchCall, Session},
-    tool::{CallReport, Effect, Invocation, RunEnd, ToolCall},
+    tool::{CallReport, Invocation, RunEnd, ToolCall},
     turn::{Agent, Prompts, approval::request_name},
 };
 use serde_json::{Map, Value, json};
-use std::{sync::Arc, time::Instant};
+use std::{
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+
+/// How long a runner may take to stop a call and report what it used. Then it is dropped, and nothing is known of that.
+const STOP_GRACE: Duration = Duration::from_millis(500);
 
 impl Agent {
     pub(in crate::turn) async fn run_call(
@@ -28,7 +36,7 @@ impl Agent {
         let call = &run.entry.call;
         let (call_id, tool) = (&call.id, call.name.as_str());
         if cancel.is_cancelled() {
-            return self.unrun(call, not_started().into()).into();
+            return self.unrun(call, ToolFailure::not_started().into()).into();
         }
         let began = Instant::now();
         self.observer.live(Live::CallStarted {
@@ -45,6 +53,7 @@ impl Agent {
             shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(shared)),
             answers: run.entry.answers.clone(),
             can_ask: self.settings.prompts == Prompts::Ask,
+            cancel: cancel.clone(),
         };
         let progress = |message: &str, fraction: Option<f64>| {
             self.observer.live(Live::CallProgress {
@@ -53,10 +62,29 @@ impl Agent {
                 fraction,
             });
         };
-        let end = tokio::select! {
+        let mut running = pin!(self.run_tool(invocation, run.effect, &progress));
+        let ended = tokio::select! {
             biased;
-            () = cancel.cancelled() => stopped(run.effect, began, self.unused(tool)).into(),
-            end = self.run_tool(invocation, run.effect, &progress) => end,
+            end = &mut running => Some(end),
+            () = cancel.cancelled() => timeout(STOP_GRACE, running).await.ok(),
+        };
+        let stopped = |accounting, audit| CallReport {
+            accounting,
+            audit,
+            ..CallReport::of(ToolFailure::stopped(run.effect).into())
+        };
+        let end = match ended {
+            // The question of a run that is stopped is not asked.
+            Some(RunEnd::Asked(asked)) if cancel.is_cancelled() => {
+                stopped(asked.accounting, asked.audit).into()
+            }
+            Some(end) => end,
+            // The runner did not report what the call used.
+            None => {
+                let wall_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+                let unused = self.unused(tool);
+                stopped(Accounting { wall_us, ..unused }, Vec::new()).into()
+            }
         };
         let report = match self.heard(&run.entry, end) {
             RunEnd::Settled(report) => checked(report),
@@ -166,28 +194,4 @@ fn checked(report: CallReport) -> CallReport {
             ..report
         },
     }
-}
-
-/// The report of a call that was stopped while it ran.
-fn stopped(effect: Effect, began: Instant, unused: Accounting) -> CallReport {
-    let message = match effect {
-        Effect::ReadOnly => "The call was stopped before it ended.",
-        Effect::Idempotent | Effect::Effectful => {
-            "The call was stopped before it ended. Whether it took effect is not known."
-        }
-    };
-    CallReport {
-        accounting: Accounting {
-            wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
-            ..unused
-        },
-        ..CallReport::of(ToolFailure::new(ToolErrorCode::Cancelled, message).into())
-    }
-}
-
-pub(super) fn not_started() -> ToolFailure {
-    ToolFailure::new(
-        ToolErrorCode::Cancelled,
-        "The run was stopped before this call began.",
-    )
 }

@@ -177,6 +177,15 @@ impl Tool {
         self
     }
 
+    /// A body that reports when it is told to stop.
+    pub(super) fn stopping(
+        mut self,
+        body: impl Fn(Invocation) -> BoxFuture<'static, RunEnd> + Send + Sync + 'static,
+    ) -> Self {
+        self.body = Box::new(body);
+        self
+    }
+
     pub(super) fn allowing(mut self, decisions: &[DecisionKind]) -> Self {
         self.registered.decisions = decisions.to_vec();
         self

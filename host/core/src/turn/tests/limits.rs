@@ -2,12 +2,15 @@
 
 use super::harness::*;
 use crate::{
+    accounting::{Accounting, AuditEntry, Verdict},
     event::Event,
+    failure::ToolFailure,
     id::CallId,
     limits::Limits,
     model::{ModelError, ModelErrorKind, ModelReply},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
-    tool::{Approval, Effect, ToolCall},
+    question::{AnsweredBy, Asked, Question},
+    tool::{Approval, CallReport, Effect, RunEnd, ToolCall},
     turn::{AgentInput, Budget, Outcome, TurnError},
 };
 use pretty_assertions::assert_eq;
@@ -193,6 +196,76 @@ async fn calls_without_a_report_of_their_own_show_their_limits() {
         settled,
         [("a", held), ("b", None), ("c", held), ("d", held)]
     );
+}
+
+/// What a call did until it was stopped is recorded, whatever its effect, and also if it was about to ask something.
+#[tokio::test]
+async fn cancelled_call_keeps_its_audit_and_accounting() {
+    let used = Accounting {
+        bytes_out: 5,
+        hosts: vec!["a.example".to_owned()],
+        ..Accounting::default()
+    };
+    let audit = vec![AuditEntry {
+        request: "POST https://a.example/".to_owned(),
+        verdict: Verdict::Allowed,
+        rule: "grants.http[0]".to_owned(),
+        count: 1,
+        grant: None,
+    }];
+    for (effect, asks) in [
+        (Effect::Effectful, false),
+        (Effect::Idempotent, true),
+        (Effect::ReadOnly, false),
+    ] {
+        let cancel = tokio_util::sync::CancellationToken::new();
+        let (token, own_used, own_audit) = (cancel.clone(), used.clone(), audit.clone());
+        let act = tool("act", effect, Approval::Never).stopping(move |invocation| {
+            let (token, accounting, audit) = (token.clone(), own_used.clone(), own_audit.clone());
+            Box::pin(async move {
+                token.cancel();
+                invocation.cancel.cancelled().await;
+                if asks {
+                    return RunEnd::Asked(Asked {
+                        question: Question {
+                            prompt: "Go on?".to_owned(),
+                            choices: Vec::new(),
+                            free_text: true,
+                        },
+                        answered_by: AnsweredBy::Rerun,
+                        accounting,
+                        audit,
+                    });
+                }
+                RunEnd::Settled(CallReport {
+                    accounting,
+                    audit,
+                    ..CallReport::of(ToolFailure::stopped(effect).into())
+                })
+            })
+        });
+        let mut bench = Bench::with(vec![calls(&[("a", "act", "")])], vec![act]);
+        bench.cancel = cancel;
+        assert_eq!(kind(&bench.say("go").await), "cancelled");
+        let told = ToolFailure::stopped(effect);
+        assert_eq!(
+            bench.results(),
+            pairs([("a", failure("cancelled", told.message()))])
+        );
+        let records = bench.observer.records.lock().unwrap();
+        let settled = records.iter().find_map(|record| match &record.event {
+            Event::CallSettled {
+                accounting, audit, ..
+            } => Some((accounting.clone(), audit.clone())),
+            _ => None,
+        });
+        let (accounting, told) = settled.unwrap();
+        assert_eq!(
+            (accounting.bytes_out, accounting.hosts, told),
+            (5, used.hosts.clone(), audit.clone()),
+            "{effect:?}"
+        );
+    }
 }
 
 /// Of read-only neighbours, those that had no place yet do not begin.

@@ -1,30 +1,61 @@
-//! A value that a guest came by is taken out of what it says before anything else is made of that.
+//! Values in what a guest writes. Readers of its result see none; what the guest itself can see again is redacted of its own
+//! tool's secrets only, so that it cannot try out guesses of others.
 
 use super::{code, input, sandbox};
 use crate::{
     Call, Talk, ToolComponent,
     guests::{ASK, Definition, Guest, STATE_GET, STATE_MERGE},
-    secrets::tests::secrets,
+    secret_values::secrets,
 };
 use agent_host_core::{
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
+    policy::{Grants, SecretGrant},
     question::{Answer, Exchange, Question},
     tool::{Effect, RunEnd},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Whether the tool was granted the secret.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Granted {
+    Yes,
+    No,
+}
 
 /// Calls a tool beside the secret `s` with this value.
-async fn run(tool: &ToolComponent, value: &str, arguments: &Value, talk: Talk) -> RunEnd {
+async fn run(
+    tool: &ToolComponent,
+    granted: Granted,
+    value: &str,
+    arguments: &Value,
+    talk: Talk,
+) -> RunEnd {
+    let grants = Grants {
+        secrets: vec![SecretGrant {
+            name: "s".to_owned(),
+            scheme: "https".to_owned(),
+            host: "example.com".to_owned(),
+            port: 443,
+            in_query: false,
+        }],
+        ..Grants::default()
+    };
+    let grants = if granted == Granted::Yes {
+        grants
+    } else {
+        Grants::default()
+    };
     tool.call(Call {
         tool: "echo",
         call_id: &CallId("c".to_owned()),
         input: &input(arguments),
         idempotency_key: "k",
         effect: Effect::Effectful,
-        grants: std::sync::Arc::default(),
+        grants: Arc::new(grants),
         secrets: secrets(&[("s", value)]),
         limits: &Limits::default(),
         talk,
@@ -47,15 +78,47 @@ fn promising(schema: &Value) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn the_schema_of_a_result_sees_no_value() {
+async fn the_schema_of_a_result_sees_no_value_of_the_tool() {
     let schema = json!({ "properties": { "n": { "pattern": r"^\[secret:s\]$" } } });
     let tool = sandbox().load(promising(&schema)).await.unwrap();
     let arguments = json!({ "n": "correct-horse" });
-    let report = run(&tool, "correct-horse", &arguments, Talk::default()).await;
+    let talk = Talk::default();
+    let report = run(&tool, Granted::Yes, "correct-horse", &arguments, talk).await;
     assert_eq!(
         report.settled().unwrap().output,
         ToolResultOutput::Json(json!({ "n": "[secret:s]" }))
     );
+}
+
+/// A call whose result is not taken merges nothing, which the next call can see.
+#[tokio::test]
+async fn guess_in_a_result_does_not_decide_whether_it_is_taken() {
+    let schema = json!({ "properties": { "n": { "maxLength": 10 } } });
+    let tool = sandbox().load(promising(&schema)).await.unwrap();
+    let table = [
+        // The mark is shorter than the guess, and longer than this one.
+        ("correct-horse", "invalid-output"),
+        ("wrong-horse-1", "invalid-output"),
+    ];
+    for (guess, expected) in table {
+        let arguments = json!({ "n": guess });
+        let talk = Talk::default();
+        let report = run(&tool, Granted::No, "correct-horse", &arguments, talk).await;
+        let report = report.settled().unwrap();
+        assert_eq!(code(&report).0, expected, "{guess}");
+        assert!(!code(&report).1.contains("correct"), "{guess}");
+    }
+    let schema = json!({ "properties": { "n": { "maxLength": 9 } } });
+    let tool = sandbox().load(promising(&schema)).await.unwrap();
+    for (guess, shown) in [("12345678", "[secret:s]"), ("12345679", "12345679")] {
+        let arguments = json!({ "n": guess });
+        let talk = Talk::default();
+        let report = run(&tool, Granted::No, "12345678", &arguments, talk).await;
+        assert_eq!(
+            report.settled().unwrap().output,
+            ToolResultOutput::Json(json!({ "n": shown }))
+        );
+    }
 }
 
 /// A message is cut to its bound. Wherever the cut is, it leaves no piece of a value.
@@ -66,22 +129,23 @@ async fn a_message_about_a_result_holds_no_piece_of_a_value() {
     let mut cut = 0;
     for before in 1_900..2_048 {
         let arguments = json!({ "n": format!("{}correct-horse", "x".repeat(before)) });
-        let report = run(&tool, "correct-horse", &arguments, Talk::default()).await;
-        let report = report.settled().unwrap();
-        let (code, message) = code(&report);
-        assert_eq!(code, "invalid-output");
-        assert!(!message.contains("corr"), "{message}");
-        cut += usize::from(message.ends_with("[cut]") && message.contains("[secret"));
+        for granted in [Granted::Yes, Granted::No] {
+            let talk = Talk::default();
+            let report = run(&tool, granted, "correct-horse", &arguments, talk).await;
+            let report = report.settled().unwrap();
+            let (code, message) = code(&report);
+            assert_eq!(code, "invalid-output");
+            assert!(!message.contains("corr"), "{message}");
+            cut += usize::from(message.ends_with("[cut]") && message.contains("[secret"));
+        }
     }
     assert!(cut > 1, "the cut was never within the value");
 }
 
-/// What is journaled has no value in it, and the guest says the same again when it runs for the second time.
-#[tokio::test]
-async fn a_question_is_redacted_before_it_is_compared() {
-    let guest = Guest {
+/// A guest that asks `Which??!`, and returns the text of the answer.
+fn asking() -> Vec<u8> {
+    Guest {
         imports: &[ASK],
-        // Asks `Which??!`, and returns the text of the answer.
         ..Guest::running(
             "(i64.store (i32.const 512) (i64.const 0x213f3f6863696857))
             (call $ask (i32.const 512) (i32.const 8) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))
@@ -90,36 +154,72 @@ async fn a_question_is_redacted_before_it_is_compared() {
             (i32.store (i32.const 24) (i32.load (i32.const 40)))
             (i32.const 16)",
         )
-    };
-    let tool = sandbox().load(guest.bytes()).await.unwrap();
-    let talk = |answers| Talk {
+    }
+    .bytes()
+}
+
+fn question(prompt: &str) -> Question {
+    Question {
+        prompt: prompt.to_owned(),
+        choices: Vec::new(),
+        free_text: true,
+    }
+}
+
+fn talk(answers: Vec<Exchange>) -> Talk {
+    Talk {
         can_ask: true,
         answers,
         ..Talk::default()
-    };
-    let ended = run(&tool, "Which??!", &json!({}), talk(Vec::new())).await;
-    let RunEnd::Asked(asked) = ended else {
-        panic!("it asks: {ended:?}");
-    };
-    let question = Question {
-        prompt: "[secret:s]".to_owned(),
-        choices: Vec::new(),
-        free_text: true,
-    };
-    assert_eq!(asked.question, question);
+    }
+}
+
+/// Answers a question.
+fn red(question: Question) -> Talk {
     let answer = Answer::Text {
         text: "red".to_owned(),
     };
-    let again = talk(vec![Exchange { question, answer }]);
-    let report = run(&tool, "Which??!", &json!({}), again).await;
-    assert_eq!(
-        report.settled().unwrap().output,
-        ToolResultOutput::Text("red".to_owned())
-    );
+    talk(vec![Exchange { question, answer }])
+}
+
+/// What is journaled has no value in it, and the guest says the same again when it runs for the second time.
+#[tokio::test]
+async fn a_question_is_redacted_before_it_is_compared() {
+    let tool = sandbox().load(asking()).await.unwrap();
+    for (granted, shown) in [(Granted::Yes, "[secret:s]"), (Granted::No, "Which??!")] {
+        let talk = talk(Vec::new());
+        let ended = run(&tool, granted, "Which??!", &json!({}), talk).await;
+        let RunEnd::Asked(asked) = ended else {
+            panic!("it asks: {ended:?}");
+        };
+        assert_eq!(asked.question, question(shown), "{granted:?}");
+        let again = red(asked.question);
+        let report = run(&tool, granted, "Which??!", &json!({}), again).await;
+        assert_eq!(
+            report.settled().unwrap().output,
+            ToolResultOutput::Text("red".to_owned()),
+            "{granted:?}"
+        );
+    }
+}
+
+/// A first run asks with a mark, or in capitals, and the second with a guess: were the guess redacted, the two would be equal
+/// where it is right.
+#[tokio::test]
+async fn guess_in_a_question_never_equals_a_mark() {
+    let tool = sandbox().load(asking()).await.unwrap();
+    for earlier in ["[secret:s]", "WHICH??!"] {
+        for value in ["Which??!", "Another value"] {
+            let talk = red(question(earlier));
+            let report = run(&tool, Granted::No, value, &json!({}), talk).await;
+            let report = report.settled().unwrap();
+            assert_eq!(code(&report).0, "invalid-output", "{earlier} {value}");
+        }
+    }
 }
 
 #[tokio::test]
-async fn shared_state_gets_no_value() {
+async fn shared_state_is_redacted_of_the_tools_own_values_only() {
     let guest = Guest {
         imports: &[STATE_GET, STATE_MERGE],
         // Merges its arguments, and returns the state.
@@ -130,9 +230,10 @@ async fn shared_state_gets_no_value() {
     };
     let tool = sandbox().load(guest.bytes()).await.unwrap();
     let arguments = json!({ "correct-horse": [{ "n": "a correct-horse" }] });
-    let report = run(&tool, "correct-horse", &arguments, Talk::default()).await;
-    assert_eq!(
-        report.settled().unwrap().merges,
-        [input(&json!({ "[secret:s]": [{ "n": "a [secret:s]" }] }))]
-    );
+    let redacted = json!({ "[secret:s]": [{ "n": "a [secret:s]" }] });
+    for (granted, merged) in [(Granted::Yes, &redacted), (Granted::No, &arguments)] {
+        let talk = Talk::default();
+        let report = run(&tool, granted, "correct-horse", &arguments, talk).await;
+        assert_eq!(report.settled().unwrap().merges, [input(merged)]);
+    }
 }

@@ -8,16 +8,22 @@
 //! `Basic` credentials are base64, which a guest cannot make of a value it does not have: make them the value.
 
 use super::target::Target;
-use crate::secrets::{Secrets, UNRESERVED};
-use agent_host_core::policy::SecretPlace;
+use agent_host_core::{policy::SecretPlace, secrets::Secrets};
 use http::{HeaderMap, HeaderValue};
-use percent_encoding::{percent_decode_str, percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use reqwest::Url;
 use secrecy::ExposeSecret as _;
 use wasmtime_wasi_http::Error;
 
 /// What a placeholder begins with.
 const SCHEME: &str = "secret://";
+
+/// Everything but unreserved characters is encoded in a query (RFC 3986, section 2.3).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// How many placeholders one request may have. It bounds what a guest's short names become.
 const MAX_PLACEHOLDERS: u32 = 16;

@@ -1,12 +1,14 @@
-//! What comes back, without any form of a secret's value. It holds for every answer to every guest, not only for answers to
-//! requests that carried a secret: a server may keep the value and tell it later, or to somebody else.
+//! Redacts what comes back to a guest: every form of the secrets that its tool was granted, in every answer, whether or not its
+//! request carried one, since a server may keep a value and tell it later.
+//!
+//! It never looks for another tool's secrets: a mark in an answer that the guest had echoed would confirm its guess.
 
-use crate::secrets::{Redaction, Secrets};
+use agent_host_core::secrets::{Redaction, Secrets};
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, header};
 use http_body::Frame;
 use http_body_util::{BodyDataStream, BodyExt, StreamBody};
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 use wasmtime_wasi_http::WasiBody;
 
 /// Asks for an answer as it is. A compressed one would hide a value, so the guest's wish for one is not passed on; a guest
@@ -58,23 +60,18 @@ pub(super) fn body(received: WasiBody, secrets: Arc<Secrets>) -> WasiBody {
     if secrets.is_empty() {
         return received;
     }
-    let state = (BodyDataStream::new(received), Redaction::new(secrets));
-    let pieces = stream::unfold(Some(state), |state| async {
-        let (mut pieces, mut redaction) = state?;
-        loop {
-            let shown = match pieces.next().await {
-                Some(Ok(piece)) => redaction.push(piece),
-                // What was held back is not told: it may be most of a value.
-                Some(Err(error)) => return Some((Err(error), None)),
-                None => {
-                    let rest = redaction.finish();
-                    return (!rest.is_empty()).then(|| (Ok(Frame::data(rest)), None));
-                }
-            };
-            if !shown.is_empty() {
-                return Some((Ok(Frame::data(shown)), Some((pieces, redaction))));
-            }
-        }
+    let mut redaction = Redaction::new(secrets);
+    let pieces = BodyDataStream::new(received).map(Some);
+    let end = stream::once(ready(None));
+    let redacted = pieces.chain(end).flat_map(move |piece| {
+        let (shown, error) = match piece {
+            Some(Ok(piece)) => (redaction.push(&piece), None),
+            // What was held back is due, too: its absence would tell that it begins a value.
+            Some(Err(error)) => (redaction.finish(), Some(Err(error))),
+            None => (redaction.finish(), None),
+        };
+        let shown = (!shown.is_empty()).then(|| Ok(Frame::data(shown.into())));
+        stream::iter(shown.into_iter().chain(error))
     });
-    StreamBody::new(pieces).boxed_unsync()
+    StreamBody::new(redacted).boxed_unsync()
 }

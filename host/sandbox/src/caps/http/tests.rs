@@ -7,6 +7,7 @@ mod exchange;
 mod fuzz;
 mod memory;
 mod names;
+mod oracle;
 mod recorded;
 mod secrets;
 pub(crate) mod server;

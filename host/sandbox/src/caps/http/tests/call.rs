@@ -1,13 +1,11 @@
 //! One call's HTTP, set up by the tests.
 
 use super::super::{GatedHttp, HttpClient, names::NameLookup};
-use crate::{
-    gate::{Gate, Tally},
-    secrets::Secrets,
-};
+use crate::gate::{Gate, Tally};
 use agent_host_core::{
     limits::Limits,
     policy::{Grants, HttpGrant, SecretGrant},
+    secrets::Secrets,
     tool::Effect,
 };
 use bytes::Bytes;
@@ -166,7 +164,7 @@ impl Running {
         self.answer(request, None).await
     }
 
-    async fn answer(
+    pub(super) async fn answer(
         &mut self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,

@@ -4,7 +4,7 @@ use super::{
     call::{Call, HELLO, Running, grant, request, with_body},
     server::Server,
 };
-use crate::secrets::tests::{VALUE, forms, secrets};
+use crate::secret_values::{VALUE, forms, secrets};
 use agent_host_core::{
     accounting::{AuditEntry, Verdict},
     limits::Limits,
@@ -311,7 +311,7 @@ fn chunked(body: &str) -> String {
 }
 
 #[tokio::test]
-async fn answers_are_redacted_whoever_asks() {
+async fn answers_are_redacted_of_granted_secrets_only() {
     let body: String = forms().iter().map(|form| format!("<{form}>")).collect();
     let expected = "<[secret:github]>".repeat(forms().len());
     let fields = format!("x-value: a {VALUE} b\r\nx-value: plain\r\nx-known-git-value-0: y\r\n");
@@ -328,20 +328,25 @@ async fn answers_are_redacted_whoever_asks() {
         let server = Server::start(&answer).await;
         let mut ungranted = Call::to(vec![server.grant()]);
         ungranted.secrets = secrets(&[("github", VALUE), ("git", "git-value-0")]);
-        for mut call in [holding(&server), ungranted.start()] {
-            let (fields, body) = call.exchange(request("GET", &server.url("/"))).await;
-            assert_eq!(body, expected, "{answer}");
+        let ungranted = ungranted.start();
+        let as_sent = format!("a {VALUE} b");
+        let table = [
+            (holding(&server), &expected, "a [secret:github] b", false),
+            (ungranted, &body, as_sent.as_str(), true),
+        ];
+        for (mut call, body, value, has_all) in table {
+            let (fields, received) = call.exchange(request("GET", &server.url("/"))).await;
+            assert_eq!(received, body.as_bytes(), "{answer}");
             let values: Vec<&str> = fields
                 .get_all("x-value")
                 .iter()
                 .map(|value| value.to_str().unwrap())
                 .collect();
-            assert_eq!(values, ["a [secret:github] b", "plain"]);
-            let names: Vec<&str> = fields.keys().map(HeaderName::as_str).collect();
-            assert!(
-                !names.contains(&"content-length") && !names.contains(&"x-known-git-value-0"),
-                "{names:?}"
-            );
+            assert_eq!(values, [value, "plain"]);
+            let has = |name: &str| fields.contains_key(name);
+            assert_eq!(has("x-known-git-value-0"), has_all, "{fields:?}");
+            let is_sized = has_all && answer.contains("content-length");
+            assert_eq!(has("content-length"), is_sized, "{fields:?}");
         }
     }
 }

@@ -1,20 +1,28 @@
-//! The values of secrets. The sandbox puts them into requests for guests that only name them, and takes them out of whatever
-//! comes back: a guest, a result, the journal and a person's screen see `[secret:NAME]` in their place.
+//! Redacts the values of secrets: finds their forms in bytes, texts and results, and puts `[secret:NAME]` in their place.
+//!
+//! A mark tells its reader that a guess was right, so it depends on the reader which secrets are looked for. What a tool
+//! receives, or can read back, is searched for the secrets that it was granted ([`Secrets::only`]) and for no others; what
+//! only people, the journal and the model read is searched for all.
 
 mod forms;
 mod report;
 mod stream;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
-pub(crate) use forms::UNRESERVED;
-pub(crate) use stream::Redaction;
+pub use stream::Redaction;
 
 use forms::Forms;
 use secrecy::{ExposeSecret as _, SecretString};
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-/// The shortest value, in bytes. A shorter one could be guessed, and would be taken out of text that it is not in.
+/// The shortest value, in bytes. A shorter one would be taken out of text that it is not in. It is no defence against guessing:
+/// a value resists that by being random.
 pub const MIN_SECRET_BYTES: usize = 8;
 
 /// The longest value, in bytes: few servers take longer header fields, and the forms of it have to be looked for.
@@ -47,6 +55,8 @@ pub struct Secrets {
     values: BTreeMap<String, SecretString>,
     /// Absent where there are no values.
     forms: Option<Forms>,
+    /// The selections that were asked for, by their names.
+    selections: Mutex<BTreeMap<BTreeSet<String>, Arc<Secrets>>>,
 }
 
 impl fmt::Debug for Secrets {
@@ -72,6 +82,7 @@ impl Secrets {
         Ok(Self {
             values,
             forms: Some(forms),
+            selections: Mutex::default(),
         })
     }
 
@@ -99,32 +110,53 @@ impl Secrets {
         self.values.is_empty()
     }
 
-    /// The value of a secret.
-    pub(crate) fn value(&self, name: &str) -> Option<&SecretString> {
+    /// Returns the secrets of these names alone. A selection is prepared once; the next one of the same names shares it.
+    #[must_use]
+    pub fn only<'a>(self: &Arc<Self>, names: impl IntoIterator<Item = &'a str>) -> Arc<Self> {
+        let known = |name: &&str| self.values.contains_key(*name);
+        let names: BTreeSet<String> = names.into_iter().filter(known).map(str::to_owned).collect();
+        if names.len() == self.values.len() {
+            return Arc::clone(self);
+        }
+        let mut selections = self
+            .selections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(selection) = selections.get(&names) {
+            return Arc::clone(selection);
+        }
+        let chosen = self
+            .values
+            .iter()
+            .filter(|(name, _)| names.contains(*name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let selection = match Self::new(chosen) {
+            Ok(selection) => Arc::new(selection),
+            // Fewer values never are too many where all of them are not.
+            Err(_) => Arc::clone(self),
+        };
+        selections.insert(names, Arc::clone(&selection));
+        selection
+    }
+
+    /// Returns the value of a secret.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&SecretString> {
         self.values.get(name)
     }
 
-    /// Bytes without any form of a value; absent where there is none in them.
-    pub(crate) fn redacted(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    /// Redacts bytes; returns nothing where no form of a value is in them.
+    #[must_use]
+    pub fn redacted(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let forms = self.forms.as_ref()?;
-        let mut found = forms.find(bytes, 0)?;
-        let mut out = Vec::with_capacity(bytes.len());
-        let mut rest = 0;
-        loop {
-            out.extend_from_slice(bytes.get(rest..found.start).unwrap_or_default());
-            out.extend_from_slice(found.mark.as_bytes());
-            rest = found.end;
-            match forms.find(bytes, rest) {
-                Some(next) => found = next,
-                None => break,
-            }
-        }
-        out.extend_from_slice(bytes.get(rest..).unwrap_or_default());
-        Some(out)
+        forms.find(bytes, 0)?;
+        Some(forms.redact(bytes, bytes.len()).0)
     }
 
-    /// Text without any form of a value.
-    pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    /// Redacts a text.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         // Every form and every mark is ASCII, so what is left is still UTF-8.
         match self.redacted(text.as_bytes()) {
             Some(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),

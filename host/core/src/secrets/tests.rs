@@ -1,8 +1,9 @@
 //! Values, their forms, and streams that are cut anywhere.
 
+mod values;
+
 use super::{Redaction, SecretError, Secrets};
-use crate::gate::{Denial, Tally};
-use agent_host_core::{
+use crate::{
     accounting::{AuditEntry, Verdict},
     failure::ToolFailure,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
@@ -11,16 +12,13 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE},
 };
-use bytes::Bytes;
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
 use serde_json::{Map, json};
 use std::sync::Arc;
+use values::{VALUE, forms};
 
-/// A value with characters that each encoding treats in its own way.
-pub(crate) const VALUE: &str = "gh?p~/To+k>e\"n 7*x";
-
-pub(crate) fn secrets(values: &[(&str, &str)]) -> Arc<Secrets> {
+fn secrets(values: &[(&str, &str)]) -> Arc<Secrets> {
     let values = values
         .iter()
         .map(|(name, value)| ((*name).to_owned(), SecretString::from(*value)))
@@ -28,56 +26,12 @@ pub(crate) fn secrets(values: &[(&str, &str)]) -> Arc<Secrets> {
     Arc::new(Secrets::new(values).unwrap())
 }
 
-/// Each form of [`VALUE`], written out by hand or by another road than the code takes.
-pub(crate) fn forms() -> Vec<String> {
-    let mut forms: Vec<String> = [
-        VALUE,
-        // Hexadecimal.
-        "67683f707e2f546f2b6b3e65226e20372a78",
-        "67683F707E2F546F2B6B3E65226E20372A78",
-        // URL-encoded: RFC 3986, JavaScript, forms, what a parser does, every byte.
-        "gh%3Fp~%2FTo%2Bk%3Ee%22n%207%2Ax",
-        "gh%3fp~%2fTo%2bk%3ee%22n%207%2ax",
-        "gh%3Fp~%2FTo%2Bk%3Ee%22n%207*x",
-        "gh%3Fp%7E%2FTo%2Bk%3Ee%22n+7*x",
-        "gh?p~/To+k%3Ee%22n%207*x",
-        "%67%68%3F%70%7E%2F%54%6F%2B%6B%3E%65%22%6E%20%37%2A%78",
-        "%67%68%3f%70%7e%2f%54%6f%2b%6b%3e%65%22%6e%20%37%2a%78",
-        // JSON.
-        "gh?p~/To+k>e\\\"n 7*x",
-        "gh?p~\\/To+k>e\\\"n 7*x",
-        // Lower-cased, as a server may do to a field.
-        "gh?p~/to+k>e\"n 7*x",
-    ]
-    .map(str::to_owned)
-    .into();
-    // The parts of base64 that any neighbours leave alone: what is common to all of them.
-    for before in 0..3 {
-        for engine in [&STANDARD, &URL_SAFE] {
-            let around = |byte: u8| {
-                let bytes = [&vec![byte; before], VALUE.as_bytes(), &[byte; 3]].concat();
-                engine.encode(bytes)
-            };
-            let (a, b) = (around(0), around(0xff));
-            let common: String = a
-                .chars()
-                .zip(b.chars())
-                // Both end in padding, which says nothing.
-                .filter(|(a, b)| a == b && *a != '=')
-                .map(|(a, _)| a)
-                .collect();
-            forms.push(common);
-        }
-    }
-    forms
-}
-
 /// What comes out of a stream of these pieces.
 fn streamed<'a>(secrets: &Arc<Secrets>, pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut redaction = Redaction::new(Arc::clone(secrets));
     let mut out = Vec::new();
     for piece in pieces {
-        out.extend(redaction.push(Bytes::copy_from_slice(piece)));
+        out.extend(redaction.push(piece));
     }
     out.extend(redaction.finish());
     String::from_utf8(out).unwrap()
@@ -145,25 +99,80 @@ fn the_longest_value_counts_and_nothing_else_is_touched() {
     }
 }
 
+/// What is delivered by when: the length of each piece that comes out.
+fn delivered(secrets: &Arc<Secrets>, text: &str, size: usize) -> Vec<usize> {
+    let mut redaction = Redaction::new(Arc::clone(secrets));
+    let pieces = text.as_bytes().chunks(size);
+    let mut lengths: Vec<usize> = pieces.map(|piece| redaction.push(piece).len()).collect();
+    lengths.push(redaction.finish().len());
+    lengths
+}
+
 #[test]
-fn only_what_may_become_a_value_is_held_back() {
-    let mut redaction = Redaction::new(secrets(&[("s", "abcdefgh")]));
+fn a_beginning_of_a_value_is_delivered_like_other_text() {
+    let secrets = secrets(&[("s", VALUE)]);
+    for form in forms() {
+        for length in 0..form.len() {
+            let Some((head, _)) = form.split_at_checked(length) else {
+                continue;
+            };
+            let (right, wrong) = (format!("<{head}"), format!("<{}", "#".repeat(length)));
+            assert_eq!(streamed(&secrets, [right.as_bytes()]), right, "{form}");
+            for size in 1..=right.len() {
+                let both = [&right, &wrong].map(|text| delivered(&secrets, text, size));
+                assert_eq!(both[0], both[1], "{right} by {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_tail_is_held_until_more_or_the_end_comes() {
+    // The longest form of `abcdefgh` is `%61%62..`, of 24 bytes.
+    let secrets = secrets(&[("s", "abcdefgh")]);
+    let mut redaction = Redaction::new(Arc::clone(&secrets));
+    let long = "x".repeat(40);
     let pieces = [
-        ("hello", "hello"),
-        ("helloab", "hello"),
-        ("cdefg", ""),
-        ("x", "abcdefgx"),
-        ("abcdefgha", "[secret:s]"),
-        ("-", "a-"),
-        ("abcdefg", ""),
+        ("abcdefgh", String::new()),
+        (&long, format!("[secret:s]{}", "x".repeat(8))),
+        ("y", "x".to_owned()),
     ];
     for (piece, expected) in pieces {
-        assert_eq!(redaction.push(Bytes::from(piece)), expected, "{piece}");
+        assert_eq!(
+            redaction.push(piece.as_bytes()),
+            expected.as_bytes(),
+            "{piece}"
+        );
     }
-    assert_eq!(redaction.finish(), "abcdefg");
+    let rest = format!("{}y", "x".repeat(31));
+    assert_eq!(redaction.finish(), rest.as_bytes());
+    assert_eq!(redaction.finish(), b"");
     let mut none = Redaction::new(Arc::default());
-    assert_eq!(none.push(Bytes::from("abcdefgh")), "abcdefgh");
-    assert_eq!(none.finish(), "");
+    assert_eq!(none.push(b"abcdefgh"), b"abcdefgh");
+    assert_eq!(none.finish(), b"");
+}
+
+#[test]
+fn a_selection_finds_its_own_values_and_no_others() {
+    let all = secrets(&[
+        ("a", "abcdefgh"),
+        ("ab", "abcdefghij"),
+        ("c", "correct-horse"),
+    ]);
+    let text = "abcdefghij correct-horse";
+    let table = [
+        (&["a"][..], "[secret:a]ij correct-horse"),
+        (&["ab"], "[secret:ab] correct-horse"),
+        (&["c", "unknown"], "abcdefghij [secret:c]"),
+        (&["a", "ab", "c"], "[secret:ab] [secret:c]"),
+        (&[], text),
+    ];
+    for (names, expected) in table {
+        let only = all.only(names.iter().copied());
+        assert_eq!(only.text(text), expected, "{names:?}");
+        let again = all.only(names.iter().copied());
+        assert!(Arc::ptr_eq(&only, &again), "{names:?}");
+    }
 }
 
 #[test]
@@ -231,21 +240,14 @@ fn what_a_call_says_is_redacted_everywhere() {
     assert_eq!(merged, delta("[secret:s]"));
     let failure = |value: &str| ToolFailure::invalid_output(text(value));
     assert_eq!(secrets.failure(failure("abcdefgh")), failure("[secret:s]"));
-    let tally = |value: &str| Tally {
-        audit: vec![AuditEntry {
-            request: text(value),
-            verdict: Verdict::Denied,
-            rule: text(value),
-            count: 1,
-            grant: Some(text(value)),
-        }],
-        first_denial: Some(Denial {
-            sentence: text(value),
-            is_limit: false,
-        }),
-        bytes_in: 1,
-        bytes_out: 2,
-        hosts: vec![text(value)],
+    let audit = |value: &str| AuditEntry {
+        request: text(value),
+        verdict: Verdict::Denied,
+        rule: text(value),
+        count: 1,
+        grant: Some(text(value)),
     };
-    assert_eq!(secrets.tally(tally("abcdefgh")), tally("[secret:s]"));
+    let mut told = [audit("abcdefgh")];
+    secrets.audit(&mut told);
+    assert_eq!(told, [audit("[secret:s]")]);
 }

@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use std::collections::BTreeMap;
 
 /// RFC 3986, section 2.3: everything but unreserved characters is encoded.
-pub(crate) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
@@ -47,8 +47,6 @@ pub(super) struct Found<'a> {
 /// Finds all forms of all values at once.
 pub(super) struct Forms {
     matcher: AhoCorasick,
-    /// In lower case, in the matcher's order.
-    patterns: Vec<Vec<u8>>,
     /// For each pattern, what takes its place.
     marks: Vec<String>,
 }
@@ -74,11 +72,7 @@ impl Forms {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(&patterns)
             .ok()?;
-        Some(Self {
-            matcher,
-            patterns,
-            marks,
-        })
+        Some(Self { matcher, marks })
     }
 
     /// The first form that begins at `from` or after it, and there the longest.
@@ -91,21 +85,23 @@ impl Forms {
         })
     }
 
-    /// Where, at `from` or after it, the bytes end in the beginning of a form that is not complete yet; their length where
-    /// they do not.
-    pub(super) fn open_end(&self, bytes: &[u8], from: usize) -> usize {
-        let longest = self.matcher.max_pattern_len();
-        let from = from.max(bytes.len().saturating_sub(longest.saturating_sub(1)));
-        let begins = |start: &usize| {
-            let end = bytes.get(*start..).unwrap_or_default();
-            self.patterns.iter().any(|pattern| {
-                pattern.len() > end.len()
-                    && pattern
-                        .get(..end.len())
-                        .is_some_and(|head| head.eq_ignore_ascii_case(end))
-            })
-        };
-        (from..bytes.len()).find(begins).unwrap_or(bytes.len())
+    /// Replaces every form that begins before `until`, and returns the text with the number of bytes that it stands for. These
+    /// are `until`, or more where a form reaches beyond it.
+    pub(super) fn redact(&self, bytes: &[u8], until: usize) -> (Vec<u8>, usize) {
+        let mut out = Vec::with_capacity(until);
+        let mut done = 0;
+        while let Some(found) = self.find(bytes, done).filter(|found| found.start < until) {
+            out.extend_from_slice(bytes.get(done..found.start).unwrap_or_default());
+            out.extend_from_slice(found.mark.as_bytes());
+            done = found.end;
+        }
+        out.extend_from_slice(bytes.get(done..until).unwrap_or_default());
+        (out, done.max(until))
+    }
+
+    /// The bytes that have to be known behind a place to tell whether a form begins there, rounded up to a power of two.
+    pub(super) fn look_ahead(&self) -> usize {
+        self.matcher.max_pattern_len().next_power_of_two()
     }
 }
 

@@ -1,10 +1,8 @@
-//! Redaction of what a call says and of what is reported about it: where a text leaves the guest, before it is checked, compared
-//! or cut. A guest never had the value, so there is nothing to find; this is the second line, for a value that came to the guest by
-//! another way, such as a file that holds it, too.
+//! Redaction of what a call returns and of what is reported about it.
 
 use super::Secrets;
-use crate::gate::Tally;
-use agent_host_core::{
+use crate::{
+    accounting::AuditEntry,
     failure::ToolFailure,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
     question::Question,
@@ -13,47 +11,56 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 impl Secrets {
-    /// Takes every form of a value out of what was asked of the gate.
-    pub(crate) fn tally(&self, mut tally: Tally) -> Tally {
+    /// Redacts an audit.
+    pub fn audit(&self, audit: &mut [AuditEntry]) {
         if self.is_empty() {
-            return tally;
-        }
-        let Tally {
-            audit,
-            first_denial,
-            hosts,
-            bytes_in: _,
-            bytes_out: _,
-        } = &mut tally;
-        hosts.iter_mut().for_each(|host| self.string(host));
-        if let Some(denial) = first_denial {
-            self.string(&mut denial.sentence);
+            return;
         }
         for entry in audit {
             self.string(&mut entry.request);
             self.string(&mut entry.rule);
             entry.grant.iter_mut().for_each(|grant| self.string(grant));
         }
-        tally
     }
 
-    /// A failure without any form of a value in its text.
-    pub(crate) fn failure(&self, failure: ToolFailure) -> ToolFailure {
+    /// Redacts a failure.
+    #[must_use]
+    pub fn failure(&self, failure: ToolFailure) -> ToolFailure {
         match self.text(failure.message()) {
             Cow::Owned(message) => ToolFailure::new(failure.code, message),
             Cow::Borrowed(_) => failure,
         }
     }
 
-    /// Takes every form of a value out of a question.
-    pub(crate) fn question(&self, question: &mut Question) {
+    /// Redacts a question.
+    pub fn question(&self, question: &mut Question) {
         self.string(&mut question.prompt);
         let choices = &mut question.choices;
         choices.iter_mut().for_each(|choice| self.string(choice));
     }
 
-    /// Takes every form of a value out of a result.
-    pub(crate) fn output(&self, output: &mut ToolResultOutput) {
+    /// Checks a result as it is. Why it fails is told of the redacted result, so that no message has a value, or a piece of one
+    /// at the place where it is cut.
+    ///
+    /// # Errors
+    /// What `check` says, or of a result that passes only with marks in it, that it does not fit.
+    pub fn validate(
+        &self,
+        output: &mut ToolResultOutput,
+        check: impl Fn(&ToolResultOutput) -> Result<(), ToolFailure>,
+    ) -> Result<(), ToolFailure> {
+        check(output).map_err(|failure| {
+            if self.is_empty() {
+                return failure;
+            }
+            self.output(output);
+            let told = check(output).err();
+            told.unwrap_or_else(|| ToolFailure::invalid_output("The tool's result is not valid."))
+        })
+    }
+
+    /// Redacts a result.
+    pub fn output(&self, output: &mut ToolResultOutput) {
         if self.is_empty() {
             return;
         }
@@ -90,7 +97,8 @@ impl Secrets {
         }
     }
 
-    fn json(&self, value: &mut Value) {
+    /// Redacts a JSON value, the names in it included.
+    pub fn json(&self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => self.string(text),
@@ -99,8 +107,8 @@ impl Secrets {
         }
     }
 
-    /// Takes every form of a value out of an object, its names included.
-    pub(crate) fn object(&self, fields: &mut Map<String, Value>) {
+    /// Redacts an object, the names in it included.
+    pub fn object(&self, fields: &mut Map<String, Value>) {
         if self.is_empty() {
             return;
         }
@@ -114,7 +122,8 @@ impl Secrets {
         *fields = shown;
     }
 
-    fn string(&self, text: &mut String) {
+    /// Redacts a text in place.
+    pub fn string(&self, text: &mut String) {
         if let Cow::Owned(redacted) = self.text(text) {
             *text = redacted;
         }
