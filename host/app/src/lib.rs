@@ -6,6 +6,7 @@ mod builtin;
 mod check;
 mod components;
 pub mod config;
+mod entry_file;
 mod error;
 mod explain;
 mod host;

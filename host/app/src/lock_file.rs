@@ -41,7 +41,7 @@ impl LockFile {
             return Ok(None);
         };
         let path = folder.join("agent.lock");
-        let lock = match trusted_file::read(&path, MAX_LOCK_BYTES) {
+        let lock = match trusted_file::read_regular(&path, MAX_LOCK_BYTES) {
             Ok(text) => Self::parse(&text).map_err(|why| {
                 OpenError::usage(format!(
                     "{} {why}. Restore it, or look at the components with `agent-host inspect`, delete it and accept them anew with `agent-host lock --accept`",

@@ -119,8 +119,8 @@ fn schema_of(
             file.display()
         ))
     };
-    let text =
-        trusted_file::read(&file, MAX_SCHEMA_BYTES).map_err(|error| fault(error.to_string()))?;
+    let text = trusted_file::read_regular(&file, MAX_SCHEMA_BYTES)
+        .map_err(|error| fault(error.to_string()))?;
     let schema = serde_json::from_str(&text)
         .map_err(|error| fault(format!("it is not JSON ({error}); correct it")))?;
     Ok((schema, Some(file)))

@@ -93,6 +93,7 @@ fn read(
             "with it the files of `instructions` have more than {MAX_BYTES} bytes; shorten them"
         )));
     }
-    let text = trusted_file::read(&real, room).map_err(|error| fault(&error.to_string()))?;
+    let text =
+        trusted_file::read_regular(&real, room).map_err(|error| fault(&error.to_string()))?;
     Ok((real, text))
 }
