@@ -11,7 +11,6 @@ mod dir_grants;
 mod env_grants;
 mod environment;
 mod external;
-mod found;
 mod http_grants;
 mod instructions;
 mod mcp;
@@ -26,6 +25,7 @@ mod secrets;
 mod source;
 #[cfg(test)]
 mod tests;
+mod untrusted;
 
 pub use approval::{Confirmation, RawApproval};
 pub use dir_grants::DEFAULT_MASK;
@@ -35,6 +35,7 @@ pub(crate) use http_grants::argument_of;
 pub use mcp::McpConfig;
 pub use model::{ModelConfig, ModelsConfig};
 pub use parse::{MAX_CONFIG_BYTES, parse};
+pub use paths::canonical;
 pub use provider::ProviderConfig;
 pub use raw::{
     RawBudgets, RawConfig, RawContext, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants,
@@ -42,6 +43,7 @@ pub use raw::{
     RawSecret, RawTiming, RawTool,
 };
 pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
+pub use untrusted::{Review, Untrusted};
 
 /// Why a configuration cannot be used. The text says what, why and what to do, in one paragraph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

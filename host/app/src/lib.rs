@@ -19,6 +19,7 @@ mod no_model;
 mod recording;
 mod registry;
 mod servers;
+mod trust;
 mod trusted_file;
 
 pub use approvals::{ApprovalFile, ProjectApproval, approval_id, project};
@@ -33,4 +34,5 @@ pub use lock_diff::difference;
 pub use lock_file::LockFile;
 pub use registry::Registry;
 pub use servers::ServerEntry;
+pub use trust::{TrustFile, Trusted};
 pub use trusted_file::read_secret;

@@ -4,7 +4,6 @@ mod approvals;
 mod bad;
 mod budgets;
 mod context;
-mod found;
 mod fuzz;
 mod good;
 mod grants;
@@ -14,6 +13,7 @@ mod mcp;
 mod models;
 mod secrets;
 mod suggestions;
+mod untrusted_files;
 
 use super::{Config, ConfigError, Environment, Overrides};
 use std::path::{Path, PathBuf};
