@@ -49,4 +49,5 @@ mod select;
 mod semantics;
 mod sessions;
 mod support;
+mod trust;
 mod wires;

@@ -11,7 +11,7 @@ mod text;
 pub(crate) use agent_host_core::text::{harmless, harmless_line};
 pub(crate) use audit::audit_line;
 pub(crate) use live::LiveView;
-pub(crate) use prompt::{Review, Verdict};
+pub(crate) use prompt::{Review, Verdict, read_line};
 pub(crate) use question::ask_question;
 pub(crate) use result::{failure_text, summary, whole};
 pub(crate) use text::{bytes, date, micros, one_line, shrunk};

@@ -43,7 +43,7 @@ pub(crate) struct Review<'a> {
 }
 
 /// A line from the terminal; nothing at its end.
-pub(super) fn read_line() -> Option<String> {
+pub(crate) fn read_line() -> Option<String> {
     let mut line = String::new();
     match std::io::stdin().lock().read_line(&mut line) {
         Ok(0) | Err(_) => None,
