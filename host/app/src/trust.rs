@@ -89,7 +89,7 @@ impl TrustFile {
         })
     }
 
-    /// Trusts nothing in this directory any more, and returns what was trusted there.
+    /// Trusts nothing in this directory and below it any more, and returns what was trusted there.
     ///
     /// # Errors
     /// As for [`Self::add`].
@@ -97,7 +97,7 @@ impl TrustFile {
         let mut gone = Vec::new();
         self.file.change(|all| {
             gone = all
-                .extract_if(.., |kept| kept.path.parent() == Some(directory))
+                .extract_if(.., |kept| kept.path.starts_with(directory))
                 .collect();
         })?;
         Ok(gone)

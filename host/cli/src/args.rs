@@ -512,7 +512,7 @@ pub(crate) struct TrustArgs {
     /// List what is trusted.
     #[arg(long, conflicts_with_all = ["dir", "revoke"])]
     pub(crate) list: bool,
-    /// Trust nothing in the directory any more.
+    /// Trust nothing in the directory and below it any more.
     #[arg(long)]
     pub(crate) revoke: bool,
 }

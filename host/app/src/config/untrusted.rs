@@ -11,9 +11,9 @@
 //!
 //! A file without demands is used at once. One with demands is used when the user trusts it:
 //! [`Untrusted::digest`] is what the trust is bound to, and covers every field that is clamped or
-//! authority-bearing, whatever its value, so that none of them changes unseen. It does not cover
-//! the bytes of component files, which `agent.lock` pins, nor `agent.lock` itself: to trust a
-//! directory is to trust the components that come with it.
+//! authority-bearing, whatever its value, so that none of them changes unseen. It covers no bytes of
+//! other files: neither component files, which `agent.lock` pins, nor that lock, nor programs that a
+//! command line names. To trust a directory is to trust those that come with it.
 //!
 //! Structs are destructured without `..`, so a new field does not compile before somebody decides
 //! about it here.

@@ -35,6 +35,7 @@ fn trust_file_holds_the_newest_digest_of_each_path() {
         ("/a/agent.toml", "2"),
         ("/a/tests", "3"),
         ("/b/agent.toml", "1"),
+        ("/ab/agent.toml", "1"),
     ] {
         file.add(&untrusted(path, digest)).unwrap();
         assert!(holds(untrusted(path, digest)));
@@ -46,6 +47,7 @@ fn trust_file_holds_the_newest_digest_of_each_path() {
     assert_eq!(gone, [Path::new("/a/agent.toml"), Path::new("/a/tests")]);
     assert!(!holds(untrusted("/a/agent.toml", "2")));
     assert!(holds(untrusted("/b/agent.toml", "1")));
+    assert!(holds(untrusted("/ab/agent.toml", "1")));
     let mode = |path: &str| {
         let path = home.path().join(".local/state/agent-host").join(path);
         path.metadata().unwrap().permissions().mode() & 0o777

@@ -106,13 +106,13 @@ fn can_ask(terminal: &Terminal) -> bool {
 fn asks(untrusted: &Untrusted, terminal: &Terminal) -> bool {
     terminal.note(&told(untrusted));
     if untrusted.demands.len() > MAX_SHOWN {
-        terminal.note("This is more than can be asked about in one question.");
+        terminal.note("This is more than one question can show: read it, and name the file on the command line.");
         return false;
     }
     let directory = untrusted.path.parent().unwrap_or(Path::new("/"));
     terminal.note(&format!(
         "Trust is remembered until one of these settings changes, and `agent-host trust --revoke` takes it back. It is trust in the \
-         components of that directory, too.\n{BOLD}Do you trust {}?{BOLD:#} [y] yes  [n] no, as is any other answer",
+         components and programs of that directory, too.\n{BOLD}Do you trust {}?{BOLD:#} [y] yes  [n] no, as is any other answer",
         harmless_line(&directory.display().to_string())
     ));
     matches!(read_line().as_deref().map(str::trim), Some("y" | "yes"))
