@@ -33,7 +33,7 @@ fn sends(says: &str) -> Vec<u8> {
 fn place() -> Place {
     let place = Place::new();
     place.write("mine.wasm", sends("sent"));
-    place.write("agent.toml", CONFIG);
+    place.configure(CONFIG);
     place
 }
 
@@ -324,9 +324,9 @@ fn a_tool_with_other_grants_is_asked_about_again() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!asks(&place, &json!({})));
     let wider = "[[grants.dir]]\nhost = \".\"\n[[grants.http]]\nhost = \"api.example.com\"\n";
-    place.write("agent.toml", format!("{CONFIG}{wider}"));
+    place.configure(format!("{CONFIG}{wider}"));
     assert!(asks(&place, &json!({})));
-    place.write("agent.toml", CONFIG);
+    place.configure(CONFIG);
     assert!(!asks(&place, &json!({})));
 }
 
@@ -336,7 +336,7 @@ fn what_may_not_be_approved_any_longer_is_asked_about_again() {
     let place = place();
     let ran = on_a_terminal(&place, &model(&[json!({})]), RUN, "m\n4\ny\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    place.write("agent.toml", format!("{CONFIG}approval = [\"reject\"]\n"));
+    place.configure(format!("{CONFIG}approval = [\"reject\"]\n"));
     assert!(asks(&place, &json!({})));
 }
 

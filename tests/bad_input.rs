@@ -121,7 +121,12 @@ fn a_configuration_that_came_with_the_folder() {
         &place,
         &["run", "x"],
         2,
-        &["found here and not named", "api-key", "--config agent.toml"],
+        &[
+            "came with its directory and is not trusted",
+            "takes the key of [openai-compat] from \"cmd:touch ran\"",
+            "`agent-host trust`",
+            "--config agent.toml",
+        ],
     );
     assert!(!place.work().join("ran").exists());
 }

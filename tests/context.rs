@@ -252,8 +252,7 @@ fn tokens_are_counted_for_each_request() {
 fn instructions_are_read_when_a_session_begins() {
     let place = Place::new();
     place.write("AGENTS.md", "Use tabs.\n");
-    place.write(
-        "agent.toml",
+    place.configure(
         "system = \"Be brief.\"\ninstructions = [\"AGENTS.md\"]\n[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n",
     );
     let call = Answer::calls(&[("read_file", json!({ "path": "AGENTS.md" }))]);

@@ -20,7 +20,7 @@ fn write(path: &str) -> (&'static str, Value) {
 /// A place that waits for decisions about these calls, and the server of its model.
 fn waiting(toml: &str, calls: &[(&str, Value)]) -> (Place, ChatServer, Ran) {
     let place = Place::new();
-    place.write("agent.toml", format!("{toml}{WRITING}"));
+    place.configure(format!("{toml}{WRITING}"));
     let server = ChatServer::start(vec![Answer::calls(calls), Answer::text("That is all.")]);
     let args = [
         "--permission-prompts",
@@ -48,10 +48,7 @@ pub(crate) fn asking() -> (Place, ChatServer) {
         ..Guest::running(ASKS)
     };
     place.write("asks.wasm", guest.bytes());
-    place.write(
-        "agent.toml",
-        "[[tool]]\nname = \"asks\"\ncomponent = \"asks.wasm\"\n",
-    );
+    place.configure("[[tool]]\nname = \"asks\"\ncomponent = \"asks.wasm\"\n");
     let server = ChatServer::start(vec![
         Answer::calls(&[("echo", json!({}))]),
         Answer::text("That is all."),
@@ -93,7 +90,7 @@ fn what_waits_is_told_to_programs() {
 fn what_waits_is_told_to_people() {
     let place = Place::new();
     let toml = "approval-expires-seconds = 3600\n";
-    place.write("agent.toml", format!("{toml}{FILES}{WRITING}"));
+    place.configure(format!("{toml}{FILES}{WRITING}"));
     let server = ChatServer::start(vec![Answer::calls(&[write("note.txt")])]);
     let ran = ask(&place, &server, &["--permission-prompts", "later", "go"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
@@ -288,7 +285,7 @@ fn a_policy_that_was_tightened_holds() {
     ];
     for (toml, code, why) in table {
         let (place, server, _) = waiting(FILES, &[write("note.txt")]);
-        place.write("agent.toml", &toml);
+        place.configure(&toml);
         let ran = decide(&place, &server, &["call_0=approve"]);
         assert_eq!(ran.code, code, "{toml}: {ran:?}");
         let told = if code == Some(0) {

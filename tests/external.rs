@@ -22,7 +22,7 @@ required = ["amount"]
 
 fn place() -> Place {
     let place = Place::new();
-    place.write("agent.toml", CONFIG);
+    place.configure(CONFIG);
     place
 }
 
@@ -194,10 +194,7 @@ fn what_does_not_fit_changes_nothing() {
 #[test]
 fn a_call_is_checked_before_it_is_handed_out() {
     let place = place();
-    place.write(
-        "agent.toml",
-        CONFIG.replace("\"never\"", "[\"approve\", \"reject\"]"),
-    );
+    place.configure(CONFIG.replace("\"never\"", "[\"approve\", \"reject\"]"));
     let server = ChatServer::start(vec![
         Answer::calls(&[
             ("pay", json!({ "amount": "all" })),
@@ -245,7 +242,7 @@ fn a_call_is_checked_before_it_is_handed_out() {
 #[test]
 fn two_tools_of_one_name_are_refused() {
     let place = Place::new();
-    place.write("agent.toml", CONFIG.replace("\"pay\"", "\"read_file\""));
+    place.configure(CONFIG.replace("\"pay\"", "\"read_file\""));
     let ran = place.run(&["run", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(

@@ -16,7 +16,7 @@ const CONFIG: &str = "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n";
 fn place(component: &[u8]) -> Place {
     let place = Place::new();
     place.write("mine.wasm", component);
-    place.write("agent.toml", CONFIG);
+    place.configure(CONFIG);
     place
 }
 
@@ -233,17 +233,14 @@ fn the_standing_of_each_component_is_data_too() {
     }]);
     let place = place(&accepted);
     place.write("second.wasm", &second);
-    place.write(
-        "agent.toml",
-        format!("{}{}", table("mine"), table("second")),
-    );
+    place.configure(format!("{}{}", table("mine"), table("second")));
     ends_well(&place.run(&["lock", "--accept"]));
     place.write("mine.wasm", &other);
     place.write(
         "new.wasm",
         std::fs::read(dist().join("files.wasm")).unwrap(),
     );
-    place.write("agent.toml", format!("{}{}", table("mine"), table("new")));
+    place.configure(format!("{}{}", table("mine"), table("new")));
 
     let line = |name: &str, standing: &str, changes: Value| {
         let component = std::fs::read(place.work().join(format!("{name}.wasm"))).unwrap();

@@ -51,5 +51,6 @@ mod sessions;
 mod stdout;
 mod support;
 mod terminal_output;
+mod trust;
 mod typed_ahead;
 mod wires;

@@ -192,7 +192,7 @@ fn a_found_file_starts_no_server() {
     };
     let ran = place.run(&["call", "s", "act", "{}"]);
     assert_eq!(ran.code, Some(2));
-    let says = "it names the MCP server `s`, which would be started or asked";
+    let says = "it starts the program ";
     assert!(ran.stderr.contains(says), "{}", ran.stderr);
 }
 

@@ -20,7 +20,7 @@ fn write(path: &str) -> Answer {
 
 /// A place with agent.toml and a session of one answered question; its id.
 fn answered(place: &Place) -> String {
-    place.write("agent.toml", TOML);
+    place.configure(TOML);
     let server = ChatServer::start(vec![Answer::text("Four.")]);
     id(&ask(
         place,
@@ -32,7 +32,7 @@ fn answered(place: &Place) -> String {
 /// A place with a session in which `write_file` waits for a decision; the server and the session's id.
 fn waiting(answers: usize) -> (Place, ChatServer, String) {
     let place = Place::new();
-    place.write("agent.toml", TOML);
+    place.configure(TOML);
     let answers = std::iter::repeat_with(|| Answer::text("That is all.")).take(answers);
     let server = ChatServer::start(std::iter::once(write("note.txt")).chain(answers).collect());
     let later = ["--permission-prompts", "later", "--output-format", "json"];
@@ -139,7 +139,7 @@ fn a_copy_inherits_no_authority() {
         // Two messages to the copy, and then the original goes on.
         let (place, server, id) = waiting(3);
         let elsewhere = Place::new();
-        elsewhere.write("agent.toml", TOML);
+        elsewhere.configure(TOML);
         let (there, copy) = match way {
             "fork" => (&place, printed(&sessions(&place, &["fork", &id]))),
             "import --as-new" => {

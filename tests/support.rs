@@ -61,6 +61,13 @@ impl Place {
         path
     }
 
+    /// Writes the configuration of the working directory, and trusts it.
+    pub(crate) fn configure(&self, toml: impl AsRef<[u8]>) {
+        self.write("agent.toml", toml);
+        let ran = self.run(&["trust"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+
     /// The program with a clean environment, in the working folder, not on a terminal. The compile cache is shared by all
     /// tests, since compiling is what takes time.
     pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {

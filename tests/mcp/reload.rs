@@ -116,10 +116,7 @@ fn a_subscription_hears_of_changes_and_of_its_end() {
 fn a_change_that_is_not_accepted_is_not_served() {
     let place = Place::new();
     replace(&place, guest("say", "accepted"));
-    place.write(
-        "agent.toml",
-        "[[tool]]\nname = \"tool\"\ncomponent = \"tool.wasm\"\n",
-    );
+    place.configure("[[tool]]\nname = \"tool\"\ncomponent = \"tool.wasm\"\n");
     assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
     let mut client = Client::start(&place, &["--config", "agent.toml"], json!({}));
     replace(&place, guest("say", "not accepted"));

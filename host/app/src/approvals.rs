@@ -4,31 +4,29 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{config::Config, error::OpenError, trusted_file};
+use crate::{
+    config::Config,
+    entry_file::{EntryFile, EntryKind, now_ms},
+    error::OpenError,
+};
 use agent_host_core::{
     id::{SessionId, json_digest},
     policy::ApprovalRule,
 };
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::{
-    fs::{DirBuilder, File},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
+use std::path::{Path, PathBuf};
+
+const KIND: EntryKind = EntryKind {
+    key: "approvals",
+    what: "the remembered approvals",
+    shorten: "take some approvals back with `agent-host approvals revoke`",
 };
-
-/// The version of the file's form.
-const VERSION: u32 = 1;
-
-/// The longest file that is read or written, in bytes: thousands of approvals.
-const MAX_BYTES: u64 = 1024 * 1024;
 
 /// The remembered approvals of all projects of a state folder.
 #[derive(Clone, Debug)]
 pub struct ApprovalFile {
-    path: PathBuf,
+    file: EntryFile<ProjectApproval>,
 }
 
 /// An approval that holds in a project.
@@ -43,13 +41,6 @@ pub struct ProjectApproval {
     pub session: SessionId,
     /// When, in milliseconds since 1970 (UTC).
     pub at_ms: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Form {
-    version: u32,
-    approvals: Vec<ProjectApproval>,
 }
 
 impl ProjectApproval {
@@ -80,7 +71,7 @@ impl ApprovalFile {
     #[must_use]
     pub fn of(state_dir: &Path) -> Self {
         Self {
-            path: state_dir.join("approvals.json"),
+            file: EntryFile::new(state_dir.join("approvals.json"), &KIND),
         }
     }
 
@@ -89,26 +80,7 @@ impl ApprovalFile {
     /// # Errors
     /// When the file cannot be read, everybody may write to it, or it is not in the form that this program knows.
     pub fn read(&self) -> Result<Vec<ProjectApproval>, OpenError> {
-        let text = match trusted_file::read(&self.path, MAX_BYTES) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(self.fault("read", &error)),
-        };
-        let broken = |why: &dyn std::fmt::Display| {
-            OpenError::usage(format!(
-                "cannot use {}: {why}; delete it, and people are asked again",
-                self.path.display()
-            ))
-        };
-        let form: Form = serde_json::from_str(&text).map_err(|error| broken(&error))?;
-        if form.version != VERSION {
-            let why = format!(
-                "it has version {}, and this program reads version {VERSION}",
-                form.version
-            );
-            return Err(broken(&why));
-        }
-        Ok(form.approvals)
+        self.file.read()
     }
 
     /// The rules that hold in a project.
@@ -131,7 +103,7 @@ impl ApprovalFile {
         session: SessionId,
         rules: Vec<ApprovalRule>,
     ) -> Result<(), OpenError> {
-        self.change(|approvals| {
+        self.file.change(|approvals| {
             for rule in rules {
                 let known = |kept: &ProjectApproval| kept.project == project && kept.rule == rule;
                 if !approvals.iter().any(known) {
@@ -151,59 +123,7 @@ impl ApprovalFile {
     /// # Errors
     /// As for [`Self::add`].
     pub fn remove(&self, gone: &[ProjectApproval]) -> Result<(), OpenError> {
-        self.change(|approvals| approvals.retain(|kept| !gone.contains(kept)))
+        self.file
+            .change(|approvals| approvals.retain(|kept| !gone.contains(kept)))
     }
-
-    /// Changes the file while no other process does: what one forgets, another must not write back.
-    fn change(&self, change: impl FnOnce(&mut Vec<ProjectApproval>)) -> Result<(), OpenError> {
-        let _alone = self.lock().map_err(|error| self.fault("lock", &error))?;
-        let mut approvals = self.read()?;
-        change(&mut approvals);
-        let form = Form {
-            version: VERSION,
-            approvals,
-        };
-        let text = serde_json::to_string_pretty(&form)
-            .map_err(|error| self.fault("write", &error.into()))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(OpenError::usage(format!(
-                "{} would have more than {MAX_BYTES} bytes; take some approvals back with `agent-host approvals revoke`",
-                self.path.display()
-            )));
-        }
-        trusted_file::replace(&self.path, &text, 0o600).map_err(|error| self.fault("write", &error))
-    }
-
-    fn lock(&self) -> std::io::Result<File> {
-        if let Some(folder) = self.path.parent() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)?;
-        }
-        let file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            // A pipe in its place would keep this waiting.
-            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-            .open(self.path.with_extension("lock"))?;
-        file.lock()?;
-        Ok(file)
-    }
-
-    fn fault(&self, what: &str, error: &std::io::Error) -> OpenError {
-        OpenError::Failed(format!(
-            "cannot {what} the remembered approvals in {}: {error}",
-            self.path.display()
-        ))
-    }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

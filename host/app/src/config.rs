@@ -11,7 +11,6 @@ mod dir_grants;
 mod env_grants;
 mod environment;
 mod external;
-mod found;
 mod http_grants;
 mod instructions;
 mod mcp;
@@ -27,6 +26,7 @@ mod session;
 mod source;
 #[cfg(test)]
 mod tests;
+mod untrusted;
 
 pub use approval::{Confirmation, RawApproval};
 pub use dir_grants::DEFAULT_MASK;
@@ -36,6 +36,7 @@ pub(crate) use http_grants::argument_of;
 pub use mcp::McpConfig;
 pub use model::{ModelConfig, ModelsConfig};
 pub use parse::{MAX_CONFIG_BYTES, parse};
+pub use paths::canonical;
 pub use provider::ProviderConfig;
 pub use raw::{
     RawBudgets, RawConfig, RawContext, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants,
@@ -44,6 +45,7 @@ pub use raw::{
 };
 pub use resolved::{ComponentSource, Config, Overrides, ToolConfig};
 pub use session::SessionConfig;
+pub use untrusted::{Review, Untrusted};
 
 /// Why a configuration cannot be used. The text says what, why and what to do, in one paragraph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,10 +1,11 @@
 //! The files that decide what runs and what it may do, such as `agent.toml` and `agent.lock`: text of bounded length, that not
 //! everybody may write, and that is replaced as a whole; and those that hold a secret, which only their owner may read.
 
+use rustix::{fs::OFlags, process::geteuid};
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -14,19 +15,30 @@ const WORLD_WRITABLE: u32 = 0o002;
 /// The permission bits of everybody but the owner.
 const OTHERS: u32 = 0o077;
 
-/// Reads a file of up to so many bytes.
+/// Reads a file that decides what runs, of at most `max_bytes` bytes.
 ///
 /// # Errors
-/// When it cannot be read, is longer, is not text, or everybody may write to it; the text says why and what to do. The kind
-/// is that of the failed operation, so that an absent file can be told.
+/// When it cannot be read, is longer, is not text, belongs to another user, or every user may write
+/// to it; the text says why and what to do. The kind is that of the failed operation, so that an
+/// absent file can be told apart. A pipe in its place is not waited for.
 pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
-    read_unless(path, max_bytes, |mode| {
-        (mode & WORLD_WRITABLE != 0).then(|| {
-            format!(
-                "every user of this machine may write to it (mode {mode:04o}), so anybody could decide what runs; look \
-                 whether it still says what you wrote, then run `chmod o-w` on it"
-            )
-        })
+    read_unless(path, max_bytes, |found| refusal(found, geteuid().as_raw()))
+}
+
+/// Why a file does not decide what this user runs.
+fn refusal(found: &Metadata, user: u32) -> Option<String> {
+    let (mode, owner) = (found.mode() & 0o7777, found.uid());
+    if owner != 0 && owner != user {
+        return Some(format!(
+            "it belongs to another user of this machine (user id {owner}; yours is {user}), who could decide what you \
+             run; read it, then use a copy of your own"
+        ));
+    }
+    (mode & WORLD_WRITABLE != 0).then(|| {
+        format!(
+            "every user of this machine may write to it (mode {mode:04o}), so anybody could decide what runs; look \
+             whether it still says what you wrote, then run `chmod o-w` on it"
+        )
     })
 }
 
@@ -35,7 +47,8 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
 /// # Errors
 /// As for every file here, and when others than its owner may read or write it.
 pub fn read_secret(path: &Path, max_bytes: u64) -> io::Result<String> {
-    read_unless(path, max_bytes, |mode| {
+    read_unless(path, max_bytes, |found| {
+        let mode = found.mode() & 0o7777;
         (mode & OTHERS != 0).then(|| {
             format!(
                 "others than its owner may open it (mode {mode:04o}), so it may be known already; put a new secret into it \
@@ -45,18 +58,31 @@ pub fn read_secret(path: &Path, max_bytes: u64) -> io::Result<String> {
     })
 }
 
-/// Opens a file for reading without waiting for somebody who writes to it, should it be a pipe.
-fn open_at_once(path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    File::options().read(true).custom_flags(flags).open(path)
+/// Opens a file for reading. A pipe in its place is not waited for, unless it is one that this process was started with: a shell
+/// makes those of `<(...)`, and they end.
+///
+/// # Errors
+/// When it cannot be opened, or is not a regular file.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else if path.starts_with("/dev") || path.starts_with("/proc") {
+        File::open(path)
+    } else {
+        Err(io::Error::other(
+            "it is not a regular file; put one in its place",
+        ))
+    }
 }
 
-/// Reads a file of up to so many bytes, unless its mode is refused with a reason. What is no file, such as a pipe, has no
-/// mode that counts.
+/// Reads a file of at most `max_bytes` bytes, unless it is refused with a reason. What is not a regular file, such as a pipe, has
+/// no owner or mode that counts.
 fn read_unless(
     path: &Path,
     max_bytes: u64,
-    refuse: impl Fn(u32) -> Option<String>,
+    refuse: impl Fn(&Metadata) -> Option<String>,
 ) -> io::Result<String> {
     let fault = |error: io::Error| {
         io::Error::new(
@@ -64,21 +90,10 @@ fn read_unless(
             format!("{error}; check the path and its permissions"),
         )
     };
-    let mut file = open_at_once(path).map_err(fault)?;
+    let file = open(path).map_err(fault)?;
     // Of the open file, so that it cannot be another one by the time it is read.
     let found = file.metadata().map_err(fault)?;
-    if !found.is_file() {
-        // A pipe that this process was started with, as a shell makes it of `<(...)`, ends. Any other keeps its reader waiting.
-        if !path.starts_with("/dev") && !path.starts_with("/proc") {
-            let why = "it is not a regular file; put one in its place";
-            return Err(io::Error::other(why));
-        }
-        file = File::open(path).map_err(fault)?;
-    }
-    let refused = found
-        .is_file()
-        .then(|| refuse(found.permissions().mode() & 0o7777))
-        .flatten();
+    let refused = found.is_file().then(|| refuse(&found)).flatten();
     if let Some(reason) = refused {
         return Err(io::Error::other(reason));
     }

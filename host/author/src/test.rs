@@ -26,7 +26,7 @@ pub use subject::{cases, component};
 use crate::AuthorError;
 use agent_host_app::{
     Config, Environment, Overrides, Registry,
-    config::{ConfigError, RawConfig, RawGrants},
+    config::{ConfigError, RawConfig, RawGrants, Untrusted},
 };
 use agent_host_core::tool::{Effect, ToolRunner as _};
 use agent_host_sandbox::{CompileWorker, ToolComponent};
@@ -36,14 +36,20 @@ use exchanges::Exchanges;
 use lint::Shown;
 use run::{Bench, Run};
 use scratch::Scratch;
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 /// What is tested, and how.
 #[derive(Clone, Debug, Default)]
 pub struct TestPlan {
     /// The component: a file, or `builtin:NAME`.
     pub component: String,
-    /// The files with the cases.
+    /// The files with the cases. They are trusted; [`untrusted`] says what those of a project ask
+    /// for.
     pub cases: Vec<PathBuf>,
     /// Only the cases with this in their name, or in their tool's. What no case touched is then not told.
     pub filter: Option<String>,
@@ -104,6 +110,27 @@ pub async fn test(plan: &TestPlan, environment: &Environment) -> Result<TestRepo
         findings: findings.collect(),
         coverage: is_complete.then(|| touched.coverage(tools)),
     })
+}
+
+/// Reviews the case files that were found in a project and not named; none where they ask for
+/// nothing that they would get in this run. `record` is whether exchanges are recorded. What is
+/// returned says what they would get in any run.
+///
+/// # Errors
+/// When one of them cannot be read or does not have the form.
+pub fn untrusted(
+    project: &Path,
+    cases: &[PathBuf],
+    record: bool,
+    environment: &Environment,
+) -> Result<Option<Untrusted>, AuthorError> {
+    let review = |record| {
+        file::review(project, cases, record, environment).map_err(|error| unusable(&error))
+    };
+    match review(record)? {
+        Some(_) => review(true),
+        None => Ok(None),
+    }
 }
 
 /// The cases that are run.

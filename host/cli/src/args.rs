@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// List the approvals that are remembered, or take some back.
     Approvals(ApprovalsArgs),
+    /// Show what the configuration of a directory asks for beyond the defaults, and trust it.
+    Trust(TrustArgs),
     /// Show what changed in the configured components since they were accepted in agent.lock, or accept them as they are.
     Lock(LockArgs),
     /// List the compiled components on disk, or remove some.
@@ -71,6 +73,10 @@ pub(crate) struct ConfigArgs {
     /// Grant writing in the current folder, too.
     #[arg(long)]
     pub(crate) write: bool,
+    /// Trust the agent.toml of this directory for this run, whatever it asks for; stderr says what
+    /// that is. `--config` names a file, and needs no trust.
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// Where sessions are kept.
     #[arg(long, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
@@ -304,6 +310,9 @@ pub(crate) struct TestArgs {
     /// Only the cases with this in their name, or in their tool's.
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Trust the project's cases for this run, whatever they ask for; stderr says what that is.
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// Ask the network, and write down what it says, for the cases that name a recording. Without it nothing goes to the network.
     #[arg(long)]
     pub(crate) record: bool,
@@ -511,6 +520,20 @@ pub(crate) enum ApprovalsCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
+}
+
+/// `trust`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TrustArgs {
+    /// The directory with the agent.toml, or with the project whose cases `agent-host test` runs.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// List what is trusted.
+    #[arg(long, conflicts_with_all = ["dir", "revoke"])]
+    pub(crate) list: bool,
+    /// Trust nothing in the directory and below it any more.
+    #[arg(long)]
+    pub(crate) revoke: bool,
 }
 
 /// `lock`.

@@ -16,6 +16,7 @@ mod reach;
 mod run;
 mod sessions;
 mod test;
+mod trust;
 
 use crate::{
     args::{Command, ConfigArgs},
@@ -23,7 +24,7 @@ use crate::{
     itself,
     terminal::Terminal,
 };
-use agent_host_app::{Config, Environment, Overrides};
+use agent_host_app::{Config, Environment, Overrides, config::Untrusted};
 
 pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
     match command {
@@ -36,6 +37,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal),
+        Command::Trust(args) => trust::trust(&args, terminal),
         Command::Approvals(args) => approvals::approvals(args, terminal).await,
         Command::Lock(args) => lock::lock(args, terminal).await,
         Command::Cache(args) => cache::cache(args, terminal),
@@ -45,21 +47,30 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
     }
 }
 
-/// Reads the configuration that the arguments name, with what they change of it.
+/// Reads the configuration that the arguments name, with what they change of it. Where it was found
+/// and asks for more than an untrusted one gets, the user is asked, if there is one.
 fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> {
     let ConfigArgs {
         config,
         grants,
         write,
+        trust,
         state_dir,
     } = args;
     let overrides = Overrides {
         grants,
         write,
+        trust,
         state_dir,
         ..overrides
     };
     let environment = Environment::from_process().map_err(Failure::usage)?;
+    if config.is_none()
+        && let Some(untrusted) = Untrusted::found(&environment).map_err(Failure::usage)?
+    {
+        // Loading decides, by the file as it is then.
+        trust::settle(&untrusted, trust, &environment, &Terminal::from_process())?;
+    }
     let mut config =
         Config::load(config.as_deref(), overrides, &environment).map_err(Failure::usage)?;
     config.sandbox.compiler = Some(itself::compiler());

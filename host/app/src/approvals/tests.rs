@@ -51,7 +51,7 @@ fn a_rule_holds_in_its_project_until_it_is_removed() {
     file.remove(&all[..1]).unwrap();
     assert_eq!(file.rules(here).unwrap(), [rule("b")]);
     assert_eq!(file.rules(there).unwrap(), [rule("a")]);
-    assert_eq!((mode(&state), mode(&file.path)), (0o700, 0o600));
+    assert_eq!((mode(&state), mode(&file.file.path)), (0o700, 0o600));
 }
 
 /// Writers take turns, so that none writes back what another took out.
@@ -79,12 +79,12 @@ fn a_file_that_cannot_be_trusted_is_refused() {
     let dir = TempDir::new().unwrap();
     let file = ApprovalFile::of(dir.path());
     let refused = |text: &str| {
-        std::fs::write(&file.path, text).unwrap();
+        std::fs::write(&file.file.path, text).unwrap();
         let added = file.add(Path::new("/p"), SessionId::new(), vec![rule("a")]);
         let error = file.read().unwrap_err().to_string();
         assert_eq!(added.unwrap_err().to_string(), error);
         // It stays as it was.
-        assert_eq!(std::fs::read_to_string(&file.path).unwrap(), text);
+        assert_eq!(std::fs::read_to_string(&file.file.path).unwrap(), text);
         error.replace(&dir.path().display().to_string(), "STATE")
     };
     assert_eq!(
@@ -97,7 +97,7 @@ fn a_file_that_cannot_be_trusted_is_refused() {
          again"
     );
     let open = std::fs::Permissions::from_mode(0o666);
-    std::fs::set_permissions(&file.path, open).unwrap();
+    std::fs::set_permissions(&file.file.path, open).unwrap();
     let error = refused(r#"{"version": 1, "approvals": []}"#);
     assert!(
         error.starts_with("cannot read the remembered approvals in STATE/approvals.json: every user of this machine may write to it (mode 0666)"),

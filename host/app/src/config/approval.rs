@@ -3,13 +3,14 @@
 use super::ConfigError;
 use agent_host_core::tool::{Approval, DecisionKind};
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize,
     de::{Error, IntoDeserializer as _, SeqAccess, Visitor, value::SeqAccessDeserializer},
 };
 use std::fmt;
 
 /// `approval` as it is written: one word, or a list of what may be decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum RawApproval {
     /// When a person is asked. They may decide anything.
     When(Approval),
@@ -48,11 +49,6 @@ impl Default for RawApproval {
 }
 
 impl RawApproval {
-    /// Whether it says that nobody is asked.
-    pub(super) fn is_never(&self) -> bool {
-        *self == Self::When(Approval::Never)
-    }
-
     /// What it means for the tool `of`.
     pub(super) fn resolve(self, of: &str) -> Result<Confirmation, ConfigError> {
         let allowed = match self {

@@ -53,6 +53,11 @@ impl Environment {
         self.folder("HOME")
     }
 
+    /// The directory in which the program keeps this user's state, unless it is told another one.
+    pub(crate) fn state_home(&self) -> Option<PathBuf> {
+        self.program_folder("XDG_STATE_HOME", ".local/state")
+    }
+
     /// A folder of the program: below the XDG variable, or else below this part of the home folder.
     pub(super) fn program_folder(&self, variable: &str, in_home: &str) -> Option<PathBuf> {
         let base = self.folder(variable).map(Path::to_owned);

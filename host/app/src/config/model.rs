@@ -244,6 +244,6 @@ fn in_code(names: &[&str]) -> String {
 }
 
 /// A script's name in the program is one plain word; whatever looks like a file is one.
-fn is_path(name: &str) -> bool {
+pub(super) fn is_path(name: &str) -> bool {
     name.contains(['/', '.', '~'])
 }

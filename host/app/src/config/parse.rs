@@ -1,6 +1,6 @@
 //! From the text of `agent.toml`, or of another TOML file, to its form, with line, column and a hint where the form is wrong.
 
-use super::{ConfigError, RawConfig};
+use super::{ConfigError, RawConfig, paths::canonical};
 use crate::trusted_file;
 use serde::de::DeserializeOwned;
 use std::{
@@ -42,20 +42,24 @@ impl ConfigError {
 }
 
 impl RawConfig {
-    /// Reads the named file, or `agent.toml` in this folder if there is one.
+    /// Reads the named file, or `agent.toml` in this directory if there is one.
     pub(super) fn find(file: Option<&Path>, cwd: &Path) -> Result<Option<Found>, ConfigError> {
-        let path = match file {
-            Some(file) => cwd.join(file),
+        let (path, read) = match file {
+            Some(file) => {
+                let path = cwd.join(file);
+                // A pipe may be named, such as that of a shell's `<(...)`.
+                let read = trusted_file::read(&path, MAX_CONFIG_BYTES);
+                (path, read)
+            }
             None => {
-                let found = cwd.join(FILE_NAME);
-                // A link that leads nowhere is an error of reading, not an absent file.
-                if found.symlink_metadata().is_err() {
+                let Some(path) = found_at(cwd)? else {
                     return Ok(None);
-                }
-                found
+                };
+                let read = trusted_file::read(&path, MAX_CONFIG_BYTES);
+                (path, read)
             }
         };
-        let text = read(&path)?;
+        let text = read.map_err(|error| unreadable(&path, &error))?;
         Ok(Some(Found {
             raw: Self::parse(&path, &text)?,
             path,
@@ -86,13 +90,31 @@ pub fn parse<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ConfigEr
     })
 }
 
-fn read(path: &Path) -> Result<String, ConfigError> {
-    trusted_file::read(path, MAX_CONFIG_BYTES).map_err(|error| {
-        ConfigError::new(format!(
-            "cannot read the configuration {}: {error}",
-            path.display()
-        ))
-    })
+/// The configuration of this directory, without links; none where there is none.
+fn found_at(cwd: &Path) -> Result<Option<PathBuf>, ConfigError> {
+    let path = cwd.join(FILE_NAME);
+    // A link that leads nowhere is an error of reading, not an absent file.
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let Ok(real) = path.canonicalize() else {
+        return Ok(Some(path));
+    };
+    if real.starts_with(canonical(cwd)) {
+        return Ok(Some(real));
+    }
+    Err(ConfigError::new(format!(
+        "{} is a link to {}, outside of the directory, and is not used unless it is named: --config {FILE_NAME}",
+        path.display(),
+        real.display()
+    )))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
+    ConfigError::new(format!(
+        "cannot read the configuration {}: {error}",
+        path.display()
+    ))
 }
 
 /// The place of a byte in the text, for people: both counted from 1, the column in characters.

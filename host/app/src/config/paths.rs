@@ -32,7 +32,8 @@ pub(super) fn place(
 
 /// The path with the links of its existing part resolved, so that it can be compared. What does not exist yet is kept as it
 /// is written.
-pub(super) fn canonical(path: &Path) -> PathBuf {
+#[must_use]
+pub fn canonical(path: &Path) -> PathBuf {
     let mut missing: Vec<OsString> = Vec::new();
     let mut existing = path;
     loop {

@@ -7,7 +7,7 @@ use agent_host_core::{
     tool::Effect,
 };
 use agent_host_models::Provider;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::{NonZeroU32, NonZeroU64, NonZeroUsize},
@@ -15,7 +15,7 @@ use std::{
 use toml::Spanned;
 
 /// `agent.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawConfig {
     /// `PROVIDER:NAME`.
@@ -73,7 +73,7 @@ pub struct RawConfig {
 }
 
 /// `permission-prompts`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RawPrompts {
     /// A person is asked where there is one.
@@ -83,7 +83,7 @@ pub enum RawPrompts {
 }
 
 /// `approval-timing`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RawTiming {
     /// About all calls of a reply, before any of them runs.
@@ -93,7 +93,7 @@ pub enum RawTiming {
 }
 
 /// `[budgets]`. All of them count from a message of the person.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawBudgets {
     /// The tokens that the model reads and writes.
@@ -109,7 +109,7 @@ pub struct RawBudgets {
 }
 
 /// One of `[prices]`, in US dollars for a million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RawPrice {
     /// Tokens read.
@@ -121,7 +121,7 @@ pub struct RawPrice {
 }
 
 /// `[context]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawContext {
     /// The model's window.
@@ -135,7 +135,7 @@ pub struct RawContext {
 }
 
 /// `[session]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawSession {
     /// Which sessions are kept; the others are removed.
@@ -145,7 +145,7 @@ pub struct RawSession {
 }
 
 /// `keep` in `[session]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawKeep {
     /// Those that were written to in so many days; 0 for all.
@@ -169,7 +169,7 @@ impl RawConfig {
 }
 
 /// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`. What is absent is as the provider has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawProvider {
     /// The address of the server, as the provider's own SDK takes it.
@@ -201,7 +201,7 @@ pub struct RawProvider {
 }
 
 /// `[[tool]]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RawTool {
     /// The name by which `agent.lock` and messages know the component.
@@ -232,7 +232,7 @@ pub struct RawTool {
 }
 
 /// `[[external-tool]]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RawExternalTool {
     /// The name that the model calls.
@@ -251,7 +251,7 @@ pub struct RawExternalTool {
 }
 
 /// `[[mcp]]`. Its tools are named as the server names them.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RawMcp {
     /// The name by which `agent.lock` and messages know the server, and with which the names of its tools begin.
@@ -287,7 +287,7 @@ pub struct RawMcp {
 }
 
 /// `[grants]`. Each grant knows its place in the text, so that a value that cannot be used is found.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawGrants {
     /// Folders.
@@ -301,7 +301,7 @@ pub struct RawGrants {
 }
 
 /// `[[grants.dir]]` and `[[tool.dir]]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RawDirGrant {
     /// The folder on the host.
@@ -327,7 +327,7 @@ pub struct RawDirGrant {
 }
 
 /// `[[grants.http]]` and `[[tool.http]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RawHttpGrant {
     /// A name, `*.` and a name, `*`, or an address.
@@ -343,7 +343,7 @@ pub struct RawHttpGrant {
 }
 
 /// `[[grants.env]]` and `[[tool.env]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RawEnvGrant {
     /// The name.
@@ -356,7 +356,7 @@ pub struct RawEnvGrant {
 }
 
 /// `[[secret]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RawSecret {
     /// The name in `secret://NAME`.
@@ -371,7 +371,7 @@ pub struct RawSecret {
 }
 
 /// `[sandbox]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawSandbox {
     /// The calls that run at once.
@@ -395,7 +395,7 @@ pub struct RawSandbox {
 }
 
 /// `pooling`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RawPooling {
     /// Where the machine has the address space for it.
@@ -408,7 +408,7 @@ pub enum RawPooling {
 macro_rules! raw_limits {
     ($($name:ident)*) => {
         /// `[limits]` and `[tool.limits]`: each field is the one of [`Limits`] with that name, or absent.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         pub struct RawLimits {
             $(
@@ -421,6 +421,14 @@ macro_rules! raw_limits {
             /// These limits, and where they say nothing, those of `base`.
             pub(super) fn over(self, base: &Limits) -> Limits {
                 Limits { $($name: self.$name.unwrap_or(base.$name),)* }
+            }
+
+            /// Each limit that it sets or not, by its name, with its default.
+            pub(super) fn beside_defaults(
+                self,
+            ) -> impl Iterator<Item = (&'static str, Option<u64>, u64)> {
+                let default = Limits::default();
+                [$((stringify!($name), self.$name, default.$name),)*].into_iter()
             }
         }
     };

@@ -90,7 +90,8 @@ impl Config {
             external_tools: external::from_raw(raw.external_tool, &base, environment)?,
             servers: Vec::new(),
             supervisor: None,
-            hidden_files: Vec::new(),
+            // With what the user trusts in it, whatever other directory has the sessions.
+            hidden_files: environment.state_home().into_iter().collect(),
             grants: Arc::new(grants),
             ungranted,
             implies_folder,
@@ -231,7 +232,7 @@ fn state_dir(
     if let Some(text) = &raw.state_dir {
         return place(text, base, environment);
     }
-    environment.program_folder("XDG_STATE_HOME", ".local/state").ok_or_else(|| {
+    environment.state_home().ok_or_else(|| {
         ConfigError::new(
             "it is not known where sessions are to be kept: there is no HOME and no XDG_STATE_HOME; set `state-dir` in \
              agent.toml, or pass `--state-dir DIR`",

@@ -2,8 +2,8 @@
 
 use super::{
     ConfigError, Confirmation, Environment, ExternalTool, McpConfig, ModelsConfig, RawConfig,
-    SessionConfig, dir_grants::WORKSPACE, found, parse::Found, paths::canonical,
-    secrets::SecretConfig,
+    SessionConfig, dir_grants::WORKSPACE, parse::Found, paths::canonical, secrets::SecretConfig,
+    untrusted,
 };
 use agent_host_core::{
     context::ContextLimits,
@@ -169,6 +169,8 @@ pub struct Overrides {
     pub max_tool_calls: Option<u64>,
     /// The state folder, instead of the configured one.
     pub state_dir: Option<PathBuf>,
+    /// Whether a file that is found and not named is trusted for this run, whatever it asks for.
+    pub trust: bool,
 }
 
 impl Config {
@@ -178,23 +180,26 @@ impl Config {
         self.session.client_session_bytes()
     }
 
-    /// Reads the named file, or `agent.toml` in the working folder if there is one, and resolves it. A file that was found and
-    /// not named may say less: see `found.rs`.
+    /// Reads the named file, or `agent.toml` in the working directory if there is one, and resolves
+    /// it. A file that was found and not named may say less unless it is trusted: see
+    /// [`Untrusted`](super::Untrusted).
     ///
     /// # Errors
-    /// When the file cannot be read, or the configuration cannot be used.
+    /// When the file cannot be read, asks for more than an untrusted one gets, or the configuration
+    /// cannot be used.
     pub fn load(
         file: Option<&Path>,
         overrides: Overrides,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
         let named = file.is_some();
-        let Some(Found { raw, path, text }) = RawConfig::find(file, &environment.cwd)? else {
+        let Some(found) = RawConfig::find(file, &environment.cwd)? else {
             return Self::resolve(RawConfig::default(), None, overrides, environment);
         };
         if !named {
-            found::check(&raw, &path, &overrides, environment)?;
+            untrusted::check(&found, &overrides, environment)?;
         }
+        let Found { raw, path, text } = found;
         // What lies in the file is told with its place; what lies elsewhere has none.
         Self::resolve(raw, Some(path.clone()), overrides, environment).map_err(|error| match error
             .byte

@@ -4,7 +4,6 @@ mod approvals;
 mod bad;
 mod budgets;
 mod context;
-mod found;
 mod fuzz;
 mod good;
 mod grants;
@@ -15,6 +14,7 @@ mod models;
 mod secrets;
 mod session;
 mod suggestions;
+mod untrusted_files;
 
 use super::{Config, ConfigError, Environment, Overrides};
 use std::path::{Path, PathBuf};

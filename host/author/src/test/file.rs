@@ -1,14 +1,18 @@
 //! The form of a file with cases, and nothing more: what is absent stays absent here. Its first part has the keys of `agent.toml`.
 
-use super::case::{self, Case};
+use super::{
+    case::{self, Case},
+    subject::CASES,
+};
 use agent_host_app::{
     Environment,
-    config::{ConfigError, RawGrants, RawLimits, RawSecret, parse},
+    config::{ConfigError, RawGrants, RawLimits, RawSecret, Review, Untrusted, canonical, parse},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::{
     collections::BTreeMap,
-    fs::File,
+    fs::{self, File},
     io::Read as _,
     path::{Component, Path, PathBuf},
 };
@@ -171,14 +175,62 @@ pub(super) struct ReportForm {
 /// # Errors
 /// It cannot be read, does not have the form, or a case cannot be run as it is: with line and column.
 pub(super) fn read(path: &Path, environment: &Environment) -> Result<Vec<Case>, ConfigError> {
-    let text = text_of(&environment.cwd.join(path)).map_err(|why| {
+    let text = cases_text(path, environment)?;
+    case::resolve(parse(path, &text)?, path, environment)
+        .map_err(|error| error.in_file(path, &text))
+}
+
+fn cases_text(path: &Path, environment: &Environment) -> Result<String, ConfigError> {
+    text_of(&environment.cwd.join(path)).map_err(|why| {
         ConfigError::new(format!(
             "cannot read the cases of {}: {why}",
             path.display()
         ))
-    })?;
-    case::resolve(parse(path, &text)?, path, environment)
-        .map_err(|error| error.in_file(path, &text))
+    })
+}
+
+/// Reviews files with cases of a project, all of which lie in one directory. Every field is named,
+/// so that a new one is decided about.
+///
+/// # Errors
+/// One of them cannot be read or does not have the form.
+pub(super) fn review(
+    project: &Path,
+    files: &[PathBuf],
+    record: bool,
+    environment: &Environment,
+) -> Result<Option<Untrusted>, ConfigError> {
+    let mut review = Review::of_cases(project, record, environment);
+    let mut authority = Vec::new();
+    for path in files {
+        let RawFile {
+            limits,
+            grants,
+            secret,
+            case,
+        } = parse(path, &cases_text(path, environment)?)?;
+        authority.push(review.cases(path, limits.as_ref(), Some(&grants), &secret));
+        for case in &case {
+            let RawCase {
+                // What is called and expected. Files that are named here stay below the directory
+                // of the cases.
+                name: _,
+                tool: _,
+                input: _,
+                input_json: _,
+                calls: _,
+                answers: _,
+                state: _,
+                recording: _,
+                expect: _,
+                limits,
+                grants,
+            } = case.get_ref();
+            authority.push(review.cases(path, limits.as_ref(), grants.as_ref(), &[]));
+        }
+    }
+    let path = canonical(&environment.cwd.join(project).join(CASES));
+    Ok(review.finish(path, &json!(authority)))
 }
 
 /// Where a file of a case is, which `--record` or `--update` may write. `key` is where the case names it, for messages.
@@ -189,7 +241,10 @@ pub(super) fn own_file(key: &str, name: &str, folder: &Path) -> Result<PathBuf, 
     let name = Path::new(name);
     let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if name.file_name().is_some() && name.components().all(is_inside) {
-        return Ok(folder.join(name));
+        let path = folder.join(name);
+        if stays_in(folder, &path) {
+            return Ok(path);
+        }
     }
     Err(ConfigError::new(format!(
         "`{key}` is `{}`, and it has to be a file below the folder of its cases; write a relative path without `..`",
@@ -197,12 +252,25 @@ pub(super) fn own_file(key: &str, name: &str, folder: &Path) -> Result<PathBuf, 
     )))
 }
 
-/// The text of a file, within bounds.
+/// Whether a path below a directory stays in it by the links on the way, too. A link that leads to
+/// nothing would be written to where it leads.
+pub(super) fn stays_in(directory: &Path, path: &Path) -> bool {
+    let below = path.ancestors().take_while(|part| *part != directory);
+    let dangles = |part: &Path| part.is_symlink() && !part.exists();
+    canonical(path).starts_with(canonical(directory)) && !below.into_iter().any(dangles)
+}
+
+/// The text of a file, within bounds. What is not a regular file, such as a pipe, is not waited
+/// for.
 ///
 /// # Errors
 /// Why it cannot be read, as a fragment.
 pub(super) fn text_of(path: &Path) -> Result<String, String> {
     let mut text = String::new();
+    let found = fs::metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
     let file = File::open(path).map_err(|error| error.to_string())?;
     file.take(MAX_FILE_BYTES + 1)
         .read_to_string(&mut text)

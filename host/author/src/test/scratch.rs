@@ -2,10 +2,11 @@
 //! files each time, and never changes those of the project.
 
 use super::report::Mismatch;
+use agent_host_app::config::canonical;
 use agent_host_core::policy::{DirGrant, DirMode, Grants};
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 use tempfile::TempDir;
@@ -60,21 +61,30 @@ impl Scratch {
         })
     }
 
-    /// Where a file of a guest's path is now; absent where no folder is granted there.
-    fn place(&self, path: &str) -> Option<PathBuf> {
-        self.grants.dirs.iter().find_map(|dir| {
+    /// Where a file of a guest's path is now.
+    ///
+    /// # Errors
+    /// No directory is granted there, or the path leads out of the one that is, by `..` or by a
+    /// link: the report would show what a guest could not read.
+    fn place(&self, path: &str) -> io::Result<PathBuf> {
+        let inside = |dir: &DirGrant| {
             let inside = Path::new(path).strip_prefix(&dir.guest).ok()?;
-            Some(dir.host.join(inside))
-        })
+            Some((dir.host.clone(), dir.host.join(inside)))
+        };
+        let found = self.grants.dirs.iter().find_map(inside);
+        let (directory, place) =
+            found.ok_or_else(|| io::Error::other("no folder is granted there"))?;
+        let climbs = place.components().any(|part| part == Component::ParentDir);
+        if climbs || !canonical(&place).starts_with(&directory) {
+            return Err(io::Error::other("it leads out of the granted folder"));
+        }
+        Ok(place)
     }
 
     /// Where the files are not as expected: with this text, or absent.
     pub(super) fn differences(&self, expected: &[(String, Option<String>)]) -> Vec<Mismatch> {
         let differences = expected.iter().filter_map(|(path, expected)| {
-            let got = match self.place(path) {
-                Some(place) => text(&place),
-                None => Err(io::Error::other("no folder is granted there")),
-            };
+            let got = self.place(path).and_then(|place| text(&place));
             let (expected, got) = match (expected, got) {
                 (Some(expected), Ok(Some(got))) if got == *expected => return None,
                 (None, Ok(None)) => return None,
@@ -93,6 +103,7 @@ impl Scratch {
 /// The text of a file; nothing where there is none.
 fn text(path: &Path) -> io::Result<Option<String>> {
     match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(io::Error::other("it is not a regular file")),
         Ok(found) if found.len() > MAX_COMPARED_BYTES => Err(io::Error::other(format!(
             "a file of more than {MAX_COMPARED_BYTES} bytes"
         ))),

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::file::stays_in;
 use crate::{AuthorError, Project};
 use std::{
     fs, io,
@@ -11,7 +12,7 @@ use std::{
 };
 
 /// The folder of a project that has its cases.
-const CASES: &str = "tests";
+pub(super) const CASES: &str = "tests";
 
 /// What lies in a project and is not its source: what is built from it, what is fetched for it, and what tests it.
 const NO_SOURCE: [&str; 6] = [
@@ -59,7 +60,7 @@ pub fn component(project: &Project) -> Result<PathBuf, AuthorError> {
 /// The files with the cases of the project in this folder, in the order of their names.
 ///
 /// # Errors
-/// The folder of the cases cannot be read.
+/// The folder of the cases cannot be read, or one of the files is a link out of the project.
 pub fn cases(project: &Path) -> Result<Vec<PathBuf>, AuthorError> {
     let folder = project.join(CASES);
     let entries = match fs::read_dir(&folder) {
@@ -74,7 +75,13 @@ pub fn cases(project: &Path) -> Result<Vec<PathBuf>, AuthorError> {
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
         .collect();
     cases.sort();
-    Ok(cases)
+    match cases.iter().find(|case| !stays_in(project, case)) {
+        None => Ok(cases),
+        Some(out) => Err(AuthorError::usage(format!(
+            "{} is a link out of the project, and is not used unless it is named with `--cases`",
+            out.display()
+        ))),
+    }
 }
 
 /// A source that was changed after this time, if there is one.

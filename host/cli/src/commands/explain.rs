@@ -105,7 +105,7 @@ pub(super) fn suggested(suggestions: &[Suggestion]) -> Option<String> {
 }
 
 /// A word of a shell's command line.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/:.,=@%+-_".contains(c);
     if word.chars().all(plain) {
         word.to_owned()

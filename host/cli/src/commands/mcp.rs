@@ -144,7 +144,7 @@ fn entry(
             "url": format!("http://{address}{}", http::PATH),
             "headers": { "Authorization": "Bearer TOKEN" },
         }),
-        None => started(served)?,
+        None => started(served, terminal)?,
     };
     let servers = Map::from_iter([(name.to_owned(), server)]);
     let document = json!({ "mcpServers": servers });
@@ -156,7 +156,7 @@ fn entry(
 }
 
 /// How a client starts this program: with absolute paths, since it starts it anywhere.
-fn started(served: &McpServed) -> Result<Value, Failure> {
+fn started(served: &McpServed, terminal: &Terminal) -> Result<Value, Failure> {
     let program = std::env::current_exe().map_err(Failure::failed)?;
     // What cannot be served is told here, where somebody reads it.
     let config = configured(served)?;
@@ -164,6 +164,12 @@ fn started(served: &McpServed) -> Result<Value, Failure> {
     let mut option = |name: &str, value: String| args.extend([name.to_owned(), value]);
     if let Some(file) = &config.file {
         option("--config", text(file)?);
+        if served.config.config.is_none() {
+            terminal.note(&harmless(&format!(
+                "The entry names {}, so that whatever it says from now on is served without a question about trust.",
+                file.display()
+            )));
+        }
     }
     for tool in &served.tools {
         let path = config.folder.join(tool);

@@ -1,6 +1,6 @@
 //! `agent-host test`: the cases of a tool's author. The report goes to stdout; it is what was asked for.
 
-use super::build;
+use super::{build, explain::quoted, trust};
 use crate::{
     args::TestArgs,
     exit::{Exit, Failure},
@@ -14,11 +14,12 @@ use agent_host_author::{
     Project,
     test::{self, CaseReport, Coverage, TestPlan, TestReport},
 };
+use std::path::PathBuf;
 
 pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let environment = Environment::from_process().map_err(Failure::usage)?;
     let (strict, json) = (args.strict, args.json);
-    let plan = plan(args, terminal).await?;
+    let plan = plan(args, &environment, terminal).await?;
     let report = test::test(&plan, &environment).await?;
     if json {
         terminal.println(&json_text(&serde_json::json!(report)));
@@ -32,7 +33,17 @@ pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Fa
 }
 
 /// What is tested: what was named, and of the project what was not.
-async fn plan(args: TestArgs, terminal: &Terminal) -> Result<TestPlan, Failure> {
+async fn plan(
+    args: TestArgs,
+    environment: &Environment,
+    terminal: &Terminal,
+) -> Result<TestPlan, Failure> {
+    // Before anything of the project is built.
+    let cases = if args.cases.is_empty() {
+        found_cases(&args, environment, terminal)?
+    } else {
+        args.cases
+    };
     let component = match args.component {
         Some(component) => component,
         None => {
@@ -50,11 +61,6 @@ async fn plan(args: TestArgs, terminal: &Terminal) -> Result<TestPlan, Failure> 
             built.to_string_lossy().into_owned()
         }
     };
-    let cases = if args.cases.is_empty() {
-        test::cases(&args.dir)?
-    } else {
-        args.cases
-    };
     Ok(TestPlan {
         component,
         cases,
@@ -64,6 +70,25 @@ async fn plan(args: TestArgs, terminal: &Terminal) -> Result<TestPlan, Failure> 
         state_dir: args.state_dir,
         compiler: Some(itself::compiler()),
     })
+}
+
+/// The project's own cases, which came with it: what they ask for needs trust.
+fn found_cases(
+    args: &TestArgs,
+    environment: &Environment,
+    terminal: &Terminal,
+) -> Result<Vec<PathBuf>, Failure> {
+    let cases = test::cases(&args.dir)?;
+    if let Some(untrusted) = test::untrusted(&args.dir, &cases, args.record, environment)?
+        && !trust::settle(&untrusted, args.trust, environment, terminal)?
+    {
+        let command = match args.dir.to_str() {
+            Some(".") | None => "agent-host trust".to_owned(),
+            Some(dir) => format!("agent-host trust {}", quoted(dir)),
+        };
+        return Err(Failure::usage(untrusted.refusal(&command, "--cases FILE")));
+    }
+    Ok(cases)
 }
 
 fn as_text(report: &TestReport) -> String {

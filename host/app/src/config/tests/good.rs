@@ -372,6 +372,8 @@ fn guests_never_reach_what_decides_about_them() {
     let mut expected = vec![
         PathBuf::from("/nowhere/cache"),
         tree.root.join("state"),
+        // Where trust is remembered, also where sessions are kept elsewhere.
+        tree.home().join(".local/state/agent-host"),
         cwd.join("agent.lock"),
         srv.join("agent.lock"),
         srv.join("agent.toml"),

@@ -1,0 +1,327 @@
+//! What a configuration may say that came with its directory, and what trust in it is bound to.
+
+use super::Tree;
+use crate::{
+    config::{Config, ConfigError, Overrides, Untrusted},
+    trust::TrustFile,
+};
+use agent_host_core::id::Digest;
+use pretty_assertions::assert_eq;
+use std::{fs, os::unix::fs::symlink};
+
+const FILES: &str = "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n";
+const SERVER: &str = "[[mcp]]\nname = \"m\"\n";
+
+impl Tree {
+    fn found(&self, toml: &str) -> Option<Untrusted> {
+        fs::write(self.cwd().join("agent.toml"), toml).unwrap();
+        Untrusted::found(&self.environment).unwrap()
+    }
+
+    fn demands(&self, toml: &str) -> Vec<String> {
+        let found = self.found(toml);
+        let demands = found.map_or_else(Vec::new, |found| found.demands);
+        let root = self.root.display().to_string();
+        let portable = |demand: String| demand.replace(&root, "ROOT");
+        demands.into_iter().map(portable).collect()
+    }
+
+    fn load_found(&self, overrides: Overrides) -> Result<Config, ConfigError> {
+        Config::load(None, overrides, &self.environment)
+    }
+}
+
+/// A tree with what a file may be tempted to grant.
+fn tree() -> Tree {
+    let tree = Tree::new();
+    for directory in [
+        ".git",
+        ".aws",
+        "sub/.config",
+        "sub/.git/modules",
+        "id_rsa_old",
+    ] {
+        fs::create_dir_all(tree.cwd().join(directory)).unwrap();
+    }
+    fs::create_dir_all(tree.home().join(".ssh")).unwrap();
+    symlink(tree.home().join(".ssh"), tree.cwd().join("link")).unwrap();
+    fs::write(tree.cwd().join("AGENTS.md"), "Use tabs.").unwrap();
+    tree
+}
+
+/// Every field that asks for something, with the words in which it is told.
+fn demanding() -> Vec<(String, &'static str)> {
+    let dir = |lines: &str| format!("[[grants.dir]]\n{lines}\n");
+    let http = |lines: &str| format!("[[grants.http]]\n{lines}\n");
+    let tool = |lines: &str| format!("{FILES}{lines}\n");
+    let server = |lines: &str| format!("{SERVER}{lines}\n");
+    let mut all = vec![
+        ("model = \"script:./a.toml\"\n".to_owned(), "answers as a model from \"script:./a.toml\""),
+        ("fallback = [\"replay:/tmp/a\"]\n".to_owned(), "answers as a model from \"replay:/tmp/a\""),
+        ("instructions = [\"~/keys.md\"]\n".to_owned(), "tells the model what is in \"~/keys.md\", outside of its directory"),
+        ("state-dir = \"state\"\n".to_owned(), "keeps sessions in \"state\""),
+        ("cache-dir = \"cache\"\n".to_owned(), "takes compiled code from \"cache\""),
+        ("max-turns = 51\n".to_owned(), "raises max-turns to 51 (the default is 50)"),
+        ("approval-timing = \"in-order\"\n".to_owned(), "runs calls that need no approval before the other calls of a reply are decided (approval-timing = \"in-order\")"),
+        ("[prices.\"openai-compat:*\"]\ninput = 0\noutput = 0.5\n".to_owned(), "has budgets of money count \"openai-compat:*\" at 0 (cached 0, output 0.5) US dollars for a million tokens"),
+        ("[context]\nwindow-tokens = 128001\n".to_owned(), "raises window-tokens to 128001 (the default is 128000)"),
+        ("[context]\ncompact-at = 81\n".to_owned(), "raises compact-at to 81 (the default is 80)"),
+        ("[context]\ncompact-to = 51\n".to_owned(), "raises compact-to to 51 (the default is 50)"),
+        ("[context]\nkeep-results = 4\n".to_owned(), "raises keep-results to 4 (the default is 3)"),
+        ("[ollama]\nbase-url = \"http://127.0.0.1:1\"\n".to_owned(), "sends the conversations of [ollama], and the key where one is set, to \"http://127.0.0.1:1\""),
+        ("[openai-compat]\napi-key = \"cmd:touch ran\"\n".to_owned(), "takes the key of [openai-compat] from \"cmd:touch ran\""),
+        ("[anthropic]\nmax-output-tokens = 1\n".to_owned(), "lets a reply of [anthropic] have 1 tokens"),
+        ("[openai]\nconnect-timeout-seconds = 11\n".to_owned(), "raises connect-timeout-seconds of [openai] to 11 (the default is 10)"),
+        ("[openai]\nfirst-chunk-timeout-seconds = 301\n".to_owned(), "raises first-chunk-timeout-seconds of [openai] to 301 (the default is 300)"),
+        ("[openai]\nidle-chunk-timeout-seconds = 121\n".to_owned(), "raises idle-chunk-timeout-seconds of [openai] to 121 (the default is 120)"),
+        ("[gemini]\ntotal-timeout-seconds = 1801\n".to_owned(), "raises total-timeout-seconds of [gemini] to 1801 (the default is 1800)"),
+        ("[gemini]\nretries = 4\n".to_owned(), "raises retries of [gemini] to 4 (the default is 3)"),
+        ("[[tool]]\nname = \"t\"\ncomponent = \"t.wasm\"\n".to_owned(), "runs the component \"t.wasm\" as \"t\""),
+        (tool("approval = \"never\""), "runs calls of \"files\" without asking (approval = \"never\")"),
+        (tool("approvals = { write_file = \"never\" }"), "runs calls of \"write_file\" of \"files\" without asking (approval = \"never\")"),
+        (
+            tool("approval = [\"approve\"]"),
+            "leaves out rejecting from what you may decide about \"files\"",
+        ),
+        (
+            "instructions = [\"link/a.md\"]\n".to_owned(),
+            "tells the model what is in \"link/a.md\", outside of its directory",
+        ),
+        (tool("accept-idempotent = true"), "repeats interrupted calls of \"files\" where the component calls that harmless (accept-idempotent)"),
+        (tool("concurrent-calls = 33"), "raises concurrent-calls of \"files\" to 33 (the default is 32)"),
+        (tool("[tool.limits]\nmemory-bytes = 9007199254740992"), "raises memory-bytes for \"files\" to 9007199254740992 (the default is 268435456)"),
+        (tool("[[tool.dir]]\nhost = \"~/.ssh\""), "lets \"files\" read \"~/.ssh\" outside of its directory (it is \"ROOT/home/ann/.ssh\")"),
+        (tool("[[tool.http]]\nhost = \"*\""), "lets \"files\" send HTTP requests to \"*\""),
+        (tool("[[tool.env]]\nname = \"KEY\"\nfrom-host = true"), "hands the environment variable \"KEY\" to \"files\""),
+        (tool("secrets = [\"s\"]"), "lets \"files\" use the secret \"s\""),
+        ("[[external-tool]]\nname = \"pay\"\ndescription = \"Pays.\"\ninput-schema = {}\n".to_owned(), "hands calls of \"pay\" to the program that runs agent-host (external-tool)"),
+        (server("command = [\"touch\", \"ran\"]"), "starts the program \"touch\" \"ran\" outside of the sandbox, as the MCP server \"m\""),
+        (server("url = \"https://a.example\""), "sends calls to \"https://a.example\" as the MCP server \"m\""),
+        (server("token = \"file:t\""), "sends the token from \"file:t\" to the MCP server \"m\""),
+        (server("read-only = [\"pay\"]"), "runs these tools of \"m\" without asking, as read-only: \"pay\""),
+        (server("approval = \"never\""), "runs calls of \"m\" without asking (approval = \"never\")"),
+        (server("concurrent-calls = 33"), "raises concurrent-calls of \"m\" to 33 (the default is 32)"),
+        (server("[[mcp.env]]\nname = \"KEY\"\nfrom-host = true"), "hands the environment variable \"KEY\" to \"m\""),
+        (dir("host = \"..\""), "lets every tool read \"..\" outside of its directory (it is \"ROOT/home/ann\")"),
+        (dir("host = \"link\""), "lets every tool read \"link\" outside of its directory (it is \"ROOT/home/ann/.ssh\")"),
+        (dir("host = \".\"\nmode = \"read-write\""), "lets every tool read and change \".\""),
+        (dir("host = \".\"\nmask = []"), "lets every tool read \".\", with nothing hidden (mask = [])"),
+        (dir("host = \".\"\nmask = [\"a\"]"), "lets every tool read \".\", with nothing hidden but \"a\""),
+        (dir("host = \".aws\""), "lets every tool read \".aws\", which the default keeps from tools"),
+        (dir("host = \".git\""), "lets every tool read \".git\", which the default keeps from tools"),
+        (dir("host = \"sub/.config\""), "lets every tool read \"sub/.config\", which the default keeps from tools"),
+        (dir("host = \"id_rsa_old\""), "lets every tool read \"id_rsa_old\", which the default keeps from tools"),
+        (http("host = \"127.0.0.1\"\nscheme = \"http\"\nport = 8080\nmethods = [\"GET\", \"HEAD\"]\npath = \"/a\""), "lets every tool send HTTP requests to \"GET,HEAD=http://127.0.0.1:8080/a\""),
+        (http("host = \"169.254.169.254\""), "lets every tool send HTTP requests to \"169.254.169.254\""),
+        ("[[grants.env]]\nname = \"KEY\"\nfrom-host = true\n".to_owned(), "hands the environment variable \"KEY\" to every tool"),
+        ("[grants]\nsecrets = [\"s\"]\n".to_owned(), "lets every tool use the secret \"s\""),
+        ("[[secret]]\nname = \"s\"\nfrom = \"cmd:touch ran\"\naudience = \"https://a.example\"\nin-query = true\n".to_owned(), "reads the secret \"s\" from \"cmd:touch ran\" and sends it to \"https://a.example\", in queries too"),
+        ("[limits]\ndeadline-ms = 30001\n".to_owned(), "raises deadline-ms to 30001 (the default is 30000)"),
+    ];
+    for (key, default) in [
+        ("concurrent-calls", 64),
+        ("queued-calls", 256),
+        ("concurrent-calls-per-tool", 32),
+        ("queued-calls-per-tool", 128),
+    ] {
+        let toml = format!("[sandbox]\n{key} = {}\n", default + 1);
+        let told = format!("raises {key} to {} (the default is {default})", default + 1);
+        all.push((toml, told.leak()));
+    }
+    all
+}
+
+#[test]
+fn untrusted_file_that_asks_for_more_is_refused_in_words() {
+    let tree = tree();
+    for (toml, demand) in demanding() {
+        assert_eq!(tree.demands(&toml), [demand], "{toml}");
+        let error = tree.load_found(Overrides::default()).unwrap_err();
+        assert_eq!(
+            tree.portable(&error),
+            format!(
+                "ROOT/home/ann/project/agent.toml came with its directory and is not trusted, and it {}; look at it, then run \
+                 `agent-host trust`, or pass `--trust` for this run, or name it: --config agent.toml",
+                demand
+            ),
+            "{toml}"
+        );
+        assert!(!tree.cwd().join("ran").exists());
+    }
+    // The number of threads is the machine's.
+    for key in [
+        "guest-threads",
+        "compile-memory-bytes",
+        "compile-cpu-seconds",
+        "compile-deadline-ms",
+    ] {
+        let demands = tree.demands(&format!("[sandbox]\n{key} = 99999999999\n"));
+        let beginning = format!("raises {key} to 99999999999 (the default is ");
+        assert!(
+            matches!(&*demands, [demand] if demand.starts_with(&beginning)),
+            "{demands:?}"
+        );
+    }
+}
+
+#[test]
+fn untrusted_file_with_every_limit_raised_demands_each() {
+    let tree = tree();
+    let limits = agent_host_core::limits::Limits::default();
+    let limits = serde_json::to_value(limits).unwrap();
+    let limits = limits.as_object().unwrap();
+    for (key, default) in limits {
+        let default = default.as_u64().unwrap();
+        let lines = |value| format!("[limits]\n{key} = {value}\n");
+        let demand = format!("raises {key} to {} (the default is {default})", default + 1);
+        assert_eq!(tree.demands(&lines(default + 1)), [demand]);
+        assert_eq!(tree.found(&lines(default)), None, "{key}");
+    }
+}
+
+#[test]
+fn untrusted_file_within_the_defaults_is_used_at_once() {
+    let tree = tree();
+    let toml = "model = \"openai-compat:m\"\nfallback = [\"ollama:m\", \"script:tour\"]\nsystem = \"Be brief.\"\n\
+        instructions = [\"AGENTS.md\"]\nmax-turns = 3\npermission-prompts = \"none\"\napproval-timing = \"batch\"\n\
+        approval-expires-seconds = 60\n\
+        [budgets]\ntokens = 1000\nwall-clock-seconds = 10\ntool-calls = 5\nidentical-repeats = 2\n\
+        [context]\nwindow-tokens = 32000\ncompact-at = 70\n\
+        [openai-compat]\nvision = false\nretries = 1\ntotal-timeout-seconds = 10\n\
+        [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"always\"\nconcurrent-calls = 2\n\
+        [tool.limits]\ndeadline-ms = 4\n[[tool.env]]\nname = \"A\"\nvalue = \"1\"\n\
+        [[tool]]\nname = \"image\"\ncomponent = \"builtin:image\"\napproval = [\"reject\"]\nhttp = []\n\
+        [[grants.dir]]\nhost = \"sub\"\nmode = \"read-only\"\ndeny = [\"*.key\"]\n\
+        [[grants.dir]]\nhost = \"sub/.git/modules\"\nguest = \"/mnt/m\"\n\
+        [limits]\ndeadline-ms = 5\n[sandbox]\npooling = \"off\"\nconcurrent-calls = 1\n";
+    assert_eq!(tree.found(toml), None);
+    let config = tree.load_found(Overrides::default()).unwrap();
+    assert_eq!((config.budgets.turns, config.limits.deadline_ms), (3, 5));
+    assert_eq!(config.grants.dirs[0].host, tree.cwd().join("sub"));
+}
+
+/// In a home directory the default grants nothing, so neither does a file that lies there.
+#[test]
+fn untrusted_file_in_the_home_directory_grants_no_part_of_it() {
+    let mut tree = tree();
+    tree.environment.cwd = tree.home();
+    assert_eq!(
+        tree.demands("[[grants.dir]]\nhost = \"project\"\n"),
+        ["lets every tool read \"project\", which the default keeps from tools"]
+    );
+}
+
+#[test]
+fn demands_quote_what_the_file_says() {
+    let tree = tree();
+    let nasty = "a\\u001b[2J\\n\\u202e\\u200b\\u00a0\\\"";
+    let toml = format!("[[grants.http]]\nhost = \"{nasty}{}\"\n", "x".repeat(300));
+    let shown = format!(
+        "lets every tool send HTTP requests to \"a\\u{{1b}}[2J\\n\\u{{202e}}\\u{{200b}}\\u{{a0}}\\\"{}\"... (315 bytes)",
+        "x".repeat(90)
+    );
+    assert_eq!(tree.demands(&toml), [shown]);
+}
+
+#[test]
+fn configuration_that_is_a_link_out_of_the_directory_is_not_found_there() {
+    let tree = tree();
+    let outside = tree.root.join("srv/agent.toml");
+    fs::write(&outside, "max-turns = 3\n").unwrap();
+    symlink(&outside, tree.cwd().join("agent.toml")).unwrap();
+    let trusting = Overrides {
+        trust: true,
+        ..Overrides::default()
+    };
+    let error = tree.load_found(trusting).unwrap_err();
+    assert_eq!(
+        tree.portable(&error),
+        "ROOT/home/ann/project/agent.toml is a link to ROOT/srv/agent.toml, outside of the directory, and is not used unless \
+         it is named: --config agent.toml"
+    );
+    let named = tree.cwd().join("agent.toml");
+    let config = Config::load(Some(&named), Overrides::default(), &tree.environment).unwrap();
+    assert_eq!(config.budgets.turns, 3);
+    // A link that stays in it is the file that it leads to.
+    fs::remove_file(&named).unwrap();
+    fs::write(tree.cwd().join("data/a.toml"), "max-turns = 4\n").unwrap();
+    symlink("data/a.toml", &named).unwrap();
+    let config = tree.load_found(Overrides::default()).unwrap();
+    assert_eq!(config.file, Some(tree.cwd().join("data/a.toml")));
+}
+
+#[test]
+fn trust_lasts_until_an_authority_bearing_field_changes() {
+    let tree = tree();
+    let toml = "model = \"ollama:m\"\nsystem = \"Be brief.\"\n[ollama]\nbase-url = \"http://127.0.0.1:1\"\nvision = true\n\
+                [[grants.http]]\nhost = \"a.example\"\nport = 443\n";
+    let trusted = tree.found(toml).unwrap();
+    let file = TrustFile::of(&tree.environment).unwrap();
+    assert!(tree.load_found(Overrides::default()).is_err());
+    file.add(&trusted).unwrap();
+    // The order of keys, the layout, comments, and what is harmless.
+    let same = "# Ours.\n[grants]\nhttp = [{ port = 443, host = \"a.example\" }]\n[ollama]\nvision = false\n\
+                base-url = 'http://127.0.0.1:1'\n[budgets]\ntokens = 1\n";
+    for toml in [
+        toml.to_owned(),
+        format!(
+            "system = \"Other.\"\ninstructions = [\"AGENTS.md\"]\npermission-prompts = \"none\"\n{same}"
+        ),
+        format!(
+            "model = \"gemini:m\"\nfallback = [\"ollama:n\"]\napproval-expires-seconds = 1\n{same}"
+        ),
+    ] {
+        assert_eq!(tree.found(&toml).unwrap().digest, trusted.digest, "{toml}");
+        tree.load_found(Overrides::default()).unwrap();
+    }
+    for (from, to) in [
+        ("a.example", "b.example"),
+        ("port = 443", "port = 444"),
+        ("127.0.0.1:1", "127.0.0.1:2"),
+        // A clamped field, also where it is lowered.
+        ("system = \"Be brief.\"", "max-turns = 3"),
+    ] {
+        tree.found(&toml.replace(from, to)).unwrap();
+        assert!(tree.load_found(Overrides::default()).is_err(), "{to}");
+    }
+    tree.found(toml).unwrap();
+    tree.load_found(Overrides::default()).unwrap();
+    assert_eq!(file.remove(tree.cwd()).unwrap().len(), 1);
+    assert!(tree.load_found(Overrides::default()).is_err());
+}
+
+/// Each demanding field has a digest of its own beside any other one, so that no change of one goes
+/// unseen.
+#[test]
+fn digest_differs_for_every_authority_bearing_field() {
+    let tree = tree();
+    let mut digests = Vec::<(Digest, String)>::new();
+    let lowered = [
+        "[context]\ncompact-at = 70\n",
+        "[sandbox]\nqueued-calls = 2\n",
+        "[limits]\ndeadline-ms = 2\n",
+        "[[grants.dir]]\nhost = \".\"\n",
+        "[[grants.env]]\nname = \"A\"\nvalue = \"1\"\n",
+    ]
+    .map(str::to_owned);
+    let all = demanding().into_iter().map(|(toml, _)| toml);
+    for toml in all.chain(lowered) {
+        // What every row has in common, and what makes it ask.
+        let asking = format!("{toml}[prices.\"other:*\"]\ninput = 1\noutput = 1\n");
+        let digest = tree.found(&asking).unwrap().digest;
+        let same = digests.iter().find(|(other, _)| *other == digest);
+        assert_eq!(same, None, "{toml}");
+        digests.push((digest, toml));
+    }
+}
+
+/// Trust in a path is trust in where it leads.
+#[test]
+fn digest_covers_where_links_lead() {
+    let tree = tree();
+    let toml = "[[grants.dir]]\nhost = \"link\"\n";
+    let before = tree.found(toml).unwrap().digest;
+    fs::remove_file(tree.cwd().join("link")).unwrap();
+    symlink(tree.root.join("srv"), tree.cwd().join("link")).unwrap();
+    assert!(tree.found(toml).unwrap().digest != before);
+}

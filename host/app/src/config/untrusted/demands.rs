@@ -1,0 +1,376 @@
+//! What tools, grants, secrets and servers of an untrusted file ask for.
+
+use super::{Review, UseOf, is_file, quoted};
+use crate::config::{
+    DEFAULT_MASK, RawApproval, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants, RawHttpGrant,
+    RawLimits, RawMcp, RawPrice, RawSecret, RawTool, dir_grants, paths::too_wide,
+};
+use agent_host_core::{
+    policy::{DirMode, DirQuota, PathRules},
+    tool::{Approval, DecisionKind, Effect},
+};
+use agent_host_sandbox::SandboxConfig;
+use std::{collections::BTreeMap, num::NonZeroUsize, path::Path};
+use toml::Spanned;
+
+/// What has the grants of `[grants]`, in words.
+const EVERY_TOOL: &str = "every tool";
+
+impl Review<'_> {
+    /// A model by its name may be asked. A script or a recording in a file would speak in its
+    /// place.
+    pub(super) fn model(&mut self, model: &str) {
+        if !is_file(model) {
+            return;
+        }
+        if let Some((_, path)) = model.split_once(':') {
+            self.reach(path);
+        }
+        self.demand(format!("answers as a model from {}", quoted(model)));
+    }
+
+    pub(super) fn instructions(&mut self, file: &str) {
+        if self.reach(file).is_some() {
+            self.demand(format!(
+                "tells the model what is in {}, outside of its directory",
+                quoted(file)
+            ));
+        }
+    }
+
+    pub(super) fn price(&mut self, model: &str, raw: &RawPrice) {
+        let RawPrice {
+            input,
+            cached_input,
+            output,
+        } = raw;
+        let cached = cached_input.unwrap_or(*input);
+        self.demand(format!(
+            "has budgets of money count {} at {input} (cached {cached}, output {output}) US dollars for a million tokens",
+            quoted(model)
+        ));
+    }
+
+    pub(super) fn tool(&mut self, raw: &RawTool) {
+        let RawTool {
+            name,
+            component,
+            approval,
+            approvals,
+            accept_idempotent,
+            concurrent_calls,
+            limits,
+            dir,
+            http,
+            env,
+            secrets,
+        } = raw;
+        let who = quoted(name);
+        if !component.starts_with("builtin:") {
+            self.reach(component);
+            self.demand(format!("runs the component {} as {who}", quoted(component)));
+        }
+        self.approvals(&who, approval, approvals);
+        if *accept_idempotent {
+            self.demand(format!(
+                "repeats interrupted calls of {who} where the component calls that harmless (accept-idempotent)"
+            ));
+        }
+        self.calls_at_once(&who, *concurrent_calls);
+        self.limits(&format!(" for {who}"), limits.as_ref());
+        self.dirs(&who, dir.iter().flatten());
+        self.hosts(&who, http.iter().flatten());
+        self.variables(&who, env.iter().flatten());
+        self.secret_names(&who, secrets.iter().flatten());
+    }
+
+    pub(super) fn external_tool(&mut self, raw: &RawExternalTool) {
+        let RawExternalTool {
+            name,
+            // What the model and people read of it.
+            title: _,
+            description: _,
+            input_schema,
+            effect,
+            approval,
+        } = raw;
+        let who = quoted(name);
+        self.demand(format!(
+            "hands calls of {who} to the program that runs agent-host (external-tool)"
+        ));
+        match effect {
+            Some(effect @ (Effect::ReadOnly | Effect::Idempotent)) => {
+                self.demand(format!("declares calls of {who} to be {}", effect.as_str()))
+            }
+            Some(Effect::Effectful) | None => {}
+        }
+        self.approvals(&who, approval, &BTreeMap::new());
+        if let Some(file) = input_schema.as_str()
+            && self.reach(file).is_some()
+        {
+            self.demand(format!(
+                "takes the schema of {who} from {}, outside of its directory",
+                quoted(file)
+            ));
+        }
+    }
+
+    pub(super) fn server(&mut self, raw: &RawMcp) {
+        let RawMcp {
+            name,
+            command,
+            url,
+            token,
+            // The rest of the server's tools is left out.
+            tools: _,
+            read_only,
+            approval,
+            approvals,
+            concurrent_calls,
+            // How long a call and the start may take, and whether the session goes without it.
+            deadline_ms: _,
+            connect_timeout_seconds: _,
+            required: _,
+            env,
+        } = raw;
+        let who = quoted(name);
+        if let Some(command) = command {
+            let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+            self.demand(format!(
+                "starts the program {} outside of the sandbox, as the MCP server {who}",
+                words.join(" ")
+            ));
+        }
+        if let Some(url) = url {
+            self.demand(format!(
+                "sends calls to {} as the MCP server {who}",
+                quoted(url)
+            ));
+        }
+        if let Some(token) = token {
+            self.demand(format!(
+                "sends the token from {} to the MCP server {who}",
+                quoted(token)
+            ));
+        }
+        if !read_only.is_empty() {
+            self.demand(format!(
+                "runs these tools of {who} without asking, as read-only: {}",
+                all_quoted(read_only)
+            ));
+        }
+        self.approvals(&who, approval, approvals);
+        self.calls_at_once(&who, *concurrent_calls);
+        self.variables(&who, env);
+    }
+
+    pub(super) fn grants(&mut self, raw: &RawGrants) {
+        let RawGrants {
+            dir,
+            http,
+            env,
+            secrets,
+        } = raw;
+        self.dirs(EVERY_TOOL, dir);
+        self.hosts(EVERY_TOOL, http);
+        self.variables(EVERY_TOOL, env);
+        self.secret_names(EVERY_TOOL, secrets);
+    }
+
+    pub(super) fn secret(&mut self, raw: &RawSecret) {
+        let RawSecret {
+            name,
+            from,
+            audience,
+            in_query,
+        } = raw;
+        if self.is_offline() {
+            return;
+        }
+        let query = if *in_query { ", in queries too" } else { "" };
+        self.demand(format!(
+            "reads the secret {} from {} and sends it to {}{query}",
+            quoted(name),
+            quoted(from),
+            quoted(audience)
+        ));
+    }
+
+    /// `place` is for what they hold, in words that follow the name of a limit.
+    pub(super) fn limits(&mut self, place: &str, raw: Option<&RawLimits>) {
+        for (name, value, default) in raw.into_iter().flat_map(|raw| raw.beside_defaults()) {
+            let key = format!("{}{place}", name.replace('_', "-"));
+            self.at_most(&key, value, default);
+        }
+    }
+
+    fn approvals(&mut self, who: &str, all: &RawApproval, of: &BTreeMap<String, RawApproval>) {
+        let own = of.iter().map(|(tool, approval)| (Some(tool), approval));
+        for (tool, approval) in std::iter::once((None, all)).chain(own) {
+            match approval {
+                RawApproval::When(Approval::Never) => {
+                    let tool = tool.map(|tool| format!("{} of ", quoted(tool)));
+                    self.demand(format!(
+                        "runs calls of {}{who} without asking (approval = \"never\")",
+                        tool.unwrap_or_default()
+                    ));
+                }
+                RawApproval::Decisions(allowed) if !allowed.contains(&DecisionKind::Reject) => {
+                    self.demand(format!(
+                        "leaves out rejecting from what you may decide about {who}"
+                    ));
+                }
+                RawApproval::When(Approval::ByEffect | Approval::Always)
+                | RawApproval::Decisions(_) => {}
+            }
+        }
+    }
+
+    fn calls_at_once(&mut self, who: &str, calls: Option<NonZeroUsize>) {
+        let default = SandboxConfig::default().concurrent_calls / 2;
+        let key = format!("concurrent-calls of {who}");
+        self.at_most(&key, calls.map(NonZeroUsize::get), default);
+    }
+
+    fn dirs<'r>(&mut self, who: &str, dirs: impl IntoIterator<Item = &'r Spanned<RawDirGrant>>) {
+        for dir in dirs {
+            self.dir(who, dir.get_ref());
+        }
+    }
+
+    /// Reading the directory that the file came with, or a part of it, is what the default grants,
+    /// or less.
+    fn dir(&mut self, who: &str, raw: &RawDirGrant) {
+        let RawDirGrant {
+            host,
+            // Where guests find it, and what is kept from them.
+            guest: _,
+            mode,
+            allow: _,
+            deny: _,
+            mask,
+            allow_run_later,
+            quota:
+                DirQuota {
+                    write_bytes: _,
+                    creates: _,
+                },
+        } = raw;
+        let writes = *mode == Some(DirMode::ReadWrite);
+        let real = self.reach(host);
+        let beyond = match &real {
+            Some(real) => Some(format!(
+                " outside of its directory (it is {})",
+                quoted(&real.to_string_lossy())
+            )),
+            None if self.is_kept_from_tools(host) => {
+                Some(", which the default keeps from tools".to_owned())
+            }
+            None => None,
+        };
+        let copied = matches!(self.use_of, UseOf::Cases { .. });
+        if beyond.is_none() && mask.is_none() && allow_run_later.is_empty() && (!writes || copied) {
+            return;
+        }
+        let may = if writes { "read and change" } else { "read" };
+        let hidden = match mask.as_deref() {
+            None => String::new(),
+            Some([]) => ", with nothing hidden (mask = [])".to_owned(),
+            Some(mask) => format!(", with nothing hidden but {}", all_quoted(mask)),
+        };
+        let runs = match allow_run_later.as_slice() {
+            [] => String::new(),
+            files => format!(
+                ", with files in it that programs of yours run later ({})",
+                all_quoted(files)
+            ),
+        };
+        self.demand(format!(
+            "lets {who} {may} {}{}{hidden}{runs}",
+            quoted(host),
+            beyond.unwrap_or_default()
+        ));
+    }
+
+    /// Whether a directory inside of the file's own is not granted by default, or only in part.
+    fn is_kept_from_tools(&self, host: &str) -> bool {
+        let refused = match self.use_of {
+            UseOf::Configuration => dir_grants::of_current_folder(self.environment).is_err(),
+            UseOf::Cases { .. } => too_wide(&self.directory, self.environment).is_some(),
+        };
+        let Some(inside) = self.path_inside(host) else {
+            return refused;
+        };
+        // The mask of a grant begins at its own directory: one of `.git` would not hide
+        // `.git/config`.
+        let hidden = PathRules::new(&DEFAULT_MASK).map_or(true, |mask| {
+            let ancestors = Path::new(&inside).ancestors();
+            let mut names = ancestors.filter_map(Path::to_str);
+            names.any(|name| mask.first_match(name).is_some())
+                || mask.first_below(&inside).is_some()
+        });
+        refused || hidden
+    }
+
+    fn hosts<'r>(&mut self, who: &str, hosts: impl IntoIterator<Item = &'r Spanned<RawHttpGrant>>) {
+        if self.is_offline() {
+            return;
+        }
+        for host in hosts {
+            let RawHttpGrant {
+                host,
+                scheme,
+                port,
+                methods,
+                path,
+            } = host.get_ref();
+            let methods = methods
+                .as_ref()
+                .map(|methods| format!("{}=", methods.join(",")));
+            let scheme = scheme.as_ref().map(|scheme| format!("{scheme}://"));
+            let port = port.map(|port| format!(":{port}"));
+            let parts = [methods, scheme, Some(host.clone()), port, path.clone()];
+            let grant: String = parts.into_iter().flatten().collect();
+            self.demand(format!(
+                "lets {who} send HTTP requests to {}",
+                quoted(&grant)
+            ));
+        }
+    }
+
+    fn variables<'r>(&mut self, who: &str, variables: impl IntoIterator<Item = &'r RawEnvGrant>) {
+        for variable in variables {
+            let RawEnvGrant {
+                name,
+                // The file's own text, for tools that have nothing else of it.
+                value: _,
+                from_host,
+            } = variable;
+            if *from_host {
+                self.demand(format!(
+                    "hands the environment variable {} to {who}",
+                    quoted(name)
+                ));
+            }
+        }
+    }
+
+    fn secret_names<'r>(&mut self, who: &str, names: impl IntoIterator<Item = &'r String>) {
+        if self.is_offline() {
+            return;
+        }
+        for name in names {
+            self.demand(format!("lets {who} use the secret {}", quoted(name)));
+        }
+    }
+
+    /// Whether no server is reached and no secret is read, whatever is granted.
+    fn is_offline(&self) -> bool {
+        matches!(self.use_of, UseOf::Cases { recorded: false })
+    }
+}
+
+fn all_quoted<'t>(texts: impl IntoIterator<Item = &'t String>) -> String {
+    let texts: Vec<String> = texts.into_iter().map(|text| quoted(text)).collect();
+    texts.join(", ")
+}

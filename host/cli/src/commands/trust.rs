@@ -1,0 +1,153 @@
+//! `agent-host trust`, and the question that is asked where configuration came with a directory and
+//! asks for more than an untrusted one gets.
+
+use crate::{
+    args::TrustArgs,
+    exit::{Exit, Failure},
+    terminal::{BOLD, Terminal, YELLOW, answer, date, harmless_line},
+};
+use agent_host_app::{Environment, TrustFile, config::Untrusted};
+use agent_host_author::{Project, test};
+use std::path::Path;
+
+/// The most demands that are shown in a question. With more of them, its beginning would not be
+/// seen.
+const MAX_SHOWN: usize = 30;
+
+pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut environment = Environment::from_process().map_err(Failure::usage)?;
+    let file = trust_file(&environment)?;
+    if args.list {
+        for trusted in file.read()? {
+            let path = harmless_line(&trusted.path.display().to_string());
+            terminal.println(&format!("{}  {path}", date(trusted.at_ms)));
+        }
+        return Ok(Exit::Done);
+    }
+    let directory = environment.cwd.join(&args.dir);
+    let directory = directory
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("cannot open {}: {error}", directory.display())))?;
+    if args.revoke {
+        let gone = file.remove(&directory)?;
+        for trusted in &gone {
+            let path = harmless_line(&trusted.path.display().to_string());
+            terminal.println(&format!("revoked {path}"));
+        }
+        if gone.is_empty() {
+            terminal.note("Nothing of this directory is trusted.");
+        }
+        return Ok(Exit::Done);
+    }
+    environment.cwd = directory;
+    let configuration = Untrusted::found(&environment).map_err(Failure::usage)?;
+    let cases = untrusted_cases(&environment)?;
+    if configuration.is_none() && cases.is_none() {
+        terminal.note("Nothing in this directory needs trust.");
+    }
+    for untrusted in configuration.iter().chain(&cases) {
+        let path = harmless_line(&untrusted.path.display().to_string());
+        if TrustFile::holds(untrusted, &environment).map_err(Failure::usage)? {
+            terminal.note(&format!("{path} is trusted already."));
+            continue;
+        }
+        // Without a terminal, to name the directory is the answer.
+        if can_ask(terminal) {
+            if !asks(untrusted, terminal) {
+                return Ok(Exit::Refused);
+            }
+        } else {
+            terminal.note(&told(untrusted));
+        }
+        file.add(untrusted)?;
+        terminal.println(&format!("trusted {path}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// What the cases of a project ask for; nothing where the directory has none. In what is no
+/// project, `tests` may have TOML of others.
+fn untrusted_cases(environment: &Environment) -> Result<Option<Untrusted>, Failure> {
+    let directory = &environment.cwd;
+    let cases = test::cases(directory)?;
+    match test::untrusted(directory, &cases, /*record*/ true, environment) {
+        Err(_) if Project::find(directory).is_err() => Ok(None),
+        untrusted => Ok(untrusted?),
+    }
+}
+
+/// Whether it is trusted: the user trusts it already, for this run, or says so now, where they can
+/// be asked.
+pub(super) fn settle(
+    untrusted: &Untrusted,
+    for_this_run: bool,
+    environment: &Environment,
+    terminal: &Terminal,
+) -> Result<bool, Failure> {
+    if for_this_run {
+        terminal.note(&format!("{}\nIt is trusted for this run.", told(untrusted)));
+        return Ok(true);
+    }
+    if TrustFile::holds(untrusted, environment).map_err(Failure::usage)? {
+        return Ok(true);
+    }
+    if !can_ask(terminal) || !asks(untrusted, terminal) {
+        return Ok(false);
+    }
+    trust_file(environment)?.add(untrusted)?;
+    Ok(true)
+}
+
+fn can_ask(terminal: &Terminal) -> bool {
+    terminal.stdin && terminal.stderr
+}
+
+/// Asks whether the user trusts it. Anything but a yes is a no.
+fn asks(untrusted: &Untrusted, terminal: &Terminal) -> bool {
+    if untrusted.demands.len() > MAX_SHOWN {
+        terminal.note(&told(untrusted));
+        terminal.note("This is more than one question can show: read it, and name the file on the command line.");
+        return false;
+    }
+    let directory = untrusted.path.parent().unwrap_or(Path::new("/"));
+    let question = format!(
+        "{}\nTrust is remembered until one of these settings changes, and `agent-host trust --revoke` takes it back. It is trust in \
+         the components and programs of that directory, too.\n{BOLD}Do you trust {}?{BOLD:#} [y] yes  [n] no, as is any other answer",
+        told(untrusted),
+        harmless_line(&directory.display().to_string())
+    );
+    matches!(
+        answer(terminal, &question).as_deref().map(str::trim),
+        Some("y" | "yes")
+    )
+}
+
+/// What it asks for, in the host's words; text of the file is quoted in them.
+fn told(untrusted: &Untrusted) -> String {
+    let shown = untrusted.demands.iter().take(MAX_SHOWN);
+    let lines: Vec<String> = shown.map(|demand| format!("  - it {demand}")).collect();
+    let more = match untrusted.demands.len().saturating_sub(MAX_SHOWN) {
+        0 => String::new(),
+        more => format!("\n  and {more} more, which the file shows"),
+    };
+    format!(
+        "{YELLOW}{}{YELLOW:#} came with its directory, and asks for more than an untrusted file gets:\n{}{more}",
+        harmless_line(&untrusted.path.display().to_string()),
+        harmless_lines(&lines)
+    )
+}
+
+/// Each line by itself, so that none of them begins another one.
+fn harmless_lines(lines: &[String]) -> String {
+    let lines: Vec<String> = lines.iter().map(|line| harmless_line(line)).collect();
+    lines.join("\n")
+}
+
+fn trust_file(environment: &Environment) -> Result<TrustFile, Failure> {
+    TrustFile::of(environment).ok_or_else(|| {
+        Failure::usage(
+            "it is not known where trust is to be remembered: there is no HOME and no XDG_STATE_HOME; set one of them, or name \
+             the file with `--config`",
+        )
+    })
+}
