@@ -1,7 +1,7 @@
 //! Approvals that a person does not want to give again: what they cover, where they are kept, and taking them back.
 
 use crate::{
-    people::on_a_terminal,
+    people::{on_a_terminal, unwrapped},
     support::{
         Place, Ran,
         chat::{Answer, ChatServer, ask},
@@ -90,9 +90,9 @@ fn an_approval_is_remembered_in_its_session() {
         let server = model(&[json!({ "to": 1 }), json!({ "to": 1 }), json!({ "to": 2 })]);
         let ran = on_a_terminal(&place, &server, RUN, keys);
         assert_eq!(ran.code, code, "{ran:?}");
-        let shown = ran.stdout.find(rule).unwrap();
-        let asked = ran
-            .stdout
+        let all = unwrapped(&ran.stdout);
+        let shown = all.find(rule).unwrap();
+        let asked = all
             .find("Keep this rule, and run send, which is effectful?")
             .unwrap();
         assert!(shown < asked, "{}", ran.stdout);

@@ -1,7 +1,7 @@
 //! What reaches a terminal: JSON that cannot steer it, text in place of bytes, and no line without an end.
 
 use crate::{
-    people::at_a_terminal,
+    people::{at_a_terminal, plain},
     support::{
         Place, Ran,
         chat::{Answer, ChatServer, ask},
@@ -179,15 +179,6 @@ fn bytes_are_not_written_to_a_terminal() {
         );
         std::fs::remove_file(file).unwrap();
     }
-}
-
-/// Without colours.
-fn plain(shown: &str) -> String {
-    let mut parts = shown.split("\u{1b}[");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        text + part.split_once('m').map_or(part, |(_, rest)| rest)
-    })
 }
 
 /// A model may call anything. Its name takes a line, and not the screen.

@@ -5,16 +5,20 @@
 #[cfg(test)]
 mod tests;
 
-use super::{BOLD, DIM, Terminal, YELLOW, answer, harmless_line, one_line};
+use super::{BOLD, DIM, Terminal, YELLOW, answer, one_line};
 use agent_host_core::{
     policy::{ApprovalRule, Remember, RememberScope, RememberWhat},
+    text::framed,
     tool::{DecisionKind, RegisteredTool, ToolRunner},
     turn::{Decision, PendingCall, ShownCall},
 };
 use serde_json::{Map, Value};
 
-/// The most characters of a line about a tool: where it runs, or why arguments do not fit its schema.
+/// The most characters of the reason why arguments do not fit a tool's schema.
 const MAX_LINE_CHARACTERS: usize = 1_000;
+
+/// The most rows of what a tool may reach.
+const MAX_REACH_ROWS: usize = 12;
 
 /// What the person said.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,19 +81,20 @@ impl Review<'_> {
 
     /// The whole call.
     fn shown(&self, who: &str, input: &Map<String, Value>, digest: &str) -> String {
+        let columns = self.terminal.columns();
         let ShownCall {
             what,
             title,
             arguments,
             below,
-        } = ShownCall::new(self.call, input, digest, self.terminal.columns());
+        } = ShownCall::new(self.call, input, digest, columns);
         let title = title.map_or_else(String::new, |title| {
             format!("\n{DIM}The tool calls itself:{DIM:#}\n{title}")
         });
         format!(
-            "\n{YELLOW}{who}{YELLOW:#} {BOLD}{what}{BOLD:#}.\n{DIM}It is a tool of {}.{DIM:#}{title}\n\
+            "\n{YELLOW}{who}{YELLOW:#} {BOLD}{what}{BOLD:#}.\n{DIM}It is a tool of:{DIM:#}\n{}{title}\n\
              {DIM}The arguments are:{DIM:#}\n{arguments}\n{DIM}{below}{DIM:#}",
-            one_line(self.reach, MAX_LINE_CHARACTERS)
+            framed(self.reach, columns, MAX_REACH_ROWS)
         )
     }
 
@@ -150,7 +155,9 @@ impl Review<'_> {
                 self.terminal.note("Please answer 1, 2, 3, 4 or b.");
                 continue;
             };
-            let rule = format!("{BOLD}The rule:{BOLD:#} {}", self.rule(tool, remember));
+            let rule = self.rule(tool, remember);
+            let rule = framed(&rule, self.terminal.columns(), usize::MAX);
+            let rule = format!("{BOLD}The rule is:{BOLD:#}\n{rule}");
             let question = format!("Keep this rule, and run {}?", self.call.what());
             if self.confirms(&rule, &question)? {
                 let call_id = self.call.call_id.clone();
@@ -165,11 +172,10 @@ impl Review<'_> {
         let rule = ApprovalRule::new(tool, remember.what, self.call.input_digest);
         let place = match remember.scope {
             RememberScope::Session => "this session".to_owned(),
-            RememberScope::Project => format!("every session of {}", harmless_line(self.project)),
+            RememberScope::Project => format!("every session of {}", self.project),
         };
         format!(
-            "in {place}, without asking, {}, while the tool and its grants are what they are now ({}). `agent-host approvals revoke` takes it back.",
-            harmless_line(&rule.to_string()),
+            "in {place}, without asking, {rule}, while the tool and its grants are what they are now ({}). `agent-host approvals revoke` takes it back.",
             rule.identity
         )
     }
