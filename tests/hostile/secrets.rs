@@ -256,8 +256,8 @@ fn guessed_by_beginnings(own: &str, headers: &Value) -> Case {
         .config(SERVER)
 }
 
-/// What the tool receives is not searched for another tool's secret: a whole guess is in its memory as it was sent. Its result is,
-/// so that the model and the journal never have it.
+/// Answers are not searched for another tool's secret: a whole guess is in the guest's memory as it was sent. Results are, so that
+/// the model and the journal never have it.
 fn guessed_whole() -> Case {
     let inverted: String = SECRET
         .bytes()

@@ -78,8 +78,8 @@ def echo(message, how, secret):
             answer(message, {"content": [], "structuredContent": {secret: [secret], "data": secret}})
         case "file":
             blob = base64.b64encode(f"<{secret}>".encode()).decode()
-            file = {"type": "resource", "resource": {"uri": f"file:///{secret}", "blob": blob}}
-            answer(message, {"content": [file]})
+            resource = {"uri": f"file:///{secret}", "mimeType": "text/plain", "blob": blob}
+            answer(message, {"content": [{"type": "resource", "resource": resource}]})
         case "unknown":
             answer(message, {"content": [{"type": "x" * 70 + secret, "data": "x" * 2_030 + secret}]})
         case "error":

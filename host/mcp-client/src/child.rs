@@ -40,7 +40,7 @@ pub(crate) struct Streams {
     pub(crate) output: pipe::Receiver,
 }
 
-/// What a server wrote to stderr last.
+/// The end of what a server wrote to stderr.
 struct Words {
     /// The secrets that it was given, which no reader sees.
     secrets: Arc<Secrets>,

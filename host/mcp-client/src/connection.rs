@@ -35,7 +35,7 @@ const SHOWN_BYTES: usize = 500;
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Handler>,
     signals: Arc<Signals>,
-    /// What the server was given and is redacted in what it sends.
+    /// The secrets that the server was given, which are redacted in what it sends.
     secrets: Arc<Secrets>,
     /// Absent for a web server.
     child: Option<tokio::sync::Mutex<Child>>,
@@ -129,7 +129,7 @@ impl Connection {
         Some(info.protocol_version.to_string())
     }
 
-    /// What the server says of its tools, redacted.
+    /// Lists the tools of the server, redacted.
     ///
     /// # Errors
     /// Why that cannot be used, as a fragment.

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What is shown of a server's reason for a denial, in bytes.
+/// The longest reason of a server for a denial that is shown, in bytes.
 const DENIAL_BYTES: usize = 500;
 
 /// A server with its tools, as they were when it was first connected.

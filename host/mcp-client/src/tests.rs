@@ -423,7 +423,7 @@ fn names_are_taken_as_they_are_or_told_apart() {
     assert!(names.iter().all(|name| is_tool_name(name)), "{names:?}");
 }
 
-/// A server that has this token in its environment, and tells everybody.
+/// A server that has a token in its environment and echoes it.
 fn echoing() -> ServerConfig {
     let token = "tok-/8#correct-horses";
     let mut config = config("echoes");

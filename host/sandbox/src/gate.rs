@@ -96,7 +96,7 @@ impl Gate {
         })
     }
 
-    /// Those of all secrets that are granted.
+    /// Returns the secrets that are granted, of all.
     pub(crate) fn granted_secrets(&self, all: &Arc<Secrets>) -> Arc<Secrets> {
         let granted = &self.grants.secrets;
         all.only(granted.iter().map(|grant| grant.name.as_str()))

@@ -56,9 +56,9 @@ pub(crate) struct CallState {
 /// The secrets that one call's texts are searched for.
 #[derive(Default)]
 pub(crate) struct Redactors {
-    /// Those of all tools: for what people, the journal and the model read, and no guest.
+    /// The secrets of all tools: for texts that only users, the journal and the model read.
     pub(crate) all: Arc<Secrets>,
-    /// Those that the tool was granted: for what its guests receive or can read back. Nothing there depends on another value.
+    /// The secrets that the tool was granted: for texts that guests receive or can read back. Nothing there depends on other values.
     pub(crate) granted: Arc<Secrets>,
 }
 

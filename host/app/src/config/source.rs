@@ -203,7 +203,7 @@ impl Source {
     }
 }
 
-/// What a command has printed. Reading it never waits, not even for a process that the command left behind with its pipe.
+/// The output of a command. Reading it never waits, not even for a process that the command left behind with its pipe.
 struct Printed {
     pipe: ChildStdout,
     bytes: Vec<u8>,

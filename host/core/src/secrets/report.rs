@@ -43,7 +43,7 @@ impl Secrets {
     /// at the place where it is cut.
     ///
     /// # Errors
-    /// What `check` says, or of a result that passes only with marks in it, that it does not fit.
+    /// The failure of `check`; a general one for a result that passes only with marks in it.
     pub fn validate(
         &self,
         output: &mut ToolResultOutput,

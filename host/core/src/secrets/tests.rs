@@ -99,7 +99,7 @@ fn the_longest_value_counts_and_nothing_else_is_touched() {
     }
 }
 
-/// What is delivered by when: the length of each piece that comes out.
+/// Returns the length of each piece that comes out, the rest at the end last.
 fn delivered(secrets: &Arc<Secrets>, text: &str, size: usize) -> Vec<usize> {
     let mut redaction = Redaction::new(Arc::clone(secrets));
     let pieces = text.as_bytes().chunks(size);

@@ -86,7 +86,7 @@ pub(crate) struct GatedHttp {
     limits: Limits,
     /// All secrets, for recordings.
     secrets: Arc<Secrets>,
-    /// Those that the tool may use.
+    /// The secrets that the tool may use.
     granted: Arc<Secrets>,
     /// When the call ends, whatever the server does.
     deadline: Instant,
@@ -228,7 +228,7 @@ struct Outbound {
     url: Url,
     /// All secrets, for recordings.
     secrets: Arc<Secrets>,
-    /// Those that the answer is searched for.
+    /// The secrets that the answer is searched for.
     granted: Arc<Secrets>,
     /// Whether an encoded answer is refused, because a secret in it would not be found.
     plain_only: bool,

@@ -43,7 +43,7 @@ fn a_program_gets_path_and_what_is_granted_and_nothing_else() {
     assert_eq!(server.reach.identity(), r#"["npx","-y","server"]"#);
 }
 
-/// What a server is given and must not be shown of what it sends, by the names of the variables and by their form.
+/// Variables are secrets by their names, or by holding a password in an address.
 #[test]
 fn secrets_of_a_server_are_its_token_and_what_is_named_like_one() {
     let variables = [

@@ -198,7 +198,7 @@ async fn calls_without_a_report_of_their_own_show_their_limits() {
     );
 }
 
-/// What a call did until it was stopped is recorded, whatever its effect, and also if it was about to ask something.
+/// The record of a stopped call has its audit, whatever its effect, and also if it was about to ask something.
 #[tokio::test]
 async fn cancelled_call_keeps_its_audit_and_accounting() {
     let used = Accounting {

@@ -29,7 +29,7 @@ enum End {
     InChunk,
     /// Without its last chunk.
     BetweenChunks,
-    /// It says nothing more, and the guest waits only for a while.
+    /// Not at all; the guest stops waiting after a while.
     Silent,
 }
 
@@ -79,7 +79,7 @@ fn start(server: &Server, granted: Granted) -> Running {
     call.start()
 }
 
-/// What a guest sees of an answer: its bytes, and how it ended.
+/// Returns the bytes of an answer that a guest receives, and how it ended.
 async fn seen(body: &str, end: End, granted: Granted) -> (String, Option<String>) {
     let server = end.server(body).await;
     let mut call = start(&server, granted);
