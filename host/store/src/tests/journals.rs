@@ -267,7 +267,9 @@ async fn retry_after_a_gap_is_refused() {
 /// A folder or file that vanishes, or another one in its place, is found out before the next barrier is confirmed.
 #[tokio::test]
 async fn barrier_after_the_files_vanished_is_refused() {
-    let vanish: [(&str, fn(&Path)); 4] = [
+    /// What is named in the refusal, and what happens to the state folder.
+    type Vanish = (&'static str, fn(&Path));
+    let vanish: [Vanish; 4] = [
         ("", |state| std::fs::remove_dir_all(state).unwrap()),
         ("agent-host.db", |state| {
             std::fs::rename(state.join("agent-host.db"), state.join("moved")).unwrap();
