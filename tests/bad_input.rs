@@ -48,7 +48,7 @@ fn check(ran: &Ran, code: i32, says: &[&str]) {
     );
 }
 
-/// Whoever makes the directory puts a pipe where the program reads a file when it starts. It says so, and waits for nobody.
+/// A pipe in place of a file that is read at start is refused instead of blocking the program.
 #[test]
 fn pipes_in_the_place_of_files_are_refused() {
     let other = "it is not a regular file";

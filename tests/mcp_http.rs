@@ -1,7 +1,7 @@
 //! `agent-host mcp --http`, as somebody on the network sees it. Who is let in, and what is bounded, is tested beside the code.
 
 use crate::{
-    mcp::client::{call, initialize, texts},
+    mcp::client::{call, error, initialize, texts},
     support::{Place, Ran, of_kind, running::Running},
 };
 use pretty_assertions::assert_eq;
@@ -137,6 +137,22 @@ fn each_session_of_a_client_is_one_of_the_journal() {
     assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.stdout);
     let events = place.events();
     assert!(!of_kind(&events, "call-settled").is_empty(), "{events:?}");
+}
+
+#[test]
+fn second_initialize_in_a_session_is_refused() {
+    let place = Place::new();
+    let server = Server::start(&place, &[], Some(TOKEN));
+    let session = server.begin(TOKEN);
+    let again = initialize("2025-11-25", json!({}));
+    let answer = server.post(TOKEN, Some(&session), &again);
+    let why = "the connection is initialized already; open another one to begin anew";
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let message: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!(message, error(0, -32600, why));
+    // Without the session it begins another one.
+    assert_ne!(server.begin(TOKEN), session);
+    assert_eq!(server.end().code, Some(0));
 }
 
 #[test]

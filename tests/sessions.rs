@@ -275,7 +275,7 @@ fn export_without_all_blobs_is_refused() {
     }
 }
 
-/// A journal that an older copy has replaced is found out; the session goes on from what is left when that is asked for.
+/// A journal replaced by an older copy is detected; `recover` continues the session with the events that are left.
 #[test]
 fn lost_events_are_told_until_the_session_is_recovered() {
     let place = Place::new();

@@ -427,7 +427,7 @@ pub(crate) enum SessionsCommand {
     /// Remove the oldest sessions for good, print their ids, and return their room to the disk. Without an option: what `keep`
     /// in agent.toml does not keep. A session that is in use or waits for a decision stays.
     Prune {
-        /// Remove those that were not written to for so many days.
+        /// Remove the sessions that were not written to for this number of days.
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
         /// Remove the oldest until the database has at most this size.

@@ -220,7 +220,7 @@ impl Shared {
             }
         }
         drop(sessions);
-        // What could not be written of a connection that is gone waits for room.
+        // Records of closed connections that could not be written are kept for a later attempt.
         let mut unwritten = 0;
         self.sessions().retain(|session| {
             let waits = session.is_unwritten();

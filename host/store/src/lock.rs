@@ -2,7 +2,7 @@
 //!
 //! It is the kernel's lock on an open file (`flock`), so it ends with its owner, however that ends. The file's content is for
 //! others: which event of the session is known to be stored (see [`Mark`]), and who writes to it. The file is removed with its
-//! session, by whoever holds the lock; a process that opened it before that finds it gone and opens the next one.
+//! session, by the holder of the lock; a process that opened it before that finds it gone and opens the next one.
 
 mod mark;
 
@@ -83,7 +83,7 @@ impl SessionLock {
 
     /// Removes the file: the session is gone.
     pub(crate) fn remove(self) {
-        // One that stays is opened again by nobody but a session of the same id.
+        // A file that stays is only reused by a session of the same id.
         let _ = std::fs::remove_file(&self.path);
     }
 }

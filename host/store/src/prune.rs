@@ -30,7 +30,7 @@ const PAGES_PER_STEP: u32 = 1024;
 /// How much of what is written until the next look fits into one page, in bytes: as many free pages stay in the file.
 const PAGE_BYTES: u64 = 4096;
 
-/// What is kept of the sessions that nobody uses.
+/// The bounds within which unused sessions are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// Those that were written to within this time; absent for all.
@@ -39,7 +39,7 @@ pub struct Keep {
     pub bytes: Option<u64>,
 }
 
-/// What pruning came to.
+/// The result of pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// The sessions that were removed, the oldest first.
@@ -88,7 +88,7 @@ impl Walk {
         Ok(Self { keep, now_ms, left })
     }
 
-    /// Looks at the next session, and removes it if it has to go and nobody uses it.
+    /// Looks at the next session, and removes it if it has to go and is not in use.
     fn step(
         &mut self,
         db: &mut Connection,

@@ -106,7 +106,7 @@ impl Iterator for Records {
 pub(crate) struct Reader {
     db: Mutex<Connection>,
     file: PathBuf,
-    /// The folder with the session locks, which say what is known to be stored.
+    /// The directory of the session locks, which note what is known to be stored.
     locks: PathBuf,
 }
 

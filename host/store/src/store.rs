@@ -32,7 +32,7 @@ pub struct StoreOptions {
     /// How long to wait for another process that writes to the same database. Its commits take milliseconds, so that much
     /// more means that something is stuck.
     pub lock_timeout: Duration,
-    /// What is kept: the rest is removed in the background, as [`Store::prune`] does it. The default keeps all.
+    /// The bounds on what is kept; the rest is removed in the background, as by [`Store::prune`]. The default keeps all.
     pub keep: Keep,
 }
 
@@ -84,7 +84,7 @@ impl Store {
         Self::open_with(state_dir, StoreOptions::default())
     }
 
-    /// Opens the journal in a state folder with other than the usual settings.
+    /// Opens the journal in a state directory with options.
     ///
     /// # Errors
     /// As for [`Self::open`].
@@ -108,7 +108,7 @@ impl Store {
         }
         let reader = Reader::open(file, &folder.locks, lock_timeout)?;
         let commits = Arc::new(AtomicU64::new(0));
-        // The log is there as long as a connection is open; both are replaced by nobody meanwhile.
+        // The log exists as long as a connection is open, and nothing replaces either file meanwhile.
         let files = [file.clone(), file.with_extension("db-wal")].into_iter();
         let files = files.filter_map(|path| Some((path.clone(), FileId::at(&path).ok()?)));
         let writer = Writer {
@@ -248,7 +248,7 @@ impl Store {
         let locks = self.locks();
         // The notes first: the database may grow meanwhile.
         let marks = marks(locks)
-            .map_err(|error| crate::fault::explain_io(locks, "read the folder", &error))?;
+            .map_err(|error| crate::fault::explain_io(locks, "read the directory", &error))?;
         let mut lost = Vec::new();
         for (session, mark) in marks {
             let left = self.reader().count(session)?;
@@ -283,7 +283,7 @@ impl Store {
         }
     }
 
-    /// The folder with the session locks.
+    /// The directory of the session locks.
     pub(crate) fn locks(&self) -> &Path {
         &self.shared.folder.locks
     }

@@ -62,7 +62,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Writes until nobody can send any more, and prunes while there is nothing to write.
+    /// Writes until all senders are gone, and prunes while there is nothing to write.
     pub(crate) fn run(mut self, batches: &Receiver<Batch>) {
         loop {
             let received = match &self.pruner {

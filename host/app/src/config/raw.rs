@@ -148,9 +148,9 @@ pub struct RawSession {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RawKeep {
-    /// Those that were written to in so many days; 0 for all.
+    /// The sessions written to within this number of days; 0 for all.
     pub days: Option<u64>,
-    /// As many of the newest as fit into this size of the database; 0 for all.
+    /// The size of the database, in bytes, beyond which the oldest are removed; 0 for no bound.
     pub bytes: Option<u64>,
 }
 

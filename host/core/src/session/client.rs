@@ -78,13 +78,13 @@ impl ClientSession {
             new.record(Event::ApprovalRemembered { rule, scope }, Vec::new());
         }
         let new = Arc::new(Self::new(new));
-        // It is asked for once. Were it asked for twice, the first one goes on hearing of what is merged.
+        // A second successor would receive no later merges.
         let _ = self.successor.set(Arc::clone(&new));
         new
     }
 
     /// Whether calls should begin in a session that takes the place of this one: nothing of it can be written any more, or it has
-    /// so many bytes.
+    /// at least `most_bytes` bytes of events.
     #[must_use]
     pub fn is_over(&self, most_bytes: u64) -> bool {
         self.is_lost() || self.journal.appended_bytes() >= most_bytes

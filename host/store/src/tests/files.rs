@@ -306,7 +306,7 @@ fn the_key_of_continuations() {
     );
 }
 
-/// A pipe where a file should be is refused at once, and keeps nobody waiting.
+/// A pipe in place of a file is refused at once instead of blocking.
 #[tokio::test]
 async fn pipe_in_the_place_of_a_file_is_refused() {
     let (dir, store) = fresh();

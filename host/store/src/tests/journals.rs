@@ -206,7 +206,11 @@ async fn retry_after_a_full_disk_stores_everything_once() {
     assert_eq!(text(second.await), full);
     records.push(record(session, 3, input("recorded meanwhile")));
     journal.append(&records[3..], Vec::new());
-    assert_eq!(text(journal.barrier().await), full, "nobody asked for it");
+    assert_eq!(
+        text(journal.barrier().await),
+        full,
+        "no retry was requested"
+    );
     assert!(journal.retry());
     assert_eq!(text(journal.barrier().await), full, "still full");
     let filler = {
@@ -264,10 +268,12 @@ async fn retry_after_a_gap_is_refused() {
     assert_eq!(read(&store, session).unwrap(), records);
 }
 
-/// A folder or file that vanishes, or another one in its place, is found out before the next barrier is confirmed.
+/// A directory or file that vanishes or is replaced fails the next barrier.
 #[tokio::test]
 async fn barrier_after_the_files_vanished_is_refused() {
-    let vanish: [(&str, fn(&Path)); 4] = [
+    /// What is named in the refusal, and what happens to the state directory.
+    type Vanish = (&'static str, fn(&Path));
+    let vanish: [Vanish; 4] = [
         ("", |state| std::fs::remove_dir_all(state).unwrap()),
         ("agent-host.db", |state| {
             std::fs::rename(state.join("agent-host.db"), state.join("moved")).unwrap();

@@ -10,7 +10,7 @@ use pretty_assertions::assert_eq;
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
-/// The state folder of a process that died, with a session of `events` events whose last two commits are only in the log.
+/// Returns the state directory of a process that died, with a session of `events` events whose last two commits are only in the log.
 async fn died(events: u64) -> (TempDir, SessionId) {
     let (dir, store) = fresh();
     let (first, _) = session_of(&store, events - 2).await;
@@ -107,7 +107,7 @@ async fn damaged_log_is_refused_with_the_number_of_lost_events() {
             ),
             "{damage}"
         );
-        // Knowingly, it goes on from what is left.
+        // After an explicit recovery, the session continues with the events that are left.
         assert_eq!(store.recover(session).unwrap(), left, "{damage}");
         assert_eq!(store.lost_events().unwrap(), [], "{damage}");
         assert_eq!(store.find("latest").unwrap(), session, "{damage}");
