@@ -61,7 +61,7 @@ pub(crate) fn refused(needed: usize, started: usize, error: &io::Error) -> io::E
     io::Error::new(
         error.kind(),
         format!(
-            "{needed} more threads are needed at this point, and the system starts only {started} ({error}); raise the limit on \
+            "of the threads that are needed at this point ({needed}), the system starts {started} ({error}); raise the limit on \
              processes and threads of this user (`ulimit -u`), the limit on tasks of the service, or the one on address space \
              (`ulimit -v`)"
         ),
