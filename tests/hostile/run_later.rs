@@ -66,7 +66,7 @@ fn files_that_run_later() -> Case {
         "JENKINSFILE.release",
         ".pre-commit-config.yaml",
         ".mcp.json",
-        ".Git/Hooks/post-checkout",
+        ".git/HOOKS",
     ];
     let hook = ".git/hooks/pre-commit";
     Script::default()
@@ -146,10 +146,7 @@ fn granted_files_that_run_later() -> Case {
                 json!({ "path": ".github/workflows/ci.yml", "text": "on: never" }),
             ),
         )
-        .refused(
-            "access",
-            [create("src/.github/workflows/new.yml"), create(".envrc")],
-        )
+        .refused("access", [create(".vscode/tasks.json"), create(".envrc")])
         .row('H', "a grant that names files that run later")
         .config(&format!(
             "{OWN_FOLDER}\nallow-run-later = [\"/.github/workflows\"]"
