@@ -7,7 +7,7 @@ mod tests;
 use super::PendingCall;
 use crate::{
     question::Question,
-    text::{exact, framed, harmless_line},
+    text::{framed, harmless_line},
 };
 use serde_json::{Map, Value};
 use std::fmt;
@@ -45,26 +45,19 @@ impl ShownCall {
                 text.chars().count(),
                 harmless_line(&call.tool),
                 harmless_line(&call.rule),
-                executables(call, input)
+                executables(call, input, columns)
             ),
         }
     }
 }
 
 /// That the arguments name executable files, where they do. Nothing is known of arguments that the user wrote instead.
-fn executables(call: &PendingCall, input: &Map<String, Value>) -> String {
+fn executables(call: &PendingCall, input: &Map<String, Value>, columns: usize) -> String {
     if call.executables.is_empty() || *input != call.input {
         return String::new();
     }
-    let names: Vec<String> = call
-        .executables
-        .iter()
-        .map(|path| exact(&format!("{path:?}")))
-        .collect();
-    format!(
-        ".\nThe call may rewrite what is executable: {}",
-        names.join(", ")
-    )
+    let names = framed(&call.executables.join("\n"), columns, MAX_PROMPT_ROWS);
+    format!(".\nThe call may rewrite these executable files:\n{names}")
 }
 
 impl fmt::Display for ShownCall {

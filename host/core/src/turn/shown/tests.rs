@@ -29,6 +29,7 @@ fn call(text: &str) -> PendingCall {
         input: Map::from_iter([(text.to_owned(), json!(text))]),
         input_digest: Digest::of(b"x"),
         requested_input: None,
+        executables: vec![text.to_owned()],
         rule: "effect.effectful".to_owned(),
         decisions: DecisionKind::ALL.into(),
     }
@@ -57,7 +58,7 @@ fn a_call_cannot_speak_for_the_host() {
             let shown = ShownCall::new(&call, &call.input, "as asked", columns).to_string();
             let text = serde_json::to_string_pretty(&call.input).unwrap();
             let size = format!(
-                "These are all {} characters of the arguments of wipe; rule effect.effectful, arguments as asked",
+                "These are all {} characters of the arguments of wipe; rule effect.effectful, arguments as asked.",
                 text.chars().count()
             );
             let mut found = rows_of_the_host(&shown, columns);
@@ -69,6 +70,7 @@ fn a_call_cannot_speak_for_the_host() {
                     "The tool calls itself:",
                     "The arguments are:",
                     &size,
+                    "The call may rewrite these executable files:",
                     "You decide about wipe, which is effectful.",
                 ],
                 "{lie:?}"

@@ -66,8 +66,7 @@ fn shown_call_names_the_executables_of_its_arguments() {
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };
-    let warning =
-        "The call may rewrite what is executable: \"/workspace/run.sh\", \"/workspace/\\u{202e}x\"";
+    let warning = "The call may rewrite these executable files:\n│ /workspace/run.sh\n│ /workspace/\\u{202e}x\n";
     assert!(
         call.shown().to_string().contains(warning),
         "{}",
