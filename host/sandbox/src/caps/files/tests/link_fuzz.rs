@@ -13,14 +13,23 @@ use std::{
 };
 use tokio::runtime::Builder;
 
+/// The directories that are there at the beginning.
+const DIRECTORIES: [&str; 4] = ["a", "a/b", "a/b/c", "b"];
+
 /// Few names, so that operations meet.
 fn name() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["a", "b", "c"])
+    prop::sample::select(vec!["a", "b", "c", "d"])
 }
 
-/// A path of names, which may be directories or links.
+/// A path of names, which may be directories or links; mostly in one of the first directories.
 fn path() -> impl Strategy<Value = String> {
-    prop::collection::vec(name(), 1..5).prop_map(|names| names.join("/"))
+    let near = (
+        prop::sample::select(vec!["", "a/", "a/b/", "a/b/c/", "b/"]),
+        name(),
+    )
+        .prop_map(|(above, name)| format!("{above}{name}"));
+    let any = prop::collection::vec(name(), 1..5).prop_map(|names| names.join("/"));
+    prop_oneof![4 => near, 1 => any]
 }
 
 /// What a link says: names and `..` in any order, and sometimes an absolute path.
@@ -107,6 +116,9 @@ proptest! {
     fn links_never_lead_out_of_the_grant(attempts in prop::collection::vec(attempt(), 1..40)) {
         let mut fixture = open(empty(), DirMode::ReadWrite, Effect::Effectful, Beneath::Kernel);
         let root = fixture.dir.path().join("work").canonicalize().unwrap();
+        for dir in DIRECTORIES {
+            fs::create_dir(root.join(dir)).unwrap();
+        }
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         for attempt in &attempts {
             let _outcome = runtime.block_on(fixture.act(attempt));
