@@ -128,7 +128,8 @@ fn inspect_shows_what_is_granted_and_what_loading_may_take() {
         json!({
             "dir": [{
                 "host": data, "guest": "/data", "mode": "read-write", "allow": ["*.md"], "deny": ["a", "b"],
-                "mask": ["c", "agent.toml", "agent.lock"], "quota": { "write-bytes": null, "creates": 3 },
+                "mask": ["c", "agent.toml", "agent.lock"], "allow-run-later": [],
+                "quota": { "write-bytes": null, "creates": 3 },
             }],
             "http": [
                 { "scheme": null, "host": "*.example.com", "port": null, "methods": [], "path": null },

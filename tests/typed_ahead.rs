@@ -206,9 +206,14 @@ fn typed_ahead_text_stays_with_the_composer() {
 fn a_flood_of_keys_decides_nothing() {
     let place = Place::new();
     let server = ChatServer::start(model(&["note.txt"]));
-    let command = format!("{} {RUN}", env!("CARGO_BIN_EXE_agent-host"));
+    let command = format!(
+        "{} {RUN}; code=$?; touch ended; exit $code",
+        env!("CARGO_BIN_EXE_agent-host")
+    );
     let mut shell = Command::new("sh");
-    place.prepare(shell.args(["-c", "yes | script -qec \"$0\" /dev/null", &command]));
+    // Not `yes`: `script` keeps in memory what it cannot hand on yet, and reads its input to the end.
+    let flood = "while [ ! -e ended ]; do printf 'y\\n'; done | script -qec \"$0\" /dev/null";
+    place.prepare(shell.args(["-c", flood, &command]));
     let ran = Running::start(shell.env("OPENAI_COMPAT_BASE_URL", &server.base_url)).end();
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     let said = "Input arrives without a pause, so nothing is decided now.";

@@ -79,6 +79,16 @@ enum Step {
     Done,
 }
 
+/// How far a [`Pruner`] is.
+enum Progress {
+    /// It looked at a session, and there may be more that have to go.
+    Walking,
+    /// No more sessions have to go, and free pages are left to return to the disk.
+    Returning,
+    /// Nothing is left to do until the next look.
+    Ended,
+}
+
 impl Walk {
     fn begin(db: &Connection, keep: Keep, now_ms: u64) -> Result<Self, rusqlite::Error> {
         let mut left = VecDeque::new();
@@ -158,22 +168,31 @@ impl Pruner {
         }
     }
 
-    /// Does the next step, if there is one. `written` bytes were stored since the last.
+    /// Does the next step, if there is one; `written` bytes were stored since the last. Where sessions have to go, they go until
+    /// twice as much was removed, since one step for each batch would never catch up with a writer without pauses.
     pub(crate) fn step(&mut self, db: &mut Connection, file: &Path, written: u64) {
         self.unlooked_bytes += written;
         let is_due = self.unlooked_bytes >= self.look_bytes() || self.wait().is_zero();
         if !is_due {
             return;
         }
-        // What fails now (a full disk, a locked database) is tried again at the next look.
-        if !matches!(self.try_step(db, file), Ok(true)) {
-            self.walk = None;
-            self.next_look = Instant::now() + LOOK_EVERY;
+        let used = used_bytes(db).unwrap_or_default();
+        let aim = used.saturating_sub(written.saturating_mul(2));
+        loop {
+            match self.try_step(db, file) {
+                Ok(Progress::Walking) if used_bytes(db).is_ok_and(|used| used > aim) => {}
+                Ok(Progress::Walking | Progress::Returning) => return,
+                // What fails now (a full disk, a locked database) is tried again at the next look.
+                Ok(Progress::Ended) | Err(_) => {
+                    self.walk = None;
+                    self.next_look = Instant::now() + LOOK_EVERY;
+                    return;
+                }
+            }
         }
     }
 
-    /// Returns whether there is more to do.
-    fn try_step(&mut self, db: &mut Connection, file: &Path) -> Result<bool, JournalError> {
+    fn try_step(&mut self, db: &mut Connection, file: &Path) -> Result<Progress, JournalError> {
         let fault = |error: rusqlite::Error| explain(file, "prune the journal", &error);
         let walk = match &mut self.walk {
             Some(walk) => walk,
@@ -184,11 +203,16 @@ impl Pruner {
             }
         };
         let step = walk.step(db, file, &self.locks)?;
-        if matches!(step, Step::Done) {
-            let spare = self.look_bytes() / PAGE_BYTES;
-            return return_pages(db, PAGES_PER_STEP, spare).map_err(fault);
+        if !matches!(step, Step::Done) {
+            return Ok(Progress::Walking);
         }
-        Ok(true)
+        let spare = self.look_bytes() / PAGE_BYTES;
+        let has_more = return_pages(db, PAGES_PER_STEP, spare).map_err(fault)?;
+        Ok(if has_more {
+            Progress::Returning
+        } else {
+            Progress::Ended
+        })
     }
 
     fn look_bytes(&self) -> u64 {
@@ -241,13 +265,17 @@ fn candidates(db: &Connection) -> Result<VecDeque<Candidate>, rusqlite::Error> {
 
 /// Whether what is stored takes more room than is to be kept.
 fn is_too_large(db: &Connection, keep: Keep) -> Result<bool, rusqlite::Error> {
-    let Some(most) = keep.bytes else {
-        return Ok(false);
-    };
-    let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let used = number("page_count")? - number("freelist_count")?;
-    let bytes = used.saturating_mul(number("page_size")?);
-    Ok(u64::try_from(bytes).is_ok_and(|bytes| bytes > most))
+    match keep.bytes {
+        Some(most) => Ok(used_bytes(db)? > most),
+        None => Ok(false),
+    }
+}
+
+/// How many bytes of the database are in use.
+fn used_bytes(db: &Connection) -> Result<u64, rusqlite::Error> {
+    let number = |name| db.pragma_query_value(None, name, |row| crate::read::positive(row, 0));
+    let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
+    Ok(pages.saturating_mul(number("page_size")?))
 }
 
 /// Returns some free pages to the disk, and whether there are more. In a database of an earlier version none can be.

@@ -38,6 +38,7 @@ fn tree() -> Tree {
         ".git",
         ".aws",
         "sub/.config",
+        "sub/.git/hooks",
         "sub/.git/modules",
         "id_rsa_old",
     ] {
@@ -109,6 +110,22 @@ fn demanding() -> Vec<(String, &'static str)> {
         (dir("host = \".\"\nmask = [\"a\"]"), "lets every tool read \".\", with nothing hidden but \"a\""),
         (dir("host = \".aws\""), "lets every tool read \".aws\", which the default keeps from tools"),
         (dir("host = \".git\""), "lets every tool read \".git\", which the default keeps from tools"),
+        (
+            dir("host = \"sub/.git/modules\""),
+            "lets every tool read \"sub/.git/modules\", which the default keeps from tools",
+        ),
+        (
+            dir("host = \".\"\nallow-run-later = [\".envrc\"]"),
+            "lets every tool read \".\", with files in it that programs of yours run later (\".envrc\")",
+        ),
+        (
+            "[session]\nkeep = { days = 1 }\n".to_owned(),
+            "decides which of your sessions are removed: days = 1, bytes = the default",
+        ),
+        (
+            "[session]\nlock-timeout-ms = 30001\n".to_owned(),
+            "raises lock-timeout-ms to 30001 (the default is 30000)",
+        ),
         (dir("host = \"sub/.config\""), "lets every tool read \"sub/.config\", which the default keeps from tools"),
         (dir("host = \"id_rsa_old\""), "lets every tool read \"id_rsa_old\", which the default keeps from tools"),
         (http("host = \"127.0.0.1\"\nscheme = \"http\"\nport = 8080\nmethods = [\"GET\", \"HEAD\"]\npath = \"/a\""), "lets every tool send HTTP requests to \"GET,HEAD=http://127.0.0.1:8080/a\""),
@@ -192,7 +209,7 @@ fn untrusted_file_within_the_defaults_is_used_at_once() {
         [tool.limits]\ndeadline-ms = 4\n[[tool.env]]\nname = \"A\"\nvalue = \"1\"\n\
         [[tool]]\nname = \"image\"\ncomponent = \"builtin:image\"\napproval = [\"reject\"]\nhttp = []\n\
         [[grants.dir]]\nhost = \"sub\"\nmode = \"read-only\"\ndeny = [\"*.key\"]\n\
-        [[grants.dir]]\nhost = \"sub/.git/modules\"\nguest = \"/mnt/m\"\n\
+        [[grants.dir]]\nhost = \"sub/.git/hooks\"\nguest = \"/mnt/m\"\n\
         [limits]\ndeadline-ms = 5\n[sandbox]\npooling = \"off\"\nconcurrent-calls = 1\n";
     assert_eq!(tree.found(toml), None);
     let config = tree.load_found(Overrides::default()).unwrap();
