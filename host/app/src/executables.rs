@@ -1,4 +1,4 @@
-//! Finds the executable files that a call's arguments name, so that whoever approves the call sees
+//! Finds the executable files that a call's arguments name, so that the user who approves the call sees
 //! that it may rewrite a program. It looks at what is there and changes nothing. What a call writes
 //! besides, under names that it makes up or encodes, is known only when it runs; then it is in the
 //! audit as `write-executable`.

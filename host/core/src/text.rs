@@ -121,7 +121,7 @@ pub fn framed(text: &str, columns: usize, max_rows: usize) -> String {
     out.join("\n")
 }
 
-/// A line in rows of at most so many columns; at least one.
+/// Splits a line into rows of at most `width` columns; at least one row.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
     let mut rows = vec![String::new()];
     let (mut used, mut stacked) = (0, 0);
@@ -155,7 +155,7 @@ const BAR: &str = "│ ";
 /// The columns of the bar on a terminal that gives it two.
 const BAR_COLUMNS: usize = 3;
 
-/// The least room for text beside the bar, in columns, however narrow the terminal says that it is.
+/// The least room for text beside the bar, in columns, on a terminal of any width.
 const MIN_FRAME_COLUMNS: usize = 20;
 
 /// The most characters without a width of their own on one other character.

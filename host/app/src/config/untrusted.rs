@@ -420,7 +420,7 @@ impl<'a> Review<'a> {
                 default.concurrent_calls,
             ),
             ("queued-calls", queued_calls, default.queued_calls),
-            // Half of all, where nobody says more.
+            // Half of all is the default.
             (
                 "concurrent-calls-per-tool",
                 concurrent_calls_per_tool,

@@ -36,7 +36,7 @@ const QUIET: Duration = Duration::from_millis(400);
 /// How long a security prompt waits for that. Then it is put off: input that never stops is no person's.
 const MAX_NOISE: Duration = Duration::from_secs(5);
 
-/// How long a signal is given to stop the process, or to end it, before the prompt goes on.
+/// How long a signal is given to stop the process, or to end it, before the prompt resumes.
 const SIGNAL_GRACE: Duration = Duration::from_millis(500);
 
 /// What marks the line that takes keys.
@@ -65,7 +65,7 @@ enum Event {
     Key(Key),
     /// Nothing came in time.
     Quiet,
-    /// The process was stopped and goes on; the screen shows something else by now.
+    /// The process was stopped and resumed; the screen shows something else by now.
     Resumed,
     /// There is no more input, or the process ends.
     End,
@@ -258,8 +258,7 @@ impl Keyboard {
         }
     }
 
-    /// Sends a signal that ends things. What is typed after it is no answer, whoever takes the signal and however long that
-    /// takes.
+    /// Sends a signal that ends things. What is typed after it is no answer, however long its handling takes.
     fn interrupt(&mut self, signal: Signal) -> Event {
         modes::leave();
         let _ = kill_current_process_group(signal);

@@ -78,7 +78,7 @@ fn why_uncovered(grants: &[HttpGrant], request: &HttpRequest<'_>) -> String {
 }
 
 /// Decides whether a request may connect to an address. A private or otherwise special address needs a grant that names
-/// that very address: a name that resolves to one is refused, whoever granted the name. So does a public address that
+/// that very address: a name that resolves to one is refused. So does a public address that
 /// `is_own`: one of this machine.
 #[must_use]
 pub fn decide_address(

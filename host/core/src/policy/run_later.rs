@@ -1,4 +1,4 @@
-//! Files that programs of the user run later, without asking: whoever writes one runs code outside
+//! Files that programs of the user run later, without asking: writing one runs code outside
 //! of the sandbox. Tools may read them, and may not write them unless the grant says so.
 //!
 //! The table is incomplete and cannot be complete. Build scripts (`Makefile`, `build.rs`,

@@ -64,6 +64,10 @@ fn noop() -> Tool {
         .with_annotations(ToolAnnotations::new().read_only(true))
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a server of its own, which owns its streams"
+)]
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     match std::env::args().nth(1).as_deref() {

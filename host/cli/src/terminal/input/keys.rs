@@ -62,8 +62,8 @@ impl Decoder {
         match std::mem::take(&mut self.state) {
             State::Ground => self.ground(byte),
             State::Escape => match byte {
-                b'[' => self.goes_on(State::Control(Vec::new())),
-                b'O' => self.goes_on(State::Single),
+                b'[' => self.enter(State::Control(Vec::new())),
+                b'O' => self.enter(State::Single),
                 // An Escape key by itself, and then another key.
                 0..=0x1f | 0x7f => self.ground(byte),
                 _ => Some(Key::Other),
@@ -77,14 +77,14 @@ impl Decoder {
         }
     }
 
-    fn goes_on(&mut self, state: State) -> Option<Key> {
+    fn enter(&mut self, state: State) -> Option<Key> {
         self.state = state;
         None
     }
 
     fn ground(&mut self, byte: u8) -> Option<Key> {
         Some(match byte {
-            0x1b => return self.goes_on(State::Escape),
+            0x1b => return self.enter(State::Escape),
             b'\r' | b'\n' => Key::Enter,
             0x20..=0x7e => Key::Char(char::from(byte)),
             0x80.. => return self.utf8(Vec::new(), byte),
@@ -109,7 +109,7 @@ impl Decoder {
                 if parameters.len() < MAX_PARAMETERS {
                     parameters.push(byte);
                 }
-                self.goes_on(State::Control(parameters))
+                self.enter(State::Control(parameters))
             }
             0x40..=0x7e => Some(match (parameters.as_slice(), byte) {
                 (b"200", b'~') => {
@@ -134,7 +134,7 @@ impl Decoder {
                 _ => Key::Other,
             }),
             // Not whole yet.
-            Err(error) if error.error_len().is_none() => self.goes_on(State::Utf8(bytes)),
+            Err(error) if error.error_len().is_none() => self.enter(State::Utf8(bytes)),
             Err(_) if byte.is_ascii() => self.ground(byte),
             Err(_) => Some(Key::Other),
         }
