@@ -10,6 +10,7 @@ use agent_host_sandbox::LoadFault;
 use pretty_assertions::assert_eq;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::Write as _,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
@@ -112,9 +113,15 @@ pub(crate) fn run(cases: &[Case]) {
 }
 
 #[test]
+#[expect(
+    clippy::explicit_write,
+    reason = "the harness hides what `eprintln` prints"
+)]
 fn every_row_has_a_name_of_its_own() {
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
-    for case in all() {
+    let rows = all();
+    writeln!(std::io::stderr(), "hostile table: {} rows", rows.len()).unwrap();
+    for case in rows {
         *count.entry(case.name).or_default() += 1;
     }
     count.retain(|_, count| *count > 1);
