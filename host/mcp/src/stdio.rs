@@ -25,10 +25,11 @@ use rmcp::{
     service::{ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct},
     transport::Transport,
 };
-use std::{collections::VecDeque, io, sync::Arc};
+use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +44,10 @@ const MAX_WAITING: usize = 1024;
 
 /// How many bytes of lines the waiting calls may have had.
 const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long requests that run at the end of the input keep the service as it is. Then rmcp gives them 5 s more, in which it
+/// acknowledges no notification: one that waits for that has no answer.
+const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 /// Serves one client over two streams until it closes its side, or `stop` is cancelled. What runs then has a few seconds to end.
 ///
@@ -102,8 +107,8 @@ pub struct Stdio<R, W> {
     held: Option<Request>,
     /// Whether a request has come that begins one of the protocol's two lifecycles.
     is_open: bool,
-    /// Whether the client has closed its side.
-    is_over: bool,
+    /// Until when requests are waited for, once the client has closed its side.
+    over_until: Option<Instant>,
     /// Cancelled when nothing more comes from the client, for what would wait for ever.
     end: CancellationToken,
 }
@@ -124,7 +129,7 @@ where
             waiting_bytes: 0,
             held: None,
             is_open: false,
-            is_over: false,
+            over_until: None,
             end: CancellationToken::new(),
         }
     }
@@ -136,7 +141,7 @@ where
     }
 
     fn reads(&self) -> bool {
-        !self.is_over
+        self.over_until.is_none()
             && self.held.is_none()
             && self.waiting.len() < MAX_WAITING
             && self.waiting_bytes < MAX_WAITING_BYTES
@@ -182,6 +187,16 @@ where
                 self.waiting.push_back((request, bytes));
                 None
             }
+        }
+    }
+
+    /// Waits until each request that was handed on has its answer.
+    fn all_answered(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (calls, others) = (Arc::clone(&self.calls), Arc::clone(&self.others));
+        async move {
+            // The semaphores are never closed.
+            let _ = calls.acquire_many(MAX_CALLS as u32).await;
+            let _ = others.acquire_many(MAX_OTHERS as u32).await;
         }
     }
 
@@ -245,8 +260,13 @@ where
     /// Nothing is lost when this is dropped before it is ready: what was read is in `self`.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            if self.is_over && self.held.is_none() && self.waiting.is_empty() {
+            if let Some(until) = self.over_until
+                && self.held.is_none()
+                && self.waiting.is_empty()
+            {
                 self.end.cancel();
+                let answered = self.all_answered();
+                let _ = timeout_at(until, answered).await;
                 return None;
             }
             let reads = self.reads();
@@ -273,7 +293,7 @@ where
                     None
                 }
                 Read::End => {
-                    self.is_over = true;
+                    self.over_until = Some(Instant::now() + LAST_REQUESTS);
                     None
                 }
             };

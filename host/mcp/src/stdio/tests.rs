@@ -65,14 +65,29 @@ impl ServerHandler for Double {
     }
 }
 
+/// Sends a notification and waits until it was sent, before it answers a call.
+struct Talkative;
+
+impl ServerHandler for Talkative {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        context.peer.notify_tool_list_changed().await.unwrap();
+        Ok(CallToolResult::success(vec![ContentBlock::text(request.name)]).into())
+    }
+}
+
 /// Serves until the connection ends.
-fn serve<R, W>(double: Double, input: R, output: W) -> JoinHandle<()>
+fn serve<H, R, W>(handler: H, input: R, output: W) -> JoinHandle<()>
 where
+    H: ServerHandler,
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
     tokio::spawn(async move {
-        let running = serve_server(double, Stdio::new(input, output)).await;
+        let running = serve_server(handler, Stdio::new(input, output)).await;
         running.unwrap().waiting().await.unwrap();
     })
 }
@@ -85,13 +100,13 @@ struct Client {
 }
 
 impl Client {
-    fn start(double: Double) -> Self {
+    fn start(handler: impl ServerHandler) -> Self {
         let (to, input) = tokio::io::duplex(64 * 1024);
         let (output, from) = tokio::io::duplex(64 * 1024);
         Self {
             to,
             from: BufReader::new(from),
-            served: serve(double, input, output),
+            served: serve(handler, input, output),
         }
     }
 
@@ -128,6 +143,16 @@ impl Client {
             .unwrap();
         messages
     }
+}
+
+/// A client may close its side as soon as it has said everything.
+#[tokio::test]
+async fn call_that_notifies_after_the_end_of_the_input_has_its_answer() {
+    let mut client = Client::start(Talkative);
+    client.initialize().await;
+    client.send(call(1).to_string()).await;
+    let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+    assert_eq!(client.close().await, [changed, result(1)]);
 }
 
 fn initialize() -> Value {
