@@ -111,7 +111,7 @@ impl Schedule {
 
     /// How long to wait before the next attempt. `jitter` is a random number in `0..=1`: half of a wait is left to it, so that
     /// many clients of a server that came back do not all return at once. A server that says how long is waited for as long as
-    /// that or not at all, since it would turn away whoever comes sooner.
+    /// that or not at all, since it would refuse an earlier request.
     ///
     /// # Errors
     /// Why there is no next attempt.

@@ -31,7 +31,7 @@ pub struct ShownCall {
 }
 
 impl ShownCall {
-    /// The words for a call with these arguments, which are called `name`, on a screen of so many columns.
+    /// The words for a call with these arguments, which are called `name`, on a screen of `columns` columns.
     #[must_use]
     pub fn new(call: &PendingCall, input: &Map<String, Value>, name: &str, columns: usize) -> Self {
         let text = serde_json::to_string_pretty(input).unwrap_or_default();
@@ -112,7 +112,7 @@ pub struct ShownQuestion {
 }
 
 impl ShownQuestion {
-    /// The words for a question of a tool, on a screen of so many columns.
+    /// The words for a question of a tool, on a screen of `columns` columns.
     #[must_use]
     pub fn new(tool: &str, question: &Question, columns: usize) -> Self {
         let tool = harmless_line(tool);

@@ -1,5 +1,5 @@
 //! Keeps symbolic links from leading programs of the host out of a grant. Guests follow no such
-//! link, whoever made it.
+//! link, also one that the host made.
 //!
 //! A link that a guest makes or moves has a target of leading `..`, no more than the link's
 //! directory is deep, and then of names. Resolving such targets never leaves the grant, whatever
