@@ -6,4 +6,6 @@ pub(crate) mod http;
 pub(crate) mod human;
 pub(crate) mod progress;
 pub(crate) mod state;
+pub(crate) mod stdio;
+pub(crate) mod telemetry;
 pub(crate) mod wasi;

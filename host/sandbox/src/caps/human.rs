@@ -7,9 +7,8 @@ mod tests;
 
 use crate::{
     bindings::human::{self, Answer as WitAnswer, Question as WitQuestion},
-    failure::Stop,
     gate::Gate,
-    store::CallState,
+    instance::{failure::Stop, store::CallState},
 };
 use agent_host_core::{
     question::{Answer, Exchange, Question},

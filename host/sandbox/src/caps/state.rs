@@ -1,7 +1,10 @@
 //! `agent:tool/state`: the state that the tools of a session share. A call sees it as it was when its first run began; what it
 //! merges goes into its report, and the loop merges that if the call settles.
 
-use crate::{bindings::state, failure::Stop, store::CallState};
+use crate::{
+    bindings::state,
+    instance::{failure::Stop, store::CallState},
+};
 use agent_host_core::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;

@@ -1,6 +1,9 @@
 //! The standard interfaces that are granted as a whole: environment, standard streams, clocks and random numbers.
 
-use crate::{gate::Gate, stdio::Stream, telemetry::Telemetry};
+use crate::{
+    caps::{stdio::Stream, telemetry::Telemetry},
+    gate::Gate,
+};
 use std::sync::Arc;
 use wasmtime_wasi::WasiCtx;
 

@@ -1,6 +1,6 @@
 //! What the exchanges of one call share: the bytes that their bodies may have together, and how many may be open at once.
 
-use crate::limiter::as_count;
+use crate::instance::limiter::as_count;
 use agent_host_core::limits::Limits;
 use std::sync::{
     Arc,

@@ -4,7 +4,7 @@
 use crate::{
     bindings::{human, progress, state, types},
     caps::files,
-    store::CallState,
+    instance::store::CallState,
 };
 use wasmtime::{
     Engine,

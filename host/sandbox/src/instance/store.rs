@@ -9,12 +9,14 @@ use crate::{
         human::Questions,
         progress::Progress,
         state::SharedState,
+        telemetry::Telemetry,
         wasi::Wasi,
     },
-    failure::Stop,
     gate::Gate,
-    limiter::{Limiter, Pausing, as_count},
-    telemetry::Telemetry,
+    instance::{
+        failure::Stop,
+        limiter::{Limiter, Pausing, as_count},
+    },
 };
 use agent_host_core::{limits::Limits, output::ToolResultOutput, secrets::Secrets};
 use std::{
