@@ -11,7 +11,7 @@ use agent_host_core::{
     id::SessionId,
     session::{Session, SessionStart},
 };
-use agent_host_store::Store;
+use agent_host_journal::Store;
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -15,8 +15,8 @@ use agent_host_core::{
     session::{Session, SessionStart},
     turn::{Agent, AgentInput, Outcome, Prompts},
 };
+use agent_host_journal::Store;
 use agent_host_sandbox::CompileWorker;
-use agent_host_store::Store;
 use serde::{Deserialize, Serialize};
 use std::{
     fs,

@@ -13,7 +13,7 @@ use agent_host_core::{
     event::EventRecord,
     turn::{Outcome, TurnError},
 };
-use agent_host_store::Store;
+use agent_host_journal::Store;
 use pretty_assertions::assert_eq;
 use std::{collections::BTreeSet, fs, io::Write as _};
 

@@ -14,7 +14,7 @@ use agent_host_core::{
     tool::{DecisionKind, Effect, ToolRuntime},
     turn::{Awaiting, Outcome, PendingCall, SubmittedResult, TurnError, TurnSummary},
 };
-use agent_host_store::Store;
+use agent_host_journal::Store;
 use agent_host_test_guests::Body;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

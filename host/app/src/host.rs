@@ -16,8 +16,8 @@ use agent_host_core::{
     session::{ClientSession, Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
+use agent_host_journal::{Store, StoreOptions};
 use agent_host_models::{Fallback, HttpModel, Recorder, Scripted};
-use agent_host_store::{Store, StoreOptions};
 use std::sync::Arc;
 
 /// A running host.

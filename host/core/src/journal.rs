@@ -31,7 +31,7 @@ pub enum JournalError {
     NotFound(String),
 }
 
-/// The journal of one session, open for writing by this process alone. Implemented by agent-host-store on SQLite, and by
+/// The journal of one session, open for writing by this process alone. Implemented by agent-host-journal on SQLite, and by
 /// [`MemoryJournal`] for tests and embedders.
 ///
 /// `append` puts events in order; they become durable together at the next `barrier`. An error of `barrier` means that

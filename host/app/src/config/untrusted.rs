@@ -32,9 +32,9 @@ use agent_host_core::{
     id::{Digest, json_digest},
     turn::Budgets,
 };
+use agent_host_journal::StoreOptions;
 use agent_host_models::{Provider, RetryPolicy, Timeouts};
 use agent_host_sandbox::SandboxConfig;
-use agent_host_store::StoreOptions;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,

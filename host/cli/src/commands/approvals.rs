@@ -15,7 +15,7 @@ use agent_host_core::{
     policy::{ApprovalRule, RememberScope},
     session::Session,
 };
-use agent_host_store::Store;
+use agent_host_journal::Store;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -12,8 +12,8 @@ use agent_host_app::{
     check_models, project,
 };
 use agent_host_core::tool::ToolRunner as _;
+use agent_host_journal::Store;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
-use agent_host_store::Store;
 
 /// How a check came out.
 enum Finding {

@@ -9,7 +9,7 @@ use crate::{
 };
 use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
 use agent_host_core::accounting::Verdict;
-use agent_host_store::Store;
+use agent_host_journal::Store;
 use serde_json::json;
 
 pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Failure> {

@@ -12,7 +12,7 @@ use crate::{
 };
 use agent_host_app::{Config, Overrides};
 use agent_host_core::id::Digest;
-use agent_host_store::{Keep, LostEvents, Store, StoreOptions};
+use agent_host_journal::{Keep, LostEvents, Store, StoreOptions};
 use serde_json::json;
 
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {

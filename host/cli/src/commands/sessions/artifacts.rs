@@ -7,7 +7,7 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, bytes, harmless_line, json_text},
 };
 use agent_host_core::artifact::{ArtifactName, Artifacts};
-use agent_host_store::Store;
+use agent_host_journal::Store;
 use serde_json::json;
 
 /// The content of one file.

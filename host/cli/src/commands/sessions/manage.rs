@@ -6,7 +6,7 @@ use crate::{
 };
 use agent_host_app::OpenError;
 use agent_host_core::{id::SessionId, journal::JournalError};
-use agent_host_store::{Keep, KeptBecause, Pruned, Store};
+use agent_host_journal::{Keep, KeptBecause, Pruned, Store};
 use std::{
     fs::{File, OpenOptions},
     io::{self, BufReader, BufWriter, Write as _},

@@ -16,7 +16,7 @@ use agent_host_core::{
     tool::{Effect, ToolCall, ToolRuntime},
     turn::{Outcome, TurnSummary},
 };
-use agent_host_store::Store;
+use agent_host_journal::Store;
 use serde_json::{Value, json};
 use std::{error::Error, path::Path, sync::Arc, time::Instant};
 
