@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::{bindings::types as wit, failure, store::Redactors, text};
-use agent_host_core::{
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},

@@ -10,7 +10,7 @@ use crate::{
     store::{CallSetup, CallState, configure_store},
     turns::Place,
 };
-use agent_host_core::{
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
     output::ToolResultOutput,

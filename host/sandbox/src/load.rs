@@ -18,8 +18,8 @@ use crate::{
     sandbox::Room,
     text,
 };
-use agent_host_core::{
-    definitions::Definitions,
+use agent_host_engine::definitions::Definitions;
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::Digest,
     output::ToolResultOutput,

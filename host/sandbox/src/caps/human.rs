@@ -11,7 +11,7 @@ use crate::{
     gate::Gate,
     store::CallState,
 };
-use agent_host_core::{
+use agent_host_types::{
     question::{Answer, Exchange, Question},
     tool::Effect,
 };

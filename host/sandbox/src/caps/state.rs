@@ -2,7 +2,7 @@
 //! merges goes into its report, and the loop merges that if the call settles.
 
 use crate::{bindings::state, failure::Stop, store::CallState};
-use agent_host_core::json;
+use agent_host_types::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
