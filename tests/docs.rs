@@ -55,7 +55,8 @@ impl Page {
                 }
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
                 Event::End(TagEnd::Heading(_)) => {
-                    page.anchors.extend(heading.take().map(|text| anchor(&text)));
+                    page.anchors
+                        .extend(heading.take().map(|text| anchor(&text)));
                 }
                 Event::Text(text) => heading.iter_mut().for_each(|it| it.push_str(&text)),
                 Event::Code(code) => {
@@ -72,7 +73,9 @@ impl Page {
 /// The anchor that GitHub gives a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase();
-    let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    let kept = kept
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
@@ -106,11 +109,18 @@ fn links_and_references_in_markdown_exist() {
     let pages: BTreeMap<&PathBuf, Page> = files
         .iter()
         .filter(|file| file.extension().is_some_and(|it| it == "md"))
-        .map(|file| (file, Page::parse(&fs::read_to_string(ROOT.join(file)).unwrap())))
+        .map(|file| {
+            (
+                file,
+                Page::parse(&fs::read_to_string(ROOT.join(file)).unwrap()),
+            )
+        })
         .collect();
     let is_source = |file: &&PathBuf| {
         let name = file.to_string_lossy();
-        [".rs", ".wit", ".py", ".ts", ".js", ".go", ".h", ".c"].iter().any(|it| name.ends_with(it))
+        [".rs", ".wit", ".py", ".ts", ".js", ".go", ".h", ".c"]
+            .iter()
+            .any(|it| name.ends_with(it))
     };
     let sources: Vec<String> = files
         .iter()
@@ -130,17 +140,30 @@ fn links_and_references_in_markdown_exist() {
                 wrong.push(format!("{}: link `{link}`: {fault}", file.display()));
             }
         }
-        let bases = [&directory, &ROOT, &ROOT.join("host"), &ROOT.join("guest-tools")];
+        let bases = [
+            &directory,
+            &ROOT,
+            &ROOT.join("host"),
+            &ROOT.join("guest-tools"),
+        ];
         for span in &page.spans {
             if is_path(span) && !bases.iter().any(|base| base.join(span).exists()) {
                 wrong.push(format!("{}: no such path: `{span}`", file.display()));
             }
             if let Some(unknown) = identifiers(span).iter().find(|it| !words.contains(**it)) {
-                wrong.push(format!("{}: `{span}`: no source has `{unknown}`", file.display()));
+                wrong.push(format!(
+                    "{}: `{span}`: no source has `{unknown}`",
+                    file.display()
+                ));
             }
         }
     }
-    assert!(wrong.is_empty(), "{} broken references:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} broken references:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 /// Why a link leads nowhere; `None` for one that is right, or that leads out of the repository.
@@ -153,8 +176,14 @@ fn broken_link(
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
     }
-    let (path, wanted) = link.split_once('#').map_or((link, None), |(path, it)| (path, Some(it)));
-    let target = if path.is_empty() { ROOT.join(file) } else { directory.join(path) };
+    let (path, wanted) = link
+        .split_once('#')
+        .map_or((link, None), |(path, it)| (path, Some(it)));
+    let target = if path.is_empty() {
+        ROOT.join(file)
+    } else {
+        directory.join(path)
+    };
     let Ok(target) = target.canonicalize() else {
         return Some("no such file".to_owned());
     };

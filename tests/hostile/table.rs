@@ -5,8 +5,8 @@ use super::{
     files, harness, load, memory, network, own_files, quotas, run_later, secrets, services, social,
     time, values,
 };
-use agent_host_core::failure::ToolErrorCode;
 use agent_host_sandbox::LoadFault;
+use agent_host_types::failure::ToolErrorCode;
 use pretty_assertions::assert_eq;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -50,7 +50,7 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     ),
     (
         ToolErrorCode::InterruptedUnknown,
-        "host/core/src/turn/tests/interrupted.rs",
+        "host/engine/src/turn/tests/interrupted.rs",
         "interrupted_calls_are_repeated_only_where_that_is_safe",
     ),
     (

@@ -2,7 +2,7 @@
 //! operator accepted.
 
 use crate::{config::Config, error::OpenError, lock_diff::difference, trusted_file};
-use agent_host_core::{
+use agent_host_types::{
     failure::ToolErrorCode,
     lock::{Change, LOCK_VERSION, Lock, OLDEST_LOCK_VERSION, Pin, Standing},
 };

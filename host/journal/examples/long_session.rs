@@ -4,19 +4,18 @@
 //! again. Two processes, so that the second one's memory is that of resuming alone.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use agent_host_core::{
+use agent_host_engine::{journal::Journal as _, session::Session};
+use agent_host_journal::Store;
+use agent_host_types::{
     accounting::Accounting,
     event::{EVENT_VERSION, Event, EventRecord},
     id::{CallId, SessionId, json_digest},
-    journal::Journal as _,
     message::{Message, Role},
     model::{ModelReply, Provenance, StopReason, Usage},
     output::ToolResultOutput,
-    session::Session,
     tool::{Effect, ToolCall, ToolRuntime},
     turn::{Outcome, TurnSummary},
 };
-use agent_host_journal::Store;
 use serde_json::{Value, json};
 use std::{error::Error, path::Path, sync::Arc, time::Instant};
 

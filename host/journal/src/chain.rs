@@ -2,7 +2,7 @@
 //! so an event that changed, is gone, or stands in another's place is found where it is. They find damage; they are no
 //! signature, since whoever may write to the file can make them anew.
 
-use agent_host_core::id::SessionId;
+use agent_host_types::id::SessionId;
 
 /// The digest of an event (BLAKE3), or what stands before the first one of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

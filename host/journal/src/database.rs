@@ -2,7 +2,7 @@
 //! `writer` and `read`.
 
 use crate::{fault::explain, lock, migrate};
-use agent_host_core::journal::JournalError;
+use agent_host_engine::journal::JournalError;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 use std::{path::Path, time::Duration};
 

@@ -1,6 +1,6 @@
 //! What a failure of SQLite or of the file system means to a person: what happened, why, and what to do.
 
-use agent_host_core::journal::JournalError;
+use agent_host_engine::journal::JournalError;
 use rusqlite::ErrorCode;
 use std::{io, path::Path};
 

@@ -2,7 +2,7 @@
 //! a folder that it did not make.
 
 use crate::fault::explain_io;
-use agent_host_core::journal::JournalError;
+use agent_host_engine::journal::JournalError;
 use rustix::{
     fs::{Mode, OFlags},
     process::geteuid,

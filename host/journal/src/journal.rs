@@ -11,11 +11,13 @@ use crate::{
     store::Shared,
     writer::{Batch, Waiter},
 };
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
+    journal::{Journal, JournalError},
+};
+use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
-    journal::{Journal, JournalError},
     output::Blob,
 };
 use std::{

@@ -1,7 +1,7 @@
 //! The key that continuations are signed with: made once in a state folder, and read by every process that uses the folder.
 
 use crate::{fault::explain_io, folder::open_private};
-use agent_host_core::journal::JournalError;
+use agent_host_engine::journal::JournalError;
 use rustix::fs::FlockOperation;
 use std::{
     io::{Read as _, Write as _},

@@ -12,7 +12,8 @@ use crate::{
     fault::explain_io,
     folder::{FileId, open_private},
 };
-use agent_host_core::{id::SessionId, journal::JournalError};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::id::SessionId;
 use rustix::{fs::FlockOperation, io::Errno};
 use serde::{Deserialize, Serialize};
 use std::{

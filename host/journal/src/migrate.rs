@@ -6,7 +6,7 @@ use crate::{
     chain::Link,
     database::{BLOB_REFERENCES, EVENTS, FORMAT_VERSION},
 };
-use agent_host_core::id::SessionId;
+use agent_host_types::id::SessionId;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 /// How a digest begins where an event refers to a blob: in a file part, or in the note in a shortened text.

@@ -4,7 +4,8 @@
 //! result: who wants to be rid of those names them.
 
 use crate::{Store, fault::explain, lock::SessionLock, whole::Whole};
-use agent_host_core::{id::SessionId, journal::JournalError};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::id::SessionId;
 use rusqlite::{Connection, TransactionBehavior};
 use std::{
     collections::VecDeque,

@@ -8,10 +8,10 @@ use crate::{
     lock::Mark,
     row::{StoredEvent, corrupt},
 };
-use agent_host_core::{
+use agent_host_engine::journal::JournalError;
+use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
-    journal::JournalError,
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::{

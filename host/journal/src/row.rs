@@ -1,10 +1,10 @@
 //! One event as a row: writing it out, and reading it back with checks. Nothing that fails a check is handed on.
 
 use crate::chain::Link;
-use agent_host_core::{
+use agent_host_engine::journal::JournalError;
+use agent_host_types::{
     event::{EVENT_VERSION, Event, EventError, EventRecord},
     id::SessionId,
-    journal::JournalError,
     message::Message,
     output::ContentPart,
     turn::Outcome,

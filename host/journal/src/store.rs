@@ -10,10 +10,8 @@ use crate::{
     read::{Reader, Records, SessionRow},
     writer::{Batch, Writer},
 };
-use agent_host_core::{
-    id::{Digest, SessionId},
-    journal::JournalError,
-};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::id::{Digest, SessionId};
 use std::{
     fmt,
     path::{Path, PathBuf},

@@ -11,23 +11,22 @@ mod transfer;
 mod whole;
 
 use crate::{SqliteJournal, Store};
-use agent_host_core::{
+use agent_host_engine::journal::{Journal as _, JournalError};
+use agent_host_types::{
     accounting::{Accounting, AuditEntry, Verdict},
+    approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
+    budget::Budget,
     context::{ReferencedResult, Shrunk},
+    continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     event::{EVENT_VERSION, Event, EventRecord},
     id::{CallId, Digest, SessionId, json_digest},
-    journal::{Journal as _, JournalError},
     limits::Limits,
     message::{Message, Role},
     model::{ModelError, ModelErrorKind, ModelReply, Provenance, StopReason, Usage},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
-    policy::{ApprovalRule, Remember, RememberScope, RememberWhat},
     question::{Answer, AnsweredBy, Question},
     tool::{DecisionKind, Effect, ToolCall, ToolRuntime},
-    turn::{
-        Awaiting, Budget, CONTINUATION_VERSION, Continuation, Decision, Outcome, PendingCall,
-        TurnError, TurnSummary,
-    },
+    turn::{Outcome, TurnError, TurnSummary},
 };
 use serde_json::json;
 use tempfile::TempDir;

@@ -4,13 +4,15 @@
 //! is stored only if every line of it is right.
 
 use crate::{Store, whole::Whole};
-use agent_host_core::{
-    event::{EVENT_VERSION, Event, EventRecord},
-    id::{Digest, SessionId},
+use agent_host_engine::{
     journal::JournalError,
-    output::Blob,
     session::{SessionCopy, referenced_blobs},
     text::harmless_json,
+};
+use agent_host_types::{
+    event::{EVENT_VERSION, Event, EventRecord},
+    id::{Digest, SessionId},
+    output::Blob,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

@@ -9,12 +9,11 @@ use crate::{
     row::Row,
     writer::{WriteError, write_blobs, write_rows},
 };
-use agent_host_core::{
+use agent_host_engine::{journal::JournalError, session::SessionCopy};
+use agent_host_types::{
     event::{Event, EventRecord},
     id::SessionId,
-    journal::JournalError,
     output::Blob,
-    session::SessionCopy,
 };
 use rusqlite::{Transaction, TransactionBehavior};
 use std::{path::Path, sync::Arc};

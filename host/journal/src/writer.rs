@@ -12,7 +12,8 @@ use crate::{
     prune::Pruner,
     row::Row,
 };
-use agent_host_core::{id::SessionId, journal::JournalError, output::Blob};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::{id::SessionId, output::Blob};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use std::{
     path::{Path, PathBuf},

@@ -12,16 +12,19 @@ use crate::{
     instance::{limiter::as_count, store::CallSetup},
     schedule::guest_runtime::{self, Begun, Lost},
 };
-use agent_host_core::{
+use agent_host_engine::{
+    policy::Grants,
+    secrets::Secrets,
+    tool::{CallReport, ProgressSink, RunEnd},
+};
+use agent_host_types::{
     accounting::Accounting,
     failure::{MAX_MESSAGE_BYTES, ToolErrorCode, ToolFailure},
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
-    policy::Grants,
     question::{AnsweredBy, Asked, Exchange},
-    secrets::Secrets,
-    tool::{CallReport, Effect, ProgressSink, RunEnd},
+    tool::Effect,
 };
 use guest::{Job, Target};
 use serde_json::{Map, Value};

@@ -7,16 +7,14 @@ mod quota;
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::{
-    accounting::AuditEntry,
-    limits::Limits,
+use agent_host_engine::{
     policy::{
         DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, PathRules, Ruling, SecretPlace,
         decide_address, decide_file, decide_http, decide_secret,
     },
     secrets::Secrets,
-    tool::Effect,
 };
+use agent_host_types::{accounting::AuditEntry, limits::Limits, tool::Effect};
 pub(crate) use ledger::Denial;
 pub(crate) use quota::Growth;
 

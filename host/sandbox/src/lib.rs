@@ -31,11 +31,11 @@ mod sandbox;
 mod schedule;
 mod secrets;
 
-use agent_host_core::text;
+use agent_host_engine::text;
 #[cfg(test)]
 use agent_host_test_guests as guests;
 
-pub use agent_host_core::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
+pub use agent_host_engine::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
 pub use call::{Call, Talk};
 pub use caps::http::{Recording, RecordingError};
 pub use component::{

@@ -5,7 +5,7 @@
 //! harmless. It finds what was lost in the database alone; who loses or restores both files together is not told.
 
 use crate::folder::open_to_read;
-use agent_host_core::id::SessionId;
+use agent_host_types::id::SessionId;
 use std::{
     fs::File,
     io,

@@ -2,7 +2,7 @@
 
 use super::{fresh, read, session_of, text};
 use crate::Store;
-use agent_host_core::journal::{Journal as _, JournalError};
+use agent_host_engine::journal::{Journal as _, JournalError};
 use pretty_assertions::assert_eq;
 use std::{
     fs::Permissions,

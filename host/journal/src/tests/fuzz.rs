@@ -3,10 +3,10 @@
 
 use super::{every_event, input, read, record, text};
 use crate::{Store, mutations::mutated};
-use agent_host_core::{
+use agent_host_engine::journal::Journal as _;
+use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
-    journal::Journal as _,
     output::Blob,
 };
 use proptest::prelude::*;

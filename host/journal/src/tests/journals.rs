@@ -2,10 +2,10 @@
 
 use super::{every_event, fresh, input, read, record, records_of, session_of, text};
 use crate::{Store, StoreOptions, row::Row};
-use agent_host_core::{
+use agent_host_engine::journal::{Journal as _, JournalError};
+use agent_host_types::{
     event::{Event, EventRecord},
     id::{Digest, SessionId},
-    journal::{Journal as _, JournalError},
     output::Blob,
     turn::Outcome,
 };

@@ -2,10 +2,8 @@
 
 use super::{fresh, input, read, record, session_of, text};
 use crate::{LostEvents, Store};
-use agent_host_core::{
-    id::SessionId,
-    journal::{Journal as _, JournalError},
-};
+use agent_host_engine::journal::{Journal as _, JournalError};
+use agent_host_types::id::SessionId;
 use pretty_assertions::assert_eq;
 use std::{fs, path::Path};
 use tempfile::TempDir;

@@ -2,16 +2,16 @@
 
 use super::{input, read, record, records_of, text};
 use crate::{Store, database::FORMAT_VERSION};
-use agent_host_core::{
+use agent_host_engine::{journal::Journal as _, session::Session};
+use agent_host_types::{
+    continuation::{Awaiting, Continuation, PendingCall},
     event::{EVENT_VERSION, Event, EventRecord},
     id::{CallId, Digest, SessionId},
-    journal::Journal as _,
     message::{Message, Role},
     model::{ModelReply, Provenance, StopReason, Usage},
     output::{Blob, ContentPart, FileData, FilePart},
-    session::Session,
     tool::{DecisionKind, Effect, ToolCall, ToolRuntime},
-    turn::{Awaiting, Continuation, Outcome, PendingCall, TurnSummary},
+    turn::{Outcome, TurnSummary},
 };
 use pretty_assertions::assert_eq;
 use rusqlite::Connection;

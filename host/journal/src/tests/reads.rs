@@ -6,10 +6,10 @@ use crate::{
     chain::Link,
     row::{Row, Summary},
 };
-use agent_host_core::{
+use agent_host_engine::journal::{Journal as _, JournalError};
+use agent_host_types::{
     event::EVENT_VERSION,
     id::{Digest, SessionId},
-    journal::{Journal as _, JournalError},
     output::Blob,
 };
 use pretty_assertions::assert_eq;

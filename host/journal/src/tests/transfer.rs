@@ -2,12 +2,14 @@
 
 use super::{every_event, fresh, input, read, record, text};
 use crate::Store;
-use agent_host_core::{
+use agent_host_engine::{
+    journal::{Journal as _, JournalError},
+    session::SessionCopy,
+};
+use agent_host_types::{
     event::{Event, EventRecord},
     id::SessionId,
-    journal::{Journal as _, JournalError},
     output::Blob,
-    session::SessionCopy,
 };
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;

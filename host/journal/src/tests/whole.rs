@@ -2,10 +2,10 @@
 
 use super::{fresh, input, outcomes, read, record, session_of, text};
 use crate::Store;
-use agent_host_core::{
+use agent_host_engine::journal::Journal as _;
+use agent_host_types::{
     event::{Event, EventRecord},
     id::{CallId, SessionId},
-    journal::Journal as _,
     model::Provenance,
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
 };

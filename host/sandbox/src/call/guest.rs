@@ -14,7 +14,7 @@ use crate::{
         guest_runtime::{Lost, end_slice},
     },
 };
-use agent_host_core::{
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
     output::ToolResultOutput,

@@ -17,7 +17,7 @@ mod stream;
 mod tests;
 
 use crate::gate::{Gate, Growth};
-use agent_host_core::policy::{DirGrant, FileOp};
+use agent_host_engine::policy::{DirGrant, FileOp};
 use convert::Fault;
 use mask::Masks;
 use node::{Folder, Listing, Node};

@@ -21,7 +21,8 @@ pub(crate) use client::HttpClient;
 pub use recording::{Recording, RecordingError};
 
 use crate::gate::Gate;
-use agent_host_core::{limits::Limits, secrets::Secrets};
+use agent_host_engine::secrets::Secrets;
+use agent_host_types::limits::Limits;
 use body::Exchange;
 use budget::{Budget, Slot};
 use bytes::Bytes;

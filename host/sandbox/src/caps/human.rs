@@ -10,7 +10,7 @@ use crate::{
     gate::Gate,
     instance::{failure::Stop, store::CallState},
 };
-use agent_host_core::{
+use agent_host_types::{
     question::{Answer, Exchange, Question},
     tool::Effect,
 };

@@ -5,7 +5,7 @@ use crate::{
     bindings::state,
     instance::{failure::Stop, store::CallState},
 };
-use agent_host_core::json;
+use agent_host_types::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 

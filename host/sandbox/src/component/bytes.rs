@@ -7,7 +7,7 @@ use crate::{
     component::code::{MAX_COMPONENT_BYTES, check_size},
     error::{LoadError, LoadFault},
 };
-use agent_host_core::id::Digest;
+use agent_host_types::id::Digest;
 use bytes::Bytes;
 use std::{
     borrow::Cow,

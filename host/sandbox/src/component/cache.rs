@@ -16,7 +16,8 @@ pub use manage::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub(crate) use sealed::Sealed;
 
 use crate::{component::code::TrustedCode, engine::fingerprint};
-use agent_host_core::{definitions::RawDefinition, id::Digest, tool::ToolDefinition};
+use agent_host_engine::definitions::RawDefinition;
+use agent_host_types::{id::Digest, tool::ToolDefinition};
 use entry::{Head, KEY_BYTES, Key};
 use files::Folder;
 use std::{fs::FileTimes, io, path::Path, time::SystemTime};

@@ -14,12 +14,11 @@ use crate::{
     sandbox::Room,
     text,
 };
-use agent_host_core::{
+use agent_host_engine::{
     definitions::{Definitions, RawDefinition},
-    limits::Limits,
     policy::Grants,
-    tool::Effect,
 };
+use agent_host_types::{limits::Limits, tool::Effect};
 use std::{
     sync::Arc,
     time::{Duration, Instant},

@@ -19,8 +19,8 @@ use crate::{
     schedule::{admission::Queue, guest_runtime::Schedule},
     text,
 };
-use agent_host_core::{
-    definitions::Definitions,
+use agent_host_engine::definitions::Definitions;
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::Digest,
     output::ToolResultOutput,

@@ -21,8 +21,8 @@ use crate::{
     schedule::guest_runtime::end_slice,
     text,
 };
-use agent_host_core::{
-    definitions::{MAX_DESCRIPTION_BYTES, RawDefinition},
+use agent_host_engine::definitions::{MAX_DESCRIPTION_BYTES, RawDefinition};
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     tool::{Effect, ToolDefinition},
 };

@@ -2,7 +2,7 @@
 //! text in it is chosen by the guest.
 
 use crate::text::shown;
-use agent_host_core::accounting::{AuditEntry, Verdict};
+use agent_host_types::accounting::{AuditEntry, Verdict};
 use std::collections::{BTreeSet, HashMap};
 
 /// How many distinct requests are kept; later ones are only counted, under [`OTHERS`].
@@ -15,7 +15,7 @@ pub(super) const MAX_REQUEST_BYTES: usize = 512;
 pub(super) const MAX_DENIAL_BYTES: usize = 1_024;
 /// The longest suggested grant, in bytes.
 pub(super) const MAX_GRANT_BYTES: usize = 1_024;
-/// How the rules begin that are fields of [`agent_host_core::limits::Limits`].
+/// How the rules begin that are fields of [`agent_host_types::limits::Limits`].
 const LIMITS: &str = "limits.";
 /// Stands for all requests beyond the bound.
 pub(super) const OTHERS: &str = "others";

@@ -1,10 +1,8 @@
 //! What one call may still put into files: over all folders together, and into each. Counts only; what is refused is written
 //! down by the gate.
 
-use agent_host_core::{
-    limits::Limits,
-    policy::{DirGrant, DirQuota, Grants},
-};
+use agent_host_engine::policy::{DirGrant, DirQuota, Grants};
+use agent_host_types::limits::Limits;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What one operation adds to a folder.

@@ -1,10 +1,12 @@
 //! What the gate answers, writes down and bounds.
 
 use super::{Denial, Gate, Refused, Tally, ledger};
-use agent_host_core::{
+use agent_host_engine::policy::{
+    DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules,
+};
+use agent_host_types::{
     accounting::{AuditEntry, Verdict},
     limits::Limits,
-    policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;

@@ -9,7 +9,7 @@ use crate::{
     instance::{failure, store::Redactors},
     text,
 };
-use agent_host_core::{
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},

@@ -4,7 +4,7 @@ use crate::{
     instance::limiter::{Limiter, Refused},
     text,
 };
-use agent_host_core::{
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
     question::Question,

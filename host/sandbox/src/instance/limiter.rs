@@ -7,7 +7,7 @@
 mod tests;
 
 use crate::{caps::telemetry::Telemetry, schedule::guest_runtime::end_slice};
-use agent_host_core::limits::Limits;
+use agent_host_types::limits::Limits;
 use std::sync::Arc;
 use wasmtime::{ResourceLimiter, ResourceLimiterAsync};
 

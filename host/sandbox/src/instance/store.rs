@@ -18,7 +18,8 @@ use crate::{
         limiter::{Limiter, Pausing, as_count},
     },
 };
-use agent_host_core::{limits::Limits, output::ToolResultOutput, secrets::Secrets};
+use agent_host_engine::secrets::Secrets;
+use agent_host_types::{limits::Limits, output::ToolResultOutput};
 use std::{
     path::PathBuf,
     sync::Arc,

@@ -11,7 +11,7 @@ use crate::{
     config::SandboxConfig,
     schedule::fair_semaphore::{Full, Most, Party, Place, Turns},
 };
-use agent_host_core::failure::{ToolErrorCode, ToolFailure};
+use agent_host_types::failure::{ToolErrorCode, ToolFailure};
 use std::{sync::Arc, time::Duration};
 
 /// The door to the pool.

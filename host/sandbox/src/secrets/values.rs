@@ -1,9 +1,9 @@
 //! A secret's value and its forms, for the tests.
 
-#[path = "../../../core/src/secrets/tests/values.rs"]
+#[path = "../../../engine/src/secrets/tests/values.rs"]
 mod values;
 
-use agent_host_core::secrets::Secrets;
+use agent_host_engine::secrets::Secrets;
 use secrecy::SecretString;
 use std::sync::Arc;
 pub(crate) use values::{VALUE, forms};

@@ -6,7 +6,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, harmless_line, json_text},
 };
-use agent_host_core::artifact::{ArtifactName, Artifacts};
+use agent_host_engine::artifact::{ArtifactName, Artifacts};
 use agent_host_journal::Store;
 use serde_json::json;
 

@@ -7,13 +7,16 @@ use crate::{
     guests::{ASK, Definition, Guest, STATE_GET, STATE_MERGE},
     secrets::values::secrets,
 };
-use agent_host_core::{
+use agent_host_engine::{
+    policy::{Grants, SecretGrant},
+    tool::RunEnd,
+};
+use agent_host_types::{
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
-    policy::{Grants, SecretGrant},
     question::{Answer, Exchange, Question},
-    tool::{Effect, RunEnd},
+    tool::Effect,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

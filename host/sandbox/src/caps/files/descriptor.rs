@@ -10,7 +10,7 @@ use super::{
     stream::{self, FileReader, FileWriter, Target},
 };
 use crate::gate::Growth;
-use agent_host_core::policy::FileOp;
+use agent_host_engine::policy::FileOp;
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use std::{num::NonZeroU64, sync::Arc};
 use wasmtime::component::Resource;

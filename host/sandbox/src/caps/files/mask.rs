@@ -9,7 +9,7 @@ use super::{
     convert::{Id, id, kind},
     place::{Root, look, real_path},
 };
-use agent_host_core::policy::{DirGrant, PathRules};
+use agent_host_engine::policy::{DirGrant, PathRules};
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{AtFlags, CWD, FileType, Mode, OFlags},

@@ -6,7 +6,7 @@ use super::{
     mask::is_alias,
     place::{Root, join, look},
 };
-use agent_host_core::policy::PathRules;
+use agent_host_engine::policy::PathRules;
 use rustix::{
     fd::OwnedFd,
     fs::{Dir, FileType},

@@ -7,7 +7,7 @@ use super::{
     node::{Folder, Node, OpenFile},
     place::{Follow, Place},
 };
-use agent_host_core::policy::FileOp;
+use agent_host_engine::policy::FileOp;
 use rustix::{
     fd::OwnedFd,
     fs::{FileType, Mode, OFlags},

@@ -6,7 +6,7 @@ use super::{
     mask::Masks,
     node::Folder,
 };
-use agent_host_core::policy::{FileOp, PathRules};
+use agent_host_engine::policy::{FileOp, PathRules};
 use rustix::{
     fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat},

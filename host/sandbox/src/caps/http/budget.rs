@@ -1,7 +1,7 @@
 //! What the exchanges of one call share: the bytes that their bodies may have together, and how many may be open at once.
 
 use crate::instance::limiter::as_count;
-use agent_host_core::limits::Limits;
+use agent_host_types::limits::Limits;
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},

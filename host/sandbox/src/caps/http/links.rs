@@ -6,7 +6,7 @@ mod tests;
 
 use super::target::Target;
 use crate::gate::Gate;
-use agent_host_core::output::{ContentPart, FileData, FilePart, ToolResultOutput};
+use agent_host_types::output::{ContentPart, FileData, FilePart, ToolResultOutput};
 use std::sync::Arc;
 
 /// Puts a note in the place of every file whose address the call may not reach. What stays is the address as it was judged.

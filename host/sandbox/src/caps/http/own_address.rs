@@ -1,7 +1,7 @@
 //! Addresses of this machine that look public: those of its interfaces, which services may trust
 //! like loopback.
 
-use agent_host_core::policy::embedded_v4;
+use agent_host_engine::policy::embedded_v4;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// Addresses for documentation (RFC 5737, RFC 3849), which no machine has.

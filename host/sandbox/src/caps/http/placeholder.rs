@@ -8,7 +8,7 @@
 //! `Basic` credentials are base64, which a guest cannot make of a value it does not have: make them the value.
 
 use super::target::Target;
-use agent_host_core::{policy::SecretPlace, secrets::Secrets};
+use agent_host_engine::{policy::SecretPlace, secrets::Secrets};
 use http::{HeaderMap, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use reqwest::Url;

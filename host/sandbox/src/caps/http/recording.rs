@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::secrets::Secrets;
+use agent_host_engine::secrets::Secrets;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};

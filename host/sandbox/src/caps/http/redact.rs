@@ -3,7 +3,7 @@
 //!
 //! It never looks for another tool's secrets: a mark in an answer that the guest had echoed would confirm its guess.
 
-use agent_host_core::secrets::{Redaction, Secrets};
+use agent_host_engine::secrets::{Redaction, Secrets};
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, header};
 use http_body::Frame;

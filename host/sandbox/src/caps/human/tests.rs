@@ -1,11 +1,9 @@
 use super::{Questions, WitAnswer};
 use crate::{gate::Gate, instance::failure::Stop};
-use agent_host_core::{
-    limits::Limits,
-    policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
-    question::Question,
-    tool::Effect,
+use agent_host_engine::policy::{
+    DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules,
 };
+use agent_host_types::{limits::Limits, question::Question, tool::Effect};
 use std::sync::Arc;
 
 fn gate(effect: Effect) -> Arc<Gate> {

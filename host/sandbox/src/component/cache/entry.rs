@@ -3,7 +3,8 @@
 //! too, so that an entry cannot be passed off as another one's by renaming its file.
 
 use super::pipeline;
-use agent_host_core::{definitions::RawDefinition, id::Digest};
+use agent_host_engine::definitions::RawDefinition;
+use agent_host_types::id::Digest;
 use std::{
     borrow::Cow,
     fs::File,

@@ -6,7 +6,8 @@ use super::{
     read_key,
 };
 use crate::engine::{Layout, compiling, fingerprint};
-use agent_host_core::{definitions::RawDefinition, id::Digest};
+use agent_host_engine::definitions::RawDefinition;
+use agent_host_types::id::Digest;
 use std::{
     fmt, io,
     path::Path,

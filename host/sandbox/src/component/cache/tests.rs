@@ -1,6 +1,6 @@
 use super::{CacheContent, CachedComponent, CompileCache, Pruned, files, manage, sealed};
 use crate::{Call, Compiled, Pooling, Sandbox, SandboxConfig, Talk, ToolComponent, guests::Guest};
-use agent_host_core::{
+use agent_host_types::{
     id::{CallId, Digest},
     limits::Limits,
     output::ToolResultOutput,

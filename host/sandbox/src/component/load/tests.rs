@@ -5,12 +5,8 @@ use crate::{
     Call, LoadFault, Sandbox, SandboxConfig, Talk,
     guests::{Definition, Guest},
 };
-use agent_host_core::{
-    id::CallId,
-    limits::Limits,
-    output::ToolResultOutput,
-    tool::{CallReport, Effect},
-};
+use agent_host_engine::tool::CallReport;
+use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

@@ -7,12 +7,8 @@ use crate::{
     Allocator, Call, Compiled, LoadError, LoadFault, Sandbox, SandboxConfig, Talk, ToolComponent,
     secrets::values::secrets,
 };
-use agent_host_core::{
-    id::CallId,
-    limits::Limits,
-    output::ToolResultOutput,
-    tool::{CallReport, Effect},
-};
+use agent_host_engine::tool::CallReport;
+use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use made::{component, docs, echo, with_section};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -5,10 +5,10 @@ use super::{
     fixture::{Fixture, folder, open, protected, writable},
 };
 use crate::gate::Gate;
-use agent_host_core::{
+use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+use agent_host_types::{
     accounting::{AuditEntry, Verdict},
     limits::Limits,
-    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;

@@ -2,11 +2,8 @@
 
 use super::super::{FilesState, GatedFs, place::Beneath};
 use crate::gate::{Gate, Tally};
-use agent_host_core::{
-    limits::Limits,
-    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
-    tool::Effect,
-};
+use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+use agent_host_types::{limits::Limits, tool::Effect};
 use rustix::fs::{CWD, FileType, Mode};
 use std::{
     os::unix::fs::symlink,

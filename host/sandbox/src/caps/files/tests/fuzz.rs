@@ -4,7 +4,8 @@ use super::{
     super::place::Beneath,
     fixture::{folder, open},
 };
-use agent_host_core::{policy::DirMode, tool::Effect};
+use agent_host_engine::policy::DirMode;
+use agent_host_types::tool::Effect;
 use proptest::prelude::*;
 use std::{collections::BTreeMap, path::Path};
 use tokio::runtime::Builder;

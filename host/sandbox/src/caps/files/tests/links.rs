@@ -4,9 +4,9 @@ use super::{
     super::{links::MAX_ENTRIES, place::Beneath},
     fixture::{Fixture, empty, folder, open, writable},
 };
-use agent_host_core::{
+use agent_host_engine::policy::DirMode;
+use agent_host_types::{
     accounting::{AuditEntry, Verdict},
-    policy::DirMode,
     tool::Effect,
 };
 use pretty_assertions::assert_eq;

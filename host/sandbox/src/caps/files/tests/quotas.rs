@@ -1,10 +1,10 @@
 //! How much a call may put into folders, whichever way it writes and creates.
 
 use super::fixture::{Fixture, code, limited, writable};
-use agent_host_core::{
+use agent_host_engine::policy::DirQuota;
+use agent_host_types::{
     accounting::{AuditEntry, Verdict},
     limits::Limits,
-    policy::DirQuota,
 };
 use pretty_assertions::assert_eq;
 use wasmtime::component::Resource;

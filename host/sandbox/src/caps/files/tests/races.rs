@@ -4,7 +4,8 @@ use super::{
     super::place::Beneath,
     fixture::{Fixture, folder, open},
 };
-use agent_host_core::{policy::DirMode, tool::Effect};
+use agent_host_engine::policy::DirMode;
+use agent_host_types::tool::Effect;
 use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},

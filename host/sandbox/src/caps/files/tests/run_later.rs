@@ -1,7 +1,7 @@
 //! Files that the user's programs run later, and files that are programs already.
 
 use super::fixture::{Fixture, writable};
-use agent_host_core::accounting::Verdict;
+use agent_host_types::accounting::Verdict;
 use pretty_assertions::assert_eq;
 use std::{
     fs,

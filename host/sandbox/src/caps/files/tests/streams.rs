@@ -217,7 +217,8 @@ async fn flags_that_make_no_sense_are_refused() {
 
 #[tokio::test]
 async fn times_are_set_only_where_writing_is_allowed() {
-    use agent_host_core::{policy::DirMode, tool::Effect};
+    use agent_host_engine::policy::DirMode;
+    use agent_host_types::tool::Effect;
     use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
     let time = |seconds, nanoseconds| {
         NewTimestamp::Timestamp(Datetime {

@@ -1,10 +1,6 @@
 use super::*;
-use agent_host_core::{
-    accounting::Verdict,
-    limits::Limits,
-    policy::{Grants, HttpGrant},
-    tool::Effect,
-};
+use agent_host_engine::policy::{Grants, HttpGrant};
+use agent_host_types::{accounting::Verdict, limits::Limits, tool::Effect};
 use pretty_assertions::assert_eq;
 
 /// What becomes of an image at this address, in a call that may reach `https://good.example/pictures/`.

@@ -4,7 +4,7 @@ use super::{
     call::{Call, HELLO, Running, request, with_body},
     server::Server,
 };
-use agent_host_core::limits::Limits;
+use agent_host_types::limits::Limits;
 use bytes::Bytes;
 use http::Request;
 use http_body::Frame;

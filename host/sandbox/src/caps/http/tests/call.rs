@@ -2,12 +2,11 @@
 
 use super::super::{GatedHttp, HttpClient, names::NameLookup};
 use crate::gate::{Gate, Tally};
-use agent_host_core::{
-    limits::Limits,
+use agent_host_engine::{
     policy::{Grants, HttpGrant, SecretGrant},
     secrets::Secrets,
-    tool::Effect,
 };
+use agent_host_types::{limits::Limits, tool::Effect};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};

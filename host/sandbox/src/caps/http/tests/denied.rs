@@ -6,7 +6,8 @@ use super::{
     server::Server,
 };
 use crate::gate::Gate;
-use agent_host_core::{limits::Limits, policy::Grants, tool::Effect};
+use agent_host_engine::policy::Grants;
+use agent_host_types::{limits::Limits, tool::Effect};
 use http::{Method, Request};
 use pretty_assertions::assert_eq;
 use reqwest::dns::Name;

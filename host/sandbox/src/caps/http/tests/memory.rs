@@ -6,11 +6,11 @@ use crate::{
     guests::{Guest, http::CLIENT},
     secrets::values::{VALUE, forms, secrets},
 };
-use agent_host_core::{
+use agent_host_engine::policy::{Grants, SecretGrant};
+use agent_host_types::{
     id::CallId,
     limits::Limits,
     output::{ContentPart, FileData, ToolResultOutput},
-    policy::{Grants, SecretGrant},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;

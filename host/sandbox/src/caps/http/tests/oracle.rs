@@ -6,7 +6,7 @@ use super::{
     server::Server,
 };
 use crate::secrets::values::{VALUE, forms, secrets};
-use agent_host_core::policy::SecretGrant;
+use agent_host_engine::policy::SecretGrant;
 use http_body_util::BodyExt as _;
 use pretty_assertions::assert_eq;
 use std::time::Duration;

@@ -6,7 +6,8 @@ use super::{
     server::Server,
 };
 use crate::secrets::values::{VALUE, secrets};
-use agent_host_core::{limits::Limits, policy::SecretGrant};
+use agent_host_engine::policy::SecretGrant;
+use agent_host_types::limits::Limits;
 use bytes::Bytes;
 use pretty_assertions::assert_eq;
 use std::sync::{Arc, atomic::Ordering};

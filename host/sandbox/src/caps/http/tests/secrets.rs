@@ -5,10 +5,10 @@ use super::{
     server::Server,
 };
 use crate::secrets::values::{VALUE, forms, secrets};
-use agent_host_core::{
+use agent_host_engine::policy::SecretGrant;
+use agent_host_types::{
     accounting::{AuditEntry, Verdict},
     limits::Limits,
-    policy::SecretGrant,
 };
 use http::{HeaderName, Request};
 use pretty_assertions::assert_eq;

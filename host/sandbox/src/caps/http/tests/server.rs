@@ -1,6 +1,6 @@
 //! A server that says the same to everybody.
 
-use agent_host_core::policy::HttpGrant;
+use agent_host_engine::policy::HttpGrant;
 use std::{
     sync::{Arc, Mutex},
     time::Duration,

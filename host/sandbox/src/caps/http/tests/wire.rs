@@ -4,7 +4,7 @@ use super::{
     call::{Call, HELLO, request, with_body},
     server::Server,
 };
-use agent_host_core::policy::HttpGrant;
+use agent_host_engine::policy::HttpGrant;
 use bytes::Bytes;
 use http::{HeaderName, Request, Uri};
 use pretty_assertions::assert_eq;

@@ -1,7 +1,7 @@
 //! What calls of plain functions come to: results by their types, and the same abnormal ends as those of any other tool.
 
 use super::{call, failure, load, report};
-use agent_host_core::{limits::Limits, output::ToolResultOutput};
+use agent_host_types::{limits::Limits, output::ToolResultOutput};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

@@ -6,7 +6,8 @@ use super::{
     made::{component, echo},
 };
 use crate::{Sandbox, SandboxConfig, ToolComponent};
-use agent_host_core::{output::ToolResultOutput, schema::OutputSchema};
+use agent_host_engine::schema::OutputSchema;
+use agent_host_types::output::ToolResultOutput;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use proptest::{prelude::*, sample::Index};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use super::{call, failure, load, made::echo};
 use crate::ToolComponent;
-use agent_host_core::{
+use agent_host_types::{
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
 };

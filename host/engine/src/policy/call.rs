@@ -1,0 +1,54 @@
+//! Whether a call may start.
+
+use super::Ruling;
+use agent_host_types::{
+    approval::ApprovalRule,
+    id::Digest,
+    tool::{Approval, DecisionKind, Effect, RegisteredTool},
+};
+
+/// Decides whether a call of this tool with these arguments may run by itself. Grants and limits hold during the call in any
+/// case. `remembered` are the rules by which a person does not want to be asked again.
+#[must_use]
+pub fn decide_call<'a>(
+    tool: &RegisteredTool,
+    input_digest: Digest,
+    remembered: impl IntoIterator<Item = &'a ApprovalRule>,
+) -> Ruling {
+    let ruling = by_configuration(tool.effect, tool.approval);
+    let Ruling::Ask { .. } = &ruling else {
+        return ruling;
+    };
+    // Where nobody may approve any longer, nobody's earlier approval counts.
+    let covered = tool.decisions.contains(&DecisionKind::Approve)
+        && remembered
+            .into_iter()
+            .any(|rule| rule.covers(tool, input_digest));
+    if covered {
+        return Ruling::Allow {
+            rule: "approval.remembered".to_owned(),
+        };
+    }
+    ruling
+}
+
+fn by_configuration(effect: Effect, approval: Approval) -> Ruling {
+    let rule = |text: &str| text.to_owned();
+    match (approval, effect) {
+        (Approval::Always, _) => Ruling::Ask {
+            rule: rule("approval.always"),
+        },
+        (Approval::Never, _) => Ruling::Allow {
+            rule: rule("approval.never"),
+        },
+        (Approval::ByEffect, Effect::ReadOnly) => Ruling::Allow {
+            rule: rule("effect.read-only"),
+        },
+        (Approval::ByEffect, Effect::Idempotent) => Ruling::Ask {
+            rule: rule("effect.idempotent"),
+        },
+        (Approval::ByEffect, Effect::Effectful) => Ruling::Ask {
+            rule: rule("effect.effectful"),
+        },
+    }
+}

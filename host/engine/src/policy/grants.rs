@@ -1,0 +1,150 @@
+//! What the operator granted to one tool component.
+
+use super::PathRules;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Everything that a component may reach. The default grants nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Grants {
+    /// Folders.
+    pub dirs: Vec<DirGrant>,
+    /// Where HTTP requests may go.
+    pub http: Vec<HttpGrant>,
+    /// Environment variables that guests see; they see no others.
+    pub env: Vec<EnvGrant>,
+    /// Secrets that guests may have sent on their behalf.
+    pub secrets: Vec<SecretGrant>,
+}
+
+impl Grants {
+    /// The grants by the names of `agent.toml`. Of variables there are only the names, and of secrets the audiences.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let dirs = self.dirs.iter().map(|dir| {
+            json!({
+                "host": dir.host.to_string_lossy(),
+                "guest": dir.guest,
+                "mode": dir.mode,
+                "allow": dir.allow.patterns(),
+                "deny": dir.deny.patterns(),
+                "mask": dir.mask.patterns(),
+                "allow-run-later": dir.allow_run_later.patterns(),
+                "quota": dir.quota,
+            })
+        });
+        let http = self.http.iter().map(|http| {
+            json!({
+                "scheme": http.scheme,
+                "host": http.host,
+                "port": http.port,
+                "methods": http.methods,
+                "path": http.path_prefix,
+            })
+        });
+        let secrets = self.secrets.iter().map(|secret| {
+            json!({
+                "name": secret.name,
+                "audience": secret.audience(),
+                "in-query": secret.in_query,
+            })
+        });
+        let env = self.env.iter().map(|env| &env.name);
+        json!({
+            "dir": dirs.collect::<Vec<_>>(),
+            "http": http.collect::<Vec<_>>(),
+            "env": env.collect::<Vec<_>>(),
+            "secrets": secrets.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What may be done in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DirMode {
+    /// Look and read.
+    ReadOnly,
+    /// Change, too.
+    ReadWrite,
+}
+
+/// One granted folder.
+#[derive(Clone, Debug)]
+pub struct DirGrant {
+    /// The folder on the host, absolute.
+    pub host: std::path::PathBuf,
+    /// Where the guest finds it, such as `/workspace`.
+    pub guest: String,
+    /// What may be done in it.
+    pub mode: DirMode,
+    /// If not empty, only paths that one of these matches may be opened. Relative to the folder.
+    pub allow: PathRules,
+    /// Paths that are refused although they are in the folder. Relative to the folder; denial wins over `allow`.
+    pub deny: PathRules,
+    /// Paths that a guest does not see at all. Relative to the folder.
+    pub mask: PathRules,
+    /// Paths that may be written although the user's programs run them later (see [`decide_file`](super::decide_file)).
+    /// Relative to the folder.
+    pub allow_run_later: PathRules,
+    /// How much one call may put into the folder.
+    pub quota: DirQuota,
+}
+
+/// How much one call may put into a granted folder, besides what [`agent_host_types::limits::Limits`] allows over all folders. The
+/// names are those of `quota` in `agent.toml`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DirQuota {
+    /// The bytes that it may write; absent for no more than the call's limit.
+    pub write_bytes: Option<u64>,
+    /// The files, folders and links that it may make; absent for no more than the call's limit.
+    pub creates: Option<u64>,
+}
+
+/// An environment variable for guests. The value is the operator's word, never the host's own variable by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnvGrant {
+    /// The name.
+    pub name: String,
+    /// The value, which the guest sees.
+    pub value: String,
+}
+
+/// A secret that guests name and never see: `secret://NAME` in a header of a request to its audience is replaced by the value.
+/// The value itself is the sandbox's business and not part of the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretGrant {
+    /// The name in the placeholder.
+    pub name: String,
+    /// The audience: `http` or `https`.
+    pub scheme: String,
+    /// The audience: a host name without wildcards, or an address.
+    pub host: String,
+    /// The audience: the port.
+    pub port: u16,
+    /// Whether it may stand in a query value, too. Queries end up in servers' logs, so it is off unless asked for.
+    pub in_query: bool,
+}
+
+/// Why a grant cannot be used. The text says what, why and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct GrantError(pub String);
+
+/// Where HTTP requests may go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HttpGrant {
+    /// `http` or `https`; absent for both.
+    pub scheme: Option<String>,
+    /// A host name, `*.example.com` for every name below one, `*` for every public host, or an address literal. Only a
+    /// literal opens a private address.
+    pub host: String,
+    /// The port; absent for the scheme's own (80 or 443).
+    pub port: Option<u16>,
+    /// The methods, upper case; empty for every method.
+    pub methods: Vec<String>,
+    /// The path, with everything below it by whole segments: `/v1` covers `/v1/a` and not `/v1a`, and `/v1/` covers only what is
+    /// below. Compared as it is sent; a path that servers could read in two ways is within none. Absent for every path.
+    pub path_prefix: Option<String>,
+}

@@ -1,0 +1,360 @@
+mod fuzz;
+
+use super::*;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+fn input(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+#[test]
+fn inputs_are_accepted_or_refused_with_the_place_of_every_fault() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "minLength": 1},
+            "depth": {"type": "integer", "minimum": 1},
+            "rows": {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}},
+            "name": {"type": "string", "pattern": "^[a-z]+$"},
+        },
+        "required": ["path"],
+        "additionalProperties": false,
+    });
+    let schema = InputSchema::compile(&schema).unwrap();
+    let cases = [
+        (json!({"path": "."}), None),
+        (
+            json!({"path": ".", "depth": 2, "rows": [{"id": 1}], "name": "ab"}),
+            None,
+        ),
+        (
+            json!({}),
+            Some(r#"the arguments: "path" is a required property"#),
+        ),
+        (
+            json!({"path": "", "depth": 0}),
+            Some(
+                r#"`/depth`: 0 is less than the minimum of 1; `/path`: "" is shorter than 1 character"#,
+            ),
+        ),
+        (
+            json!({"path": ".", "rows": [{"id": 1}, {"id": "x"}]}),
+            Some(r#"`/rows/1/id`: "x" is not of type "integer""#),
+        ),
+        (
+            json!({"path": ".", "name": "A"}),
+            Some(r#"`/name`: "A" does not match "^[a-z]+$""#),
+        ),
+        (
+            json!({"path": ".", "mode": 1}),
+            Some("the arguments: Additional properties are not allowed ('mode' was unexpected)"),
+        ),
+    ];
+    for (value, fault) in cases {
+        let expected = fault.map_or(Ok(()), |fault| {
+            let message = format!(
+                "The arguments do not fit the tool's schema; the tool did not run. {fault}"
+            );
+            Err(ToolFailure::new(ToolErrorCode::InvalidInput, message))
+        });
+        assert_eq!(schema.validate(&input(&value)), expected, "{value}");
+    }
+}
+
+/// However wrong an input is, the model is told of a few faults and in a bounded text.
+#[test]
+fn faults_are_bounded_in_number_and_size() {
+    let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    let schema = InputSchema::compile(&schema).unwrap();
+    let many: Value = (0..100)
+        .map(|n| (format!("k{n}"), json!("x")))
+        .collect::<Map<_, _>>()
+        .into();
+    let failure = schema.validate(&input(&many)).unwrap_err();
+    assert_eq!(
+        failure.message().matches("is not of type").count(),
+        MAX_FAULTS
+    );
+    let huge = json!({"k": "x".repeat(100_000)});
+    let failure = schema.validate(&input(&huge)).unwrap_err();
+    assert_eq!(
+        failure.message().len(),
+        agent_host_types::failure::MAX_MESSAGE_BYTES
+    );
+}
+
+/// A schema is a stranger's: it must not make the host read a file or open a connection. Port 1 would refuse a connection
+/// with an error that says so; the error here must be that there is no such reader.
+#[test]
+fn remote_references_are_refused_and_never_fetched() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let here = format!("http://{}/schema.json", listener.local_addr().unwrap());
+    for reference in [
+        here.as_str(),
+        "http://127.0.0.1:1/",
+        "https://example.com/s.json",
+        "file:///etc/hostname",
+        "other.json",
+    ] {
+        for schema in [
+            json!({"type": "object", "properties": {"x": {"$ref": reference}}}),
+            json!({"type": "object", "$schema": reference}),
+        ] {
+            let error = InputSchema::compile(&schema).unwrap_err();
+            assert!(
+                !error.contains("onnection") && !error.contains("No such file"),
+                "{error}"
+            );
+        }
+    }
+    let accepted = listener.accept().map(|(_, peer)| peer);
+    assert_eq!(accepted.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn local_references_work() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/n"}},
+        "$defs": {"n": {"type": "integer"}},
+    });
+    let schema = InputSchema::compile(&schema).unwrap();
+    assert_eq!(schema.validate(&input(&json!({"x": 1}))), Ok(()));
+    assert!(schema.validate(&input(&json!({"x": "1"}))).is_err());
+}
+
+#[test]
+fn schemas_that_are_none_are_refused() {
+    let root = "the root of an input schema must have `\"type\": \"object\"`";
+    let cases = [
+        (json!({}), root),
+        (json!(true), root),
+        (json!({"type": "string"}), root),
+        (json!({"type": ["object"]}), root),
+        (
+            json!({"type": "object", "properties": {"x": {"type": "strange"}}}),
+            "strange",
+        ),
+        (
+            json!({"type": "object", "properties": {"x": {"pattern": "("}}}),
+            "(",
+        ),
+        // A look-around needs a backtracking engine, which a hostile pattern could keep busy for ever.
+        (
+            json!({"type": "object", "properties": {"x": {"pattern": "(?=a)b"}}}),
+            "(?=a)b",
+        ),
+        (
+            json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/missing"}}}),
+            "missing",
+        ),
+    ];
+    for (schema, expected) in cases {
+        let error = InputSchema::compile(&schema).unwrap_err();
+        assert!(error.contains(expected), "{schema}: {error}");
+    }
+}
+
+/// Definitions of which each uses the next one `width` times.
+fn staircase(steps: usize, width: usize) -> Value {
+    let mut parts: Map<String, Value> = (0..steps)
+        .map(|step| {
+            let next = json!({"$ref": format!("#/$defs/{}", step + 1)});
+            (step.to_string(), json!({"allOf": vec![next; width]}))
+        })
+        .collect();
+    parts.insert(steps.to_string(), json!({"maxProperties": 1}));
+    json!({"type": "object", "$ref": "#/$defs/0", "$defs": parts})
+}
+
+/// Schemas that take a validator exponential time, endless recursion, or out of the schema.
+#[test]
+fn schemas_that_do_not_unfold_to_something_small_are_refused() {
+    let with = |key: &str, value: Value| {
+        let mut schema = json!({"type": "object", "properties": {"a": {}}});
+        schema["properties"]["a"][key] = value;
+        schema
+    };
+    let cases = [
+        (staircase(14, 2), "more than 20000 values"),
+        (staircase(3, 40), "more than 20000 values"),
+        (staircase(16, 1), "more than 16 references"),
+        (staircase(3_000, 1), "more than 16 references"),
+        (
+            json!({"type": "object", "$ref": "#"}),
+            "leads back to itself",
+        ),
+        (with("$ref", json!("#")), "leads back to itself"),
+        (
+            with("$ref", json!("#/properties/a")),
+            "leads back to itself",
+        ),
+        (
+            with("anyOf", json!([{"$ref": "#/properties"}, {"type": "null"}])),
+            "leads back to itself",
+        ),
+        (with("$ref", json!("#/$defs/none")), "leads nowhere"),
+        (with("$ref", json!("#/%70roperties")), "leads nowhere"),
+        (with("$ref", json!("other.json")), "leads nowhere"),
+        (with("$ref", json!("http://127.0.0.1/s")), "leads nowhere"),
+        (with("$id", json!("http://a.example/")), "the key `$id`"),
+        (
+            json!({"type": "object", "$defs": {"a": {"$anchor": "x"}}, "items": {"$ref": "#x"}}),
+            "leads nowhere",
+        ),
+        (with("$dynamicRef", json!("#x")), "the key `$dynamicRef`"),
+        (
+            json!({"type": "object", "$schema": "http://json-schema.org/draft-04/schema#"}),
+            "draft 4",
+        ),
+    ];
+    for (schema, says) in cases {
+        let errors = [
+            InputSchema::compile(&schema).map(drop).unwrap_err(),
+            OutputSchema::compile(&schema).map(drop).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(error.contains(says), "{says}: {error}");
+            assert!(error.len() < 300, "{error}");
+        }
+    }
+}
+
+/// References as generators write them, also to one part from many places, and properties that are named like keywords.
+#[test]
+fn schemas_with_references_are_taken() {
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://tools.example/search",
+        "type": "object",
+        "properties": {
+            "$ref": {"type": "string"},
+            "$id": {"type": "string"},
+            "from": {"$ref": "#/$defs/place"},
+            "to": {"$ref": "#/$defs/place"},
+        },
+        "$defs": {
+            "place": {"$anchor": "place", "type": "object", "properties": {"at": {"$ref": "#/$defs/point~1"}}},
+            "point/": {"type": "number"},
+        },
+    });
+    let schema = InputSchema::compile(&schema).unwrap();
+    let cases = [
+        (
+            json!({"from": {"at": 1}, "to": {"at": 2}, "$ref": "x"}),
+            true,
+        ),
+        (json!({"from": {"at": "x"}}), false),
+        (json!({"to": {"at": "x"}}), false),
+        (json!({"$id": 1}), false),
+    ];
+    for (value, fits) in cases {
+        assert_eq!(schema.validate(&input(&value)).is_ok(), fits, "{value}");
+    }
+    assert!(InputSchema::compile(&staircase(10, 2)).is_ok());
+}
+
+/// What only a particular input makes costly is refused with that input.
+#[test]
+fn checks_without_end_are_refused() {
+    let choices: Vec<u32> = (0..8_000).collect();
+    let long_choice = json!({
+        "type": "object",
+        "properties": {"x": {"items": {"enum": choices}}},
+    });
+    let pattern = json!({
+        "type": "object",
+        "properties": {"x": {"items": {"pattern": "a*b"}}},
+    });
+    let cases = [
+        (&long_choice, json!({"x": vec![9_000; 1_000]})),
+        (&pattern, json!({"x": vec!["a".repeat(100_000); 200]})),
+    ];
+    for (schema, value) in cases {
+        let schema = InputSchema::compile(schema).unwrap();
+        let failure = schema.validate(&input(&value)).unwrap_err();
+        assert_eq!(
+            failure,
+            ToolFailure::new(
+                ToolErrorCode::InvalidInput,
+                "The arguments do not fit the tool's schema; the tool did not run. the arguments: too large or too deep to be \
+                 checked against this schema; send less"
+            )
+        );
+    }
+}
+
+/// What real tools write is taken: patterns, long lists and long texts.
+#[test]
+fn honest_schemas_and_inputs_pass() {
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": "https://example.com/tree.json",
+        "type": "object",
+        "properties": {
+            "mail": {"pattern": "^[\\w.-]{1,64}@[\\w.-]{1,64}$"},
+            "rows": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true},
+            "text": {"type": "string", "minLength": 1},
+            // Fields may have the names of keywords.
+            "$ref": {"type": "string"},
+            "$id": {"type": "string"},
+            "pattern": {"type": "string"},
+        },
+    });
+    let schema = InputSchema::compile(&schema).unwrap();
+    let rows: Vec<u32> = (0..100_000).collect();
+    let good = json!({
+        "mail": "a.b@example.com", "rows": rows, "text": "x".repeat(4_000_000), "$ref": "http://x/", "$id": "i",
+    });
+    assert_eq!(schema.validate(&input(&good)), Ok(()));
+    for bad in [
+        json!({"mail": "@"}),
+        json!({"rows": [1, 2, 1]}),
+        json!({"$ref": 1}),
+    ] {
+        assert!(schema.validate(&input(&bad)).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn results_are_held_to_what_the_tool_promises() {
+    let schema = OutputSchema::compile(&json!({"type": "array", "items": {"type": "integer"}}));
+    let schema = schema.unwrap();
+    assert_eq!(schema.validate(&json!([1, 2])), Ok(()));
+    let said = |fault: &str| {
+        Err(ToolFailure::invalid_output(format!(
+            "The tool ran, but its result does not fit the schema that it promises. {fault}"
+        )))
+    };
+    assert_eq!(
+        schema.validate(&json!([1, "x"])),
+        said(r#"`/1`: "x" is not of type "integer""#)
+    );
+    assert_eq!(
+        schema.validate(&json!({})),
+        said(r#"the result: {} is not of type "array""#)
+    );
+}
+
+#[test]
+fn patterns_are_bounded_in_number_and_size() {
+    let patterns =
+        |count: usize| json!({"type": "object", "anyOf": vec![json!({"pattern": "a"}); count]});
+    let compiled = InputSchema::compile(&patterns(MAX_PATTERNS)).unwrap();
+    assert_eq!(compiled.patterns(), MAX_PATTERNS);
+    let named = json!({"type": "object", "patternProperties": {"a": {}, "b": {}}});
+    assert_eq!(OutputSchema::compile(&named).unwrap().patterns(), 2);
+    let cases = [
+        (patterns(MAX_PATTERNS + 1), "more than 32 patterns"),
+        (
+            json!({"type": "object", "pattern": "((a{1000}){1000}){1000}"}),
+            "((a{1000}){1000}){1000}",
+        ),
+    ];
+    for (schema, says) in cases {
+        let error = InputSchema::compile(&schema).unwrap_err();
+        assert!(error.contains(says), "{says}: {error}");
+    }
+}
