@@ -5,7 +5,7 @@ mod tests;
 
 use crate::{
     bindings::types as wit,
-    caps::{human::Questions, progress::Report, state::SharedState},
+    caps::progress::Report,
     gate::{Denial, Gate, Tally},
     guest::{self, Job, Target},
     guest_runtime::{self, Begun, Lost},
@@ -131,12 +131,7 @@ impl ToolComponent {
             secrets: Arc::clone(&call.secrets),
             telemetry: Arc::clone(&telemetry),
             progress_interval: self.room().progress_interval,
-            shared: SharedState::new(Arc::clone(&call.talk.shared)),
-            questions: Questions::new(
-                Arc::clone(&gate),
-                call.talk.can_ask,
-                call.talk.answers.clone(),
-            ),
+            context: call.talk.clone(),
             limits,
         };
         let work = guest::run(Box::new(Job {

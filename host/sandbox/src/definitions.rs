@@ -3,7 +3,7 @@
 
 use crate::{
     bindings::{HostPre, types as wit},
-    caps::{human::Questions, state::SharedState},
+    call::Talk,
     convert,
     error::{LoadError, LoadFault},
     gate::Gate,
@@ -53,8 +53,7 @@ pub(crate) async fn ask(
     let gate = Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits);
     let telemetry = Telemetry::new(STDIO_BYTES);
     let setup = CallSetup {
-        shared: SharedState::new(Arc::default()),
-        questions: Questions::new(Arc::clone(&gate), false, Vec::new()),
+        context: Talk::default(),
         gate,
         deadline: Instant::now() + patience,
         protected: Arc::clone(&room.protected),

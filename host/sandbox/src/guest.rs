@@ -54,9 +54,9 @@ pub(crate) async fn run(job: Box<Job>) -> Result<End, ToolFailure> {
                 end_slice().await;
             }
             let state = store.data_mut();
-            let merges = state.shared.take_merges();
+            let merges = state.state.take_merges();
             let mut output = convert::output(output, &state.secrets, &state.limits)?;
-            state.judge_links(&mut output);
+            state.http.judge_links(&mut output);
             Ok(End::Result(output, merges))
         }
         Err(error) => match error.downcast_ref::<Stop>() {

@@ -23,7 +23,7 @@ use mask::Masks;
 use node::{Folder, Listing, Node};
 use place::{Follow, Place, Root};
 use std::{path::PathBuf, sync::Arc};
-use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::{
     filesystem::Descriptor,
     p2::{
@@ -62,12 +62,12 @@ pub(crate) enum FilesError {
 }
 
 /// The granted folders of one call, open.
-pub(crate) struct FilesState {
+pub(crate) struct FilesCtx {
     gate: Arc<Gate>,
     roots: Vec<Root>,
 }
 
-impl FilesState {
+impl FilesCtx {
     /// Opens the granted folders. `protected` are host paths that no guest may reach even inside a grant, whether or not
     /// they exist.
     ///
@@ -98,7 +98,7 @@ impl FilesState {
     }
 
     /// Nothing is open, whatever is granted: for a component that has no way to ask for it.
-    pub(crate) fn without_folders(gate: Arc<Gate>) -> Self {
+    pub(crate) fn without_dirs(gate: Arc<Gate>) -> Self {
         let roots = Vec::new();
         Self { gate, roots }
     }
@@ -213,39 +213,25 @@ fn mask_rule(folder: &Folder, pattern: Option<&str>) -> String {
     }
 }
 
-/// A store's view of wasi:filesystem.
-pub(crate) struct GatedFs<'a> {
-    /// The call's resources.
+/// wasi:filesystem of one call.
+pub(crate) struct FilesView<'a> {
+    pub(crate) ctx: &'a mut FilesCtx,
     pub(crate) table: &'a mut ResourceTable,
-    /// The call's folders.
-    pub(crate) files: &'a mut FilesState,
 }
 
-/// Tells the linker that the view is a [`GatedFs`].
-struct Gated;
+/// Links wasi:filesystem to [`FilesView`].
+pub(crate) struct Files;
 
-impl HasData for Gated {
-    type Data<'a> = GatedFs<'a>;
+impl HasData for Files {
+    type Data<'a> = FilesView<'a>;
 }
 
-/// Links wasi:filesystem 0.2 to the gate.
-///
-/// # Errors
-/// The linker has these interfaces already.
-pub(crate) fn add_to_linker<T: Send + 'static>(
-    linker: &mut Linker<T>,
-    view: fn(&mut T) -> GatedFs<'_>,
-) -> wasmtime::Result<()> {
-    types::add_to_linker::<T, Gated>(linker, view)?;
-    preopens::add_to_linker::<T, Gated>(linker, view)
-}
-
-impl preopens::Host for GatedFs<'_> {
+impl preopens::Host for FilesView<'_> {
     /// Each grant under its guest path, and the first also as `.`, which is where relative paths resolve.
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         let mut found = Vec::new();
-        let grants = &self.files.gate.grants().dirs;
-        for (grant, (root, dir)) in self.files.roots.iter().zip(grants).enumerate() {
+        let grants = &self.ctx.gate.grants().dirs;
+        for (grant, (root, dir)) in self.ctx.roots.iter().zip(grants).enumerate() {
             let names = (grant == 0).then_some(".").into_iter();
             for name in std::iter::once(dir.guest.as_str()).chain(names) {
                 let folder = Folder {
@@ -260,7 +246,7 @@ impl preopens::Host for GatedFs<'_> {
     }
 }
 
-impl types::Host for GatedFs<'_> {
+impl types::Host for FilesView<'_> {
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
         error.downcast()
     }
@@ -274,7 +260,7 @@ impl types::Host for GatedFs<'_> {
     }
 }
 
-impl types::HostDirectoryEntryStream for GatedFs<'_> {
+impl types::HostDirectoryEntryStream for FilesView<'_> {
     async fn read_directory_entry(
         &mut self,
         stream: Resource<DirectoryEntryStream>,
@@ -282,12 +268,8 @@ impl types::HostDirectoryEntryStream for GatedFs<'_> {
         let stream = Resource::<Listing>::new_borrow(stream.rep());
         let listing = self.table.get_mut(&stream)?;
         let grant = listing.folder.grant;
-        let root = self
-            .files
-            .roots
-            .get(grant)
-            .ok_or(ErrorCode::BadDescriptor)?;
-        Ok(listing.next(root, self.files.gate.mask(grant))?)
+        let root = self.ctx.roots.get(grant).ok_or(ErrorCode::BadDescriptor)?;
+        Ok(listing.next(root, self.ctx.gate.mask(grant))?)
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {

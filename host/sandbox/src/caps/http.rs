@@ -7,7 +7,7 @@ mod budget;
 mod client;
 mod fault;
 mod fields;
-pub(crate) mod links;
+mod links;
 mod names;
 mod own_address;
 mod placeholder;
@@ -20,8 +20,8 @@ pub(crate) mod tests;
 pub(crate) use client::HttpClient;
 pub use recording::{Recording, RecordingError};
 
-use crate::gate::Gate;
-use agent_host_core::{limits::Limits, secrets::Secrets};
+use crate::{gate::Gate, limiter::as_count, store::Redactors};
+use agent_host_core::{limits::Limits, output::ToolResultOutput};
 use body::Exchange;
 use budget::{Budget, Slot};
 use bytes::Bytes;
@@ -35,10 +35,19 @@ use std::{
     time::{Duration, Instant},
 };
 use target::Target;
-use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi_http::{
+    Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+};
 
 /// How long a connection may take to come about, unless the guest asks for less.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The bytes of a guest's set of header fields beyond `http-header-bytes`: wasi:http counts some 70
+/// for each field besides its text, and the only error that it has for a full set ends the guest.
+/// So a set that is somewhat too large is made, and refused with the standard error when it is to
+/// be sent. Each open resource may hold this much.
+const FIELDS_OVERHEAD_BYTES: u64 = 32 * 1024;
 
 /// Why guests cannot be given HTTP at all.
 #[derive(Debug, thiserror::Error)]
@@ -78,16 +87,60 @@ impl Clock {
     }
 }
 
-/// One call's wasi:http.
-pub(crate) struct GatedHttp {
+/// wasi:http of one call.
+pub(crate) struct HttpCtx {
+    wasi: WasiHttpCtx,
+    hooks: GatedHttp,
+}
+
+impl HttpCtx {
+    /// `deadline` is the end of the call.
+    pub(crate) fn new(
+        gate: Arc<Gate>,
+        client: Arc<HttpClient>,
+        secrets: Redactors,
+        limits: &Limits,
+        deadline: Instant,
+    ) -> Self {
+        let mut wasi = WasiHttpCtx::new();
+        let fields = limits
+            .http_header_bytes
+            .saturating_add(FIELDS_OVERHEAD_BYTES);
+        wasi.set_field_size_limit(as_count(fields));
+        Self {
+            wasi,
+            hooks: GatedHttp {
+                gate,
+                client,
+                budget: Arc::new(Budget::new(limits)),
+                limits: limits.clone(),
+                secrets,
+                deadline,
+            },
+        }
+    }
+
+    pub(crate) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
+        WasiHttpCtxView {
+            ctx: &mut self.wasi,
+            hooks: &mut self.hooks,
+            table,
+        }
+    }
+
+    /// Asks the gate for the files that a result names by URL.
+    pub(crate) fn judge_links(&self, output: &mut ToolResultOutput) {
+        links::judge(output, &self.hooks.gate);
+    }
+}
+
+/// Sends the requests of one call.
+struct GatedHttp {
     gate: Arc<Gate>,
     client: Arc<HttpClient>,
     budget: Arc<Budget>,
     limits: Limits,
-    /// All secrets, for recordings.
-    secrets: Arc<Secrets>,
-    /// The secrets that the tool may use.
-    granted: Arc<Secrets>,
+    secrets: Redactors,
     /// When the call ends, whatever the server does.
     deadline: Instant,
 }
@@ -96,30 +149,6 @@ type Settled = Box<dyn Future<Output = Result<(), Error>> + Send>;
 type Answer = Result<(Response<WasiBody>, Settled), Error>;
 
 impl GatedHttp {
-    /// The call's gate.
-    pub(crate) fn gate(&self) -> &Arc<Gate> {
-        &self.gate
-    }
-
-    /// The requests of one call.
-    pub(crate) fn new(
-        gate: Arc<Gate>,
-        client: Arc<HttpClient>,
-        secrets: Arc<Secrets>,
-        limits: &Limits,
-        deadline: Instant,
-    ) -> Self {
-        Self {
-            granted: gate.granted_secrets(&secrets),
-            gate,
-            client,
-            budget: Arc::new(Budget::new(limits)),
-            limits: limits.clone(),
-            secrets,
-            deadline,
-        }
-    }
-
     /// Everything that can be judged before anything waits. What comes out may be sent to the addresses that
     /// [`Target::addresses`] lets through, and at the URL that is returned: the target's, but with the secrets in it that the
     /// guest named. Those in header fields are then in the request.
@@ -129,7 +158,7 @@ impl GatedHttp {
             return Err(Error::HttpRequestMethodInvalid);
         }
         target.ask()?;
-        let url = placeholder::fill(&target, request.headers_mut(), &self.granted)?;
+        let url = placeholder::fill(&target, request.headers_mut(), &self.secrets.granted)?;
         if self.holds_secrets() {
             redact::ask_for_plain(request.headers_mut());
         }
@@ -199,7 +228,7 @@ impl WasiHttpHooks for GatedHttp {
         _settled: Settled,
     ) -> Box<dyn Future<Output = Answer> + Send> {
         let admitted = self.admit(&mut request);
-        let (secrets, granted) = (Arc::clone(&self.secrets), Arc::clone(&self.granted));
+        let secrets = self.secrets.clone();
         let plain_only = self.holds_secrets();
         let client = Arc::clone(&self.client);
         let header_limit = self.limits.http_header_bytes;
@@ -209,7 +238,6 @@ impl WasiHttpHooks for GatedHttp {
                 exchange,
                 url,
                 secrets,
-                granted,
                 plain_only,
                 header_limit,
                 options: options.unwrap_or_default(),
@@ -226,10 +254,8 @@ struct Outbound {
     exchange: Exchange,
     /// What is sent: the target's URL, or one with a secret in its query, which is never shown.
     url: Url,
-    /// All secrets, for recordings.
-    secrets: Arc<Secrets>,
-    /// The secrets that the answer is searched for.
-    granted: Arc<Secrets>,
+    /// All of them are taken out of recordings, the granted ones out of answers.
+    secrets: Redactors,
     /// Whether an encoded answer is refused, because a secret in it would not be found.
     plain_only: bool,
     header_limit: u64,
@@ -259,7 +285,7 @@ impl Outbound {
         } else {
             let body = (!body.is_empty()).then(|| body.into());
             let answer = self.ask_whole(client, parts, body).await;
-            recording.keep(kept, answer.as_ref(), &self.secrets);
+            recording.keep(kept, answer.as_ref(), &self.secrets.all);
             answer?
         };
         self.receive(answer.into())
@@ -326,11 +352,11 @@ impl Outbound {
         }
         let mut answer = Response::builder().status(response.status());
         if let Some(fields) = answer.headers_mut() {
-            *fields = redact::fields(response.headers(), &self.granted);
+            *fields = redact::fields(response.headers(), &self.secrets.granted);
         }
         let pause = self.options.between_bytes_timeout;
         let body = body::incoming(response, self.exchange, pause);
-        let body = redact::body(body, self.granted);
+        let body = redact::body(body, self.secrets.granted);
         answer.body(body).map_err(|_| Fault::Protocol.into_error())
     }
 }

@@ -9,32 +9,40 @@ use crate::{
     bindings::human::{self, Answer as WitAnswer, Question as WitQuestion},
     failure::Stop,
     gate::Gate,
-    store::CallState,
 };
 use agent_host_core::{
     question::{Answer, Exchange, Question},
+    secrets::Secrets,
     tool::Effect,
 };
 use std::sync::Arc;
 
 /// The questions of one call.
-pub(crate) struct Questions {
+pub(crate) struct HumanCtx {
     gate: Arc<Gate>,
+    granted: Arc<Secrets>,
     can_ask: bool,
     /// The answers of earlier runs that this one has not come to yet.
     answers: std::vec::IntoIter<Exchange>,
 }
 
-impl Questions {
-    pub(crate) fn new(gate: Arc<Gate>, can_ask: bool, answers: Vec<Exchange>) -> Self {
+impl HumanCtx {
+    /// `granted` are the secrets of the tool, `answers` those of earlier runs.
+    pub(crate) fn new(
+        gate: Arc<Gate>,
+        granted: Arc<Secrets>,
+        can_ask: bool,
+        answers: Vec<Exchange>,
+    ) -> Self {
         Self {
             gate,
+            granted,
             can_ask,
             answers: answers.into_iter(),
         }
     }
 
-    fn ask(&mut self, question: Question) -> Result<WitAnswer, Stop> {
+    fn answer(&mut self, question: Question) -> Result<WitAnswer, Stop> {
         if let Some(earlier) = self.answers.next() {
             return if earlier.question == question {
                 Ok(to_wit(earlier.answer))
@@ -59,7 +67,7 @@ fn to_wit(answer: Answer) -> WitAnswer {
     }
 }
 
-impl human::Host for CallState {
+impl human::Host for HumanCtx {
     async fn ask(&mut self, question: WitQuestion) -> wasmtime::Result<WitAnswer> {
         let WitQuestion {
             prompt,
@@ -73,7 +81,7 @@ impl human::Host for CallState {
         };
         // Before it is compared with the journaled one, which has no values of the tool's secrets either. Other secrets stay: two
         // questions that become equal by their marks would tell the guest what is in them.
-        self.secrets.granted.question(&mut question);
-        Ok(self.questions.ask(question)?)
+        self.granted.question(&mut question);
+        Ok(self.answer(question)?)
     }
 }

@@ -1,7 +1,7 @@
 //! `agent:tool/progress`: messages for the person who waits. A report never changes a result, and reports that come too fast
 //! are dropped.
 
-use crate::{bindings::progress, store::CallState, telemetry::Telemetry, text};
+use crate::{bindings::progress, telemetry::Telemetry, text};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -61,15 +61,15 @@ impl Reports {
     }
 }
 
-/// The guest's end of the way to the person.
-pub(crate) struct Progress {
+/// The progress reports of one call.
+pub(crate) struct ProgressCtx {
     telemetry: Arc<Telemetry>,
     /// The time between two reports.
     interval: Duration,
     last: Option<Instant>,
 }
 
-impl Progress {
+impl ProgressCtx {
     pub(crate) fn new(telemetry: Arc<Telemetry>, interval: Duration) -> Self {
         Self {
             telemetry,
@@ -79,22 +79,21 @@ impl Progress {
     }
 }
 
-impl progress::Host for CallState {
+impl progress::Host for ProgressCtx {
     async fn report(&mut self, message: String, fraction: Option<f64>) -> wasmtime::Result<()> {
         let now = Instant::now();
-        let progress = &mut self.progress;
-        let due = progress
+        let due = self
             .last
-            .is_none_or(|last| now.duration_since(last) >= progress.interval);
+            .is_none_or(|last| now.duration_since(last) >= self.interval);
         if due {
-            progress.last = Some(now);
+            self.last = Some(now);
             let report = Report {
                 message: text::shown(&message, MAX_MESSAGE_BYTES),
                 fraction: fraction
                     .filter(|fraction| !fraction.is_nan())
                     .map(|fraction| fraction.clamp(0.0, 1.0)),
             };
-            progress.telemetry.reports.push(report);
+            self.telemetry.reports.push(report);
         }
         Ok(())
     }

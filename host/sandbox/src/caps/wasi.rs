@@ -6,7 +6,7 @@ use wasmtime_wasi::WasiCtx;
 
 /// What one call's guest gets of them. It is made when the guest first asks for any: seeding its random numbers takes a tenth
 /// of the time of a short call, and many tools need nothing but their arguments.
-pub(crate) struct Wasi {
+pub(crate) struct LazyWasiCtx {
     gate: Arc<Gate>,
     telemetry: Arc<Telemetry>,
     /// How many random bytes one request may ask for.
@@ -14,7 +14,7 @@ pub(crate) struct Wasi {
     made: Option<WasiCtx>,
 }
 
-impl Wasi {
+impl LazyWasiCtx {
     /// Nothing is made yet.
     pub(crate) fn new(gate: Arc<Gate>, telemetry: Arc<Telemetry>, random_bytes: u64) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Wasi {
     }
 
     /// What the host functions work on.
-    pub(crate) fn ctx(&mut self) -> &mut WasiCtx {
+    pub(crate) fn get(&mut self) -> &mut WasiCtx {
         let Self {
             gate,
             telemetry,

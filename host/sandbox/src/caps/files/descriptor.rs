@@ -1,7 +1,7 @@
 //! The operations on a `descriptor`, each of them: resolve, hide, ask, act on one name.
 
 use super::{
-    GatedFs,
+    FilesView,
     convert::{self, code, io_code},
     links,
     node::{Listing, Node},
@@ -36,7 +36,7 @@ fn follow(flags: PathFlags) -> Follow {
     }
 }
 
-impl GatedFs<'_> {
+impl FilesView<'_> {
     fn fstat(&self, fd: &Handle) -> FsResult<Stat> {
         Ok(match Node::get(self.table, fd)? {
             Node::Folder(folder) => rustix::fs::fstat(&*folder.fd),
@@ -50,7 +50,7 @@ impl GatedFs<'_> {
         if !open.writable {
             return Err(ErrorCode::NotPermitted.into());
         }
-        let gate = Arc::clone(&self.files.gate);
+        let gate = Arc::clone(&self.ctx.gate);
         let writer: DynOutputStream = Box::new(FileWriter::new(gate, open, target));
         Ok(self.table.push(writer)?)
     }
@@ -63,13 +63,13 @@ impl GatedFs<'_> {
         } else {
             FileOp::Write
         };
-        let place = self.files.seen(&folder, path, Follow::No, op)?;
-        self.files.keep_ways(&folder, &place)?;
+        let place = self.ctx.seen(&folder, path, Follow::No, op)?;
+        self.ctx.keep_ways(&folder, &place)?;
         Ok(rustix::fs::unlinkat(&*place.parent, place.name()?, flags).map_err(code)?)
     }
 }
 
-impl HostDescriptor for GatedFs<'_> {
+impl HostDescriptor for FilesView<'_> {
     async fn advise(
         &mut self,
         fd: Handle,
@@ -103,7 +103,7 @@ impl HostDescriptor for GatedFs<'_> {
         match Node::get(self.table, &fd)? {
             Node::Folder(folder) => {
                 flags |= DescriptorFlags::READ;
-                if self.files.gate.is_writable(folder.grant) {
+                if self.ctx.gate.is_writable(folder.grant) {
                     flags |= DescriptorFlags::MUTATE_DIRECTORY;
                 }
             }
@@ -137,7 +137,7 @@ impl HostDescriptor for GatedFs<'_> {
                 bytes: growth,
                 creates: 0,
             };
-            let gate = &self.files.gate;
+            let gate = &self.ctx.gate;
             gate.adding(open.grant, &open.path, growth, || open.file.set_len(size))
         };
         Ok(resize().map_err(|error: std::io::Error| io_code(&error))?)
@@ -152,13 +152,13 @@ impl HostDescriptor for GatedFs<'_> {
         let times = convert::timestamps(access, modification)?;
         match Node::get(self.table, &fd)? {
             Node::Folder(folder) => {
-                let place = self.files.resolve(folder, ".", Follow::No, "write")?;
-                self.files.ask(folder, FileOp::WriteDir, &place)?;
+                let place = self.ctx.resolve(folder, ".", Follow::No, "write")?;
+                self.ctx.ask(folder, FileOp::WriteDir, &place)?;
                 rustix::fs::futimens(&*folder.fd, &times).map_err(code)?;
             }
             // A descriptor that was opened for reading only does not show that writing was allowed.
             Node::File(open) => {
-                let asked = self.files.gate.file(open.grant, FileOp::Write, &open.path);
+                let asked = self.ctx.gate.file(open.grant, FileOp::Write, &open.path);
                 asked.map_err(|_| ErrorCode::Access)?;
                 rustix::fs::futimens(&*open.file, &times).map_err(code)?;
             }
@@ -174,7 +174,7 @@ impl HostDescriptor for GatedFs<'_> {
     ) -> FsResult<(Vec<u8>, bool)> {
         let open = Node::file(self.table, &fd)?;
         let size = usize::try_from(len).unwrap_or(usize::MAX);
-        let bytes = stream::read(&self.files.gate, &open.file, size, offset)
+        let bytes = stream::read(&self.ctx.gate, &open.file, size, offset)
             .map_err(|error| io_code(&error))?;
         let is_end = bytes.is_empty() && size > 0;
         Ok((bytes, is_end))
@@ -185,28 +185,28 @@ impl HostDescriptor for GatedFs<'_> {
         if !open.writable {
             return Err(ErrorCode::NotPermitted.into());
         }
-        let count = stream::write(&self.files.gate, &open, &bytes, Target::At(offset))
+        let count = stream::write(&self.ctx.gate, &open, &bytes, Target::At(offset))
             .map_err(|error| io_code(&error))?;
         Ok(Filesize::try_from(count).unwrap_or(Filesize::MAX))
     }
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<DirectoryEntryStream>> {
         let folder = Node::folder(self.table, &fd)?;
-        let place = self.files.resolve(&folder, ".", Follow::No, "list")?;
-        self.files.ask(&folder, FileOp::List, &place)?;
-        let listing = Listing::new(self.files.root(&folder)?, folder)?;
+        let place = self.ctx.resolve(&folder, ".", Follow::No, "list")?;
+        self.ctx.ask(&folder, FileOp::List, &place)?;
+        let listing = Listing::new(self.ctx.root(&folder)?, folder)?;
         Ok(Resource::new_own(self.table.push(listing)?.rep()))
     }
 
     async fn create_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
         let folder = Node::folder(self.table, &fd)?;
-        let place = self.files.resolve(&folder, &path, Follow::No, "write")?;
-        if self.files.hides(&folder, &place)? {
-            return Err(self.files.refuse_hidden(&folder, &place));
+        let place = self.ctx.resolve(&folder, &path, Follow::No, "write")?;
+        if self.ctx.hides(&folder, &place)? {
+            return Err(self.ctx.refuse_hidden(&folder, &place));
         }
-        self.files.ask(&folder, FileOp::WriteDir, &place)?;
+        self.ctx.ask(&folder, FileOp::WriteDir, &place)?;
         let name = place.name.as_deref().ok_or(ErrorCode::Exist)?;
-        self.files.creating(&folder, &place, 0, || {
+        self.ctx.creating(&folder, &place, 0, || {
             rustix::fs::mkdirat(&*place.parent, name, Mode::from(0o777))
         })
     }
@@ -222,9 +222,7 @@ impl HostDescriptor for GatedFs<'_> {
         path: String,
     ) -> FsResult<DescriptorStat> {
         let folder = Node::folder(self.table, &fd)?;
-        let place = self
-            .files
-            .seen(&folder, &path, follow(flags), FileOp::Stat)?;
+        let place = self.ctx.seen(&folder, &path, follow(flags), FileOp::Stat)?;
         let stat = place.stat.ok_or(ErrorCode::NoEntry)?;
         Ok(convert::descriptor_stat(&stat))
     }
@@ -239,8 +237,8 @@ impl HostDescriptor for GatedFs<'_> {
     ) -> FsResult<()> {
         let folder = Node::folder(self.table, &fd)?;
         let times = convert::timestamps(access, modification)?;
-        let place = self.files.resolve(&folder, &path, follow(flags), "write")?;
-        if self.files.hides(&folder, &place)? {
+        let place = self.ctx.resolve(&folder, &path, follow(flags), "write")?;
+        if self.ctx.hides(&folder, &place)? {
             return Err(ErrorCode::NoEntry.into());
         }
         let op = if place.kind() == Some(FileType::Directory) {
@@ -248,7 +246,7 @@ impl HostDescriptor for GatedFs<'_> {
         } else {
             FileOp::Write
         };
-        self.files.ask(&folder, op, &place)?;
+        self.ctx.ask(&folder, op, &place)?;
         let name = place.name.as_deref().unwrap_or(".");
         let nofollow = AtFlags::SYMLINK_NOFOLLOW;
         Ok(rustix::fs::utimensat(&*place.parent, name, &times, nofollow).map_err(code)?)
@@ -270,15 +268,15 @@ impl HostDescriptor for GatedFs<'_> {
             return Err(ErrorCode::Invalid.into());
         }
         // A second name gives whoever may write there power over the file, so it needs writing on both sides.
-        let old = self.files.seen(&folder, &path, Follow::No, FileOp::Write)?;
+        let old = self.ctx.seen(&folder, &path, Follow::No, FileOp::Write)?;
         let new = self
-            .files
+            .ctx
             .resolve(&new_folder, &new_path, Follow::No, "write")?;
-        if self.files.hides(&new_folder, &new)? {
-            return Err(self.files.refuse_hidden(&new_folder, &new));
+        if self.ctx.hides(&new_folder, &new)? {
+            return Err(self.ctx.refuse_hidden(&new_folder, &new));
         }
-        self.files.ask(&new_folder, old.write_op(), &new)?;
-        self.files.keep_ways(&new_folder, &new)?;
+        self.ctx.ask(&new_folder, old.write_op(), &new)?;
+        self.ctx.keep_ways(&new_folder, &new)?;
         if folder.grant != new_folder.grant {
             return Err(ErrorCode::CrossDevice.into());
         }
@@ -289,7 +287,7 @@ impl HostDescriptor for GatedFs<'_> {
         }
         let (name, new_name) = (old.name()?, new.name()?);
         let none = AtFlags::empty();
-        self.files.creating(&new_folder, &new, 0, || {
+        self.ctx.creating(&new_folder, &new, 0, || {
             rustix::fs::linkat(&*old.parent, name, &*new.parent, new_name, none)
         })
     }
@@ -304,18 +302,18 @@ impl HostDescriptor for GatedFs<'_> {
     ) -> FsResult<Handle> {
         let folder = Node::folder(self.table, &fd)?;
         let wish = Wish::new(open_flags, descriptor_flags)?;
-        self.files
+        self.ctx
             .open_at(&folder, &path, follow(flags), wish)?
             .push(self.table)
     }
 
     async fn readlink_at(&mut self, fd: Handle, path: String) -> FsResult<String> {
         let folder = Node::folder(self.table, &fd)?;
-        let place = self.files.seen(&folder, &path, Follow::No, FileOp::Stat)?;
+        let place = self.ctx.seen(&folder, &path, Follow::No, FileOp::Stat)?;
         let target = read_link(&*place.parent, place.name()?)?;
         // The target of such a link is a path of the host.
         if target.starts_with('/') {
-            return Err(self.files.outside(&folder, &path, "read link"));
+            return Err(self.ctx.outside(&folder, &path, "read link"));
         }
         Ok(target)
     }
@@ -336,8 +334,8 @@ impl HostDescriptor for GatedFs<'_> {
             Node::folder(self.table, &new_fd)?,
         );
         let _exclusive = links::exclusive();
-        let old = self.files.resolve(&folder, &path, Follow::No, "write")?;
-        if self.files.hides(&folder, &old)? {
+        let old = self.ctx.resolve(&folder, &path, Follow::No, "write")?;
+        if self.ctx.hides(&folder, &old)? {
             return Err(ErrorCode::NoEntry.into());
         }
         let op = if old.kind() == Some(FileType::Directory) {
@@ -345,44 +343,44 @@ impl HostDescriptor for GatedFs<'_> {
         } else {
             FileOp::Write
         };
-        self.files.ask(&folder, op, &old)?;
-        self.files.keep_ways(&folder, &old)?;
+        self.ctx.ask(&folder, op, &old)?;
+        self.ctx.keep_ways(&folder, &old)?;
         let new = self
-            .files
+            .ctx
             .resolve(&new_folder, &new_path, Follow::No, "write")?;
-        if self.files.hides(&new_folder, &new)? {
-            return Err(self.files.refuse_hidden(&new_folder, &new));
+        if self.ctx.hides(&new_folder, &new)? {
+            return Err(self.ctx.refuse_hidden(&new_folder, &new));
         }
         let new_op = match op {
             FileOp::Write if old.is_executable() => FileOp::WriteExecutable,
             FileOp::Write => new.write_op(),
             other => other,
         };
-        self.files.ask(&new_folder, new_op, &new)?;
-        self.files.keep_ways(&new_folder, &new)?;
+        self.ctx.ask(&new_folder, new_op, &new)?;
+        self.ctx.keep_ways(&new_folder, &new)?;
         // What one grant hides in a folder, another may not.
         if folder.grant != new_folder.grant {
             return Err(ErrorCode::CrossDevice.into());
         }
         let (name, new_name) = (old.name()?, new.name()?);
-        self.files.check_move(&folder, &old, &new)?;
+        self.ctx.check_move(&folder, &old, &new)?;
         Ok(rustix::fs::renameat(&*old.parent, name, &*new.parent, new_name).map_err(code)?)
     }
 
     async fn symlink_at(&mut self, fd: Handle, target: String, path: String) -> FsResult<()> {
         let folder = Node::folder(self.table, &fd)?;
         let _exclusive = links::exclusive();
-        let place = self.files.resolve(&folder, &path, Follow::No, "write")?;
-        if self.files.hides(&folder, &place)? {
-            return Err(self.files.refuse_hidden(&folder, &place));
+        let place = self.ctx.resolve(&folder, &path, Follow::No, "write")?;
+        if self.ctx.hides(&folder, &place)? {
+            return Err(self.ctx.refuse_hidden(&folder, &place));
         }
-        self.files.ask(&folder, FileOp::Write, &place)?;
-        self.files.keep_ways(&folder, &place)?;
-        self.files.check_new_link(&folder, &place, &target)?;
+        self.ctx.ask(&folder, FileOp::Write, &place)?;
+        self.ctx.keep_ways(&folder, &place)?;
+        self.ctx.check_new_link(&folder, &place, &target)?;
         let name = place.name.as_deref().ok_or(ErrorCode::Exist)?;
         // The target is what is written.
         let bytes = Filesize::try_from(target.len()).unwrap_or(Filesize::MAX);
-        self.files.creating(&folder, &place, bytes, || {
+        self.ctx.creating(&folder, &place, bytes, || {
             rustix::fs::symlinkat(target, &*place.parent, name)
         })
     }
@@ -401,7 +399,7 @@ impl HostDescriptor for GatedFs<'_> {
             Node::Folder(_) => return Err(ErrorCode::IsDirectory.into()),
         };
         let reader: DynInputStream = Box::new(FileReader {
-            gate: Arc::clone(&self.files.gate),
+            gate: Arc::clone(&self.ctx.gate),
             file: Arc::clone(&open.file),
             at: offset,
             is_closed: false,
@@ -438,8 +436,8 @@ impl HostDescriptor for GatedFs<'_> {
         path: String,
     ) -> FsResult<MetadataHashValue> {
         let folder = Node::folder(self.table, &fd)?;
-        let place = self.files.resolve(&folder, &path, follow(flags), "stat")?;
-        if self.files.hides(&folder, &place)? {
+        let place = self.ctx.resolve(&folder, &path, follow(flags), "stat")?;
+        if self.ctx.hides(&folder, &place)? {
             return Err(ErrorCode::NoEntry.into());
         }
         let stat = place.stat.ok_or(ErrorCode::NoEntry)?;

@@ -8,7 +8,7 @@
 //! link changes how deep it is, so what is moved is checked again for its new place.
 
 use super::{
-    FilesState,
+    FilesCtx,
     convert::{Fault, code, id, kind},
     node::Folder,
     place::{Follow, MAX_WALK_DEPTH, Place, read_link, resolve},
@@ -53,7 +53,7 @@ pub(super) fn exclusive() -> MutexGuard<'static, ()> {
 /// The reason why a link may not be, in a sentence that begins with it.
 type Reason = Cow<'static, str>;
 
-impl FilesState {
+impl FilesCtx {
     /// Checks a link that is about to be made.
     pub(super) fn check_new_link(
         &self,

@@ -2,7 +2,7 @@
 //! another object than the one that was there when it was asked for.
 
 use super::{
-    FilesState,
+    FilesCtx,
     convert::{code, id, kind},
     node::{Folder, Node, OpenFile},
     place::{Follow, Place},
@@ -74,7 +74,7 @@ impl Wish {
     }
 }
 
-impl FilesState {
+impl FilesCtx {
     /// Opens what a path leads to.
     pub(super) fn open_at(
         &self,

@@ -1,4 +1,4 @@
-use super::{Questions, WitAnswer};
+use super::{HumanCtx, WitAnswer};
 use crate::{failure::Stop, gate::Gate};
 use agent_host_core::{
     limits::Limits,
@@ -92,8 +92,8 @@ fn a_call_that_changed_something_is_not_ended_for_a_question() {
             choices: Vec::new(),
             free_text: true,
         };
-        let mut questions = Questions::new(gate, true, Vec::new());
-        match questions.ask(question) {
+        let mut human = HumanCtx::new(gate, Arc::default(), true, Vec::new());
+        match human.answer(question) {
             Err(Stop::Asked(_)) => assert!(asks, "{index}"),
             Ok(WitAnswer::Unavailable) => assert!(!asks, "{index}"),
             other => panic!("{index}: {other:?}"),

@@ -1,7 +1,7 @@
 //! Tables of attempts: what must work, what must fail, and with which code.
 
 use super::{
-    super::{FilesError, FilesState, place::Beneath},
+    super::{FilesCtx, FilesError, place::Beneath},
     fixture::{Fixture, folder, open, protected, writable},
 };
 use crate::gate::Gate;
@@ -492,7 +492,7 @@ fn folders_that_cannot_be_granted() {
             ..Grants::default()
         };
         let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
-        FilesState::open(gate, &protected(dir.path()))
+        FilesCtx::open(gate, &protected(dir.path()))
             .err()
             .map(|error: FilesError| error.to_string())
     };

@@ -1,6 +1,6 @@
 //! A folder with something of everything in it, and a small language for what a guest does there.
 
-use super::super::{FilesState, GatedFs, place::Beneath};
+use super::super::{FilesCtx, FilesView, place::Beneath};
 use crate::gate::{Gate, Tally};
 use agent_host_core::{
     limits::Limits,
@@ -36,7 +36,7 @@ pub(super) const MASK: &[&str] = &[".env*", ".ssh", ".git/config"];
 pub(super) struct Fixture {
     pub(super) dir: TempDir,
     pub(super) table: ResourceTable,
-    pub(super) files: FilesState,
+    pub(super) files: FilesCtx,
     /// The handle of each grant.
     pub(super) grants: Vec<u32>,
 }
@@ -164,7 +164,7 @@ pub(super) fn limited(limits: &Limits, quota: DirQuota) -> Fixture {
 }
 
 fn open_behind(gate: Arc<Gate>, dir: TempDir, beneath: Beneath) -> Fixture {
-    let mut files = FilesState::open(gate, &protected(dir.path())).unwrap();
+    let mut files = FilesCtx::open(gate, &protected(dir.path())).unwrap();
     for root in &mut files.roots {
         root.beneath = beneath;
     }
@@ -198,10 +198,10 @@ pub(super) fn code(error: FsError) -> String {
 }
 
 impl Fixture {
-    pub(super) fn fs(&mut self) -> GatedFs<'_> {
-        GatedFs {
+    pub(super) fn fs(&mut self) -> FilesView<'_> {
+        FilesView {
             table: &mut self.table,
-            files: &mut self.files,
+            ctx: &mut self.files,
         }
     }
 

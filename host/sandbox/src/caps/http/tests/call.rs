@@ -1,7 +1,10 @@
 //! One call's HTTP, set up by the tests.
 
-use super::super::{GatedHttp, HttpClient, names::NameLookup};
-use crate::gate::{Gate, Tally};
+use super::super::{HttpClient, HttpCtx, names::NameLookup};
+use crate::{
+    gate::{Gate, Tally},
+    store::Redactors,
+};
 use agent_host_core::{
     limits::Limits,
     policy::{Grants, HttpGrant, SecretGrant},
@@ -94,21 +97,19 @@ impl Call {
         };
         let gate = Gate::new(Arc::new(grants), self.effect, &self.limits);
         let deadline = Instant::now() + self.time;
+        let secrets = Redactors {
+            granted: gate.granted_secrets(&self.secrets),
+            all: self.secrets,
+        };
         Running {
-            hooks: GatedHttp::new(
-                Arc::clone(&gate),
-                client,
-                self.secrets,
-                &self.limits,
-                deadline,
-            ),
+            http: HttpCtx::new(Arc::clone(&gate), client, secrets, &self.limits, deadline),
             gate,
         }
     }
 }
 
 pub(super) struct Running {
-    hooks: GatedHttp,
+    http: HttpCtx,
     gate: Arc<Gate>,
 }
 
@@ -170,7 +171,7 @@ impl Running {
         options: Option<RequestOptions>,
     ) -> Result<Response<WasiBody>, String> {
         let nothing = Box::new(async { Ok(()) });
-        let future = self.hooks.send_request(request, options, nothing);
+        let future = self.http.hooks.send_request(request, options, nothing);
         let answer = Pin::from(future).await;
         answer
             .map(|(response, _)| response)
@@ -180,7 +181,7 @@ impl Running {
     /// Sends, and gives the answer's header fields and body as the guest has them.
     pub(super) async fn exchange(&mut self, request: Request<WasiBody>) -> (HeaderMap, Bytes) {
         let nothing = Box::new(async { Ok(()) });
-        let answer = Pin::from(self.hooks.send_request(request, None, nothing)).await;
+        let answer = Pin::from(self.http.hooks.send_request(request, None, nothing)).await;
         let (response, _) = answer.ok().unwrap();
         let (parts, body) = response.into_parts();
         (parts.headers, body.collect().await.ok().unwrap().to_bytes())
