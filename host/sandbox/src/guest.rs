@@ -6,7 +6,7 @@ use crate::{
     convert,
     failure::{self, Stop},
     guest_runtime::{Lost, end_slice},
-    plain::Bound,
+    plain::BoundCall,
     store::{CallSetup, CallState, configure_store},
     turns::Place,
 };
@@ -33,7 +33,7 @@ pub(crate) enum Target {
     /// The `call` of one that speaks the contract.
     Tool(HostPre<CallState>, wit::ToolCall),
     /// A function of one that does not.
-    Function(Bound),
+    Function(BoundCall),
 }
 
 /// How a guest that did not fail ended.

@@ -46,7 +46,7 @@ use agent_host_test_guests as guests;
 pub use agent_host_core::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
 pub use cache::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub use call::{Call, Talk};
-pub use caps::http::{Recording, RecordingError};
+pub use caps::http::{Recording, RecordingError, RecordingLineError};
 pub use code::MAX_COMPONENT_BYTES;
 pub use compiler::{CompileLimits, CompileWorker, Confinement, compile_worker};
 pub use component_bytes::ComponentBytes;

@@ -17,7 +17,7 @@ const QUICK_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
 
 /// What the limiter refused; it tells a call that ran out of memory apart from one that crashed for another reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum LimitExceeded {
     /// More memory than the limit, or than the machine has.
     Memory,
     /// More table elements than the limit.
@@ -37,7 +37,7 @@ pub(crate) struct Limiter {
     last_growth: u64,
     /// Is told of every `used`.
     telemetry: Arc<Telemetry>,
-    refused: Option<Refused>,
+    exceeded: Option<LimitExceeded>,
 }
 
 impl Limiter {
@@ -51,24 +51,24 @@ impl Limiter {
             used: 0,
             last_growth: 0,
             telemetry,
-            refused: None,
+            exceeded: None,
         }
     }
 
     /// What was refused last, if anything. It stands although the guest may have gone on with less: a runtime that is out of
     /// memory still allocates a little before it gives up, and then ends like any other crash.
-    pub(crate) fn refused(&self) -> Option<Refused> {
-        self.refused
+    pub(crate) fn exceeded(&self) -> Option<LimitExceeded> {
+        self.exceeded
     }
 }
 
 /// The limiter of one store, which lets a call with much memory pause before it gets it.
-pub(crate) struct Pausing {
+pub(crate) struct PausingLimiter {
     pub(crate) limiter: Limiter,
     paused: bool,
 }
 
-impl Pausing {
+impl PausingLimiter {
     pub(crate) fn new(limiter: Limiter) -> Self {
         Self {
             limiter,
@@ -78,7 +78,7 @@ impl Pausing {
 }
 
 #[wasmtime_wasi::async_trait]
-impl ResourceLimiterAsync for Pausing {
+impl ResourceLimiterAsync for PausingLimiter {
     async fn memory_growing(
         &mut self,
         current: usize,
@@ -136,7 +136,7 @@ impl ResourceLimiter for Limiter {
         // First our limit: a memory without a maximum of its own has that of its addresses here, and who asks for more than
         // those has run out of memory, too.
         if wanted > self.memory_bytes {
-            self.refused = Some(Refused::Memory);
+            self.exceeded = Some(LimitExceeded::Memory);
             return Ok(false);
         }
         if maximum.is_some_and(|maximum| desired > maximum) {
@@ -153,7 +153,7 @@ impl ResourceLimiter for Limiter {
         tracing::debug!("the machine did not provide memory for a guest: {error}");
         self.used = self.used.saturating_sub(self.last_growth);
         self.last_growth = 0;
-        self.refused = Some(Refused::Memory);
+        self.exceeded = Some(LimitExceeded::Memory);
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl ResourceLimiter for Limiter {
             return Ok(false);
         }
         if desired as u64 > self.table_elements {
-            self.refused = Some(Refused::TableElements);
+            self.exceeded = Some(LimitExceeded::TableElements);
             return Ok(false);
         }
         Ok(true)

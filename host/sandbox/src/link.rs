@@ -6,7 +6,7 @@ use crate::{
     engine::Allocator,
     error::{LoadError, LoadFault},
     linker::linker,
-    plain::Plain,
+    plain::PlainComponent,
     store::CallState,
     text,
 };
@@ -27,16 +27,16 @@ const MAX_NAME_BYTES: usize = 120;
 const MAX_DETAIL_BYTES: usize = 300;
 
 /// How a component is called.
-pub(crate) enum Entry {
+pub(crate) enum EntryPoint {
     /// It exports `agent:tool/tool`.
     Contract(HostPre<CallState>),
     /// It exports ordinary functions.
-    Plain(Plain),
+    Plain(PlainComponent),
 }
 
 /// A component that was held against the contract and linked.
-pub(crate) struct Linked {
-    pub(crate) entry: Entry,
+pub(crate) struct LinkedComponent {
+    pub(crate) entry: EntryPoint,
     pub(crate) imports: Vec<String>,
     pub(crate) allocator: Allocator,
 }
@@ -45,7 +45,10 @@ pub(crate) struct Linked {
 ///
 /// # Errors
 /// `contract-mismatch` and `missing-capability`, naming what does not fit.
-pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked, LoadError> {
+pub(crate) fn link(
+    component: &Component,
+    allocator: Allocator,
+) -> Result<LinkedComponent, LoadError> {
     let ty = component.component_type();
     let mut reaches_outside = false;
     let mut imports = Vec::new();
@@ -64,16 +67,16 @@ pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked
         .and_then(|linker| linker.instantiate_pre(component))
         .map_err(|error| link_error(&error))?;
     let entry = if speaks_contract {
-        Entry::Contract(HostPre::new(pre).map_err(|error| {
+        EntryPoint::Contract(HostPre::new(pre).map_err(|error| {
             mismatch(&format!(
                 "its export `{EXPORT}` does not have the types of the contract: {}",
                 text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
             ))
         })?)
     } else {
-        Entry::Plain(Plain::new(pre, reaches_outside)?)
+        EntryPoint::Plain(PlainComponent::new(pre, reaches_outside)?)
     };
-    Ok(Linked {
+    Ok(LinkedComponent {
         entry,
         imports,
         allocator,

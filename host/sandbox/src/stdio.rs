@@ -70,12 +70,12 @@ pub(crate) fn combined(telemetry: &Telemetry) -> String {
 
 /// One of the streams, as a guest has it.
 #[derive(Clone)]
-pub(crate) struct Stream {
+pub(crate) struct StdioStream {
     telemetry: Arc<Telemetry>,
     is_stderr: bool,
 }
 
-impl Stream {
+impl StdioStream {
     pub(crate) fn stdout(telemetry: &Arc<Telemetry>) -> Self {
         Self {
             telemetry: Arc::clone(telemetry),
@@ -99,13 +99,13 @@ impl Stream {
     }
 }
 
-impl IsTerminal for Stream {
+impl IsTerminal for StdioStream {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Stream {
+impl StdoutStream for StdioStream {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
         Box::new(self.clone())
     }
@@ -116,7 +116,7 @@ impl StdoutStream for Stream {
 }
 
 #[wasmtime_wasi::async_trait]
-impl OutputStream for Stream {
+impl OutputStream for StdioStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.push(&bytes);
         Ok(())
@@ -132,11 +132,11 @@ impl OutputStream for Stream {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Stream {
+impl Pollable for StdioStream {
     async fn ready(&mut self) {}
 }
 
-impl tokio::io::AsyncWrite for Stream {
+impl tokio::io::AsyncWrite for StdioStream {
     fn poll_write(
         self: Pin<&mut Self>,
         _: &mut Context<'_>,

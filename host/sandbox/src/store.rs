@@ -13,7 +13,7 @@ use crate::{
     },
     failure::Stop,
     gate::Gate,
-    limiter::{Limiter, Pausing, as_count},
+    limiter::{Limiter, PausingLimiter, as_count},
     telemetry::Telemetry,
 };
 use agent_host_core::{limits::Limits, secrets::Secrets};
@@ -38,7 +38,7 @@ pub(crate) struct CallState {
     pub(crate) progress: ProgressCtx,
     pub(crate) state: StateCtx,
     pub(crate) wasi: LazyWasiCtx,
-    pub(crate) limiter: Pausing,
+    pub(crate) limiter: PausingLimiter,
     /// What is seen of the call from outside.
     pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) secrets: Redactors,
@@ -126,7 +126,7 @@ pub(crate) fn configure_store(
         progress: ProgressCtx::new(Arc::clone(&telemetry), progress_interval),
         state: StateCtx::new(context.shared, secrets.clone()),
         wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes),
-        limiter: Pausing::new(Limiter::new(&limits, Arc::clone(&telemetry))),
+        limiter: PausingLimiter::new(Limiter::new(&limits, Arc::clone(&telemetry))),
         telemetry,
         secrets,
         limits,

@@ -5,7 +5,7 @@
 mod body;
 mod budget;
 mod client;
-mod fault;
+mod error;
 mod fields;
 mod links;
 mod names;
@@ -18,23 +18,23 @@ mod target;
 pub(crate) mod tests;
 
 pub(crate) use client::HttpClient;
-pub use recording::{Recording, RecordingError};
+pub use recording::{Recording, RecordingError, RecordingLineError};
 
 use crate::{gate::Gate, limiter::as_count, store::Redactors};
 use agent_host_core::{limits::Limits, output::ToolResultOutput};
-use body::Exchange;
-use budget::{Budget, Slot};
+use body::HttpExchange;
+use budget::{ConnectionPermit, HttpBudget};
 use bytes::Bytes;
-use fault::Fault;
+use error::ExchangeError;
 use http::{Method, Request, Response, request};
 use http_body::Body;
-use recording::KeptRequest;
+use recording::RecordedRequest;
 use reqwest::Url;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use target::Target;
+use target::RequestTarget;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
@@ -59,13 +59,13 @@ pub(crate) enum HttpError {
 
 /// When an exchange ends, whatever the server does.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+struct Deadline {
     end: tokio::time::Instant,
     /// The time that one exchange may take, in milliseconds, where that is what ends it; else the whole call ends.
     limit_ms: Option<u64>,
 }
 
-impl Clock {
+impl Deadline {
     /// The earlier of the end and a time limit that begins now.
     fn until(&self, limit: Option<Duration>) -> tokio::time::Instant {
         limit
@@ -74,11 +74,11 @@ impl Clock {
     }
 
     /// Hands an error on, and writes the limit down if its time is over.
-    fn late(&self, target: &Target, error: Error) -> Error {
+    fn late(&self, target: &RequestTarget, error: Error) -> Error {
         if let Some(limit) = self.limit_ms
             && tokio::time::Instant::now() >= self.end
         {
-            target.over(
+            target.refuse(
                 "limits.http-timeout-ms",
                 &format!("one exchange may take at most {limit} ms"),
             );
@@ -112,7 +112,7 @@ impl HttpCtx {
             hooks: GatedHttp {
                 gate,
                 client,
-                budget: Arc::new(Budget::new(limits)),
+                budget: Arc::new(HttpBudget::new(limits)),
                 limits: limits.clone(),
                 secrets,
                 deadline,
@@ -138,46 +138,46 @@ impl HttpCtx {
 struct GatedHttp {
     gate: Arc<Gate>,
     client: Arc<HttpClient>,
-    budget: Arc<Budget>,
+    budget: Arc<HttpBudget>,
     limits: Limits,
     secrets: Redactors,
     /// When the call ends, whatever the server does.
     deadline: Instant,
 }
 
-type Settled = Box<dyn Future<Output = Result<(), Error>> + Send>;
-type Answer = Result<(Response<WasiBody>, Settled), Error>;
+type IoFuture = Box<dyn Future<Output = Result<(), Error>> + Send>;
+type SendResult = Result<(Response<WasiBody>, IoFuture), Error>;
 
 impl GatedHttp {
     /// Everything that can be judged before anything waits. What comes out may be sent to the addresses that
     /// [`Target::addresses`] lets through, and at the URL that is returned: the target's, but with the secrets in it that the
     /// guest named. Those in header fields are then in the request.
-    fn admit(&self, request: &mut Request<WasiBody>) -> Result<(Exchange, Url), Error> {
-        let target = Target::new(request, Arc::clone(&self.gate))?;
+    fn admit(&self, request: &mut Request<WasiBody>) -> Result<(HttpExchange, Url), Error> {
+        let target = RequestTarget::new(request, Arc::clone(&self.gate))?;
         if *request.method() == Method::CONNECT {
             return Err(Error::HttpRequestMethodInvalid);
         }
-        target.ask()?;
+        target.check()?;
         let url = placeholder::fill(&target, request.headers_mut(), &self.secrets.granted)?;
         if self.holds_secrets() {
-            redact::ask_for_plain(request.headers_mut());
+            redact::request_identity_encoding(request.headers_mut());
         }
         let header = fields::bytes(request.headers());
         if header > self.limits.http_header_bytes {
             let size = u32::try_from(header).unwrap_or(u32::MAX);
-            target.over_header_bytes("request", self.limits.http_header_bytes);
+            target.refuse_header_bytes("request", self.limits.http_header_bytes);
             return Err(Error::HttpRequestHeaderSectionSize(Some(size)));
         }
         let hint = request.body().size_hint();
         let declared = fields::prepare(request.headers_mut(), hint.exact())?;
         let length = declared.unwrap_or(hint.lower());
-        if !self.budget.request.has(length) {
-            target.over_request_bytes(self.limits.http_request_bytes);
+        if !self.budget.request.fits(length) {
+            target.refuse_request_bytes(self.limits.http_request_bytes);
             return Err(Error::HttpRequestBodySize(Some(length)));
         }
-        let exchange = Exchange {
-            _slot: self.slot(&target)?,
-            clock: self.clock(),
+        let exchange = HttpExchange {
+            _permit: self.permit(&target)?,
+            deadline: self.exchange_deadline(),
             budget: Arc::clone(&self.budget),
             target: Arc::new(target),
         };
@@ -189,10 +189,10 @@ impl GatedHttp {
         !self.gate.grants().secrets.is_empty()
     }
 
-    fn slot(&self, target: &Target) -> Result<Slot, Error> {
-        self.budget.slot().ok_or_else(|| {
+    fn permit(&self, target: &RequestTarget) -> Result<ConnectionPermit, Error> {
+        self.budget.permit().ok_or_else(|| {
             let limit = self.limits.http_connections;
-            target.over(
+            target.refuse(
                 "limits.http-connections",
                 &format!("a call may have at most {limit} exchanges open at once"),
             );
@@ -201,14 +201,14 @@ impl GatedHttp {
     }
 
     /// The clock of an exchange that begins now.
-    fn clock(&self) -> Clock {
+    fn exchange_deadline(&self) -> Deadline {
         let limit_ms = self.limits.http_timeout_ms;
-        let call = Clock {
+        let call = Deadline {
             end: self.deadline.into(),
             limit_ms: None,
         };
         let end = call.until(Some(Duration::from_millis(limit_ms)));
-        Clock {
+        Deadline {
             end,
             limit_ms: (end < call.end).then_some(limit_ms),
         }
@@ -225,8 +225,8 @@ impl WasiHttpHooks for GatedHttp {
         &mut self,
         mut request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        _settled: Settled,
-    ) -> Box<dyn Future<Output = Answer> + Send> {
+        _settled: IoFuture,
+    ) -> Box<dyn Future<Output = SendResult> + Send> {
         let admitted = self.admit(&mut request);
         let secrets = self.secrets.clone();
         let plain_only = self.holds_secrets();
@@ -234,7 +234,7 @@ impl WasiHttpHooks for GatedHttp {
         let header_limit = self.limits.http_header_bytes;
         Box::new(async move {
             let (exchange, url) = admitted?;
-            let outbound = Outbound {
+            let outgoing = OutgoingRequest {
                 exchange,
                 url,
                 secrets,
@@ -242,16 +242,16 @@ impl WasiHttpHooks for GatedHttp {
                 header_limit,
                 options: options.unwrap_or_default(),
             };
-            let response = outbound.run(&client, request).await?;
-            let settled: Settled = Box::new(async { Ok(()) });
+            let response = outgoing.run(&client, request).await?;
+            let settled: IoFuture = Box::new(async { Ok(()) });
             Ok((response, settled))
         })
     }
 }
 
 /// One admitted request on its way.
-struct Outbound {
-    exchange: Exchange,
+struct OutgoingRequest {
+    exchange: HttpExchange,
     /// What is sent: the target's URL, or one with a secret in its query, which is never shown.
     url: Url,
     /// All of them are taken out of recordings, the granted ones out of answers.
@@ -262,7 +262,7 @@ struct Outbound {
     options: RequestOptions,
 }
 
-impl Outbound {
+impl OutgoingRequest {
     async fn run(
         self,
         client: &HttpClient,
@@ -279,20 +279,20 @@ impl Outbound {
         };
         let body = body::whole(body, &self.exchange).await?;
         let target = &self.exchange.target;
-        let kept = KeptRequest::new(parts.method.as_str(), target.url().as_str(), &body);
-        let answer = if recording.is_played() {
-            recording.play(&kept)?
+        let kept = RecordedRequest::new(parts.method.as_str(), target.url().as_str(), &body);
+        let answer = if recording.is_replay() {
+            recording.replay_response(&kept)?
         } else {
             let body = (!body.is_empty()).then(|| body.into());
-            let answer = self.ask_whole(client, parts, body).await;
-            recording.keep(kept, answer.as_ref(), &self.secrets.all);
+            let answer = self.send_buffered(client, parts, body).await;
+            recording.record_outcome(kept, answer.as_ref(), &self.secrets.all);
             answer?
         };
         self.receive(answer.into())
     }
 
     /// Asks the network, and waits for the whole answer, as far as the call may have it.
-    async fn ask_whole(
+    async fn send_buffered(
         &self,
         client: &HttpClient,
         parts: request::Parts,
@@ -311,7 +311,9 @@ impl Outbound {
         parts: request::Parts,
         body: Option<reqwest::Body>,
     ) -> Result<reqwest::Response, Error> {
-        let Exchange { target, clock, .. } = &self.exchange;
+        let HttpExchange {
+            target, deadline, ..
+        } = &self.exchange;
         let connect = self.options.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
         let client = client.for_target(Arc::clone(target), connect.min(CONNECT_TIMEOUT))?;
         let mut outgoing = client
@@ -320,24 +322,24 @@ impl Outbound {
         if let Some(body) = body {
             outgoing = outgoing.body(body);
         }
-        let until = clock.until(self.options.first_byte_timeout);
+        let until = deadline.until(self.options.first_byte_timeout);
         match tokio::time::timeout_at(until, outgoing.send()).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(clock.late(target, fault::from_client(&error))),
-            Err(_) => Err(clock.late(target, Error::HttpResponseTimeout)),
+            Ok(Err(error)) => Err(deadline.late(target, error::from_client(&error))),
+            Err(_) => Err(deadline.late(target, Error::HttpResponseTimeout)),
         }
     }
 
     fn receive(self, response: reqwest::Response) -> Result<Response<WasiBody>, Error> {
-        let Exchange { target, budget, .. } = &self.exchange;
+        let HttpExchange { target, budget, .. } = &self.exchange;
         let header = fields::bytes(response.headers());
         if header > self.header_limit {
             let size = u32::try_from(header).unwrap_or(u32::MAX);
-            target.over_header_bytes("response", self.header_limit);
+            target.refuse_header_bytes("response", self.header_limit);
             return Err(Error::HttpResponseHeaderSectionSize(Some(size)));
         }
         if self.plain_only && redact::is_encoded(response.headers()) {
-            target.over(
+            target.refuse(
                 "secrets.content-encoding",
                 "a tool that may use secrets is not given encoded answers, in which a secret would not be found",
             );
@@ -345,9 +347,9 @@ impl Outbound {
         }
         // Told at once, a guest gets a proper code; in the middle of a body there is none.
         if let Some(length) = response.content_length()
-            && !budget.response.has(length)
+            && !budget.response.fits(length)
         {
-            target.over_response_bytes(budget.response.limit);
+            target.refuse_response_bytes(budget.response.limit());
             return Err(Error::HttpResponseBodySize(Some(length)));
         }
         let mut answer = Response::builder().status(response.status());
@@ -357,6 +359,8 @@ impl Outbound {
         let pause = self.options.between_bytes_timeout;
         let body = body::incoming(response, self.exchange, pause);
         let body = redact::body(body, self.secrets.granted);
-        answer.body(body).map_err(|_| Fault::Protocol.into_error())
+        answer
+            .body(body)
+            .map_err(|_| ExchangeError::Protocol.into_error())
     }
 }

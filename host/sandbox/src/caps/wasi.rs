@@ -1,6 +1,6 @@
 //! The standard interfaces that are granted as a whole: environment, standard streams, clocks and random numbers.
 
-use crate::{gate::Gate, stdio::Stream, telemetry::Telemetry};
+use crate::{gate::Gate, stdio::StdioStream, telemetry::Telemetry};
 use std::sync::Arc;
 use wasmtime_wasi::WasiCtx;
 
@@ -37,7 +37,7 @@ impl LazyWasiCtx {
     }
 }
 
-/// Arguments, stdin and preopened folders stay empty, and the environment has what was granted and nothing else: nothing of the
+/// Arguments, stdin and preopened directories stay empty, and the environment has what was granted and nothing else: nothing of the
 /// host's is to be seen. Clocks and random numbers are the host's.
 fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64) -> WasiCtx {
     let mut wasi = WasiCtx::builder();
@@ -45,12 +45,12 @@ fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64) -> WasiCtx {
     for variable in &grants.env {
         wasi.env(&variable.name, &variable.value);
     }
-    // Relative paths resolve in the first mounted folder.
+    // Relative paths resolve in the first mounted directory.
     if let Some(first) = grants.dirs.first() {
         wasi.initial_cwd(&first.guest);
     }
-    wasi.stdout(Stream::stdout(telemetry))
-        .stderr(Stream::stderr(telemetry))
+    wasi.stdout(StdioStream::stdout(telemetry))
+        .stderr(StdioStream::stderr(telemetry))
         .max_random_size(random_bytes)
         .allow_tcp(false)
         .allow_udp(false)

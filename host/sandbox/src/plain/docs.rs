@@ -1,7 +1,7 @@
 //! The docs that a component may carry: a custom section `package-docs`, as wit-parser writes it for the WIT that a component
 //! was built from. It is JSON behind one byte of a version. Nothing in it is needed, so what cannot be read is left out.
 
-use super::names::Place;
+use super::names::FunctionPath;
 use serde_json::Value;
 use wasmparser::{Parser, Payload};
 
@@ -35,9 +35,9 @@ impl Docs {
     }
 
     /// What is said of a function.
-    pub(super) fn of(&self, place: &Place) -> Option<&str> {
-        let function = place.function.as_str();
-        match place.interface_name() {
+    pub(super) fn of(&self, path: &FunctionPath) -> Option<&str> {
+        let function = path.function.as_str();
+        match path.interface_name() {
             None => self
                 .worlds()
                 .find_map(|world| of_function(world, ["func_exports", "funcs"], function)),

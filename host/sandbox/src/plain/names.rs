@@ -5,14 +5,14 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 /// Where a component has a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FunctionPath {
     /// The interface as it is exported, such as `acme:math/ops@1.0.0`; absent for a function at the root.
     pub(super) interface: Option<Arc<str>>,
     /// The name of the function.
     pub(super) function: String,
 }
 
-impl Place {
+impl FunctionPath {
     /// The interface's own name: `ops` of `acme:math/ops@1.0.0`.
     pub(super) fn interface_name(&self) -> Option<&str> {
         let path = self.interface.as_deref()?;
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FunctionPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.interface {
             Some(interface) => write!(f, "{interface}#{}", self.function),
@@ -42,19 +42,17 @@ impl fmt::Display for Place {
 }
 
 /// The names of tools, for functions in their order. Names that differ in capital letters only are the same.
-pub(super) fn assign<'a>(places: impl Iterator<Item = &'a Place> + Clone) -> Vec<String> {
+pub(super) fn tool_names<'a>(paths: impl Iterator<Item = &'a FunctionPath> + Clone) -> Vec<String> {
     let mut count: HashMap<String, usize> = HashMap::new();
-    for place in places.clone() {
-        *count
-            .entry(place.function.to_ascii_lowercase())
-            .or_default() += 1;
+    for path in paths.clone() {
+        *count.entry(path.function.to_ascii_lowercase()).or_default() += 1;
     }
-    places
-        .map(|place| {
-            let alone = count.get(&place.function.to_ascii_lowercase()) == Some(&1);
-            match place.interface_name() {
-                Some(interface) if !alone => format!("{interface}_{}", place.function),
-                _ => place.function.clone(),
+    paths
+        .map(|path| {
+            let alone = count.get(&path.function.to_ascii_lowercase()) == Some(&1);
+            match path.interface_name() {
+                Some(interface) if !alone => format!("{interface}_{}", path.function),
+                _ => path.function.clone(),
             }
         })
         .collect()

@@ -148,8 +148,7 @@ impl Refused {
 }
 
 fn refused() -> Vec<Refused> {
-    const RESOURCE: &str =
-        "`test:made/api#f`: its types have a resource, which no JSON value can stand for";
+    const RESOURCE: &str = "`test:made/api#f`: its types have a resource, which has no JSON form";
     let fields: Vec<String> = (0..3_000).map(|at| format!("field-{at}: bool")).collect();
     let lists = |levels| (0..levels).fold("u32".to_owned(), |ty, _| format!("list<{ty}>"));
     let long = "f".repeat(65);
@@ -232,7 +231,7 @@ async fn what_belongs_to_a_resource_or_to_wasi_is_no_tool() {
         (func (export "test:made/api#[method]counter.next") (param i32) (result i32) unreachable)
         (func (export "test:made/api#plain"))"#;
     let tool = load(wit, core).await.unwrap();
-    let why = "it belongs to a resource, which no JSON value can stand for";
+    let why = "it belongs to a resource, which has no JSON form";
     assert_eq!(names(&tool), ["plain"]);
     assert_eq!(
         tool.refused_functions(),

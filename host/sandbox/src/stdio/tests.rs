@@ -14,7 +14,7 @@ fn the_end_of_what_was_written_is_kept() {
     for (capacity, writes, expected) in cases {
         let telemetry = Telemetry::new(capacity);
         for write in writes {
-            Stream::stdout(&telemetry)
+            StdioStream::stdout(&telemetry)
                 .write(Bytes::copy_from_slice(write.as_bytes()))
                 .unwrap();
         }
@@ -32,8 +32,8 @@ fn both_streams_are_told_apart() {
     ];
     for (out, err, expected) in cases {
         let telemetry = Telemetry::new(80);
-        Stream::stdout(&telemetry).push(out.as_bytes());
-        Stream::stderr(&telemetry).push(err.as_bytes());
+        StdioStream::stdout(&telemetry).push(out.as_bytes());
+        StdioStream::stderr(&telemetry).push(err.as_bytes());
         assert_eq!(combined(&telemetry), expected);
     }
 }

@@ -9,9 +9,9 @@
 
 use super::{
     FilesCtx,
-    convert::{Fault, code, id, kind},
-    node::Folder,
-    place::{Follow, MAX_WALK_DEPTH, Place, read_link, resolve},
+    convert::{ResolveError, error_code, file_id, file_type},
+    node::OpenDir,
+    resolve::{Follow, MAX_WALK_DEPTH, ResolvedPath, read_link, resolve},
 };
 use rustix::{
     fd::OwnedFd,
@@ -46,7 +46,7 @@ static CHANGES: Mutex<()> = Mutex::new(());
 
 /// Waits until no other call makes or moves a link. There is no data behind the lock that a panic
 /// could have left half-made.
-pub(super) fn exclusive() -> MutexGuard<'static, ()> {
+pub(super) fn lock_changes() -> MutexGuard<'static, ()> {
     CHANGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -55,37 +55,42 @@ type Reason = Cow<'static, str>;
 
 impl FilesCtx {
     /// Checks a link that is about to be made.
-    pub(super) fn check_new_link(
+    pub(super) fn check_new_symlink(
         &self,
-        folder: &Folder,
-        place: &Place,
+        dir: &OpenDir,
+        resolved: &ResolvedPath,
         target: &str,
     ) -> FsResult<()> {
         let request = || {
-            let path = self.gate.guest_path(folder.grant, &place.path);
+            let path = self.gate.guest_path(dir.grant, &resolved.path);
             format!("link {path} to {target}")
         };
-        if place.by_link {
+        if resolved.via_symlink {
             let reason = "its path leads through a link; make it where it really is";
             return Err(self.refuse_link(&request(), reason));
         }
-        self.check_link(folder, &place.path, target, request)
+        self.check_link(dir, &resolved.path, target, request)
     }
 
     /// Checks what is about to get another place or name.
-    pub(super) fn check_move(&self, folder: &Folder, old: &Place, new: &Place) -> FsResult<()> {
+    pub(super) fn check_move(
+        &self,
+        dir: &OpenDir,
+        old: &ResolvedPath,
+        new: &ResolvedPath,
+    ) -> FsResult<()> {
         let request = || {
-            let path = |place: &Place| self.gate.guest_path(folder.grant, &place.path);
+            let path = |resolved: &ResolvedPath| self.gate.guest_path(dir.grant, &resolved.path);
             format!("move {} to {}", path(old), path(new))
         };
-        match old.kind() {
+        match old.file_type() {
             Some(FileType::Symlink) => {
                 let target = read_link(&*old.parent, old.name()?)?;
-                self.check_link(folder, &new.path, &target, request)
+                self.check_link(dir, &new.path, &target, request)
             }
             // Under another name in the same directory everything stays as deep as it is.
             Some(FileType::Directory) if !is_same(&old.parent, &new.parent)? => {
-                let below = stray_below(&old.parent, old.name()?, depth(&new.path) + 1);
+                let below = escape_below(&old.parent, old.name()?, depth(&new.path) + 1);
                 let reason = below.unwrap_or_else(|error| {
                     Some(format!("it cannot be searched for links: {error}").into())
                 });
@@ -99,29 +104,29 @@ impl FilesCtx {
     /// through at present.
     fn check_link(
         &self,
-        folder: &Folder,
+        dir: &OpenDir,
         path: &str,
         target: &str,
         request: impl Fn() -> String,
     ) -> FsResult<()> {
-        if let Some(reason) = stray(depth(path), target) {
+        if let Some(reason) = escape_reason(depth(path), target) {
             return Err(self.refuse_link(&request(), &reason));
         }
-        let root = self.root(folder)?;
-        let top = Folder {
+        let root = self.root(dir)?;
+        let top = OpenDir {
             fd: Arc::clone(&root.dir),
-            grant: folder.grant,
+            grant: dir.grant,
         };
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         let full = format!("./{above}/{target}");
-        match resolve(root, self.gate.mask(folder.grant), &top, &full, Follow::Yes) {
-            Err(Fault::Outside) => {
+        match resolve(root, self.gate.mask(dir.grant), &top, &full, Follow::Yes) {
+            Err(ResolveError::Escape) => {
                 let reason = "its target leads through a link that leaves the granted directory";
                 Err(self.refuse_link(&request(), reason))
             }
-            Err(Fault::Code(ErrorCode::NameTooLong)) => Err(ErrorCode::NameTooLong.into()),
+            Err(ResolveError::Code(ErrorCode::NameTooLong)) => Err(ErrorCode::NameTooLong.into()),
             // What is not there yet is made under the same rules.
-            Ok(_) | Err(Fault::Code(_)) => Ok(()),
+            Ok(_) | Err(ResolveError::Code(_)) => Ok(()),
         }
     }
 
@@ -137,7 +142,7 @@ fn depth(path: &str) -> usize {
 }
 
 /// Why a link with this target, this deep in the grant, could lead out of it; nothing if it cannot.
-fn stray(depth: usize, target: &str) -> Option<Reason> {
+fn escape_reason(depth: usize, target: &str) -> Option<Reason> {
     if target.starts_with('/') {
         return Some("its target is absolute".into());
     }
@@ -161,13 +166,13 @@ fn stray(depth: usize, target: &str) -> Option<Reason> {
 
 /// Whether both are the same directory.
 fn is_same(one: &OwnedFd, other: &OwnedFd) -> FsResult<bool> {
-    let id = |fd: &OwnedFd| Ok::<_, FsError>(id(&fstat(fd).map_err(code)?));
+    let id = |fd: &OwnedFd| Ok::<_, FsError>(file_id(&fstat(fd).map_err(error_code)?));
     Ok(id(one)? == id(other)?)
 }
 
 /// Looks at everything below a directory that is going to be this deep in the grant, and says why
 /// it cannot be there.
-fn stray_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reason>, Errno> {
+fn escape_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reason>, Errno> {
     let mut levels = vec![Dir::new(openat(parent, name, SEARCH, Mode::empty())?)?];
     let mut count = 0;
     loop {
@@ -184,7 +189,7 @@ fn stray_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reas
         let found = match (name.to_bytes(), entry.file_type()) {
             (b"." | b"..", _) => continue,
             // Not every file system puts the kind into the listing.
-            (_, FileType::Unknown) => kind(&statat(here, name, AtFlags::SYMLINK_NOFOLLOW)?),
+            (_, FileType::Unknown) => file_type(&statat(here, name, AtFlags::SYMLINK_NOFOLLOW)?),
             (_, known) => known,
         };
         count += 1;
@@ -198,7 +203,7 @@ fn stray_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reas
             }
             FileType::Symlink => {
                 let target = readlinkat(here, name, Vec::new())?;
-                if let Some(reason) = stray(depth + inner - 1, &target.to_string_lossy()) {
+                if let Some(reason) = escape_reason(depth + inner - 1, &target.to_string_lossy()) {
                     return Ok(Some(format!("of a link in it, {reason}").into()));
                 }
             }

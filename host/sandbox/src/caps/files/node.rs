@@ -1,14 +1,14 @@
-//! What a guest's handles stand for: a folder, a file, or a listing in progress. The interface's own types name other
+//! What a guest's handles stand for: a directory, a file, or a listing in progress. The interface's own types name other
 //! structures, so handles are exchanged by their number; the resource table checks the type of every one.
 
 use super::{
-    convert::{Id, descriptor_type, kind},
+    convert::{FileId, descriptor_type, file_type},
     mask::is_alias,
-    place::{Root, join, look},
+    resolve::{Root, join, lstat},
 };
 use agent_host_core::policy::PathRules;
 use rustix::{
-    fd::OwnedFd,
+    fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{Dir, FileType},
 };
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use wasmtime_wasi::{
 
 /// Behind a `descriptor`.
 pub(super) enum Node {
-    Folder(Folder),
+    Dir(OpenDir),
     File(OpenFile),
 }
 
-/// An open folder.
+/// An open directory.
 #[derive(Clone)]
-pub(super) struct Folder {
+pub(super) struct OpenDir {
     /// Open for reading.
     pub(super) fd: Arc<OwnedFd>,
     /// The grant in which it was opened; everything beneath it stays in that grant.
@@ -41,7 +41,7 @@ pub(super) struct Folder {
 pub(super) struct OpenFile {
     pub(super) file: Arc<std::fs::File>,
     pub(super) grant: usize,
-    /// Its path in the grant when it was opened, for the ledger.
+    /// Its path in the grant when it was opened, for the audit log.
     pub(super) path: String,
     pub(super) readable: bool,
     pub(super) writable: bool,
@@ -56,10 +56,10 @@ impl Node {
         table.get(&Resource::new_borrow(handle.rep()))
     }
 
-    /// Looks a guest's handle of a folder up.
-    pub(super) fn folder(table: &ResourceTable, handle: &Resource<Descriptor>) -> FsResult<Folder> {
+    /// Looks a guest's handle of a directory up.
+    pub(super) fn dir(table: &ResourceTable, handle: &Resource<Descriptor>) -> FsResult<OpenDir> {
         match Self::get(table, handle)? {
-            Self::Folder(folder) => Ok(folder.clone()),
+            Self::Dir(dir) => Ok(dir.clone()),
             Self::File(_) => Err(ErrorCode::NotDirectory.into()),
         }
     }
@@ -68,7 +68,26 @@ impl Node {
     pub(super) fn file(table: &ResourceTable, handle: &Resource<Descriptor>) -> FsResult<OpenFile> {
         match Self::get(table, handle)? {
             Self::File(file) => Ok(file.clone()),
-            Self::Folder(_) => Err(ErrorCode::BadDescriptor.into()),
+            Self::Dir(_) => Err(ErrorCode::BadDescriptor.into()),
+        }
+    }
+
+    /// Looks up a file that was opened for writing.
+    pub(super) fn writable_file(
+        table: &ResourceTable,
+        handle: &Resource<Descriptor>,
+    ) -> FsResult<OpenFile> {
+        let open = Self::file(table, handle)?;
+        if !open.writable {
+            return Err(ErrorCode::NotPermitted.into());
+        }
+        Ok(open)
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Dir(dir) => dir.fd.as_fd(),
+            Self::File(open) => open.file.as_fd(),
         }
     }
 
@@ -78,24 +97,24 @@ impl Node {
     }
 }
 
-/// A listing in progress. It reads ahead one buffer of the kernel's and no more, however large the folder is.
+/// A listing in progress. It reads ahead one buffer of the kernel's and no more, however large the directory is.
 pub(super) struct Listing {
-    pub(super) folder: Folder,
+    pub(super) dir: OpenDir,
     entries: Dir,
-    /// The folder's path in the grant.
+    /// The directory's path in the grant.
     path: String,
     /// Everything hidden that existed when the listing began.
-    hidden: Vec<Id>,
+    hidden: Vec<FileId>,
 }
 
 impl Listing {
-    /// Begins to list a folder.
-    pub(super) fn new(root: &Root, folder: Folder) -> FsResult<Self> {
+    /// Begins to list a directory.
+    pub(super) fn new(root: &Root, dir: OpenDir) -> FsResult<Self> {
         Ok(Self {
-            entries: Dir::read_from(&*folder.fd).map_err(super::convert::code)?,
-            path: root.path_of(&folder.fd)?,
+            entries: Dir::read_from(&*dir.fd).map_err(super::convert::error_code)?,
+            path: root.path_of(&dir.fd)?,
             hidden: root.masks.ids(),
-            folder,
+            dir,
         })
     }
 
@@ -106,22 +125,22 @@ impl Listing {
         patterns: Option<&PathRules>,
     ) -> Result<Option<DirectoryEntry>, ErrorCode> {
         while let Some(entry) = self.entries.read() {
-            let entry = entry.map_err(super::convert::code)?;
+            let entry = entry.map_err(super::convert::error_code)?;
             let Ok(name) = entry.file_name().to_str() else {
                 continue;
             };
             if matches!(name, "." | "..")
                 || root.masks.names(patterns, &join(&self.path, name))
-                || is_alias(&self.hidden, &self.folder.fd, name, entry.ino())
+                || is_alias(&self.hidden, &self.dir.fd, name, entry.ino())
             {
                 continue;
             }
             let found = match entry.file_type() {
                 // Not every file system puts the kind into the listing.
-                FileType::Unknown => look(&self.folder.fd, name)
+                FileType::Unknown => lstat(&self.dir.fd, name)
                     .ok()
                     .flatten()
-                    .map_or(FileType::Unknown, |stat| kind(&stat)),
+                    .map_or(FileType::Unknown, |stat| file_type(&stat)),
                 known => known,
             };
             return Ok(Some(DirectoryEntry {

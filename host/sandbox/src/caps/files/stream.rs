@@ -28,7 +28,7 @@ pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result
         }
     };
     buffer.truncate(count);
-    gate.count_in(size_of_count(count));
+    gate.count_in(byte_count(count));
     Ok(buffer)
 }
 
@@ -36,7 +36,7 @@ pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result
 pub(super) struct FileReader {
     pub(super) gate: Arc<Gate>,
     pub(super) file: Arc<File>,
-    pub(super) at: u64,
+    pub(super) offset: u64,
     pub(super) is_closed: bool,
 }
 
@@ -54,13 +54,13 @@ impl InputStream for FileReader {
         if size == 0 {
             return Ok(bytes::Bytes::new());
         }
-        match read(&self.gate, &self.file, size, self.at) {
+        match read(&self.gate, &self.file, size, self.offset) {
             Ok(buffer) if buffer.is_empty() => {
                 self.is_closed = true;
                 Err(StreamError::Closed)
             }
             Ok(buffer) => {
-                self.at = self.at.saturating_add(size_of_count(buffer.len()));
+                self.offset = self.offset.saturating_add(byte_count(buffer.len()));
                 Ok(buffer.into())
             }
             Err(error) => {
@@ -73,28 +73,33 @@ impl InputStream for FileReader {
 
 /// Where a piece is written.
 #[derive(Clone, Copy)]
-pub(super) enum Target {
+pub(super) enum WritePosition {
     /// At this place. Writing beyond the end fills the gap with zeros, and the gap counts as written, too.
-    At(u64),
+    Offset(u64),
     /// At the end, wherever that is by then.
     End,
 }
 
 /// Writes a piece of a file, or as much of it as the kernel takes, within the quotas.
-pub(super) fn write(gate: &Gate, open: &OpenFile, bytes: &[u8], to: Target) -> io::Result<usize> {
+pub(super) fn write(
+    gate: &Gate,
+    open: &OpenFile,
+    bytes: &[u8],
+    to: WritePosition,
+) -> io::Result<usize> {
     let gap = match to {
-        Target::At(place) => place.saturating_sub(open.file.metadata()?.len()),
-        Target::End => 0,
+        WritePosition::Offset(resolved) => resolved.saturating_sub(open.file.metadata()?.len()),
+        WritePosition::End => 0,
     };
     let growth = Growth {
-        bytes: size_of_count(bytes.len()).saturating_add(gap),
+        bytes: byte_count(bytes.len()).saturating_add(gap),
         creates: 0,
     };
-    let written = gate.adding(open.grant, &open.path, growth, || {
+    let written = gate.grow(open.grant, &open.path, growth, || {
         loop {
             let written = match to {
-                Target::At(place) => open.file.write_at(bytes, place),
-                Target::End => append(&open.file, bytes),
+                WritePosition::Offset(resolved) => open.file.write_at(bytes, resolved),
+                WritePosition::End => append(&open.file, bytes),
             };
             match written {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -102,7 +107,7 @@ pub(super) fn write(gate: &Gate, open: &OpenFile, bytes: &[u8], to: Target) -> i
             }
         }
     })?;
-    gate.count_out(size_of_count(written));
+    gate.count_out(byte_count(written));
     Ok(written)
 }
 
@@ -110,13 +115,13 @@ pub(super) fn write(gate: &Gate, open: &OpenFile, bytes: &[u8], to: Target) -> i
 pub(super) struct FileWriter {
     gate: Arc<Gate>,
     open: OpenFile,
-    target: Target,
+    target: WritePosition,
     is_closed: bool,
 }
 
 impl FileWriter {
     /// A writer to an open file.
-    pub(super) fn new(gate: Arc<Gate>, open: OpenFile, target: Target) -> Self {
+    pub(super) fn new(gate: Arc<Gate>, open: OpenFile, target: WritePosition) -> Self {
         Self {
             gate,
             open,
@@ -131,8 +136,8 @@ impl FileWriter {
             if count == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            if let Target::At(place) = &mut self.target {
-                *place = place.saturating_add(size_of_count(count));
+            if let WritePosition::Offset(resolved) = &mut self.target {
+                *resolved = resolved.saturating_add(byte_count(count));
             }
             rest = rest.get(count..).unwrap_or_default();
         }
@@ -183,6 +188,6 @@ fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
 }
 
 /// A count of bytes in memory as a count of bytes.
-fn size_of_count(count: usize) -> u64 {
+fn byte_count(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }

@@ -2,9 +2,9 @@
 
 use super::{
     HttpError, Recording,
-    fault::Fault,
-    names::{NameLookup, Names, SystemNames},
-    target::Target,
+    error::ExchangeError,
+    names::{NameLookup, SystemLookup, ToolLookups},
+    target::RequestTarget,
 };
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -18,7 +18,7 @@ const MAX_RESPONSE_FIELDS: usize = 100;
 /// is shared.
 pub(crate) struct HttpClient {
     tls: rustls::ClientConfig,
-    names: Arc<Names>,
+    names: Arc<ToolLookups>,
     /// What the exchanges are kept in, or taken from.
     recording: Option<Arc<Recording>>,
 }
@@ -29,7 +29,7 @@ impl HttpClient {
     /// # Errors
     /// The provider does not support the protocol versions.
     pub(crate) fn new() -> Result<Self, HttpError> {
-        Self::with_names(Arc::new(SystemNames))
+        Self::with_names(Arc::new(SystemLookup))
     }
 
     pub(super) fn with_names(names: Arc<dyn NameLookup>) -> Result<Self, HttpError> {
@@ -42,16 +42,16 @@ impl HttpClient {
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self {
             tls,
-            names: Arc::new(Names::new(names)),
+            names: Arc::new(ToolLookups::new(names)),
             recording: None,
         })
     }
 
     /// The client of another tool, whose exchanges may be recorded.
-    pub(crate) fn of_another(&self, recording: Option<Arc<Recording>>) -> Arc<Self> {
+    pub(crate) fn for_tool(&self, recording: Option<Arc<Recording>>) -> Arc<Self> {
         Arc::new(Self {
             tls: self.tls.clone(),
-            names: Arc::new(self.names.of_another()),
+            names: Arc::new(self.names.for_tool()),
             recording,
         })
     }
@@ -64,7 +64,7 @@ impl HttpClient {
     /// A client for one request. Making one costs microseconds, and it takes its connections with it.
     pub(super) fn for_target(
         &self,
-        target: Arc<Target>,
+        target: Arc<RequestTarget>,
         connect_timeout: Duration,
     ) -> Result<reqwest::Client, Error> {
         let resolver = pinned(target, Arc::clone(&self.names));
@@ -96,13 +96,13 @@ impl HttpClient {
 }
 
 /// A resolver for one request.
-pub(super) fn pinned(target: Arc<Target>, names: Arc<Names>) -> Arc<dyn Resolve> {
+pub(super) fn pinned(target: Arc<RequestTarget>, names: Arc<ToolLookups>) -> Arc<dyn Resolve> {
     Arc::new(Pinned { target, names })
 }
 
 struct Pinned {
-    target: Arc<Target>,
-    names: Arc<Names>,
+    target: Arc<RequestTarget>,
+    names: Arc<ToolLookups>,
 }
 
 impl Resolve for Pinned {
@@ -110,12 +110,12 @@ impl Resolve for Pinned {
         let (target, names) = (Arc::clone(&self.target), Arc::clone(&self.names));
         Box::pin(async move {
             let found = names.addresses(name.as_str().to_owned()).await;
-            let found = found.map_err(|_| Fault::UnknownName)?;
+            let found = found.map_err(|_| ExchangeError::UnknownName)?;
             let allowed = target
-                .addresses(found)
-                .map_err(|_| Fault::AddressProhibited)?;
+                .allowed_addresses(found)
+                .map_err(|_| ExchangeError::AddressProhibited)?;
             if allowed.is_empty() {
-                return Err(Fault::UnknownName.into());
+                return Err(ExchangeError::UnknownName.into());
             }
             // Port 0 stands for the URL's own.
             let allowed = allowed

@@ -1,6 +1,6 @@
 //! Header fields: their size, and which of a guest's are sent.
 
-use super::fault::Fault;
+use super::error::ExchangeError;
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{
@@ -40,7 +40,7 @@ pub(super) fn prepare(fields: &mut HeaderMap, body: Option<u64>) -> Result<Optio
     let Some(first) = lengths.next() else {
         return Ok(None);
     };
-    let invalid = || Fault::Protocol.into_error();
+    let invalid = || ExchangeError::Protocol.into_error();
     if lengths.next().is_some() || !first.as_bytes().iter().all(u8::is_ascii_digit) {
         return Err(invalid());
     }

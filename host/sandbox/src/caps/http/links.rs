@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::target::Target;
+use super::target::RequestTarget;
 use crate::gate::Gate;
 use agent_host_core::output::{ContentPart, FileData, FilePart, ToolResultOutput};
 use std::sync::Arc;
@@ -26,8 +26,8 @@ pub(crate) fn judge(output: &mut ToolResultOutput, gate: &Arc<Gate>) {
         if !is_fetched(url) {
             continue;
         }
-        let target = Target::of("GET", url, Arc::clone(gate));
-        match target.and_then(|target| target.ask().map(|()| target)) {
+        let target = RequestTarget::parse("GET", url, Arc::clone(gate));
+        match target.and_then(|target| target.check().map(|()| target)) {
             Ok(target) => target.url().as_str().clone_into(url),
             Err(_) => {
                 let text = format!(
@@ -39,7 +39,7 @@ pub(crate) fn judge(output: &mut ToolResultOutput, gate: &Arc<Gate>) {
     }
 }
 
-/// Whether anybody would send a request for it. A data URL holds its bytes, and other schemes are nobody's to fetch; letters of any
+/// Whether anybody would send a request for it. A data URL holds its bytes, and other schemes are no one's to fetch; letters of any
 /// case and blanks before them are taken as a lenient parser takes them.
 fn is_fetched(url: &str) -> bool {
     let url = url.trim_start_matches(|character: char| character <= ' ');

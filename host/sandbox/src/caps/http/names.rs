@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::{Semaphore, oneshot};
 
 /// The lookups of one tool that may be under way at once. An answer takes milliseconds, so a tool with many requests hardly
-/// waits; one that nobody answers takes the system's resolver some ten seconds to give up.
+/// waits; one that no one answers takes the system's resolver some ten seconds to give up.
 pub(super) const LOOKUPS_PER_TOOL: usize = 8;
 
 /// Turns names into addresses, and may block for as long as it likes. Implemented by the system's resolver, and by tables in
@@ -21,9 +21,9 @@ pub(super) trait NameLookup: Send + Sync {
 }
 
 /// The system's resolver.
-pub(super) struct SystemNames;
+pub(super) struct SystemLookup;
 
-impl NameLookup for SystemNames {
+impl NameLookup for SystemLookup {
     fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let found = (name, 0).to_socket_addrs()?;
         Ok(found.map(|address| address.ip()).collect())
@@ -31,21 +31,21 @@ impl NameLookup for SystemNames {
 }
 
 /// The lookups of one tool.
-pub(super) struct Names {
+pub(super) struct ToolLookups {
     source: Arc<dyn NameLookup>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
-impl Names {
+impl ToolLookups {
     pub(super) fn new(source: Arc<dyn NameLookup>) -> Self {
         Self {
             source,
-            places: Arc::new(Semaphore::new(LOOKUPS_PER_TOOL)),
+            permits: Arc::new(Semaphore::new(LOOKUPS_PER_TOOL)),
         }
     }
 
     /// Those of another tool.
-    pub(super) fn of_another(&self) -> Self {
+    pub(super) fn for_tool(&self) -> Self {
         Self::new(Arc::clone(&self.source))
     }
 
@@ -55,8 +55,8 @@ impl Names {
     /// # Errors
     /// The name has none, or there is no thread for the lookup.
     pub(super) async fn addresses(&self, name: String) -> io::Result<Vec<IpAddr>> {
-        let places = Arc::clone(&self.places);
-        let place = places.acquire_owned().await.map_err(io::Error::other)?;
+        let permits = Arc::clone(&self.permits);
+        let place = permits.acquire_owned().await.map_err(io::Error::other)?;
         let source = Arc::clone(&self.source);
         let (answer, answered) = oneshot::channel();
         thread::Builder::new()

@@ -7,7 +7,7 @@
 //!
 //! `Basic` credentials are base64, which a guest cannot make of a value it does not have: make them the value.
 
-use super::target::Target;
+use super::target::RequestTarget;
 use agent_host_core::{policy::SecretPlace, secrets::Secrets};
 use http::{HeaderMap, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
@@ -32,43 +32,43 @@ const MAX_PLACEHOLDERS: u32 = 16;
 /// the target's own URL.
 ///
 /// # Errors
-/// A placeholder is refused. Why is in the ledger, and the request is not to be sent.
+/// A placeholder is refused. Why is in the audit log, and the request is not to be sent.
 pub(super) fn fill(
-    target: &Target,
+    target: &RequestTarget,
     fields: &mut HeaderMap,
     secrets: &Secrets,
 ) -> Result<Url, Error> {
-    let mut filling = Filling {
+    let mut filler = Filler {
         target,
         secrets,
         left: MAX_PLACEHOLDERS,
     };
-    filling.refuse_any(target.url().path().as_bytes())?;
+    filler.refuse_any(target.url().path().as_bytes())?;
     for value in fields.values_mut() {
-        if let Some(filled) = filling.fill(value.as_bytes(), SecretPlace::Header)? {
+        if let Some(filled) = filler.fill(value.as_bytes(), SecretPlace::Header)? {
             let mut filled = HeaderValue::from_bytes(&filled)
-                .map_err(|_| filling.denied("secrets.value", "the value cannot be sent"))?;
+                .map_err(|_| filler.denied("secrets.value", "the value cannot be sent"))?;
             // Whatever prints the request prints this field as `Sensitive`.
             filled.set_sensitive(true);
             *value = filled;
         }
     }
     let mut url = target.url().clone();
-    if let Some(query) = filling.query(url.query().unwrap_or_default())? {
+    if let Some(query) = filler.query(url.query().unwrap_or_default())? {
         url.set_query(Some(&query));
     }
     Ok(url)
 }
 
 /// One request that is being filled.
-struct Filling<'a> {
-    target: &'a Target,
+struct Filler<'a> {
+    target: &'a RequestTarget,
     secrets: &'a Secrets,
     /// How many more placeholders there may be.
     left: u32,
 }
 
-impl Filling<'_> {
+impl Filler<'_> {
     /// The text with values in it; absent where it has no placeholders.
     fn fill(&mut self, text: &[u8], place: SecretPlace) -> Result<Option<Vec<u8>>, Error> {
         let Some(mut found) = Placeholder::first(text) else {
@@ -93,7 +93,7 @@ impl Filling<'_> {
             let reason = format!("a request may name at most {MAX_PLACEHOLDERS} secrets");
             self.denied("secrets.placeholders", &reason)
         })?;
-        self.target.secret(name, place)?;
+        self.target.check_secret(name, place)?;
         let value = self.secrets.value(name).ok_or_else(|| {
             self.denied(
                 "secrets.value",
@@ -126,14 +126,15 @@ impl Filling<'_> {
         match Placeholder::first(text) {
             None => Ok(()),
             Some(found) => {
-                self.target.secret(found.name, SecretPlace::Elsewhere)?;
+                self.target
+                    .check_secret(found.name, SecretPlace::Elsewhere)?;
                 Err(Error::HttpRequestDenied)
             }
         }
     }
 
     fn denied(&self, rule: &str, reason: &str) -> Error {
-        self.target.over(rule, reason);
+        self.target.refuse(rule, reason);
         Error::HttpRequestDenied
     }
 }

@@ -13,7 +13,7 @@ use wasmtime_wasi_http::WasiBody;
 
 /// Asks for an answer as it is. A compressed one would hide a value, so the guest's wish for one is not passed on; a guest
 /// that has been promised none must take a plain one (RFC 9110, section 12.5.3).
-pub(super) fn ask_for_plain(fields: &mut HeaderMap) {
+pub(super) fn request_identity_encoding(fields: &mut HeaderMap) {
     fields.insert(
         header::ACCEPT_ENCODING,
         HeaderValue::from_static("identity"),

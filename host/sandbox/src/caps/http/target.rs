@@ -10,7 +10,7 @@ use std::{net::IpAddr, sync::Arc};
 use wasmtime_wasi_http::{Error, WasiBody};
 
 /// One request's destination.
-pub(super) struct Target {
+pub(super) struct RequestTarget {
     gate: Arc<Gate>,
     url: Url,
     method: String,
@@ -21,17 +21,17 @@ pub(super) struct Target {
     literal: Option<IpAddr>,
 }
 
-impl Target {
+impl RequestTarget {
     /// Parses the request's URL the way the client will.
     ///
     /// # Errors
     /// Not a URL with a host, or one that carries a user name.
     pub(super) fn new(request: &Request<WasiBody>, gate: Arc<Gate>) -> Result<Self, Error> {
-        Self::of(request.method().as_str(), &request.uri().to_string(), gate)
+        Self::parse(request.method().as_str(), &request.uri().to_string(), gate)
     }
 
     /// The same for a URL of which there is no request.
-    pub(super) fn of(method: &str, url: &str, gate: Arc<Gate>) -> Result<Self, Error> {
+    pub(super) fn parse(method: &str, url: &str, gate: Arc<Gate>) -> Result<Self, Error> {
         let invalid = || Error::HttpRequestUriInvalid;
         let url = Url::parse(url).map_err(|_| invalid())?;
         let method = method.to_owned();
@@ -60,12 +60,12 @@ impl Target {
     }
 
     /// Asks the gate for the URL, and for the address where the URL names one: the client asks no resolver for it.
-    pub(super) fn ask(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         self.gate
-            .http(&self.request(), self.url.as_str())
+            .check_http(&self.request(), self.url.as_str())
             .map_err(|_| Error::HttpRequestDenied)?;
         if let Some(address) = self.literal {
-            self.addresses([address])?;
+            self.allowed_addresses([address])?;
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Target {
     ///
     /// # Errors
     /// None of them may.
-    pub(super) fn addresses(
+    pub(super) fn allowed_addresses(
         &self,
         addresses: impl IntoIterator<Item = IpAddr>,
     ) -> Result<Vec<IpAddr>, Error> {
@@ -83,45 +83,45 @@ impl Target {
             .map(|address| (address, is_own(address)));
         let allowed = self
             .gate
-            .addresses(&self.request(), self.url.as_str(), addresses)
+            .allowed_addresses(&self.request(), self.url.as_str(), addresses)
             .map_err(|_| Error::DestinationIpProhibited)?;
         if !allowed.is_empty() {
-            self.gate.contacted(&self.host);
+            self.gate.record_host(&self.host);
         }
         Ok(allowed)
     }
 
     /// Asks the gate whether this secret may be put into the request.
-    pub(super) fn secret(&self, name: &str, place: SecretPlace) -> Result<(), Error> {
+    pub(super) fn check_secret(&self, name: &str, place: SecretPlace) -> Result<(), Error> {
         self.gate
-            .secret(name, place, &self.request(), self.url.as_str())
+            .check_secret(name, place, &self.request(), self.url.as_str())
             .map_err(|_| Error::HttpRequestDenied)
     }
 
     /// Writes down that a limit, or another fixed rule, ended the exchange.
-    pub(super) fn over(&self, rule: &str, reason: &str) {
+    pub(super) fn refuse(&self, rule: &str, reason: &str) {
         self.gate
             .refuse(&format!("{} {}", self.method, self.url), rule, reason);
     }
 
     /// The same for the header fields of this message, `request` or `response`.
-    pub(super) fn over_header_bytes(&self, message: &str, limit: u64) {
+    pub(super) fn refuse_header_bytes(&self, message: &str, limit: u64) {
         let reason = format!("the {message}'s header fields may have at most {limit} bytes");
-        self.over("limits.http-header-bytes", &reason);
+        self.refuse("limits.http-header-bytes", &reason);
     }
 
     /// The same for what the call sends.
-    pub(super) fn over_request_bytes(&self, limit: u64) {
+    pub(super) fn refuse_request_bytes(&self, limit: u64) {
         let reason =
             format!("the bodies of a call's requests may have at most {limit} bytes together");
-        self.over("limits.http-request-bytes", &reason);
+        self.refuse("limits.http-request-bytes", &reason);
     }
 
     /// The same for what the call receives.
-    pub(super) fn over_response_bytes(&self, limit: u64) {
+    pub(super) fn refuse_response_bytes(&self, limit: u64) {
         let reason =
             format!("the bodies of a call's responses may have at most {limit} bytes together");
-        self.over("limits.http-response-bytes", &reason);
+        self.refuse("limits.http-response-bytes", &reason);
     }
 
     pub(super) fn gate(&self) -> &Gate {
@@ -143,7 +143,7 @@ impl Target {
     }
 }
 
-/// The URL for the ledger: what was refused is a secret perhaps.
+/// The URL for the audit log: what was refused is a secret perhaps.
 fn without_user(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     format!("{}://(user)@{host}{}", url.scheme(), url.path())

@@ -48,39 +48,39 @@ fn a_call_that_changed_something_is_not_ended_for_a_question() {
     let table: [(Effect, Act, bool); 7] = [
         (
             Effect::Effectful,
-            |gate| gate.file(0, FileOp::Read, "a").is_ok(),
+            |gate| gate.check_file(0, FileOp::Read, "a").is_ok(),
             true,
         ),
         (
             Effect::Effectful,
-            |gate| gate.file(0, FileOp::Write, "a").is_ok(),
+            |gate| gate.check_file(0, FileOp::Write, "a").is_ok(),
             false,
         ),
         (
             Effect::Effectful,
-            |gate| gate.file(0, FileOp::Move, "a").is_ok(),
+            |gate| gate.check_file(0, FileOp::Move, "a").is_ok(),
             false,
         ),
         (
             Effect::Effectful,
-            |gate| gate.http(&request("GET"), "u").is_ok(),
+            |gate| gate.check_http(&request("GET"), "u").is_ok(),
             true,
         ),
         (
             Effect::Effectful,
-            |gate| gate.http(&request("POST"), "u").is_ok(),
+            |gate| gate.check_http(&request("POST"), "u").is_ok(),
             false,
         ),
         // Repeating it changes nothing more.
         (
             Effect::Idempotent,
-            |gate| gate.file(0, FileOp::Write, "a").is_ok(),
+            |gate| gate.check_file(0, FileOp::Write, "a").is_ok(),
             true,
         ),
         // What was refused changed nothing.
         (
             Effect::ReadOnly,
-            |gate| gate.file(0, FileOp::Write, "a").is_err(),
+            |gate| gate.check_file(0, FileOp::Write, "a").is_err(),
             true,
         ),
     ];

@@ -1,4 +1,4 @@
-//! Types that nobody thought of, and values of them: JSON that goes through a function which returns its argument comes back as
+//! Types that no one thought of, and values of them: JSON that goes through a function which returns its argument comes back as
 //! it went, in the one form that results have.
 
 use super::{

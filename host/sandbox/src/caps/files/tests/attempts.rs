@@ -1,7 +1,7 @@
 //! Tables of attempts: what must work, what must fail, and with which code.
 
 use super::{
-    super::{FilesCtx, FilesError, place::Beneath},
+    super::{FilesCtx, FilesError, resolve::Resolver},
     fixture::{Fixture, folder, open, protected, writable},
 };
 use crate::gate::Gate;
@@ -50,7 +50,7 @@ const LOOKING: &[(&str, &str)] = &[
     ("read loop", "loop"),
     ("read loop/x", "loop"),
     ("read dangling", "no-entry"),
-    // Out of the folder.
+    // Out of the directory.
     ("read ../outside.txt", "not-permitted"),
     ("read sub/../../outside.txt", "not-permitted"),
     ("read dir/../../outside.txt", "not-permitted"),
@@ -142,7 +142,7 @@ const LOOKING: &[(&str, &str)] = &[
     ("read a.txt/x", "not-directory"),
     ("read a.txt/../a.txt", "not-directory"),
     ("read in/x", "not-directory"),
-    // Neither file nor folder.
+    // Neither file nor directory.
     ("read fifo", "access"),
     ("lstat fifo", "DescriptorType::Fifo"),
     // Odd paths.
@@ -151,7 +151,7 @@ const LOOKING: &[(&str, &str)] = &[
     ("read a\0b", "invalid"),
 ];
 
-/// Everything that changes, in a folder where that is allowed.
+/// Everything that changes, in a directory where that is allowed.
 const CHANGING: &[(&str, &str)] = &[
     // Plain.
     ("write a.txt ALPHA", "5"),
@@ -194,7 +194,7 @@ const CHANGING: &[(&str, &str)] = &[
     ("touch nothing", "no-entry"),
     ("remove linked", "done"),
     ("remove nothing", "no-entry"),
-    // Out of the folder.
+    // Out of the directory.
     ("create ../x x", "not-permitted"),
     ("create up/x x", "not-permitted"),
     ("create /tmp/x x", "not-permitted"),
@@ -290,7 +290,7 @@ const CHANGING: &[(&str, &str)] = &[
     ("move sub x", "access"),
     ("move made2 sub", "access"),
     ("stat sub/private", "access"),
-    // Neither file nor folder.
+    // Neither file nor directory.
     ("write fifo x", "access"),
     ("create fifo x", "access"),
     ("link fifo x", "not-permitted"),
@@ -322,7 +322,7 @@ async fn check_all(mut fixture: Fixture, table: &[(&str, &str)]) {
     let before = untouched(fixture.dir.path());
     fixture.check(table).await;
     assert_eq!(untouched(fixture.dir.path()), before);
-    let handles = format!("{:?}", fixture.tally());
+    let handles = format!("{:?}", fixture.stats());
     assert!(
         !handles.contains(&*fixture.dir.path().to_string_lossy()),
         "a host path is in {handles}"
@@ -332,21 +332,21 @@ async fn check_all(mut fixture: Fixture, table: &[(&str, &str)]) {
 
 #[tokio::test]
 async fn looking() {
-    for beneath in [Beneath::Kernel, Beneath::Walk] {
+    for resolver in [Resolver::Openat2, Resolver::Walk] {
         for (mode, effect) in [
             (DirMode::ReadOnly, Effect::ReadOnly),
             (DirMode::ReadWrite, Effect::Effectful),
         ] {
-            check_all(open(folder(), mode, effect, beneath), LOOKING).await;
+            check_all(open(folder(), mode, effect, resolver), LOOKING).await;
         }
     }
 }
 
 #[tokio::test]
 async fn changing() {
-    for beneath in [Beneath::Kernel, Beneath::Walk] {
+    for resolver in [Resolver::Openat2, Resolver::Walk] {
         check_all(
-            open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath),
+            open(folder(), DirMode::ReadWrite, Effect::Effectful, resolver),
             CHANGING,
         )
         .await;
@@ -373,13 +373,13 @@ async fn nothing_changes_without_the_right_to_write() {
         (DirMode::ReadOnly, Effect::Effectful, "grants.dir[0].mode"),
         (DirMode::ReadWrite, Effect::ReadOnly, "effect.read-only"),
     ] {
-        let mut fixture = open(folder(), mode, effect, Beneath::Kernel);
+        let mut fixture = open(folder(), mode, effect, Resolver::Openat2);
         for attempt in attempts {
             assert_eq!(fixture.act(attempt).await, "access", "{attempt}");
         }
         assert_eq!(fixture.act("read a.txt").await, "alpha");
         let rules: Vec<String> = fixture
-            .tally()
+            .stats()
             .audit
             .into_iter()
             .filter(|entry| entry.verdict == Verdict::Denied)
@@ -443,9 +443,9 @@ async fn a_call_leaves_a_ledger() {
         grant: None,
     };
     use Verdict::{Allowed, Denied};
-    let tally = fixture.tally();
+    let stats = fixture.stats();
     assert_eq!(
-        tally.audit,
+        stats.audit,
         [
             entry("read /workspace/a.txt", Allowed, "grants.dir[0]", 1),
             entry("read /workspace/sub/b.txt", Allowed, "grants.dir[0]", 2),
@@ -460,13 +460,13 @@ async fn a_call_leaves_a_ledger() {
     );
     assert_eq!(
         (
-            tally.first_denial.map(|denial| denial.sentence).as_deref(),
-            tally.bytes_in,
-            tally.bytes_out
+            stats.first_denial.map(|denial| denial.sentence).as_deref(),
+            stats.bytes_in,
+            stats.bytes_out
         ),
         (
             Some(
-                "read /workspace/../outside.txt was refused: it leaves the granted folder (rule default-deny)"
+                "read /workspace/../outside.txt was refused: it leaves the granted directory (rule default-deny)"
             ),
             13,
             0
@@ -498,10 +498,10 @@ fn folders_that_cannot_be_granted() {
     };
     let cannot = |why: &str| {
         Some(format!(
-            "the folder granted as /workspace cannot be opened: {why}; check that it exists and may be read, or change the grant"
+            "the directory granted as /workspace cannot be opened: {why}; check that it exists and may be read, or change the grant"
         ))
     };
-    let own = Some("the folder granted as /workspace belongs to agent-host itself (configuration, state or cache); grant another folder".to_owned());
+    let own = Some("the directory granted as /workspace belongs to agent-host itself (configuration, state or cache); grant another directory".to_owned());
     let table = [
         ("work", None),
         ("work/dir", None),

@@ -1,7 +1,7 @@
-//! A folder with something of everything in it, and a small language for what a guest does there.
+//! A directory with something of everything in it, and a small language for what a guest does there.
 
-use super::super::{FilesCtx, FilesView, place::Beneath};
-use crate::gate::{Gate, Tally};
+use super::super::{FilesCtx, FilesView, resolve::Resolver};
+use crate::gate::{CallStats, Gate};
 use agent_host_core::{
     limits::Limits,
     policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
@@ -32,7 +32,7 @@ use wasmtime_wasi::{
 /// What the first grant masks.
 pub(super) const MASK: &[&str] = &[".env*", ".ssh", ".git/config"];
 
-/// The folder of one test: `work` and `other` are granted, `outside.txt` is not.
+/// The directory of one test: `work` and `other` are granted, `outside.txt` is not.
 pub(super) struct Fixture {
     pub(super) dir: TempDir,
     pub(super) table: ResourceTable,
@@ -41,7 +41,7 @@ pub(super) struct Fixture {
     pub(super) grants: Vec<u32>,
 }
 
-/// The folder with nothing in the grants.
+/// The directory with nothing in the grants.
 pub(super) fn empty() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for path in ["work", "other"] {
@@ -50,7 +50,7 @@ pub(super) fn empty() -> TempDir {
     dir
 }
 
-/// Makes the folder.
+/// Makes the directory.
 pub(super) fn folder() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
@@ -136,7 +136,7 @@ fn grant(host: PathBuf, guest: &str, mode: DirMode, mask: &[&str]) -> DirGrant {
     }
 }
 
-/// The grants of the folder.
+/// The grants of the directory.
 fn grants(dir: &Path, mode: DirMode) -> Grants {
     Grants {
         dirs: vec![
@@ -147,26 +147,26 @@ fn grants(dir: &Path, mode: DirMode) -> Grants {
     }
 }
 
-/// Opens the folder for a tool.
-pub(super) fn open(dir: TempDir, mode: DirMode, effect: Effect, beneath: Beneath) -> Fixture {
+/// Opens the directory for a tool.
+pub(super) fn open(dir: TempDir, mode: DirMode, effect: Effect, resolver: Resolver) -> Fixture {
     let grants = grants(dir.path(), mode);
     let gate = Gate::new(Arc::new(grants), effect, &Limits::default());
-    open_behind(gate, dir, beneath)
+    open_behind(gate, dir, resolver)
 }
 
-/// The folder, writable within these limits and, for its first grant, this quota.
+/// The directory, writable within these limits and, for its first grant, this quota.
 pub(super) fn limited(limits: &Limits, quota: DirQuota) -> Fixture {
     let dir = folder();
     let mut grants = grants(dir.path(), DirMode::ReadWrite);
     grants.dirs[0].quota = quota;
     let gate = Gate::new(Arc::new(grants), Effect::Effectful, limits);
-    open_behind(gate, dir, Beneath::Kernel)
+    open_behind(gate, dir, Resolver::Openat2)
 }
 
-fn open_behind(gate: Arc<Gate>, dir: TempDir, beneath: Beneath) -> Fixture {
+fn open_behind(gate: Arc<Gate>, dir: TempDir, resolver: Resolver) -> Fixture {
     let mut files = FilesCtx::open(gate, &protected(dir.path())).unwrap();
     for root in &mut files.roots {
-        root.beneath = beneath;
+        root.resolver = resolver;
     }
     let mut fixture = Fixture {
         dir,
@@ -181,13 +181,13 @@ fn open_behind(gate: Arc<Gate>, dir: TempDir, beneath: Beneath) -> Fixture {
     fixture
 }
 
-/// The folder, writable, for a tool that may write.
+/// The directory, writable, for a tool that may write.
 pub(super) fn writable() -> Fixture {
     open(
         folder(),
         DirMode::ReadWrite,
         Effect::Effectful,
-        Beneath::Kernel,
+        Resolver::Openat2,
     )
 }
 
@@ -209,8 +209,8 @@ impl Fixture {
         Resource::new_borrow(self.grants[grant])
     }
 
-    pub(super) fn tally(&self) -> Tally {
-        self.files.gate.tally()
+    pub(super) fn stats(&self) -> CallStats {
+        self.files.gate.stats()
     }
 
     /// Opens a path in the first grant.
@@ -248,7 +248,7 @@ impl Fixture {
         Ok(format!("{written}"))
     }
 
-    /// The names that a guest sees in a folder, sorted.
+    /// The names that a guest sees in a directory, sorted.
     async fn list(&mut self, path: &str) -> FsResult<String> {
         let folder = self
             .open(path, true, OpenFlags::DIRECTORY, DescriptorFlags::READ)
@@ -358,7 +358,7 @@ impl Fixture {
         }
     }
 
-    /// Runs a table of attempts in one folder, in order, and shows those that did not end as expected.
+    /// Runs a table of attempts in one directory, in order, and shows those that did not end as expected.
     pub(super) async fn check(&mut self, table: &[(&str, &str)]) {
         let mut wrong = Vec::new();
         for (words, expected) in table {

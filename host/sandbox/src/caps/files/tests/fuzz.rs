@@ -1,7 +1,7 @@
 //! Any path in any operation: what is not granted is neither read nor changed, on the kernel's way and on ours.
 
 use super::{
-    super::place::Beneath,
+    super::resolve::Resolver,
     fixture::{folder, open},
 };
 use agent_host_core::{policy::DirMode, tool::Effect};
@@ -116,7 +116,7 @@ fn untouchable(root: &Path) -> BTreeMap<String, String> {
     .into()
 }
 
-/// The names beside the granted folders.
+/// The names beside the granted directories.
 fn beside(root: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(root)
         .unwrap()
@@ -129,8 +129,8 @@ fn beside(root: &Path) -> Vec<String> {
 proptest! {
     #[test]
     fn guest_paths(attempts in prop::collection::vec(attempt(), 1..24), walk in any::<bool>()) {
-        let beneath = if walk { Beneath::Walk } else { Beneath::Kernel };
-        let mut fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
+        let resolver = if walk { Resolver::Walk } else { Resolver::Openat2 };
+        let mut fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, resolver);
         let root = fixture.dir.path().to_owned();
         let before = untouchable(&root);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();

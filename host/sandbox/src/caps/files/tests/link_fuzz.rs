@@ -1,7 +1,7 @@
 //! Any sequence of operations: no symbolic link in the grant leads a program of the host out of it.
 
 use super::{
-    super::place::Beneath,
+    super::resolve::Resolver,
     fixture::{empty, open},
 };
 use agent_host_core::{policy::DirMode, tool::Effect};
@@ -114,7 +114,7 @@ fn links(dir: &Path) -> Vec<PathBuf> {
 proptest! {
     #[test]
     fn links_never_lead_out_of_the_grant(attempts in prop::collection::vec(attempt(), 1..40)) {
-        let mut fixture = open(empty(), DirMode::ReadWrite, Effect::Effectful, Beneath::Kernel);
+        let mut fixture = open(empty(), DirMode::ReadWrite, Effect::Effectful, Resolver::Openat2);
         let root = fixture.dir.path().join("work").canonicalize().unwrap();
         for dir in DIRECTORIES {
             fs::create_dir(root.join(dir)).unwrap();

@@ -1,7 +1,7 @@
 //! Which links may be made and moved.
 
 use super::{
-    super::{links::MAX_ENTRIES, place::Beneath},
+    super::{links::MAX_ENTRIES, resolve::Resolver},
     fixture::{Fixture, empty, folder, open, writable},
 };
 use agent_host_core::{
@@ -18,7 +18,7 @@ fn refusals(fixture: &Fixture) -> Vec<(String, String)> {
         (entry.verdict == Verdict::Denied).then_some((entry.request, entry.rule))
     };
     fixture
-        .tally()
+        .stats()
         .audit
         .into_iter()
         .filter_map(denied)
@@ -27,8 +27,8 @@ fn refusals(fixture: &Fixture) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn links_are_made_where_they_stay_in_the_grant() {
-    for beneath in [Beneath::Kernel, Beneath::Walk] {
-        let mut fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
+    for resolver in [Resolver::Openat2, Resolver::Walk] {
+        let mut fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, resolver);
         fixture
             .check(&[
                 // As package managers make them: `packages` is linked, and a program in it is
@@ -107,7 +107,7 @@ async fn links_are_moved_only_where_they_stay_in_the_grant() {
             refused("move /workspace/out to /workspace/x"),
         ]
     );
-    let denial = fixture.tally().first_denial.unwrap();
+    let denial = fixture.stats().first_denial.unwrap();
     assert_eq!(
         denial.sentence,
         "move /workspace/one/two/three/link to /workspace/one/two/link was refused: its target leaves the granted directory \
@@ -131,7 +131,12 @@ async fn directories_move_with_as_many_entries_as_are_checked() {
                 .unwrap();
         }
     }
-    let mut fixture = open(dir, DirMode::ReadWrite, Effect::Effectful, Beneath::Kernel);
+    let mut fixture = open(
+        dir,
+        DirMode::ReadWrite,
+        Effect::Effectful,
+        Resolver::Openat2,
+    );
     fixture
         .check(&[
             ("move from/most most", "done"),
@@ -154,7 +159,12 @@ async fn directories_with_strays_of_the_host_stay_where_they_are() {
         symlink(target, work.join(name).join("inner/link")).unwrap();
     }
     fs::create_dir(work.join("to")).unwrap();
-    let mut fixture = open(dir, DirMode::ReadWrite, Effect::Effectful, Beneath::Kernel);
+    let mut fixture = open(
+        dir,
+        DirMode::ReadWrite,
+        Effect::Effectful,
+        Resolver::Openat2,
+    );
     fixture
         .check(&[
             ("move out to/out", "done"),

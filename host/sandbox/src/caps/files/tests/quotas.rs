@@ -1,4 +1,4 @@
-//! How much a call may put into folders, whichever way it writes and creates.
+//! How much a call may put into directories, whichever way it writes and creates.
 
 use super::fixture::{Fixture, code, limited, writable};
 use agent_host_core::{
@@ -35,7 +35,7 @@ fn refused(path: &str, rule: &str, count: u64) -> AuditEntry {
 }
 
 fn denials(fixture: &Fixture) -> Vec<AuditEntry> {
-    let audit = fixture.tally().audit;
+    let audit = fixture.stats().audit;
     let denied = |entry: &AuditEntry| entry.verdict == Verdict::Denied;
     audit.into_iter().filter(denied).collect()
 }
@@ -93,14 +93,14 @@ async fn every_way_to_write_counts() {
     let grown = fixture.fs().set_size(again(&file), 2).await;
     assert_eq!(grown.map_err(code), over());
 
-    let tally = fixture.tally();
-    assert_eq!(tally.bytes_out, 8);
+    let stats = fixture.stats();
+    assert_eq!(stats.bytes_out, 8);
     assert_eq!(
         denials(&fixture),
         [refused("/workspace/w", "limits.file-write-bytes", 5)]
     );
     assert_eq!(
-        tally.first_denial.map(|denial| denial.sentence).as_deref(),
+        stats.first_denial.map(|denial| denial.sentence).as_deref(),
         Some(
             "write /workspace/w was refused: a call may write at most 10 bytes (rule limits.file-write-bytes)"
         )
@@ -221,7 +221,7 @@ async fn a_folder_has_a_quota_of_its_own() {
             refused("/workspace/three", "grants.dir[0].quota.creates", 1),
         ]
     );
-    // What the folder refused is still there for the other one: 6 bytes, one creation.
+    // What the directory refused is still there for the other one: 6 bytes, one creation.
     let other = fixture.handle(1);
     let mut fs = fixture.fs();
     let made = fs.create_directory_at(other, "a".to_owned());
@@ -232,11 +232,11 @@ async fn a_folder_has_a_quota_of_its_own() {
     assert_eq!(made.await.map_err(code), over());
 }
 
-/// A full disk is the machine's, not the operator's: another code, and nothing in the ledger. The kernel's error is made
+/// A full disk is the machine's, not the operator's: another code, and nothing in the audit log. The kernel's error is made
 /// here, because a test cannot fill a disk.
 #[test]
 fn a_full_disk_is_insufficient_space() {
-    use super::super::convert::io_code;
+    use super::super::convert::io_error_code;
     use rustix::io::Errno;
     let fixture = writable();
     let growth = crate::gate::Growth {
@@ -246,7 +246,10 @@ fn a_full_disk_is_insufficient_space() {
     let full: std::io::Result<()> = fixture
         .files
         .gate
-        .adding(0, "a.txt", growth, || Err(Errno::NOSPC.into()));
-    assert_eq!(io_code(&full.unwrap_err()).name(), "insufficient-space");
+        .grow(0, "a.txt", growth, || Err(Errno::NOSPC.into()));
+    assert_eq!(
+        io_error_code(&full.unwrap_err()).name(),
+        "insufficient-space"
+    );
     assert_eq!(denials(&fixture), []);
 }

@@ -1,7 +1,7 @@
 //! Attempts to win against the checks by being fast.
 
 use super::{
-    super::place::Beneath,
+    super::resolve::Resolver,
     fixture::{Fixture, folder, open},
 };
 use agent_host_core::{policy::DirMode, tool::Effect};
@@ -55,8 +55,8 @@ impl Drop for Swapper {
     }
 }
 
-async fn race(beneath: Beneath, attempt: &str, swap: impl Fn(&Path, usize) + Send + 'static) {
-    let mut fixture: Fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
+async fn race(resolver: Resolver, attempt: &str, swap: impl Fn(&Path, usize) + Send + 'static) {
+    let mut fixture: Fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, resolver);
     let swapper = Swapper::start(fixture.dir.path().join("work"), swap);
     let (mut tries, mut good) = (0, 0);
     let mut leaks = Vec::new();
@@ -87,8 +87,8 @@ fn put(work: &Path, make: impl Fn(&Path)) {
 #[tokio::test]
 async fn a_link_that_is_swapped_for_a_file() {
     for target in ["agent.toml", ".env", "../outside.txt"] {
-        for beneath in [Beneath::Kernel, Beneath::Walk] {
-            race(beneath, "read r", move |work, round| {
+        for resolver in [Resolver::Openat2, Resolver::Walk] {
+            race(resolver, "read r", move |work, round| {
                 put(work, |fresh| {
                     if round % 2 == 0 {
                         let _ = symlink(target, fresh);
@@ -105,8 +105,8 @@ async fn a_link_that_is_swapped_for_a_file() {
 #[tokio::test]
 async fn a_folder_link_that_is_swapped() {
     for target in ["state", ".."] {
-        for beneath in [Beneath::Kernel, Beneath::Walk] {
-            race(beneath, "list r", move |work, round| {
+        for resolver in [Resolver::Openat2, Resolver::Walk] {
+            race(resolver, "list r", move |work, round| {
                 put(work, |fresh| {
                     let _ = symlink(if round % 2 == 0 { target } else { "sub" }, fresh);
                 });
@@ -119,7 +119,7 @@ async fn a_folder_link_that_is_swapped() {
 #[tokio::test]
 async fn a_file_that_becomes_a_pipe() {
     use rustix::fs::{CWD, FileType, Mode};
-    race(Beneath::Kernel, "read r", |work, round| {
+    race(Resolver::Openat2, "read r", |work, round| {
         put(work, |fresh| {
             if round % 2 == 0 {
                 let _ = rustix::fs::mknodat(CWD, fresh, FileType::Fifo, Mode::from(0o666), 0);

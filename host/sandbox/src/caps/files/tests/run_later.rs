@@ -13,7 +13,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// The folder with a hook, a program and a link to the hooks.
+/// The directory with a hook, a program and a link to the hooks.
 fn prepared() -> Fixture {
     let fixture = writable();
     let work = fixture.dir.path().join("work");
@@ -70,7 +70,7 @@ async fn what_runs_later_is_read_and_not_written() {
             ("create .githooks x", "access"),
         ])
         .await;
-    let audit = fixture.tally().audit;
+    let audit = fixture.stats().audit;
     let hook = audit
         .iter()
         .find(|entry| entry.request == "write /workspace/.git/hooks/post-checkout");
@@ -112,7 +112,7 @@ async fn new_files_are_not_executable_and_changes_of_programs_are_recorded() {
     for path in ["new.sh", "moved.sh", "second.sh"] {
         assert_eq!(mode(&work.join(path)) & 0o111, 0, "{path}");
     }
-    let audit = fixture.tally().audit;
+    let audit = fixture.stats().audit;
     let changes: Vec<(&str, u64)> = audit
         .iter()
         .filter(|entry| !entry.request.starts_with("read "))

@@ -69,8 +69,8 @@ async fn streams_move_bytes_and_count_them() {
     }
     assert!(matches!(reader.read(1), Err(StreamError::Closed)));
     assert_eq!(found, [data.get(1..).unwrap(), b"end"].concat());
-    let tally = fixture.tally();
-    assert_eq!((tally.bytes_in, tally.bytes_out), (200_002, 200_003));
+    let stats = fixture.stats();
+    assert_eq!((stats.bytes_in, stats.bytes_out), (200_002, 200_003));
     assert_eq!(fixture.fs().stat(file).await.unwrap().size, 200_003);
 }
 
@@ -247,9 +247,9 @@ async fn times_are_set_only_where_writing_is_allowed() {
         assert_eq!(set.map_err(code), Err("overflow".to_owned()));
     }
 
-    let beneath = super::super::place::Beneath::Kernel;
+    let resolver = super::super::resolve::Resolver::Openat2;
     let mut fixture =
-        super::fixture::open(fixture.dir, DirMode::ReadOnly, Effect::Effectful, beneath);
+        super::fixture::open(fixture.dir, DirMode::ReadOnly, Effect::Effectful, resolver);
     let file = fixture
         .open("a.txt", false, OpenFlags::empty(), DescriptorFlags::READ)
         .await

@@ -24,7 +24,7 @@ fn judged(url: &str) -> (ContentPart, Vec<(Verdict, String)>) {
     let ToolResultOutput::Content(mut parts) = output else {
         panic!("another variant");
     };
-    let audit = gate.tally().audit;
+    let audit = gate.stats().audit;
     let audit = audit.into_iter().map(|entry| (entry.verdict, entry.rule));
     (parts.pop().unwrap(), audit.collect())
 }

@@ -15,7 +15,7 @@ use wasmtime_wasi_http::{RequestOptions, WasiBody};
 
 /// The rules of the call's denials, in order.
 fn denials(call: &Running) -> Vec<String> {
-    let audit = call.tally().audit.into_iter();
+    let audit = call.stats().audit.into_iter();
     audit
         .map(|entry| entry.rule)
         .filter(|rule| !rule.starts_with("grants."))
@@ -229,8 +229,8 @@ async fn bodies_are_capped_all_together() {
         denials(&call),
         ["limits.http-request-bytes", "limits.http-response-bytes"]
     );
-    let tally = call.tally();
-    assert_eq!((tally.bytes_in, tally.bytes_out), (10, 1_000));
+    let stats = call.stats();
+    assert_eq!((stats.bytes_in, stats.bytes_out), (10, 1_000));
 }
 
 #[tokio::test]
@@ -253,7 +253,7 @@ async fn exchanges_are_capped_while_they_are_open() {
     let second = call.open(request("GET", &slow)).await.unwrap();
     assert_eq!(call.get(&fast).await, "ConnectionLimitReached");
     assert_eq!(call.get(&slow).await, "ConnectionLimitReached");
-    // Bodies that nobody reads keep their places; dropping one gives its place back.
+    // Bodies that no one reads keep their places; dropping one gives its place back.
     drop(first);
     assert_eq!(call.get(&fast).await, "200 hello");
     let third = call.open(request("GET", &slow)).await.unwrap();
@@ -297,7 +297,7 @@ async fn servers_that_do_not_answer_are_given_up() {
         (&silent, "HttpResponseTimeout"),
         (&dripping, "200 then HttpResponseTimeout"),
     ];
-    // The call's own end is nobody's limit, and the limit of one exchange is written down.
+    // The call's own end is no one's limit, and the limit of one exchange is written down.
     for (limit_ms, rule) in [(30_000, None), (100, Some("limits.http-timeout-ms"))] {
         for (server, expected) in table {
             let mut call = Call::to(vec![server.grant()]);

@@ -2,7 +2,7 @@
 
 use super::super::{HttpClient, HttpCtx, names::NameLookup};
 use crate::{
-    gate::{Gate, Tally},
+    gate::{CallStats, Gate},
     store::Redactors,
 };
 use agent_host_core::{
@@ -191,8 +191,8 @@ impl Running {
         self.send(request("GET", url)).await
     }
 
-    pub(super) fn tally(&self) -> Tally {
-        self.gate.tally()
+    pub(super) fn stats(&self) -> CallStats {
+        self.gate.stats()
     }
 }
 

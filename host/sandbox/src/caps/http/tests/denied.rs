@@ -1,7 +1,7 @@
 //! What must not leave, in every spelling.
 
 use super::{
-    super::{client::pinned, names::Names, target::Target},
+    super::{client::pinned, names::ToolLookups, target::RequestTarget},
     call::{Call, HELLO, grant, names, request},
     server::Server,
 };
@@ -59,7 +59,7 @@ async fn what_is_not_granted_is_denied() {
     for (grants, url, expected) in table {
         let mut call = Call::to(grants).start();
         assert_eq!(call.get(&url).await, expected, "{url}");
-        let denial = call.tally().first_denial;
+        let denial = call.stats().first_denial;
         assert_eq!(denial.is_some(), expected == "HttpRequestDenied");
         assert!(!denial.is_some_and(|denial| denial.sentence.contains("secret")));
     }
@@ -205,7 +205,7 @@ async fn names_that_lead_inside_are_prohibited() {
             ("DestinationIpProhibited", 1),
             "{address}"
         );
-        assert_eq!(call.tally().hosts, Vec::<String>::new());
+        assert_eq!(call.stats().hosts, Vec::<String>::new());
     }
     let mut call = Call::to(vec![grant(None, "*", None)]).start();
     let unknown = r#"DnsError { rcode: Some("NXDOMAIN"), info_code: None }"#;
@@ -221,12 +221,12 @@ async fn names_are_pinned_to_their_good_addresses() {
         ..Grants::default()
     };
     let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
-    let target = Target::new(&request("GET", "http://mixed.example/"), gate)
+    let target = RequestTarget::new(&request("GET", "http://mixed.example/"), gate)
         .ok()
         .unwrap();
     let resolver = pinned(
         Arc::new(target),
-        Arc::new(Names::new(Arc::clone(&names) as Arc<_>)),
+        Arc::new(ToolLookups::new(Arc::clone(&names) as Arc<_>)),
     );
     let found = resolver
         .resolve("mixed.example".parse::<Name>().unwrap())

@@ -1,7 +1,7 @@
 //! What goes through as it is, and what becomes of broken exchanges.
 
 use super::{
-    super::{HttpClient, fault::Fault},
+    super::{HttpClient, error::ExchangeError},
     call::{Call, HELLO, grant, with_body},
     server::Server,
 };
@@ -26,13 +26,13 @@ async fn plain_exchange() {
         seen[1].starts_with("POST /p HTTP/1.1\r\n") && seen[1].contains("12345678"),
         "{seen:?}"
     );
-    let tally = call.tally();
+    let stats = call.stats();
     assert_eq!(
         (
-            tally.bytes_in,
-            tally.bytes_out,
-            tally.hosts,
-            tally.first_denial
+            stats.bytes_in,
+            stats.bytes_out,
+            stats.hosts,
+            stats.first_denial
         ),
         (10, 8, vec!["127.0.0.1".to_owned()], None)
     );
@@ -128,11 +128,14 @@ async fn broken_servers_have_codes() {
 #[test]
 fn faults_have_codes() {
     let table = [
-        (Fault::AddressProhibited, "DestinationIpProhibited"),
-        (Fault::RequestBodySize(7), "HttpRequestBodySize(Some(7))"),
-        (Fault::Late, "HttpResponseTimeout"),
-        (Fault::RequestBody, "HttpProtocolError"),
-        (Fault::Protocol, "HttpProtocolError"),
+        (ExchangeError::AddressProhibited, "DestinationIpProhibited"),
+        (
+            ExchangeError::RequestBodySize(7),
+            "HttpRequestBodySize(Some(7))",
+        ),
+        (ExchangeError::Timeout, "HttpResponseTimeout"),
+        (ExchangeError::RequestBody, "HttpProtocolError"),
+        (ExchangeError::Protocol, "HttpProtocolError"),
     ];
     for (fault, expected) in table {
         assert_eq!(format!("{:?}", fault.into_error()), expected);

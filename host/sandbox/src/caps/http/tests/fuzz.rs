@@ -135,7 +135,7 @@ proptest! {
         let mut call = call.start();
         let found = runtime.block_on(call.get(&url));
         prop_assert!(!found.starts_with("200"), "{url}: {found}");
-        prop_assert_eq!(call.tally().hosts, Vec::<String>::new(), "{}", url);
+        prop_assert_eq!(call.stats().hosts, Vec::<String>::new(), "{}", url);
         prop_assert_eq!(server.seen(), Vec::<String>::new(), "{}", url);
     }
 }

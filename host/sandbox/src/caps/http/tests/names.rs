@@ -1,9 +1,9 @@
-//! Names that nobody answers for.
+//! Names that no one answers for.
 
 use super::{
     super::{
         HttpClient,
-        names::{LOOKUPS_PER_TOOL, NameLookup, SystemNames},
+        names::{LOOKUPS_PER_TOOL, NameLookup, SystemLookup},
     },
     call::{Call, grant, request},
 };
@@ -76,7 +76,7 @@ async fn lookups_that_hang_keep_their_own_tool_waiting_and_no_other() {
         held: Mutex::new(held),
     }));
     let tool = Arc::new(tool.unwrap());
-    let other = tool.of_another(None);
+    let other = tool.for_tool(None);
 
     for _ in 0..LOOKUPS_PER_TOOL {
         assert_eq!(ask(&tool, "hangs.example", SOON).await, NO_ANSWER);
@@ -99,7 +99,7 @@ async fn lookups_that_hang_keep_their_own_tool_waiting_and_no_other() {
 
 #[test]
 fn the_system_knows_this_machine() {
-    let found = SystemNames.addresses("localhost").unwrap();
+    let found = SystemLookup.addresses("localhost").unwrap();
     assert!(!found.is_empty() && found.iter().all(IpAddr::is_loopback));
-    assert!(SystemNames.addresses("").is_err());
+    assert!(SystemLookup.addresses("").is_err());
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, atomic::Ordering};
 fn with(recording: &Arc<Recording>, call: Call) -> Running {
     let names = Arc::<Names>::default();
     let client = HttpClient::with_names(names).unwrap();
-    call.start_with(client.of_another(Some(Arc::clone(recording))))
+    call.start_with(client.for_tool(Some(Arc::clone(recording))))
 }
 
 /// The recording as another process reads it.
@@ -40,7 +40,7 @@ async fn what_was_recorded_is_played_without_a_server() {
         assert_eq!(recorded.send(request).await, "200 hello");
     }
     assert_eq!(server.seen().len(), 3);
-    let tally = recorded.tally();
+    let stats = recorded.stats();
     drop(server);
 
     let playing = reread(&recording);
@@ -49,13 +49,13 @@ async fn what_was_recorded_is_played_without_a_server() {
     for request in requests().into_iter().rev() {
         assert_eq!(played.send(request).await, "200 hello");
     }
-    assert_eq!((tally.bytes_in, tally.bytes_out), (15, 6));
-    let again = played.tally();
+    assert_eq!((stats.bytes_in, stats.bytes_out), (15, 6));
+    let again = played.stats();
     assert_eq!((again.bytes_in, again.bytes_out), (15, 6));
-    assert_eq!(playing.strays(), Vec::<String>::new());
+    assert_eq!(playing.unmatched(), Vec::<String>::new());
     // Each is played once.
     assert_eq!(played.get(&url).await, "ConnectionRefused");
-    assert_eq!(playing.strays(), [format!("GET {url}")]);
+    assert_eq!(playing.unmatched(), [format!("GET {url}")]);
 }
 
 #[tokio::test]
@@ -73,8 +73,8 @@ async fn a_fault_of_the_network_is_played_and_a_refusal_is_asked_again() {
     assert_eq!(played.get(&url).await, "HttpProtocolError");
     assert_eq!(played.get(denied).await, "HttpRequestDenied");
     assert_eq!(server.seen().len(), 1);
-    assert_eq!(playing.strays(), Vec::<String>::new());
-    assert_eq!(played.tally().audit, recorded.tally().audit);
+    assert_eq!(playing.unmatched(), Vec::<String>::new());
+    assert_eq!(played.stats().audit, recorded.stats().audit);
 }
 
 /// A recording has no addresses: no name is looked up, and what is granted by name alone can be played.
@@ -88,10 +88,10 @@ async fn names_are_not_looked_up() {
          \"came\":{\"answer\":{\"status\":200,\"headers\":[],\"body\":{\"text\":\"hello\"}}}}\n",
     );
     let call = Call::to(vec![grant(Some("https"), "api.example", None)]);
-    let mut played = call.start_with(client.of_another(Some(Arc::new(playing.unwrap()))));
+    let mut played = call.start_with(client.for_tool(Some(Arc::new(playing.unwrap()))));
     assert_eq!(played.get("https://api.example/").await, "200 hello");
     assert_eq!(names.lookups.load(Ordering::Relaxed), 0);
-    assert_eq!(played.tally().hosts, Vec::<String>::new());
+    assert_eq!(played.stats().hosts, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn no_value_of_a_secret_is_recorded() {
             "{}\n{}\n",
             r#"{"type":"recording","version":1}"#,
             format_args!(
-                r#"{{"type":"exchange","request":{{"method":"GET","url":"{url}"}},"came":{{"answer":{{"status":200,"headers":[["x-echo","[secret:github]"]],"body":{{"text":"you sent [secret:github]"}}}}}}}}"#
+                r#"{{"type":"exchange","request":{{"method":"GET","url":"{url}"}},"outcome":{{"response":{{"status":200,"headers":[["x-echo","[secret:github]"]],"body":{{"text":"you sent [secret:github]"}}}}}}}}"#
             )
         )
     );

@@ -52,7 +52,7 @@ fn with_field(url: &str, value: &str) -> Request<WasiBody> {
 
 /// The requests that the gate refused, with rules.
 fn denied(call: &Running) -> Vec<(String, String)> {
-    call.tally()
+    call.stats()
         .audit
         .into_iter()
         .filter(|entry| entry.verdict == Verdict::Denied)
@@ -86,7 +86,7 @@ async fn placeholders_in_fields_are_filled() {
             "{value}: {:?}",
             server.seen()
         );
-        assert_eq!(call.tally().first_denial, None);
+        assert_eq!(call.stats().first_denial, None);
     }
 }
 
@@ -107,7 +107,7 @@ async fn the_audit_has_names_and_no_values() {
         grant: None,
     };
     assert_eq!(
-        call.tally().audit,
+        call.stats().audit,
         [
             entry(format!("GET {url}"), "grants.http[0]"),
             entry(format!("secret://github in GET {url}"), "grants.secrets[0]"),
@@ -203,7 +203,7 @@ async fn other_audiences_are_refused() {
             ]
         );
         assert_eq!(
-            call.tally().first_denial.map(|denial| denial.sentence),
+            call.stats().first_denial.map(|denial| denial.sentence),
             Some(format!(
                 "secret://github in GET {url} was refused: the secret `github` is sent to http://127.0.0.1:{port} and \
                  nowhere else (rule secret.github.audience)"

@@ -23,7 +23,7 @@ enum Hears {
 enum After {
     Close,
     Hang,
-    /// Says this again and again, until nobody listens.
+    /// Says this again and again, until no one listens.
     Repeat(String, Duration),
 }
 

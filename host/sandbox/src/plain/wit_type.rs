@@ -16,11 +16,11 @@ const TYPE_BYTES: usize = 16;
 
 /// The values of a type.
 #[derive(Debug, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum WitType {
     /// `bool`
     Bool,
     /// `u8` to `s64`
-    Int(Int),
+    Int(IntType),
     /// `f32`
     Float32,
     /// `f64`
@@ -38,7 +38,7 @@ pub(super) enum Shape {
     /// `record`, with its fields in their order
     Record(Fields),
     /// One of several cases, with a value or without.
-    Choice(Choice, BTreeMap<String, Option<Self>>),
+    Cases(CaseKind, BTreeMap<String, Option<Self>>),
     /// `enum`, with its names in their order
     Enum(Vec<String>),
     /// `flags`, with their names in their order
@@ -48,11 +48,11 @@ pub(super) enum Shape {
 }
 
 /// Named values: the fields of a record, or the parameters of a function.
-pub(super) type Fields = Vec<(String, Shape)>;
+pub(super) type Fields = Vec<(String, WitType)>;
 
 /// Which type a choice is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum CaseKind {
     /// `variant`
     Variant,
     /// `result`, with the cases `ok` and `err`
@@ -63,7 +63,7 @@ pub(super) enum Choice {
 
 /// The types of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Int {
+pub(super) enum IntType {
     S8,
     U8,
     S16,
@@ -74,21 +74,38 @@ pub(super) enum Int {
     U64,
 }
 
+/// A function that cannot be a tool. The texts are fragments that follow its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SignatureError {
+    #[error("it is an entry point of WASI")]
+    WasiEntryPoint,
+    #[error("it belongs to a resource, which has no JSON form")]
+    OfResource,
+    #[error("it is an async function, which this host does not call")]
+    Async,
+    #[error("its types have {0}, which has no JSON form")]
+    NoJsonForm(&'static str),
+    #[error("its types nest more than {MAX_DEPTH} levels deep")]
+    TooDeep,
+    #[error("its types are too large for a schema")]
+    TooLarge,
+}
+
 /// The types of a function.
 #[derive(Debug, PartialEq)]
 pub(super) struct Signature {
     pub(super) params: Fields,
-    pub(super) result: Option<Shape>,
+    pub(super) result: Option<WitType>,
 }
 
-impl Shape {
+impl WitType {
     /// Whether a field of this type may be left out: it stands for `none` then.
     pub(super) fn is_optional(&self) -> bool {
         matches!(self, Self::Option(_))
     }
 }
 
-impl Int {
+impl IntType {
     /// The least and the greatest.
     pub(super) fn range(self) -> (i128, i128) {
         match self {
@@ -137,99 +154,98 @@ impl Int {
 }
 
 impl Signature {
-    /// Takes over the types of a function.
-    ///
-    /// # Errors
-    /// Why it cannot be a tool, as a fragment.
-    pub(super) fn of(ty: &ComponentFunc) -> Result<Self, String> {
+    /// Converts the types of a function.
+    pub(super) fn new(ty: &ComponentFunc) -> Result<Self, SignatureError> {
         if ty.async_() {
-            return Err("it is an async function, which this host does not call".to_owned());
+            return Err(SignatureError::Async);
         }
-        let mut taking = Taking { left: MAX_BYTES };
-        let params = taking.named(ty.params(), 0)?;
+        let mut builder = WitTypeBuilder { left: MAX_BYTES };
+        let params = builder.named(ty.params(), 0)?;
         let result = ty.results().next();
         Ok(Self {
             params,
-            result: result.map(|ty| taking.take(&ty, 0)).transpose()?,
+            result: result.map(|ty| builder.build(&ty, 0)).transpose()?,
         })
     }
 }
 
 /// Takes over types, and counts them.
-struct Taking {
+struct WitTypeBuilder {
     /// In bytes.
     left: usize,
 }
 
-impl Taking {
-    fn spend(&mut self, bytes: usize) -> Result<(), String> {
+impl WitTypeBuilder {
+    fn spend(&mut self, bytes: usize) -> Result<(), SignatureError> {
         self.left = self
             .left
             .checked_sub(bytes)
-            .ok_or("its types are too large for a schema")?;
+            .ok_or(SignatureError::TooLarge)?;
         Ok(())
     }
 
-    fn take(&mut self, ty: &Type, depth: usize) -> Result<Shape, String> {
+    fn build(&mut self, ty: &Type, depth: usize) -> Result<WitType, SignatureError> {
         if depth > MAX_DEPTH {
-            return Err(format!("its types nest more than {MAX_DEPTH} levels deep"));
+            return Err(SignatureError::TooDeep);
         }
         self.spend(TYPE_BYTES)?;
         let depth = depth + 1;
         Ok(match ty {
-            Type::Bool => Shape::Bool,
-            Type::S8 => Shape::Int(Int::S8),
-            Type::U8 => Shape::Int(Int::U8),
-            Type::S16 => Shape::Int(Int::S16),
-            Type::U16 => Shape::Int(Int::U16),
-            Type::S32 => Shape::Int(Int::S32),
-            Type::U32 => Shape::Int(Int::U32),
-            Type::S64 => Shape::Int(Int::S64),
-            Type::U64 => Shape::Int(Int::U64),
-            Type::Float32 => Shape::Float32,
-            Type::Float64 => Shape::Float64,
-            Type::Char => Shape::Char,
-            Type::String => Shape::String,
-            Type::List(list) => match self.take(&list.ty(), depth)? {
-                Shape::Int(Int::U8) => Shape::Bytes,
-                item => Shape::List(Box::new(item)),
+            Type::Bool => WitType::Bool,
+            Type::S8 => WitType::Int(IntType::S8),
+            Type::U8 => WitType::Int(IntType::U8),
+            Type::S16 => WitType::Int(IntType::S16),
+            Type::U16 => WitType::Int(IntType::U16),
+            Type::S32 => WitType::Int(IntType::S32),
+            Type::U32 => WitType::Int(IntType::U32),
+            Type::S64 => WitType::Int(IntType::S64),
+            Type::U64 => WitType::Int(IntType::U64),
+            Type::Float32 => WitType::Float32,
+            Type::Float64 => WitType::Float64,
+            Type::Char => WitType::Char,
+            Type::String => WitType::String,
+            Type::List(list) => match self.build(&list.ty(), depth)? {
+                WitType::Int(IntType::U8) => WitType::Bytes,
+                item => WitType::List(Box::new(item)),
             },
             Type::Tuple(tuple) => {
                 let types = tuple.types();
-                Shape::Tuple(
+                WitType::Tuple(
                     types
-                        .map(|ty| self.take(&ty, depth))
+                        .map(|ty| self.build(&ty, depth))
                         .collect::<Result<_, _>>()?,
                 )
             }
             Type::Record(record) => {
                 let fields = record.fields().map(|field| (field.name, field.ty));
-                Shape::Record(self.named(fields, depth)?)
+                WitType::Record(self.named(fields, depth)?)
             }
             Type::Variant(variant) => {
                 let cases = variant.cases().map(|case| (case.name, case.ty));
-                self.choice(Choice::Variant, cases, depth)?
+                self.cases(CaseKind::Variant, cases, depth)?
             }
             Type::Result(result) => {
                 let cases = [("ok", result.ok()), ("err", result.err())];
-                self.choice(Choice::Result, cases.into_iter(), depth)?
+                self.cases(CaseKind::Result, cases.into_iter(), depth)?
             }
-            Type::Option(option) => match self.take(&option.ty(), depth)? {
-                inner @ Shape::Option(_) => {
+            Type::Option(option) => match self.build(&option.ty(), depth)? {
+                inner @ WitType::Option(_) => {
                     let cases = [("some", Some(inner)), ("none", None)];
-                    let cases = cases.map(|(name, shape)| (name.to_owned(), shape));
-                    Shape::Choice(Choice::Option, cases.into())
+                    let cases = cases.map(|(name, ty)| (name.to_owned(), ty));
+                    WitType::Cases(CaseKind::Option, cases.into())
                 }
-                inner => Shape::Option(Box::new(inner)),
+                inner => WitType::Option(Box::new(inner)),
             },
-            Type::Enum(names) => Shape::Enum(self.names(names.names())?),
-            Type::Flags(names) => Shape::Flags(self.names(names.names())?),
-            Type::Own(_) | Type::Borrow(_) => return Err(refused("a resource")),
-            Type::Future(_) => return Err(refused("a future")),
-            Type::Stream(_) => return Err(refused("a stream")),
-            Type::ErrorContext => return Err(refused("an error-context")),
-            Type::Map(_) => return Err(refused("a map")),
-            Type::FixedLengthList(_) => return Err(refused("a list of fixed length")),
+            Type::Enum(names) => WitType::Enum(self.names(names.names())?),
+            Type::Flags(names) => WitType::Flags(self.names(names.names())?),
+            Type::Own(_) | Type::Borrow(_) => return Err(SignatureError::NoJsonForm("a resource")),
+            Type::Future(_) => return Err(SignatureError::NoJsonForm("a future")),
+            Type::Stream(_) => return Err(SignatureError::NoJsonForm("a stream")),
+            Type::ErrorContext => return Err(SignatureError::NoJsonForm("an error-context")),
+            Type::Map(_) => return Err(SignatureError::NoJsonForm("a map")),
+            Type::FixedLengthList(_) => {
+                return Err(SignatureError::NoJsonForm("a list of fixed length"));
+            }
         })
     }
 
@@ -237,30 +253,36 @@ impl Taking {
         &mut self,
         fields: impl Iterator<Item = (&'a str, Type)>,
         depth: usize,
-    ) -> Result<Fields, String> {
+    ) -> Result<Fields, SignatureError> {
         fields
             .map(|(name, ty)| {
                 self.spend(name.len())?;
-                Ok((name.to_owned(), self.take(&ty, depth)?))
+                Ok((name.to_owned(), self.build(&ty, depth)?))
             })
             .collect()
     }
 
-    fn choice<'a>(
+    fn cases<'a>(
         &mut self,
-        choice: Choice,
+        kind: CaseKind,
         cases: impl Iterator<Item = (&'a str, Option<Type>)>,
         depth: usize,
-    ) -> Result<Shape, String> {
+    ) -> Result<WitType, SignatureError> {
         let cases = cases.map(|(name, ty)| {
             self.spend(TYPE_BYTES + name.len())?;
-            let shape = ty.map(|ty| self.take(&ty, depth)).transpose()?;
-            Ok((name.to_owned(), shape))
+            let ty = ty.map(|ty| self.build(&ty, depth)).transpose()?;
+            Ok((name.to_owned(), ty))
         });
-        Ok(Shape::Choice(choice, cases.collect::<Result<_, String>>()?))
+        Ok(WitType::Cases(
+            kind,
+            cases.collect::<Result<_, SignatureError>>()?,
+        ))
     }
 
-    fn names<'a>(&mut self, names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, String> {
+    fn names<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<String>, SignatureError> {
         names
             .map(|name| {
                 self.spend(TYPE_BYTES + name.len())?;
@@ -268,10 +290,6 @@ impl Taking {
             })
             .collect()
     }
-}
-
-fn refused(what: &str) -> String {
-    format!("its types have {what}, which no JSON value can stand for")
 }
 
 impl fmt::Display for Signature {
@@ -285,7 +303,7 @@ impl fmt::Display for Signature {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for WitType {
     /// As in WIT, where types with names have their content in place of those: the engine does not keep them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -299,7 +317,7 @@ impl fmt::Display for Shape {
             Self::List(item) => write!(f, "list<{item}>"),
             Self::Tuple(items) => write!(f, "tuple<{}>", Commas(items, fmt::Display::fmt)),
             Self::Record(fields) => write!(f, "record {{ {} }}", Commas(fields, named)),
-            Self::Choice(choice, cases) => choice.fmt(cases, f),
+            Self::Cases(kind, cases) => kind.fmt(cases, f),
             Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
             Self::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
             Self::Option(inner) => write!(f, "option<{inner}>"),
@@ -307,10 +325,10 @@ impl fmt::Display for Shape {
     }
 }
 
-impl Choice {
+impl CaseKind {
     fn fmt(
         self,
-        cases: &BTreeMap<String, Option<Shape>>,
+        cases: &BTreeMap<String, Option<WitType>>,
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result {
         let of = |name| cases.get(name).and_then(Option::as_ref);
@@ -327,8 +345,8 @@ impl Choice {
             },
             Self::Variant => {
                 let cases: Vec<_> = cases.iter().collect();
-                let case = Commas(&cases, |(name, shape), f| match shape {
-                    Some(shape) => write!(f, "{name}({shape})"),
+                let case = Commas(&cases, |(name, ty), f| match ty {
+                    Some(ty) => write!(f, "{name}({ty})"),
                     None => f.write_str(name),
                 });
                 write!(f, "variant {{ {case} }}")
@@ -337,8 +355,8 @@ impl Choice {
     }
 }
 
-fn named((name, shape): &(String, Shape), f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{name}: {shape}")
+fn named((name, ty): &(String, WitType), f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{name}: {ty}")
 }
 
 /// Items with commas between them, each written by the function.

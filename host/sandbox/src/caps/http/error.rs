@@ -6,7 +6,7 @@ use wasmtime_wasi_http::Error;
 
 /// Our own reasons to end a request inside the client, which only carries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum ExchangeError {
     /// Every address of the name is one that is not to be connected to.
     #[error("the destination's address is prohibited")]
     AddressProhibited,
@@ -18,7 +18,7 @@ pub(super) enum Fault {
     RequestBodySize(u64),
     /// The exchange's time is over.
     #[error("the exchange's time is over")]
-    Late,
+    Timeout,
     /// The guest did not finish its body.
     #[error("the request's body was not finished")]
     RequestBody,
@@ -27,7 +27,7 @@ pub(super) enum Fault {
     Protocol,
 }
 
-impl Fault {
+impl ExchangeError {
     /// The guest's code.
     pub(super) fn into_error(self) -> Error {
         match self {
@@ -37,7 +37,7 @@ impl Fault {
                 info_code: None,
             },
             Self::RequestBodySize(limit) => Error::HttpRequestBodySize(Some(limit)),
-            Self::Late => Error::HttpResponseTimeout,
+            Self::Timeout => Error::HttpResponseTimeout,
             Self::RequestBody | Self::Protocol => Error::HttpProtocolError,
         }
     }
@@ -45,7 +45,7 @@ impl Fault {
 
 /// The guest's code for an error of the client.
 pub(super) fn from_client(error: &reqwest::Error) -> Error {
-    if let Some(fault) = cause::<Fault>(error) {
+    if let Some(fault) = cause::<ExchangeError>(error) {
         return fault.into_error();
     }
     if let Some(tls) = cause::<rustls::Error>(error) {
@@ -65,7 +65,7 @@ pub(super) fn from_client(error: &reqwest::Error) -> Error {
         return Error::HttpRequestUriInvalid;
     }
     let Some(io) = cause::<std::io::Error>(error) else {
-        return Fault::Protocol.into_error();
+        return ExchangeError::Protocol.into_error();
     };
     match io.kind() {
         std::io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,
@@ -77,7 +77,7 @@ pub(super) fn from_client(error: &reqwest::Error) -> Error {
         | std::io::ErrorKind::ConnectionAborted
         | std::io::ErrorKind::BrokenPipe
         | std::io::ErrorKind::UnexpectedEof => Error::ConnectionTerminated,
-        _ => Fault::Protocol.into_error(),
+        _ => ExchangeError::Protocol.into_error(),
     }
 }
 
