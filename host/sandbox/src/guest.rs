@@ -56,7 +56,7 @@ pub(crate) async fn run(job: Box<Job>) -> Result<End, ToolFailure> {
             let state = store.data_mut();
             let merges = state.state.take_merges();
             let mut output = convert::output(output, &state.secrets, &state.limits)?;
-            state.http.judge_links(&mut output);
+            state.http.check_links(&mut output);
             Ok(End::Result(output, merges))
         }
         Err(error) => match error.downcast_ref::<Stop>() {

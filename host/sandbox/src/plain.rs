@@ -1,8 +1,10 @@
-//! Components that know nothing of this host: each ordinary function that one exports is a tool. Its schema comes from its WIT
-//! types, its description from the docs that the component may carry, and its arguments and results are converted here, so that
-//! a call of it is a call like any other: a fresh instance, every limit, one result.
+//! Plain components, which do not speak the contract: each ordinary function that one exports is a
+//! tool. Its schema comes from its WIT types and its description from the docs in the component;
+//! arguments and results are converted here, so that a call is like any other: a fresh instance,
+//! every limit, one result.
 //!
-//! What a function does is not known from its type, and nothing is guessed: see [`Plain::new`] for its effect.
+//! The effect of a function cannot be told from its type, and nothing is guessed: see
+//! [`PlainComponent::new`].
 
 mod docs;
 mod names;
@@ -38,15 +40,15 @@ use wasmtime::{
 };
 use wit_type::{Signature, SignatureError};
 
-/// The functions of one component that are looked at; real ones export a few dozen.
+/// The most functions of one component; real ones export a few dozen.
 const MAX_FUNCTIONS: usize = 1_000;
 
-/// The refused functions that an error names, and what is shown of each and of its name, in bytes.
+/// The refused functions that an error names, and the bytes shown of each reason and of its path.
 const MAX_NAMED: usize = 5;
 const MAX_REASON_BYTES: usize = 180;
 const MAX_PATH_BYTES: usize = 80;
 
-/// What is shown of a signature, in bytes, where there are no docs.
+/// The bytes shown of a signature in place of docs.
 const MAX_SIGNATURE_BYTES: usize = 1024;
 
 /// A component whose functions are its tools.
@@ -57,24 +59,22 @@ pub(crate) struct PlainComponent {
     effect: Effect,
 }
 
-/// A function that is a tool. Everything about it that a call needs is looked up once, when the component is loaded.
+/// A function that is a tool, with everything that a call of it needs.
 struct Function {
-    /// The name of the tool.
     tool: String,
-    /// Where the component has it.
     path: FunctionPath,
     index: ComponentExportIndex,
     signature: Signature,
 }
 
-/// A function with its arguments, ready to be called.
+/// A function with its arguments.
 pub(crate) struct BoundCall {
     pre: InstancePre<CallState>,
     function: Arc<Function>,
     arguments: Vec<Val>,
 }
 
-/// A function that is exported, whatever its types are.
+/// An exported function of any type.
 struct ExportedFunction {
     path: FunctionPath,
     index: ComponentExportIndex,
@@ -82,11 +82,12 @@ struct ExportedFunction {
 }
 
 impl PlainComponent {
-    /// Takes the functions of a component. One that reaches nothing outside itself cannot change anything, so its tools are
-    /// read-only; those of any other may do whatever it is granted.
+    /// Selects the functions of a component that can be tools. Tools of a component that
+    /// `reaches_outside` are effectful; others cannot change anything, so they are read-only.
     ///
     /// # Errors
-    /// `contract-mismatch` with the reason for each function, when none of them can be a tool; or when there are too many.
+    /// `contract-mismatch`, if no function can be a tool, with the reason for each; or if there are
+    /// too many.
     pub(crate) fn new(
         pre: InstancePre<CallState>,
         reaches_outside: bool,
@@ -138,12 +139,12 @@ impl PlainComponent {
         })
     }
 
-    /// The functions that are no tools, each with the reason.
+    /// The functions that cannot be tools, each with the reason.
     pub(crate) fn refused(&self) -> &[String] {
         &self.refused
     }
 
-    /// What the tools are, in the component's order.
+    /// Returns the definitions of the tools, in the component's order.
     pub(crate) fn definitions(&self, docs: &Docs) -> Vec<RawDefinition> {
         let functions = self.functions.iter();
         functions
@@ -151,17 +152,17 @@ impl PlainComponent {
             .collect()
     }
 
-    /// Whether these are the definitions of this component's tools. What was kept by another version of this host may name
-    /// them differently.
+    /// Returns whether these are the definitions of this component's tools; another version of this
+    /// host may have cached them under other names.
     pub(crate) fn has_all(&self, definitions: &[ToolDefinition]) -> bool {
         let functions = self.functions.iter().map(|function| &function.tool);
         functions.eq(definitions.iter().map(|definition| &definition.name))
     }
 
-    /// Converts the arguments of one of its tools; they were checked against its schema.
+    /// Converts the arguments of a tool, which were checked against its schema.
     ///
     /// # Errors
-    /// `invalid-input`, with what a schema cannot say, and `unknown-tool`.
+    /// `unknown-tool`, and `invalid-input` for faults that a schema cannot express.
     pub(crate) fn bind(
         &self,
         tool: &str,
@@ -213,12 +214,11 @@ impl Function {
 }
 
 impl BoundCall {
-    /// The engine that it runs on.
     pub(crate) fn engine(&self) -> &wasmtime::Engine {
         self.pre.engine()
     }
 
-    /// Calls the function in an instance of its own, and makes a tool's result of what it returns.
+    /// Calls the function in a fresh instance, and converts its result.
     pub(crate) async fn call(
         &self,
         store: &mut Store<CallState>,
@@ -227,7 +227,7 @@ impl BoundCall {
         let function = instance
             .get_func(&mut *store, self.function.index)
             .ok_or_else(|| wasmtime::format_err!("the function is not in its component"))?;
-        // What is in it before the call does not matter.
+        // The initial value does not matter.
         let mut results = vec![Val::Bool(false); self.function.signature.result.iter().len()];
         function
             .call_async(&mut *store, &self.arguments, &mut results)
@@ -239,7 +239,7 @@ impl BoundCall {
     }
 }
 
-/// All functions that a component exports, in its order: those at its root, and those in its interfaces.
+/// Returns all functions that a component exports, in its order: at its root and in its interfaces.
 fn exported(component: &Component) -> Result<Vec<ExportedFunction>, LoadError> {
     let engine = component.engine();
     let root = component.component_type();
@@ -295,7 +295,6 @@ fn exported_at(
     })
 }
 
-/// The types of a function, if it can be a tool.
 fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, SignatureError> {
     if path.is_of_wasi() {
         return Err(SignatureError::WasiEntryPoint);

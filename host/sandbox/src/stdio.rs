@@ -1,5 +1,5 @@
-//! What a guest writes to stdout and stderr: the end of it is kept in memory for people, the rest is dropped. It never reaches
-//! the host's own streams, and never the model.
+//! The stdout and stderr of a guest: the last bytes are kept in memory for users, the rest is
+//! dropped. They never reach the host's own streams, nor the model.
 
 #[cfg(test)]
 mod tests;
@@ -18,17 +18,16 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-/// What a guest may hand over in one write, in bytes; it bounds the host's copy.
+/// The most bytes of one write, which bounds the host's copy.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The last bytes of a stream.
+/// The last `capacity` bytes of a stream.
 pub(crate) struct Tail {
     bytes: Mutex<VecDeque<u8>>,
     capacity: usize,
 }
 
 impl Tail {
-    /// Keeps up to `capacity` bytes.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             bytes: Mutex::default(),
@@ -40,7 +39,7 @@ impl Tail {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to the end; what no longer fits goes from the beginning.
+    /// Appends bytes, and drops the oldest beyond the capacity.
     pub(crate) fn push(&self, new: &[u8]) {
         let kept = new
             .get(new.len().saturating_sub(self.capacity)..)
@@ -51,14 +50,13 @@ impl Tail {
         bytes.extend(kept);
     }
 
-    /// What is kept, as text.
     pub(crate) fn text(&self) -> String {
         let mut bytes = self.lock();
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
 }
 
-/// Both streams as one text for people.
+/// Returns both streams as one text for users.
 pub(crate) fn combined(telemetry: &Telemetry) -> String {
     let (out, err) = (telemetry.stdout.text(), telemetry.stderr.text());
     match (out.is_empty(), err.is_empty()) {
@@ -68,7 +66,7 @@ pub(crate) fn combined(telemetry: &Telemetry) -> String {
     }
 }
 
-/// One of the streams, as a guest has it.
+/// The guest's side of one stream.
 #[derive(Clone)]
 pub(crate) struct StdioStream {
     telemetry: Arc<Telemetry>,

@@ -63,8 +63,8 @@ pub(crate) struct FilesCtx {
 }
 
 impl FilesCtx {
-    /// Opens the granted directories. `protected` are host paths that no guest may reach even inside
-    /// a grant, whether or not they exist.
+    /// Opens the granted directories. `protected` are host paths that no guest may reach even
+    /// inside a grant, whether or not they exist.
     ///
     /// # Errors
     /// A directory cannot be opened or is protected itself.
@@ -210,8 +210,8 @@ impl FilesCtx {
         ErrorCode::Access.into()
     }
 
-    /// Refuses to create, move or replace an ancestor of something hidden: with another object in its
-    /// place, the hidden path would lead elsewhere.
+    /// Refuses to create, move or replace an ancestor of something hidden: with another object in
+    /// its place, the hidden path would lead elsewhere.
     fn check_nothing_hidden_below(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<()> {
         let patterns = self.gate.mask(dir.grant);
         if !self.root(dir)?.leads_to_hidden(patterns, resolved) {

@@ -1,6 +1,7 @@
-//! wasi:http through the gate. The policy judges the URL as it will be sent, and the addresses as they will be connected to;
-//! nothing is sent that was not judged. It keeps no connection, follows no redirect, repeats nothing and reads no proxy
-//! setting, so that one allowed request is one request to one checked address.
+//! wasi:http through the gate. The policy judges the URL as it will be sent and the addresses as
+//! they will be connected to; nothing is sent that was not judged. No connection is kept, no
+//! redirect followed, no request repeated and no proxy setting read, so one allowed request is one
+//! request to one checked address.
 
 mod body;
 mod budget;
@@ -40,7 +41,7 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
 };
 
-/// How long a connection may take to come about, unless the guest asks for less.
+/// The time to connect, unless the guest asks for less.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The bytes of a guest's set of header fields beyond `http-header-bytes`: wasi:http counts some 70
@@ -49,7 +50,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// be sent. Each open resource may hold this much.
 const FIELDS_OVERHEAD_BYTES: u64 = 32 * 1024;
 
-/// Why guests cannot be given HTTP at all.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     /// The TLS library refuses its own defaults.
@@ -57,24 +57,24 @@ pub(crate) enum HttpError {
     Tls(#[from] rustls::Error),
 }
 
-/// When an exchange ends, whatever the server does.
+/// The end of an exchange, whatever the server does.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     end: tokio::time::Instant,
-    /// The time that one exchange may take, in milliseconds, where that is what ends it; else the whole call ends.
+    /// The limit of one exchange in milliseconds; absent if the call ends before.
     limit_ms: Option<u64>,
 }
 
 impl Deadline {
-    /// The earlier of the end and a time limit that begins now.
+    /// Returns the end of a time limit that begins now, at most the end of the exchange.
     fn until(&self, limit: Option<Duration>) -> tokio::time::Instant {
         limit
             .and_then(|limit| tokio::time::Instant::now().checked_add(limit))
             .map_or(self.end, |end| end.min(self.end))
     }
 
-    /// Hands an error on, and writes the limit down if its time is over.
-    fn late(&self, target: &RequestTarget, error: Error) -> Error {
+    /// Returns the error, and records the limit if the time of the exchange is over.
+    fn record_if_late(&self, target: &RequestTarget, error: Error) -> Error {
         if let Some(limit) = self.limit_ms
             && tokio::time::Instant::now() >= self.end
         {
@@ -129,8 +129,8 @@ impl HttpCtx {
     }
 
     /// Asks the gate for the files that a result names by URL.
-    pub(crate) fn judge_links(&self, output: &mut ToolResultOutput) {
-        links::judge(output, &self.hooks.gate);
+    pub(crate) fn check_links(&self, output: &mut ToolResultOutput) {
+        links::replace_denied(output, &self.hooks.gate);
     }
 }
 
@@ -141,7 +141,7 @@ struct GatedHttp {
     budget: Arc<HttpBudget>,
     limits: Limits,
     secrets: Redactors,
-    /// When the call ends, whatever the server does.
+    /// The end of the call, whatever the server does.
     deadline: Instant,
 }
 
@@ -149,9 +149,9 @@ type IoFuture = Box<dyn Future<Output = Result<(), Error>> + Send>;
 type SendResult = Result<(Response<WasiBody>, IoFuture), Error>;
 
 impl GatedHttp {
-    /// Everything that can be judged before anything waits. What comes out may be sent to the addresses that
-    /// [`Target::addresses`] lets through, and at the URL that is returned: the target's, but with the secrets in it that the
-    /// guest named. Those in header fields are then in the request.
+    /// Judges everything that is known before anything waits. The request may be sent to the
+    /// addresses of [`RequestTarget::allowed_addresses`], at the returned URL: that of the target,
+    /// with the secrets that the guest named. Those in header fields are in the request afterwards.
     fn admit(&self, request: &mut Request<WasiBody>) -> Result<(HttpExchange, Url), Error> {
         let target = RequestTarget::new(request, Arc::clone(&self.gate))?;
         if *request.method() == Method::CONNECT {
@@ -184,7 +184,7 @@ impl GatedHttp {
         Ok((exchange, url))
     }
 
-    /// Whether this call's requests may carry secrets.
+    /// Returns whether the requests of this call may carry secrets.
     fn holds_secrets(&self) -> bool {
         !self.gate.grants().secrets.is_empty()
     }
@@ -200,7 +200,7 @@ impl GatedHttp {
         })
     }
 
-    /// The clock of an exchange that begins now.
+    /// Returns the deadline of an exchange that begins now.
     fn exchange_deadline(&self) -> Deadline {
         let limit_ms = self.limits.http_timeout_ms;
         let call = Deadline {
@@ -216,7 +216,7 @@ impl GatedHttp {
 }
 
 impl WasiHttpHooks for GatedHttp {
-    /// The client writes the field itself, from the URL that was judged.
+    /// The client writes the field from the judged URL.
     fn set_host_header(&mut self) -> bool {
         false
     }
@@ -249,14 +249,14 @@ impl WasiHttpHooks for GatedHttp {
     }
 }
 
-/// One admitted request on its way.
+/// An admitted request.
 struct OutgoingRequest {
     exchange: HttpExchange,
-    /// What is sent: the target's URL, or one with a secret in its query, which is never shown.
+    /// The target's URL, or one with a secret in its query, which is never shown.
     url: Url,
-    /// All of them are taken out of recordings, the granted ones out of answers.
+    /// All are redacted from recordings, the granted ones from responses.
     secrets: Redactors,
-    /// Whether an encoded answer is refused, because a secret in it would not be found.
+    /// Refuse an encoded response, because a secret in it would not be found.
     plain_only: bool,
     header_limit: u64,
     options: RequestOptions,
@@ -277,21 +277,21 @@ impl OutgoingRequest {
             let response = self.send(client, parts, body).await?;
             return self.receive(response);
         };
-        let body = body::whole(body, &self.exchange).await?;
+        let body = body::read_request(body, &self.exchange).await?;
         let target = &self.exchange.target;
-        let kept = RecordedRequest::new(parts.method.as_str(), target.url().as_str(), &body);
-        let answer = if recording.is_replay() {
-            recording.replay_response(&kept)?
+        let recorded = RecordedRequest::new(parts.method.as_str(), target.url().as_str(), &body);
+        let response = if recording.is_replay() {
+            recording.replay_response(&recorded)?
         } else {
             let body = (!body.is_empty()).then(|| body.into());
-            let answer = self.send_buffered(client, parts, body).await;
-            recording.record_outcome(kept, answer.as_ref(), &self.secrets.all);
-            answer?
+            let response = self.send_buffered(client, parts, body).await;
+            recording.record_outcome(recorded, response.as_ref(), &self.secrets.all);
+            response?
         };
-        self.receive(answer.into())
+        self.receive(response.into())
     }
 
-    /// Asks the network, and waits for the whole answer, as far as the call may have it.
+    /// Sends the request, and reads the whole response, at most what the call may receive.
     async fn send_buffered(
         &self,
         client: &HttpClient,
@@ -300,11 +300,10 @@ impl OutgoingRequest {
     ) -> Result<Response<Bytes>, Error> {
         let response = self.send(client, parts, body).await?;
         let (parts, body) = Response::<reqwest::Body>::from(response).into_parts();
-        let body = body::answered(body, &self.exchange).await?;
+        let body = body::read_response(body, &self.exchange).await?;
         Ok(Response::from_parts(parts, body))
     }
 
-    /// Asks the network.
     async fn send(
         &self,
         client: &HttpClient,
@@ -325,8 +324,8 @@ impl OutgoingRequest {
         let until = deadline.until(self.options.first_byte_timeout);
         match tokio::time::timeout_at(until, outgoing.send()).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(deadline.late(target, error::from_client(&error))),
-            Err(_) => Err(deadline.late(target, Error::HttpResponseTimeout)),
+            Ok(Err(error)) => Err(deadline.record_if_late(target, error::from_client(&error))),
+            Err(_) => Err(deadline.record_if_late(target, Error::HttpResponseTimeout)),
         }
     }
 
@@ -341,25 +340,25 @@ impl OutgoingRequest {
         if self.plain_only && redact::is_encoded(response.headers()) {
             target.refuse(
                 "secrets.content-encoding",
-                "a tool that may use secrets is not given encoded answers, in which a secret would not be found",
+                "a tool that may use secrets is not given encoded responses, in which a secret would not be found",
             );
             return Err(Error::HttpResponseContentCoding(None));
         }
-        // Told at once, a guest gets a proper code; in the middle of a body there is none.
+        // The guest gets a proper code now; in the middle of a body there is none.
         if let Some(length) = response.content_length()
             && !budget.response.fits(length)
         {
             target.refuse_response_bytes(budget.response.limit());
             return Err(Error::HttpResponseBodySize(Some(length)));
         }
-        let mut answer = Response::builder().status(response.status());
-        if let Some(fields) = answer.headers_mut() {
+        let mut redacted = Response::builder().status(response.status());
+        if let Some(fields) = redacted.headers_mut() {
             *fields = redact::fields(response.headers(), &self.secrets.granted);
         }
         let pause = self.options.between_bytes_timeout;
         let body = body::incoming(response, self.exchange, pause);
         let body = redact::body(body, self.secrets.granted);
-        answer
+        redacted
             .body(body)
             .map_err(|_| ExchangeError::Protocol.into_error())
     }

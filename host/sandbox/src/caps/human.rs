@@ -1,6 +1,6 @@
-//! `agent:tool/human`: questions to the person. A guest cannot be kept while a person thinks, so a question ends it, and the call
-//! runs again from its start with the answers so far. That is only right while the call has changed nothing, and only if it asks
-//! the same again.
+//! `agent:tool/human`: questions to the user. A guest is not kept while the user thinks, so a
+//! question ends it, and the call runs again from its start with the answers so far. That is only
+//! right while the call has changed nothing, and only if it asks the same again.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ pub(crate) struct HumanCtx {
     gate: Arc<Gate>,
     granted: Arc<Secrets>,
     can_ask: bool,
-    /// The answers of earlier runs that this one has not come to yet.
+    /// The answers of earlier runs that this one has not reached yet.
     answers: std::vec::IntoIter<Exchange>,
 }
 
@@ -50,7 +50,8 @@ impl HumanCtx {
                 Err(Stop::QuestionChanged)
             };
         }
-        // What an effectful call has done cannot be done again, so it may not be ended for a question any more.
+        // The effects of an effectful call cannot be repeated, so it may not be ended for a
+        // question.
         let is_bound = self.gate.effect() == Effect::Effectful && self.gate.is_dirty();
         if !self.can_ask || is_bound {
             return Ok(WitAnswer::Unavailable);
@@ -79,8 +80,9 @@ impl human::Host for HumanCtx {
             choices,
             free_text,
         };
-        // Before it is compared with the journaled one, which has no values of the tool's secrets either. Other secrets stay: two
-        // questions that become equal by their marks would tell the guest what is in them.
+        // Redacted like the journaled question with which it is compared. Other tools' secrets
+        // stay: two questions that become equal by their marks would tell the guest what is in
+        // them.
         self.granted.question(&mut question);
         Ok(self.answer(question)?)
     }

@@ -1,12 +1,13 @@
-//! `agent:tool/state`: the state that the tools of a session share. A call sees it as it was when its first run began; what it
-//! merges goes into its report, and the loop merges that if the call settles.
+//! `agent:tool/state`: the state that the tools of a session share. A call sees a snapshot from the
+//! start of its first run; its deltas go into the report, and the loop merges them if the call
+//! settles.
 
 use crate::{bindings::state, failure::Stop, store::Redactors};
 use agent_host_core::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What one call may merge, all deltas together, in bytes.
+/// The most bytes that one call may merge, all deltas together.
 const MAX_DELTA_BYTES: usize = 64 * 1024;
 
 /// The shared state of one call.
@@ -54,7 +55,7 @@ impl state::Host for StateCtx {
             let why = format!("it nests more than {} levels deep", json::MAX_DEPTH);
             return Err(Stop::StateNotAnObject(why).into());
         }
-        // A later call reads the state, so that of another tool's secrets nothing may show in it.
+        // Later calls read the state, so it must not depend on other tools' secrets.
         self.secrets.granted.object(&mut delta);
         self.merged_bytes = bytes;
         self.merges.push(delta);

@@ -1,19 +1,19 @@
-//! The JSON Schema of WIT types. A value that fits the schema fits the type, but for what no bounded schema can say: the digits of
-//! an integer that is given as text, and the letters of base64.
+//! JSON Schemas of WIT types. A value that fits the schema fits the type, except for what no
+//! bounded schema can express: the digits of an integer in text form, and the alphabet of base64.
 
 use super::wit_type::{CaseKind, Fields, IntType, Signature, WitType};
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
 
-/// The texts that stand for floats that JSON has no numbers for.
+/// The texts for floats that JSON has no numbers for.
 pub(super) const NOT_A_NUMBER: &str = "NaN";
 pub(super) const INFINITY: &str = "Infinity";
 pub(super) const MINUS_INFINITY: &str = "-Infinity";
 
-/// The longest integer of 64 bits in digits, with its sign.
+/// The most digits of a 64-bit integer, with its sign.
 const MAX_DIGITS: usize = 20;
 
-/// An object with these fields, and no others.
+/// Returns the schema of an object with exactly these fields.
 pub(super) fn object(fields: &Fields) -> Value {
     let shown = fields
         .iter()
@@ -21,7 +21,8 @@ pub(super) fn object(fields: &Fields) -> Value {
     object_of(shown)
 }
 
-/// The schema of a function's result where that is JSON; of the `ok` of a `result`, since the `err` is an error.
+/// Returns the schema of a function's result if that is JSON; of the `ok` of a `result`, since the
+/// `err` is an error.
 pub(super) fn of_result(signature: &Signature) -> Option<Value> {
     let ty = match signature.result.as_ref()? {
         WitType::Cases(CaseKind::Result, cases) => cases.get("ok")?.as_ref()?,
@@ -83,7 +84,7 @@ fn object_of(fields: impl Iterator<Item = (String, Value, bool)>) -> Value {
     })
 }
 
-/// `{"tag": CASE, "val": VALUE}`, as other hosts of components have it.
+/// `{"tag": CASE, "val": VALUE}`, as in other component hosts.
 fn cases_schema(cases: &BTreeMap<String, Option<WitType>>) -> Value {
     let cases = cases.iter().map(|(name, ty)| {
         let tag = ("tag".to_owned(), json!({ "const": name }), true);

@@ -1,5 +1,5 @@
-//! JSON to WIT values, and back. What comes in was checked against the schema; what goes out is of its type, since the engine
-//! made it. Both are bounded.
+//! Conversions from JSON to WIT values and back. Arguments were checked against the schema; results
+//! are of their type, since the engine made them. Both are bounded.
 
 use super::{
     schema::{INFINITY, MINUS_INFINITY, NOT_A_NUMBER},
@@ -11,20 +11,21 @@ use serde_json::{Map, Number, Value, json};
 use std::fmt;
 use wasmtime::{bail, component::Val, format_err};
 
-/// The WIT values in the arguments of one call, each byte of a list of bytes among them: one takes up to 40 bytes of memory. It
-/// is about what a result may have by the default of `max-transfer-bytes`, of which each value takes as much.
+/// The most WIT values in the arguments of one call, each byte of a list of bytes among them: one
+/// takes up to 40 bytes of memory. A result may have about as many by the default of
+/// `max-transfer-bytes`.
 const MAX_VALUES: usize = 400_000;
 
-/// The largest and the smallest integer that a 64-bit float holds exactly, with all before it (`Number.MAX_SAFE_INTEGER`).
+/// The largest integer up to which a 64-bit float holds all exactly (`Number.MAX_SAFE_INTEGER`).
 const MAX_EXACT: i128 = (1 << 53) - 1;
 
-/// A result of more values, and bytes of text, takes longer to convert than a quick call may last.
+/// A result of more values and bytes of text takes longer to convert than a quick call may last.
 const QUICK_WEIGHT: usize = 2_000;
 
-/// An argument that fits the schema and is no value of its type all the same.
+/// An argument that fits the schema but is no value of its type.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ArgumentError {
-    /// Where, from the inside out.
+    /// From the inside out.
     path: Vec<String>,
     why: String,
 }
@@ -50,7 +51,7 @@ impl fmt::Display for ArgumentError {
     }
 }
 
-/// The arguments of a function.
+/// Converts the arguments of a function.
 pub(super) fn arguments(
     params: &Fields,
     input: &Map<String, Value>,
@@ -59,7 +60,7 @@ pub(super) fn arguments(
     Ok(fields.into_iter().map(|(_, val)| val).collect())
 }
 
-/// Converts the arguments of one call, and counts their values.
+/// Converts the arguments of one call and counts their values.
 struct ArgumentConverter {
     left: usize,
 }
@@ -158,7 +159,7 @@ impl ArgumentConverter {
             .collect()
     }
 
-    /// A field; one that is not there is `null`.
+    /// Converts a field; a missing one is `null`.
     fn field(
         &mut self,
         name: &str,
@@ -192,14 +193,14 @@ fn integer(int: IntType, value: &Value) -> Result<Val, ArgumentError> {
         .ok_or_else(|| ArgumentError::new("is not an integer of its range"))
 }
 
-/// The integer that a number is. `1.0` and `1e3` are integers, too.
+/// Returns the integer value of a number. `1.0` and `1e3` are integers, too.
 fn whole(number: &Number) -> Option<i128> {
     let exact = number.as_i64().map(i128::from);
     exact
         .or_else(|| number.as_u64().map(i128::from))
         .or_else(|| {
             let float = number.as_f64()?;
-            // Far beyond the range this is the greatest i128, which is beyond the range, too.
+            // The cast saturates, far beyond every range.
             (float.fract() == 0.0).then_some(float as i128)
         })
 }
@@ -218,7 +219,7 @@ fn float(value: &Value) -> Result<f64, ArgumentError> {
     float.ok_or_else(|| ArgumentError::new("is not a number"))
 }
 
-/// The nearest `f32`; a finite number does not become an infinite one.
+/// Returns the nearest `f32`; a finite number does not become infinite.
 fn narrowed(float: f64) -> Result<f32, ArgumentError> {
     let narrow = float as f32;
     if float.is_finite() && narrow.is_infinite() {
@@ -227,13 +228,13 @@ fn narrowed(float: f64) -> Result<f32, ArgumentError> {
     Ok(narrow)
 }
 
-/// Whether converting these takes long.
+/// Returns whether converting these takes longer than a quick call may last.
 pub(super) fn takes_long(results: &[Val]) -> bool {
     let mut left = QUICK_WEIGHT;
     !results.iter().all(|val| spend(val, &mut left))
 }
 
-/// Takes what a value weighs from what is left, and says whether that was enough.
+/// Subtracts the weight of a value, and returns whether enough was left.
 fn spend(val: &Val, left: &mut usize) -> bool {
     let text = if let Val::String(text) = val {
         text.len()
@@ -254,7 +255,8 @@ fn spend(val: &Val, left: &mut usize) -> bool {
     }
 }
 
-/// The result of a tool. Text stays text, nothing is `null`, and the `err` of a `result` is an error.
+/// Converts the result of a function. Text stays text, no value is `null`, and the `err` of a
+/// `result` is an error.
 pub(super) fn output(
     signature: &Signature,
     result: Option<Val>,
@@ -284,7 +286,8 @@ pub(super) fn output(
     })
 }
 
-/// A value as JSON. What is not of its type is an error; the engine has checked all of them.
+/// Converts a value to JSON. One that is not of its type is an error; the engine has checked all of
+/// them.
 fn json(ty: &WitType, val: &Val) -> wasmtime::Result<Value> {
     Ok(match (ty, val) {
         (WitType::Bool, Val::Bool(value)) => Value::Bool(*value),
@@ -333,7 +336,7 @@ fn json(ty: &WitType, val: &Val) -> wasmtime::Result<Value> {
     })
 }
 
-/// The case that a value is of, and the value in it.
+/// Returns the name of a value's case and the value in it.
 fn case(val: &Val) -> wasmtime::Result<(&str, Option<&Val>)> {
     Ok(match val {
         Val::Variant(tag, val) => (tag, val.as_deref()),
@@ -345,7 +348,7 @@ fn case(val: &Val) -> wasmtime::Result<(&str, Option<&Val>)> {
     })
 }
 
-/// A number, or digits where the number would not be exact.
+/// Returns a number, or text in digits if the number would not be exact.
 fn integer_json(val: &Val) -> wasmtime::Result<Value> {
     let whole = match val {
         Val::S8(value) => i128::from(*value),
@@ -365,7 +368,7 @@ fn integer_json(val: &Val) -> wasmtime::Result<Value> {
 }
 
 fn float_json(value: f64) -> Value {
-    // JSON has numbers for those that are finite, and for no others.
+    // JSON has numbers for finite ones only.
     Number::from_f64(value).map_or_else(
         || {
             let text = if value.is_nan() {

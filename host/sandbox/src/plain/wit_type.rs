@@ -1,4 +1,5 @@
-//! The WIT types of a function, taken over from the engine once: bounded, and without those that no JSON value can stand for.
+//! The WIT types of a function, converted from the engine's once: bounded, and without those that
+//! have no JSON form.
 
 use std::{collections::BTreeMap, fmt};
 use wasmtime::component::{
@@ -6,15 +7,16 @@ use wasmtime::component::{
     types::{ComponentFunc, Type},
 };
 
-/// How deep types may nest. Each level of WIT takes up to four levels of the schema, of which there may be 32.
+/// The deepest nesting of types. Each level of WIT takes up to four levels of the schema, which may
+/// have 32.
 const MAX_DEPTH: usize = 24;
 
-/// What the types of one function may weigh, in bytes: [`TYPE_BYTES`] for each, as often as it is used, and all names in it. The
-/// schema, which may have as many, is larger than this.
+/// The largest weight of the types of one function, in bytes: [`TYPE_BYTES`] for each use of a
+/// type, and all names in it. The schema, which has the same bound, is larger than this.
 const MAX_BYTES: usize = 64 * 1024;
 const TYPE_BYTES: usize = 16;
 
-/// The values of a type.
+/// A WIT type that has a JSON form.
 #[derive(Debug, PartialEq)]
 pub(super) enum WitType {
     /// `bool`
@@ -31,26 +33,27 @@ pub(super) enum WitType {
     String,
     /// `list<u8>`
     Bytes,
-    /// Any other list.
+    /// Any other list
     List(Box<Self>),
     /// `tuple`
     Tuple(Vec<Self>),
-    /// `record`, with its fields in their order
+    /// `record`
     Record(Fields),
-    /// One of several cases, with a value or without.
+    /// One of several cases, each with a value or without
     Cases(CaseKind, BTreeMap<String, Option<Self>>),
-    /// `enum`, with its names in their order
+    /// `enum`
     Enum(Vec<String>),
-    /// `flags`, with their names in their order
+    /// `flags`
     Flags(Vec<String>),
-    /// `option` of a type that is none itself; an option of an option is a [`Self::Choice`], because `null` could be either.
+    /// `option` of a type that is not an option; an option of an option is [`Self::Cases`], because
+    /// `null` could mean either
     Option(Box<Self>),
 }
 
 /// Named values: the fields of a record, or the parameters of a function.
 pub(super) type Fields = Vec<(String, WitType)>;
 
-/// Which type a choice is of.
+/// The type that has cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CaseKind {
     /// `variant`
@@ -61,7 +64,6 @@ pub(super) enum CaseKind {
     Option,
 }
 
-/// The types of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IntType {
     S8,
@@ -99,14 +101,14 @@ pub(super) struct Signature {
 }
 
 impl WitType {
-    /// Whether a field of this type may be left out: it stands for `none` then.
+    /// Returns whether a field of this type may be left out, which means `none`.
     pub(super) fn is_optional(&self) -> bool {
         matches!(self, Self::Option(_))
     }
 }
 
 impl IntType {
-    /// The least and the greatest.
+    /// Returns the least and the greatest value.
     pub(super) fn range(self) -> (i128, i128) {
         match self {
             Self::S8 => (i8::MIN.into(), i8::MAX.into()),
@@ -120,12 +122,13 @@ impl IntType {
         }
     }
 
-    /// Whether there are values that a JSON number does not hold everywhere: many programs read it as a 64-bit float.
+    /// Returns whether some values have no exact JSON number, as many programs read one as a 64-bit
+    /// float.
     pub(super) fn is_wide(self) -> bool {
         matches!(self, Self::S64 | Self::U64)
     }
 
-    /// The value; absent beyond the range.
+    /// Returns the value, if it is in range.
     pub(super) fn val(self, value: i128) -> Option<Val> {
         Some(match self {
             Self::S8 => Val::S8(value.try_into().ok()?),
@@ -169,7 +172,7 @@ impl Signature {
     }
 }
 
-/// Takes over types, and counts them.
+/// Converts types, and counts their weight.
 struct WitTypeBuilder {
     /// In bytes.
     left: usize,
@@ -293,7 +296,7 @@ impl WitTypeBuilder {
 }
 
 impl fmt::Display for Signature {
-    /// As in WIT, without the name: `(a: u32, b: list<string>) -> bool`.
+    /// Formats as in WIT, without the name: `(a: u32, b: list<string>) -> bool`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({})", Commas(&self.params, named))?;
         match &self.result {
@@ -304,7 +307,8 @@ impl fmt::Display for Signature {
 }
 
 impl fmt::Display for WitType {
-    /// As in WIT, where types with names have their content in place of those: the engine does not keep them.
+    /// Formats as in WIT, with the content of named types in place of their names, which the engine
+    /// does not keep.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool => f.write_str("bool"),
@@ -359,7 +363,7 @@ fn named((name, ty): &(String, WitType), f: &mut fmt::Formatter<'_>) -> fmt::Res
     write!(f, "{name}: {ty}")
 }
 
-/// Items with commas between them, each written by the function.
+/// Comma-separated items, each written by the function.
 struct Commas<'a, T>(&'a [T], fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result);
 
 impl<T> fmt::Display for Commas<'_, T> {

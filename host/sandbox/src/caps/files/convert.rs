@@ -1,4 +1,4 @@
-//! Between the kernel's values and those of wasi:filesystem. Pure.
+//! Conversions between the kernel's values and those of wasi:filesystem. Pure.
 
 use rustix::{
     fs::{FileType, Nsecs, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT},
@@ -15,12 +15,11 @@ use wasmtime_wasi::p2::{
     },
 };
 
-/// Why a path was not resolved.
+/// A path cannot be resolved.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ResolveError {
-    /// It leaves the directory.
+    /// The path leaves the directory.
     Escape,
-    /// Anything else.
     Code(ErrorCode),
 }
 
@@ -45,7 +44,8 @@ impl From<ResolveError> for FsError {
     }
 }
 
-/// The guest's code for an error of the kernel. wasmtime-wasi's own conversion leaves out those that are named here.
+/// Returns the guest's code for an error of the kernel. wasmtime-wasi's own conversion lacks the
+/// codes that are named here.
 pub(super) fn error_code(errno: Errno) -> ErrorCode {
     match errno {
         Errno::XDEV => ErrorCode::CrossDevice,
@@ -57,7 +57,7 @@ pub(super) fn error_code(errno: Errno) -> ErrorCode {
     }
 }
 
-/// The same for an error that came through the standard library.
+/// Returns the guest's code for an error of the standard library.
 pub(super) fn io_error_code(error: &std::io::Error) -> ErrorCode {
     match error.raw_os_error() {
         Some(raw) => error_code(Errno::from_raw_os_error(raw)),
@@ -65,14 +65,13 @@ pub(super) fn io_error_code(error: &std::io::Error) -> ErrorCode {
     }
 }
 
-/// What identifies an object of the file system: its device and its number there.
+/// The identity of a file system object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileId {
     pub(super) device: u64,
     pub(super) inode: u64,
 }
 
-/// The identity of what was looked at.
 pub(super) fn file_id(stat: &Stat) -> FileId {
     FileId {
         device: stat.st_dev,
@@ -80,12 +79,10 @@ pub(super) fn file_id(stat: &Stat) -> FileId {
     }
 }
 
-/// What kind of object was looked at.
 pub(super) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// The guest's name of a kind.
 pub(super) fn descriptor_type(kind: FileType) -> DescriptorType {
     match kind {
         FileType::RegularFile => DescriptorType::RegularFile,
@@ -99,7 +96,6 @@ pub(super) fn descriptor_type(kind: FileType) -> DescriptorType {
     }
 }
 
-/// What `stat` tells a guest.
 pub(super) fn descriptor_stat(stat: &Stat) -> DescriptorStat {
     // A time before 1970 has no form in wasi:clocks 0.2, so it is left out.
     let time = |seconds: i64, nanoseconds: u64| {
@@ -118,7 +114,8 @@ pub(super) fn descriptor_stat(stat: &Stat) -> DescriptorStat {
     }
 }
 
-/// Two hashes of the identity: guests compare them and use them as inode numbers, and learn no real ones.
+/// Returns two hashes of the identity: guests compare them and use them as inode numbers, and learn
+/// no real ones.
 pub(super) fn metadata_hash(stat: &Stat) -> MetadataHashValue {
     let part = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -131,7 +128,7 @@ pub(super) fn metadata_hash(stat: &Stat) -> MetadataHashValue {
     }
 }
 
-/// The times to set.
+/// Converts the times to set.
 ///
 /// # Errors
 /// `overflow` for a time that the kernel cannot hold.
@@ -162,7 +159,6 @@ pub(super) fn timestamps(
     })
 }
 
-/// The kernel's form of a hint.
 pub(super) fn advice(advice: Advice) -> rustix::fs::Advice {
     match advice {
         Advice::Normal => rustix::fs::Advice::Normal,

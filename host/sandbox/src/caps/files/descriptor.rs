@@ -1,4 +1,5 @@
-//! The operations on a `descriptor`, each of them: resolve, hide, ask, act on one name.
+//! The operations on a `descriptor`. Each resolves the path, hides what is hidden, asks the gate,
+//! and acts on one name.
 
 use super::{
     FilesView,
@@ -145,7 +146,7 @@ impl HostDescriptor for FilesView<'_> {
                 self.ctx.check(dir, FileOp::WriteDir, &resolved)?;
                 rustix::fs::futimens(&*dir.fd, &times).map_err(error_code)?;
             }
-            // A descriptor that was opened for reading only does not show that writing was allowed.
+            // Opening for reading only did not check writing.
             Node::File(open) => {
                 let checked = self
                     .ctx
@@ -250,7 +251,7 @@ impl HostDescriptor for FilesView<'_> {
         if flags.contains(PathFlags::SYMLINK_FOLLOW) {
             return Err(ErrorCode::Invalid.into());
         }
-        // A second name gives whoever may write there power over the file, so it needs writing on both sides.
+        // A second name gives write access under the new path, so both paths need it.
         let old = self
             .ctx
             .resolve_checked(&dir, &path, Follow::No, FileOp::Write)?;
@@ -293,7 +294,7 @@ impl HostDescriptor for FilesView<'_> {
             .ctx
             .resolve_checked(&dir, &path, Follow::No, FileOp::Stat)?;
         let target = read_link(&*resolved.parent, resolved.name()?)?;
-        // The target of such a link is a path of the host.
+        // An absolute target is a path of the host.
         if target.starts_with('/') {
             return Err(self.ctx.refuse_escape(&dir, &path, "read link"));
         }
@@ -329,7 +330,7 @@ impl HostDescriptor for FilesView<'_> {
         };
         self.ctx.check(&new_dir, new_op, &new)?;
         self.ctx.check_nothing_hidden_below(&new_dir, &new)?;
-        // What one grant hides in a directory, another may not.
+        // A path that one grant hides may be visible in another.
         if dir.grant != new_dir.grant {
             return Err(ErrorCode::CrossDevice.into());
         }
@@ -346,7 +347,7 @@ impl HostDescriptor for FilesView<'_> {
         self.ctx.check_nothing_hidden_below(&dir, &resolved)?;
         self.ctx.check_new_symlink(&dir, &resolved, &target)?;
         let name = resolved.name.as_deref().ok_or(ErrorCode::Exist)?;
-        // The target is what is written.
+        // The target counts as written.
         let bytes = Filesize::try_from(target.len()).unwrap_or(Filesize::MAX);
         self.ctx.create(&dir, &resolved, bytes, || {
             rustix::fs::symlinkat(target, &*resolved.parent, name)
@@ -396,7 +397,8 @@ impl HostDescriptor for FilesView<'_> {
         Ok(convert::metadata_hash(&self.fstat(&fd)?))
     }
 
-    /// Asks nothing: the libraries of guests call it for each entry of a listing, and one refusal would fail the listing.
+    /// Does not ask the gate: wasi-libc calls it for each entry of a listing, and one refusal would
+    /// fail the listing.
     async fn metadata_hash_at(
         &mut self,
         fd: Handle,

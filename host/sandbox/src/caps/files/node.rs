@@ -1,9 +1,10 @@
-//! What a guest's handles stand for: a directory, a file, or a listing in progress. The interface's own types name other
-//! structures, so handles are exchanged by their number; the resource table checks the type of every one.
+//! The objects behind a guest's handles: a directory, a file, or a listing in progress. The
+//! interface's own types name other structures, so handles are exchanged by their number; the
+//! resource table checks the type of every one.
 
 use super::{
     convert::{FileId, descriptor_type, file_type},
-    mask::is_alias,
+    mask::is_hidden_alias,
     resolve::{Root, join, lstat},
 };
 use agent_host_core::policy::PathRules;
@@ -21,13 +22,12 @@ use wasmtime_wasi::{
     },
 };
 
-/// Behind a `descriptor`.
+/// The object behind a `descriptor`.
 pub(super) enum Node {
     Dir(OpenDir),
     File(OpenFile),
 }
 
-/// An open directory.
 #[derive(Clone)]
 pub(super) struct OpenDir {
     /// Open for reading.
@@ -41,14 +41,13 @@ pub(super) struct OpenDir {
 pub(super) struct OpenFile {
     pub(super) file: Arc<std::fs::File>,
     pub(super) grant: usize,
-    /// Its path in the grant when it was opened, for the audit log.
+    /// The path in the grant when it was opened, for the audit log.
     pub(super) path: String,
     pub(super) readable: bool,
     pub(super) writable: bool,
 }
 
 impl Node {
-    /// Looks a guest's handle up.
     pub(super) fn get<'t>(
         table: &'t ResourceTable,
         handle: &Resource<Descriptor>,
@@ -56,7 +55,6 @@ impl Node {
         table.get(&Resource::new_borrow(handle.rep()))
     }
 
-    /// Looks a guest's handle of a directory up.
     pub(super) fn dir(table: &ResourceTable, handle: &Resource<Descriptor>) -> FsResult<OpenDir> {
         match Self::get(table, handle)? {
             Self::Dir(dir) => Ok(dir.clone()),
@@ -64,7 +62,6 @@ impl Node {
         }
     }
 
-    /// Looks a guest's handle of a file up.
     pub(super) fn file(table: &ResourceTable, handle: &Resource<Descriptor>) -> FsResult<OpenFile> {
         match Self::get(table, handle)? {
             Self::File(file) => Ok(file.clone()),
@@ -72,7 +69,7 @@ impl Node {
         }
     }
 
-    /// Looks up a file that was opened for writing.
+    /// Returns a file, which must have been opened for writing.
     pub(super) fn writable_file(
         table: &ResourceTable,
         handle: &Resource<Descriptor>,
@@ -91,34 +88,34 @@ impl Node {
         }
     }
 
-    /// Hands an open object to the guest.
     pub(super) fn push(self, table: &mut ResourceTable) -> FsResult<Resource<Descriptor>> {
         Ok(Resource::new_own(table.push(self)?.rep()))
     }
 }
 
-/// A listing in progress. It reads ahead one buffer of the kernel's and no more, however large the directory is.
+/// A listing in progress. It reads ahead one buffer of the kernel at most, however large the
+/// directory is.
 pub(super) struct Listing {
     pub(super) dir: OpenDir,
     entries: Dir,
     /// The directory's path in the grant.
     path: String,
-    /// Everything hidden that existed when the listing began.
+    /// The hidden objects that existed when the listing began.
     hidden: Vec<FileId>,
 }
 
 impl Listing {
-    /// Begins to list a directory.
     pub(super) fn new(root: &Root, dir: OpenDir) -> FsResult<Self> {
         Ok(Self {
             entries: Dir::read_from(&*dir.fd).map_err(super::convert::error_code)?,
             path: root.path_of(&dir.fd)?,
-            hidden: root.masks.ids(),
+            hidden: root.masks.hidden_ids(),
             dir,
         })
     }
 
-    /// The next entry that exists for the guest and has a name that the interface can express (UTF-8).
+    /// Returns the next entry that is visible to the guest and has a UTF-8 name, as the interface
+    /// requires.
     pub(super) fn next(
         &mut self,
         root: &Root,
@@ -130,13 +127,13 @@ impl Listing {
                 continue;
             };
             if matches!(name, "." | "..")
-                || root.masks.names(patterns, &join(&self.path, name))
-                || is_alias(&self.hidden, &self.dir.fd, name, entry.ino())
+                || root.masks.hides_path(patterns, &join(&self.path, name))
+                || is_hidden_alias(&self.hidden, &self.dir.fd, name, entry.ino())
             {
                 continue;
             }
             let found = match entry.file_type() {
-                // Not every file system puts the kind into the listing.
+                // Some file systems list no types.
                 FileType::Unknown => lstat(&self.dir.fd, name)
                     .ok()
                     .flatten()

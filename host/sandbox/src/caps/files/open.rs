@@ -1,5 +1,5 @@
-//! Opening: the one place where a guest comes to hold a descriptor. What was opened is looked at again, because it may be
-//! another object than the one that was there when it was asked for.
+//! Opening: the only source of descriptors. The opened object is checked again, because it may be
+//! another one than was there when the gate was asked.
 
 use super::{
     FilesCtx,
@@ -19,14 +19,14 @@ use wasmtime_wasi::p2::{
     bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags},
 };
 
-/// What the guest wants of the object. `O_NONBLOCK` keeps the opening of a pipe from waiting for its other end, should one
-/// be there after all; `O_NOCTTY` keeps a terminal from becoming ours.
+/// The flags of every open. `O_NONBLOCK` keeps the open of a FIFO, should one be there after all,
+/// from waiting for its other end; `O_NOCTTY` keeps a terminal from becoming the controlling one.
 const OPEN: OFlags = OFlags::CLOEXEC
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
-/// A guest's wish, read from its flags.
+/// The guest's flags for an open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenRequest {
     read: bool,
@@ -38,8 +38,6 @@ pub(super) struct OpenRequest {
 }
 
 impl OpenRequest {
-    /// Reads the flags.
-    ///
     /// # Errors
     /// `unsupported` for synchronized writing, `invalid` for flags that contradict each other.
     pub(super) fn new(open: OpenFlags, flags: DescriptorFlags) -> Result<Self, ErrorCode> {
@@ -64,7 +62,7 @@ impl OpenRequest {
         })
     }
 
-    /// For the audit log, where the path leads nowhere.
+    /// The verb for the audit log if the path cannot be resolved.
     fn verb(self) -> &'static str {
         if self.write || self.create {
             FileOp::Write.as_str()
@@ -75,7 +73,7 @@ impl OpenRequest {
 }
 
 impl FilesCtx {
-    /// Opens what a path leads to.
+    /// Opens the object at a path.
     pub(super) fn open_at(
         &self,
         dir: &OpenDir,
@@ -83,7 +81,7 @@ impl FilesCtx {
         follow: Follow,
         request: OpenRequest,
     ) -> FsResult<Node> {
-        // As in POSIX: a link in the place of a new file is an existing file.
+        // As in POSIX, an exclusive create does not follow a link.
         let follow = if request.create && request.exclusive {
             Follow::No
         } else {
@@ -182,13 +180,13 @@ impl FilesCtx {
                 (false, true) => OFlags::WRONLY,
                 (_, false) => OFlags::RDONLY,
             };
-        // What was there and vanishes meanwhile is not made again, since the quota has not counted it.
+        // A file that vanishes meanwhile is not created again, since the quota has not counted it.
         let makes = resolved.stat.is_none();
         flags.set(OFlags::CREATE, makes);
         flags.set(OFlags::EXCL, makes && request.exclusive);
         // O_TRUNC would empty the object before it is known to be the right one.
         let open = || match rustix::fs::openat(&*resolved.parent, name, flags, Mode::from(0o666)) {
-            // A pipe that no one reads.
+            // A FIFO without a reader.
             Err(Errno::NXIO) => Err(Errno::ACCESS),
             other => other,
         };
@@ -212,10 +210,10 @@ impl FilesCtx {
         }))
     }
 
-    /// The object that was really opened must be of the kind that was asked for, and must not be hidden.
+    /// Checks that the opened object has the expected type and is not hidden.
     fn check_opened(&self, dir: &OpenDir, opened: &OwnedFd, expected: FileType) -> FsResult<()> {
         let stat = rustix::fs::fstat(opened).map_err(error_code)?;
-        if self.root(dir)?.masks.is(file_id(&stat)) {
+        if self.root(dir)?.masks.hides_object(file_id(&stat)) {
             return Err(ErrorCode::NoEntry.into());
         }
         if file_type(&stat) != expected {

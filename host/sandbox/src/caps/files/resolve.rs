@@ -1,5 +1,6 @@
-//! From a guest's path to a place: an open directory and one name in it. Whatever is done next is done on that pair without
-//! following links, so nothing that is swapped in afterwards can lead it elsewhere. It decides nothing.
+//! Resolves a guest's path to an open directory and one name in it. All further operations act on
+//! that pair without following links, so nothing that is swapped in afterwards can lead them
+//! elsewhere. This module decides nothing.
 
 use super::{
     convert::{FileId, ResolveError, file_id, file_type},
@@ -20,33 +21,33 @@ use std::{
 };
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-/// How many symbolic links one path may go through, as in Linux.
+/// The symbolic links that one path may go through, as in Linux.
 pub(super) const MAX_SYMLINKS: usize = 40;
 /// The longest path in bytes, as in Linux (PATH_MAX).
 const MAX_PATH_BYTES: usize = 4_096;
-/// How deep a walk goes; each level holds a descriptor.
+/// The depth of a walk; each level holds a descriptor.
 pub(super) const MAX_WALK_DEPTH: usize = 256;
-/// How often the kernel may say that a directory moved while it resolved a path, before it is walked.
+/// The attempts to resolve a path by the kernel, if a directory moves meanwhile, before it is
+/// walked.
 const MAX_RETRIES: usize = 16;
 
-/// Directories on the way are opened for nothing but passing through.
 const PATH_ONLY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// One granted directory, open.
+/// An open granted directory.
 pub(super) struct Root {
     /// Open for reading.
     pub(super) dir: Arc<OwnedFd>,
     pub(super) id: FileId,
-    /// Where it is on the host, without links.
+    /// The path on the host, without links.
     pub(super) host: PathBuf,
     pub(super) masks: Masks,
     pub(super) resolver: Resolver,
 }
 
-/// Who keeps a resolution inside the directory.
+/// The way by which a resolution is kept inside the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolver {
-    /// openat2 for plain paths, where the kernel has it and no filter forbids it.
+    /// openat2 for plain paths, if the kernel has it and no filter forbids it.
     Openat2,
     /// One name at a time.
     Walk,
@@ -59,30 +60,28 @@ pub(super) enum Follow {
     No,
 }
 
-/// Where a path leads.
+/// A path whose parent directory is open.
 #[derive(Debug)]
 pub(super) struct ResolvedPath {
-    /// The directory.
+    /// The directory that the name is in.
     pub(super) parent: Arc<OwnedFd>,
-    /// The name in it; absent where the path means the directory itself.
+    /// Absent if the path means the directory itself.
     pub(super) name: Option<String>,
     /// The path relative to the grant, as the kernel sees it: no `..`, no links.
     pub(super) path: String,
-    /// What is there, if anything is.
+    /// The object at the path, if one exists.
     pub(super) stat: Option<Stat>,
-    /// The path says that this is a directory, by a slash at its end.
+    /// The path ends in a slash, so it means a directory.
     pub(super) is_dir: bool,
-    /// The path led through a symbolic link.
     pub(super) via_symlink: bool,
 }
 
 impl ResolvedPath {
-    /// The kind of what is there.
     pub(super) fn file_type(&self) -> Option<FileType> {
         self.stat.as_ref().map(file_type)
     }
 
-    /// Whether a regular file with an executable bit is there.
+    /// Returns whether a regular file with an executable bit is there.
     pub(super) fn is_executable(&self) -> bool {
         self.file_type() == Some(FileType::RegularFile)
             && self.stat.is_some_and(|stat| stat.st_mode & 0o111 != 0)
@@ -97,14 +96,14 @@ impl ResolvedPath {
         }
     }
 
-    /// The name, for operations that need one.
+    /// Returns the name, for operations that need one.
     pub(super) fn name(&self) -> Result<&str, ErrorCode> {
         self.name.as_deref().ok_or(ErrorCode::Invalid)
     }
 }
 
 impl Root {
-    /// Opens a directory of the host; links in its own path are the operator's and are followed.
+    /// Opens a directory of the host. Links in its own path are the operator's and are followed.
     pub(super) fn open(host: &Path) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::openat(CWD, host, flags, Mode::empty())?;
@@ -117,7 +116,7 @@ impl Root {
         })
     }
 
-    /// The path of an open directory relative to this root.
+    /// Returns the path of an open directory relative to this root.
     pub(super) fn path_of(&self, dir: &OwnedFd) -> Result<String, ResolveError> {
         if dir.as_raw_fd() == self.dir.as_raw_fd() {
             return Ok(String::new());
@@ -130,37 +129,40 @@ impl Root {
         if let Some(path) = inside(&self.host) {
             return Ok(path);
         }
-        // Somebody on the host moved the granted directory while the call runs.
+        // The granted directory was moved on the host while the call runs.
         inside(&real_path(self.dir.as_fd())?).ok_or(ResolveError::Escape)
     }
 
-    /// Whether what is at this place does not exist for the guest.
+    /// Returns whether the path is hidden from the guest.
     pub(super) fn hides(&self, patterns: Option<&PathRules>, resolved: &ResolvedPath) -> bool {
-        self.masks.names(patterns, &resolved.path)
+        self.masks.hides_path(patterns, &resolved.path)
             || resolved
                 .stat
                 .as_ref()
-                .is_some_and(|stat| self.masks.is(file_id(stat)))
-            || self.masks.is_within(resolved.parent.as_fd(), self.id)
+                .is_some_and(|stat| self.masks.hides_object(file_id(stat)))
+            || self
+                .masks
+                .is_in_hidden_dir(resolved.parent.as_fd(), self.id)
     }
 
-    /// Whether this place is on the way to something hidden.
+    /// Returns whether the path is an ancestor of something hidden.
     pub(super) fn leads_to_hidden(
         &self,
         patterns: Option<&PathRules>,
         resolved: &ResolvedPath,
     ) -> bool {
-        self.masks.is_below(
+        self.masks.has_hidden_below(
             patterns,
             &resolved.path,
             resolved.stat.as_ref().map(file_id),
         )
     }
 
-    /// Opens the directory at a path beneath another, to pass through it. The kernel goes a plain path at once. It would also go
-    /// into something hidden and out again, or say what kind of thing that is; so a path with links or `..`, and one that
-    /// leads through what is no directory, is walked. Also tells whether it led through a link.
-    fn pass(
+    /// Opens the directory at a path beneath another with `O_PATH`, and returns whether the path
+    /// led through a link. The kernel resolves a plain path at once. It would also enter and leave
+    /// something hidden, or tell its type; so a path with links or `..`, and one through an object
+    /// that is no directory, is walked.
+    fn open_beneath(
         &self,
         patterns: Option<&PathRules>,
         dir: &OwnedFd,
@@ -178,7 +180,7 @@ impl Root {
             match rustix::fs::openat2(dir, path, flags, Mode::empty(), how) {
                 Ok(found) => return Ok((found, false)),
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                // The last two: an old kernel, or a filter that does not know the call.
+                // NOSYS and PERM: an old kernel, or a filter that does not know the call.
                 Err(Errno::LOOP | Errno::NOTDIR | Errno::NOSYS | Errno::PERM) => break,
                 Err(other) => return Err(other.into()),
             }
@@ -186,8 +188,9 @@ impl Root {
         self.walk(patterns, dir, path)
     }
 
-    /// Resolves a directory's path one name at a time. Each level stays open, so that `..` goes back to the level that was really
-    /// come from, and never above the first. Something hidden has no `..`, and is nothing that is no directory.
+    /// Resolves a directory's path one name at a time. Each level stays open, so that `..` returns
+    /// to the level that was really left, and never above the first. A hidden object has no `..`
+    /// and does not tell its type.
     fn walk(
         &self,
         patterns: Option<&PathRules>,
@@ -195,7 +198,7 @@ impl Root {
         path: &str,
     ) -> Result<(OwnedFd, bool), ResolveError> {
         let names = |path: &str| path.rsplit('/').map(str::to_owned).collect::<Vec<_>>();
-        let hidden = self.masks.ids();
+        let hidden = self.masks.hidden_ids();
         let mut ahead = names(path);
         let here = OFlags::DIRECTORY | PATH_ONLY;
         let mut trail = vec![Level {
@@ -228,7 +231,7 @@ impl Root {
             let stat = rustix::fs::fstat(&fd)?;
             let path = join(&current.path, &name);
             let is_hidden = current.is_hidden
-                || self.masks.names(patterns, &path)
+                || self.masks.hides_path(patterns, &path)
                 || hidden.contains(&file_id(&stat));
             match file_type(&stat) {
                 FileType::Directory if trail.len() < MAX_WALK_DEPTH => trail.push(Level {
@@ -256,19 +259,19 @@ impl Root {
     }
 }
 
-/// A directory on the way of a walk.
+/// A directory of a walk.
 struct Level {
     fd: OwnedFd,
     /// Relative to the grant.
     path: String,
-    /// It does not exist for the guest.
     is_hidden: bool,
 }
 
 /// Resolves a path beneath a directory. `patterns` are those of the grant's mask.
 ///
 /// # Errors
-/// [`Fault::Outside`] for a path that leaves the directory, by `..`, by a link or by being absolute.
+/// [`ResolveError::Escape`] for a path that leaves the directory: by `..`, by a link, or because it
+/// is absolute.
 pub(super) fn resolve(
     root: &Root,
     patterns: Option<&PathRules>,
@@ -284,7 +287,7 @@ pub(super) fn resolve(
         }
         let (above, name, is_dir) = split(&path)?;
         let Some(name) = name else {
-            let (parent, through) = root.pass(patterns, &dir.fd, &path)?;
+            let (parent, through) = root.open_beneath(patterns, &dir.fd, &path)?;
             return Ok(ResolvedPath {
                 name: None,
                 path: root.path_of(&parent)?,
@@ -297,7 +300,7 @@ pub(super) fn resolve(
         let parent = if above.is_empty() {
             Arc::clone(&dir.fd)
         } else {
-            let (parent, through) = root.pass(patterns, &dir.fd, above)?;
+            let (parent, through) = root.open_beneath(patterns, &dir.fd, above)?;
             via_symlink |= through;
             Arc::new(parent)
         };
@@ -310,7 +313,7 @@ pub(super) fn resolve(
             is_dir,
             via_symlink,
         };
-        // What a hidden name stands for is not told: it is a place like any other, and the caller knows what to say.
+        // A hidden link is not followed: the caller treats it as hidden.
         let found = resolved.file_type();
         let is_followed = found == Some(FileType::Symlink) && (follow == Follow::Yes || is_dir);
         if is_followed && !root.hides(patterns, &resolved) {
@@ -336,7 +339,7 @@ pub(super) fn resolve(
     Err(ErrorCode::Loop.into())
 }
 
-/// A name below a path relative to the grant.
+/// Joins a path relative to the grant and a name.
 pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()
@@ -345,7 +348,7 @@ pub(super) fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// What is at a name, without following a link.
+/// Returns the object at a name, without following a link.
 pub(super) fn lstat(parent: &OwnedFd, name: &str) -> Result<Option<Stat>, Errno> {
     match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -354,21 +357,22 @@ pub(super) fn lstat(parent: &OwnedFd, name: &str) -> Result<Option<Stat>, Errno>
     }
 }
 
-/// Where a link points.
+/// Returns the target of a link.
 pub(super) fn read_link(parent: impl AsFd, name: &str) -> Result<String, ResolveError> {
     rustix::fs::readlinkat(parent, name, Vec::new())?
         .into_string()
         .map_err(|_| ErrorCode::IllegalByteSequence.into())
 }
 
-/// Where the kernel says that an open object is.
+/// Returns the kernel's path of an open object.
 pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
     let path = rustix::fs::readlinkat(CWD, link, Vec::new())?.into_bytes();
     Ok(PathBuf::from(OsString::from_vec(path)))
 }
 
-/// The part above the last name, the last name unless it is `.` or `..`, and whether the path ends in a slash.
+/// Splits a path into the part above the last name, the last name unless it is `.` or `..`, and
+/// whether the path ends in a slash.
 fn split(path: &str) -> Result<(&str, Option<&str>, bool), ResolveError> {
     if path.len() > MAX_PATH_BYTES {
         return Err(ErrorCode::NameTooLong.into());

@@ -1,5 +1,6 @@
-//! The streams of an open file. Reads and writes go straight to the kernel on the guest's own thread: only regular files are
-//! ever open, so they do not wait for anybody, and handing each to another thread costs ten times as much.
+//! The streams of an open file. Reads and writes go to the kernel on the guest's own thread: only
+//! regular files are ever open, so they do not wait for anyone, and handing each to another thread
+//! costs ten times as much.
 
 use super::node::OpenFile;
 use crate::gate::{Gate, Growth};
@@ -15,10 +16,11 @@ use wasmtime_wasi::{
     p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult},
 };
 
-/// The most that one read or write moves, in bytes. The host allocates this much, whatever the guest asks for.
+/// The most bytes that one read or write moves. The host allocates at most this, whatever the guest
+/// asks for.
 pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1_024;
 
-/// Reads a piece of a file; empty at its end.
+/// Reads from a file at an offset; empty at its end.
 pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result<Vec<u8>> {
     let mut buffer = vec![0; size.min(MAX_CHUNK_BYTES)];
     let count = loop {
@@ -32,7 +34,6 @@ pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result
     Ok(buffer)
 }
 
-/// Reads on from a place.
 pub(super) struct FileReader {
     pub(super) gate: Arc<Gate>,
     pub(super) file: Arc<File>,
@@ -71,16 +72,15 @@ impl InputStream for FileReader {
     }
 }
 
-/// Where a piece is written.
+/// The position of a write.
 #[derive(Clone, Copy)]
 pub(super) enum WritePosition {
-    /// At this place. Writing beyond the end fills the gap with zeros, and the gap counts as written, too.
+    /// A write beyond the end fills the gap with zeros, and the gap counts as written.
     Offset(u64),
-    /// At the end, wherever that is by then.
     End,
 }
 
-/// Writes a piece of a file, or as much of it as the kernel takes, within the quotas.
+/// Writes to a file, as much as the kernel takes at once, within the quotas.
 pub(super) fn write(
     gate: &Gate,
     open: &OpenFile,
@@ -111,7 +111,6 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Writes on.
 pub(super) struct FileWriter {
     gate: Arc<Gate>,
     open: OpenFile,
@@ -120,7 +119,6 @@ pub(super) struct FileWriter {
 }
 
 impl FileWriter {
-    /// A writer to an open file.
     pub(super) fn new(gate: Arc<Gate>, open: OpenFile, target: WritePosition) -> Self {
         Self {
             gate,
@@ -162,7 +160,7 @@ impl OutputStream for FileWriter {
         })
     }
 
-    /// Nothing is kept back: a write has reached the kernel when it returns.
+    /// A write has reached the kernel when it returns.
     fn flush(&mut self) -> StreamResult<()> {
         if self.is_closed {
             return Err(StreamError::Closed);
@@ -181,13 +179,12 @@ impl OutputStream for FileWriter {
 /// Appends in one step, so that two writers do not overwrite each other.
 fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
     match rustix::io::pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
-        // File systems without it get the best that is left.
+        // For file systems without it.
         Err(Errno::NOSYS | Errno::NOTSUP) => file.write_at(bytes, file.metadata()?.len()),
         other => Ok(other?),
     }
 }
 
-/// A count of bytes in memory as a count of bytes.
 fn byte_count(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,5 @@
-//! Bodies on their way in and out: counted, capped, and ended by the deadline with an error, never by silence, because a body
-//! that just stops looks like a whole one.
+//! Request and response bodies: counted, capped, and ended by the deadline with an error, never by
+//! silence, because a body that just stops looks complete.
 
 use super::{
     Deadline,
@@ -14,7 +14,7 @@ use http_body_util::{BodyDataStream, BodyExt, StreamBody};
 use std::{pin::Pin, sync::Arc, time::Duration};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// What both bodies of an exchange need.
+/// The data that both bodies of an exchange need.
 #[derive(Clone)]
 pub(super) struct HttpExchange {
     pub(super) target: Arc<RequestTarget>,
@@ -24,14 +24,14 @@ pub(super) struct HttpExchange {
     pub(super) _permit: ConnectionPermit,
 }
 
-/// A guest's body, as the client sends it. It ends with the exchange: a server may answer early, and then nothing else would
-/// end a body that the guest never finishes.
+/// Converts a guest's body to the client's. It ends with the exchange: a server may answer early,
+/// and then nothing else would end a body that the guest never finishes.
 pub(super) fn outgoing(body: WasiBody, exchange: HttpExchange) -> reqwest::Body {
     reqwest::Body::wrap_stream(pieces(body, exchange))
 }
 
-/// The same, all of it.
-pub(super) async fn whole(body: WasiBody, exchange: &HttpExchange) -> Result<Bytes, Error> {
+/// Reads a guest's body to its end.
+pub(super) async fn read_request(body: WasiBody, exchange: &HttpExchange) -> Result<Bytes, Error> {
     let pieces: Vec<Bytes> = pieces(body, exchange.clone())
         .try_collect()
         .await
@@ -39,7 +39,7 @@ pub(super) async fn whole(body: WasiBody, exchange: &HttpExchange) -> Result<Byt
     Ok(pieces.concat().into())
 }
 
-/// The pieces of a guest's body, each counted when it comes.
+/// Streams a guest's body and counts each piece when it comes.
 fn pieces(
     body: WasiBody,
     exchange: HttpExchange,
@@ -56,8 +56,12 @@ fn pieces(
     })
 }
 
-/// A server's body, all of it, but at most a byte more than the call may have. It is not counted yet.
-pub(super) async fn answered(body: reqwest::Body, exchange: &HttpExchange) -> Result<Bytes, Error> {
+/// Reads a server's body to its end, at most one byte more than the call may receive. It is not
+/// counted yet.
+pub(super) async fn read_response(
+    body: reqwest::Body,
+    exchange: &HttpExchange,
+) -> Result<Bytes, Error> {
     let HttpExchange {
         deadline, budget, ..
     } = exchange;
@@ -66,7 +70,9 @@ pub(super) async fn answered(body: reqwest::Body, exchange: &HttpExchange) -> Re
     let mut bytes = BytesMut::new();
     while bytes.len() as u64 <= most {
         match tokio::time::timeout_at(deadline.end, pieces.next()).await {
-            Err(_) => return Err(deadline.late(&exchange.target, Error::HttpResponseTimeout)),
+            Err(_) => {
+                return Err(deadline.record_if_late(&exchange.target, Error::HttpResponseTimeout));
+            }
             Ok(None) => break,
             Ok(Some(Err(error))) => return Err(error::from_client(&error)),
             Ok(Some(Ok(piece))) => bytes.extend_from_slice(&piece),
@@ -87,7 +93,7 @@ impl HttpExchange {
         Ok(piece)
     }
 
-    /// Counts a piece that came.
+    /// Counts a received piece.
     fn received(&self, piece: Bytes) -> Result<Bytes, Error> {
         self.target.gate().count_in(length(&piece));
         let meter = &self.budget.response;
@@ -100,15 +106,15 @@ impl HttpExchange {
     }
 }
 
-/// What is left of a response.
+/// The rest of a response.
 struct Incoming {
     pieces: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
     exchange: HttpExchange,
-    /// How long the server may pause.
+    /// The longest pause of the server.
     pause: Option<Duration>,
 }
 
-/// A server's body, as the guest reads it.
+/// Converts a server's body to the guest's.
 pub(super) fn incoming(
     response: reqwest::Response,
     exchange: HttpExchange,
@@ -137,7 +143,9 @@ impl Incoming {
         let until = deadline.until(self.pause);
         match tokio::time::timeout_at(until, self.pieces.next()).await {
             Err(_) if until < deadline.end => Some(Err(Error::ConnectionReadTimeout)),
-            Err(_) => Some(Err(deadline.late(target, Error::HttpResponseTimeout))),
+            Err(_) => Some(Err(
+                deadline.record_if_late(target, Error::HttpResponseTimeout)
+            )),
             Ok(None) => None,
             Ok(Some(Err(error))) => Some(Err(error::from_client(&error))),
             Ok(Some(Ok(piece))) => Some(self.exchange.received(piece)),

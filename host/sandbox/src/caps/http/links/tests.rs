@@ -20,7 +20,7 @@ fn judged(url: &str) -> (ContentPart, Vec<(Verdict, String)>) {
     };
     let gate = Gate::new(Arc::new(grants), Effect::ReadOnly, &Limits::default());
     let mut output = ToolResultOutput::Content(vec![image(url)]);
-    judge(&mut output, &gate);
+    replace_denied(&mut output, &gate);
     let ToolResultOutput::Content(mut parts) = output else {
         panic!("another variant");
     };

@@ -85,7 +85,7 @@ async fn names_are_not_looked_up() {
     let playing = Recording::replay(
         "{\"type\":\"recording\",\"version\":1}\n\
          {\"type\":\"exchange\",\"request\":{\"method\":\"GET\",\"url\":\"https://api.example/\"},\
-         \"came\":{\"answer\":{\"status\":200,\"headers\":[],\"body\":{\"text\":\"hello\"}}}}\n",
+         \"outcome\":{\"response\":{\"status\":200,\"headers\":[],\"body\":{\"text\":\"hello\"}}}}\n",
     );
     let call = Call::to(vec![grant(Some("https"), "api.example", None)]);
     let mut played = call.start_with(client.for_tool(Some(Arc::new(playing.unwrap()))));
