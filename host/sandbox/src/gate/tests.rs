@@ -1,4 +1,4 @@
-//! What the gate answers, writes down and bounds.
+//! The answers, records and bounds of the gate.
 
 use super::{CallStats, Denial, Gate, Refused, audit_log};
 use agent_host_core::{
@@ -54,7 +54,7 @@ const EXAMPLE: HttpRequest<'static> = HttpRequest {
 };
 
 #[test]
-fn a_call_is_written_down() {
+fn call_stats_record_every_request() {
     use Verdict::{Allowed, Denied};
     let gate = gate(&Limits::default());
     assert_eq!(gate.check_file(0, FileOp::Read, "notes.txt"), Ok(()));
@@ -112,7 +112,7 @@ fn a_call_is_written_down() {
 }
 
 #[test]
-fn requests_are_limited() {
+fn http_requests_beyond_limit_are_refused() {
     let gate = gate(&Limits {
         http_requests: 2,
         ..Limits::default()
@@ -130,7 +130,7 @@ fn requests_are_limited() {
 }
 
 #[test]
-fn memory_is_bounded() {
+fn audit_log_entries_and_hosts_are_bounded() {
     let gate = gate(&Limits::default());
     for index in 0..audit_log::MAX_ENTRIES + 10 {
         let _ = gate.check_file(0, FileOp::Read, &format!("{index}"));
@@ -161,7 +161,7 @@ fn memory_is_bounded() {
 }
 
 #[test]
-fn texts_are_bounded_and_plain() {
+fn audit_log_texts_are_bounded_and_one_line() {
     let gate = gate(&Limits::default());
     let _ = gate.refuse_escape(&format!("read /workspace/../{}", "x".repeat(5_000)));
     let _ = gate.check_file(0, FileOp::Read, "a\nread /b\u{1b}[2J\u{202e}c\td");

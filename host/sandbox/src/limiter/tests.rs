@@ -18,7 +18,7 @@ fn grow(limiter: &mut Limiter, from: usize, to: usize) -> bool {
 }
 
 #[test]
-fn memories_add_up() {
+fn memories_share_one_limit() {
     let mut limiter = limiter();
     let steps = [
         // One memory, then a second one, up to exactly the limit.
@@ -35,18 +35,18 @@ fn memories_add_up() {
 }
 
 #[test]
-fn a_memory_beyond_its_own_maximum_is_not_our_refusal() {
+fn growth_beyond_own_maximum_is_not_our_limit() {
     let mut limiter = limiter();
     assert!(!limiter.memory_growing(0, 50, Some(40)).unwrap());
     assert!(!limiter.table_growing(0, 50, Some(40)).unwrap());
     assert_eq!(limiter.exceeded(), None);
-    // Beyond both, it is the limit.
+    // Beyond both, our limit is reported.
     assert!(!limiter.memory_growing(0, 101, Some(40)).unwrap());
     assert_eq!(limiter.exceeded(), Some(LimitExceeded::Memory));
 }
 
 #[test]
-fn what_the_machine_does_not_give_is_given_back() {
+fn failed_growth_is_given_back() {
     let mut limiter = limiter();
     assert!(grow(&mut limiter, 0, 90));
     limiter
@@ -57,7 +57,7 @@ fn what_the_machine_does_not_give_is_given_back() {
 }
 
 #[test]
-fn tables_and_counts_have_their_limits() {
+fn tables_and_instances_are_limited() {
     let mut limiter = limiter();
     assert!(limiter.table_growing(0, 10, None).unwrap());
     assert_eq!(limiter.exceeded(), None);

@@ -2,7 +2,7 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn the_end_of_what_was_written_is_kept() {
+fn tail_keeps_the_last_bytes() {
     let cases: [(usize, &[&str], &str); 6] = [
         (8, &["abc"], "abc"),
         (8, &["abcd", "efgh"], "abcdefgh"),
@@ -23,7 +23,7 @@ fn the_end_of_what_was_written_is_kept() {
 }
 
 #[test]
-fn both_streams_are_told_apart() {
+fn combined_output_separates_streams() {
     let cases = [
         ("", "", ""),
         ("out", "", "out"),

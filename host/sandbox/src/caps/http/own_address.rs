@@ -35,7 +35,7 @@ mod tests {
     use super::is_own;
 
     #[test]
-    fn addresses_of_this_machine_are_own() {
+    fn own_addresses_are_recognized() {
         for (address, expected) in [
             ("127.0.0.1", true),
             ("::ffff:127.0.0.1", true),

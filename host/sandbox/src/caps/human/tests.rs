@@ -41,9 +41,9 @@ fn request(method: &'static str) -> HttpRequest<'static> {
     }
 }
 
-/// Whether a call may still ask: not when it is effectful and was allowed anything that changes the world.
+/// A call may still ask unless it is effectful and was allowed anything that changes the world.
 #[test]
-fn a_call_that_changed_something_is_not_ended_for_a_question() {
+fn question_after_effect_is_unavailable() {
     type Act = fn(&Gate) -> bool;
     let table: [(Effect, Act, bool); 7] = [
         (
@@ -77,7 +77,7 @@ fn a_call_that_changed_something_is_not_ended_for_a_question() {
             |gate| gate.check_file(0, FileOp::Write, "a").is_ok(),
             true,
         ),
-        // What was refused changed nothing.
+        // A refusal changes nothing.
         (
             Effect::ReadOnly,
             |gate| gate.check_file(0, FileOp::Write, "a").is_err(),

@@ -1,4 +1,4 @@
-//! A directory with something of everything in it, and a small language for what a guest does there.
+//! A directory with objects of every kind, and a small language for a guest's operations.
 
 use super::super::{FilesCtx, FilesView, resolve::Resolver};
 use crate::gate::{CallStats, Gate};
@@ -29,7 +29,7 @@ use wasmtime_wasi::{
     },
 };
 
-/// What the first grant masks.
+/// The mask of the first grant.
 pub(super) const MASK: &[&str] = &[".env*", ".ssh", ".git/config"];
 
 /// The directory of one test: `work` and `other` are granted, `outside.txt` is not.
@@ -41,7 +41,7 @@ pub(super) struct Fixture {
     pub(super) grants: Vec<u32>,
 }
 
-/// The directory with nothing in the grants.
+/// The directory with empty grants.
 pub(super) fn empty() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for path in ["work", "other"] {
@@ -50,8 +50,8 @@ pub(super) fn empty() -> TempDir {
     dir
 }
 
-/// Makes the directory.
-pub(super) fn folder() -> TempDir {
+/// The directory with objects of every kind.
+pub(super) fn populated_dir() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
     for path in [
@@ -156,7 +156,7 @@ pub(super) fn open(dir: TempDir, mode: DirMode, effect: Effect, resolver: Resolv
 
 /// The directory, writable within these limits and, for its first grant, this quota.
 pub(super) fn limited(limits: &Limits, quota: DirQuota) -> Fixture {
-    let dir = folder();
+    let dir = populated_dir();
     let mut grants = grants(dir.path(), DirMode::ReadWrite);
     grants.dirs[0].quota = quota;
     let gate = Gate::new(Arc::new(grants), Effect::Effectful, limits);
@@ -184,7 +184,7 @@ fn open_behind(gate: Arc<Gate>, dir: TempDir, resolver: Resolver) -> Fixture {
 /// The directory, writable, for a tool that may write.
 pub(super) fn writable() -> Fixture {
     open(
-        folder(),
+        populated_dir(),
         DirMode::ReadWrite,
         Effect::Effectful,
         Resolver::Openat2,
@@ -250,10 +250,10 @@ impl Fixture {
 
     /// The names that a guest sees in a directory, sorted.
     async fn list(&mut self, path: &str) -> FsResult<String> {
-        let folder = self
+        let dir = self
             .open(path, true, OpenFlags::DIRECTORY, DescriptorFlags::READ)
             .await?;
-        let borrowed = Resource::new_borrow(folder.rep());
+        let borrowed = Resource::new_borrow(dir.rep());
         let stream = self.fs().read_directory(borrowed).await?;
         let mut names = Vec::new();
         loop {
@@ -261,8 +261,8 @@ impl Fixture {
             let Some(entry) = self.fs().read_directory_entry(borrowed).await? else {
                 break;
             };
-            // As the libraries of guests do; one refusal here fails their whole listing.
-            let borrowed = Resource::new_borrow(folder.rep());
+            // As wasi-libc does; one refusal here fails the whole listing.
+            let borrowed = Resource::new_borrow(dir.rep());
             self.fs()
                 .metadata_hash_at(borrowed, PathFlags::empty(), entry.name.clone())
                 .await?;
@@ -277,7 +277,7 @@ impl Fixture {
         Ok(names.join(" "))
     }
 
-    /// Does what the words say, and tells how it went: a value, or the code of the error.
+    /// Runs an operation, and returns its value or the code of its error.
     pub(super) async fn act(&mut self, words: &str) -> String {
         match self.try_act(words).await {
             Ok(value) => value,
@@ -323,8 +323,8 @@ impl Fixture {
                 .await
                 .map(|_| "hash".to_owned()),
             "read-link" => self.fs().readlink_at(root, path).await,
-            "make-folder" => self.fs().create_directory_at(root, path).await.map(done),
-            "remove-folder" => self.fs().remove_directory_at(root, path).await.map(done),
+            "make-dir" => self.fs().create_directory_at(root, path).await.map(done),
+            "remove-dir" => self.fs().remove_directory_at(root, path).await.map(done),
             "remove" => self.fs().unlink_file_at(root, path).await.map(done),
             "move" => self
                 .fs()
@@ -358,7 +358,8 @@ impl Fixture {
         }
     }
 
-    /// Runs a table of attempts in one directory, in order, and shows those that did not end as expected.
+    /// Runs a table of attempts in one directory, in order, and reports those with another result
+    /// than expected.
     pub(super) async fn check(&mut self, table: &[(&str, &str)]) {
         let mut wrong = Vec::new();
         for (words, expected) in table {

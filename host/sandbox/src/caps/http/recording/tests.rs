@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 const BEGIN: &str = r#"{"type":"recording","version":1}"#;
 
 #[test]
-fn a_recording_is_read_back_as_it_is() {
+fn recording_text_round_trips() {
     let text = [
         BEGIN,
         r#"{"type":"exchange","request":{"method":"GET","url":"https://api.example/?q=secret%3A%2F%2Fkey"},"outcome":{"response":{"status":200,"headers":[["content-type","text/plain"],["x","1"],["x","2"]],"body":{"text":"hello"}}}}"#,
@@ -21,7 +21,7 @@ fn a_recording_is_read_back_as_it_is() {
 }
 
 #[test]
-fn what_cannot_be_played_is_refused_with_its_line() {
+fn invalid_recording_error_names_the_line() {
     let exchange = |outcome: &str| {
         format!(
             r#"{BEGIN}

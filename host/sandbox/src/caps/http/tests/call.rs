@@ -1,4 +1,4 @@
-//! One call's HTTP, set up by the tests.
+//! The HTTP of one call, with a builder for tests.
 
 use super::super::{HttpClient, HttpCtx, names::NameLookup};
 use crate::{
@@ -26,7 +26,7 @@ use std::{
 };
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
 
-/// Names that lead where a test wants them to.
+/// Names that resolve to addresses of the test's choice.
 #[derive(Default)]
 pub(super) struct Names {
     addresses: Vec<IpAddr>,
@@ -59,7 +59,7 @@ pub(super) fn grant(scheme: Option<&str>, host: &str, port: Option<u16>) -> Http
     }
 }
 
-/// One call's HTTP, with everything that a test sets.
+/// The settings of one call.
 pub(super) struct Call {
     pub(super) grants: Vec<HttpGrant>,
     pub(super) secret_grants: Vec<SecretGrant>,
@@ -88,7 +88,7 @@ impl Call {
         self.start_with(Arc::new(client.unwrap()))
     }
 
-    /// The same with a client that other calls have, too. Its names are not the call's own.
+    /// Starts the call with a client that other calls share. Its names are not the call's own.
     pub(super) fn start_with(self, client: Arc<HttpClient>) -> Running {
         let grants = Grants {
             http: self.grants,
@@ -129,7 +129,7 @@ pub(super) fn with_body(method: &str, url: &str, body: Bytes) -> Request<WasiBod
 }
 
 impl Running {
-    /// Sends, and tells status, fields of interest and body; or the error, by name.
+    /// Sends, and returns status, fields of interest and body; or the error, by name.
     pub(super) async fn send(&mut self, request: Request<WasiBody>) -> String {
         self.send_with(request, None).await
     }
@@ -157,7 +157,7 @@ impl Running {
         }
     }
 
-    /// Sends, and gives the answer with its body unread; or the error, by name.
+    /// Sends, and returns the response with its body unread; or the error, by name.
     pub(super) async fn open(
         &mut self,
         request: Request<WasiBody>,
@@ -178,7 +178,7 @@ impl Running {
             .map_err(|error| format!("{error:?}"))
     }
 
-    /// Sends, and gives the answer's header fields and body as the guest has them.
+    /// Sends, and returns the header fields and body of the response as the guest receives them.
     pub(super) async fn exchange(&mut self, request: Request<WasiBody>) -> (HeaderMap, Bytes) {
         let nothing = Box::new(async { Ok(()) });
         let answer = Pin::from(self.http.hooks.send_request(request, None, nothing)).await;
