@@ -69,12 +69,12 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
 const FAULTS_ELSEWHERE: [(LoadFault, &str, &str); 2] = [
     (
         LoadFault::HostFailed,
-        "host/sandbox/src/compiler/tests.rs",
+        "host/sandbox/src/component/compiler/tests.rs",
         "a_program_that_cannot_be_started_is_a_fault_of_the_host",
     ),
     (
         LoadFault::Unreadable,
-        "host/sandbox/src/component_bytes/tests.rs",
+        "host/sandbox/src/component/bytes/tests.rs",
         "files_that_are_no_component",
     ),
 ];

@@ -1,20 +1,16 @@
 //! One call as its caller sees it: checked, admitted, run on the guests' threads, stopped in time, and accounted for.
 
+pub(crate) mod guest;
 #[cfg(test)]
 mod tests;
 
 use crate::{
     bindings::types as wit,
-    caps::progress::Report,
+    caps::{progress::Report, stdio, telemetry::Telemetry},
+    component::{link::EntryPoint, load::ToolComponent},
     gate::{CallStats, Denial, Gate},
-    guest::{self, Job, Target},
-    guest_runtime::{self, Begun, Lost},
-    limiter::as_count,
-    link::EntryPoint,
-    load::ToolComponent,
-    stdio,
-    store::CallSetup,
-    telemetry::Telemetry,
+    instance::{limiter::as_count, store::CallSetup},
+    schedule::guest_runtime::{self, Begun, Lost},
 };
 use agent_host_core::{
     accounting::Accounting,
@@ -27,6 +23,7 @@ use agent_host_core::{
     secrets::Secrets,
     tool::{CallReport, Effect, ProgressSink, RunEnd},
 };
+use guest::{Job, Target};
 use serde_json::{Map, Value};
 use std::{
     pin::pin,

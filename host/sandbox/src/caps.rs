@@ -11,9 +11,11 @@ pub(crate) mod http;
 pub(crate) mod human;
 pub(crate) mod progress;
 pub(crate) mod state;
+pub(crate) mod stdio;
+pub(crate) mod telemetry;
 pub(crate) mod wasi;
 
-use crate::store::CallState;
+use crate::instance::store::CallState;
 use files::FilesView;
 use human::HumanCtx;
 use progress::ProgressCtx;

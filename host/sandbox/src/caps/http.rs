@@ -21,7 +21,10 @@ pub(crate) mod tests;
 pub(crate) use client::HttpClient;
 pub use recording::{Recording, RecordingError, RecordingLineError};
 
-use crate::{gate::Gate, limiter::as_count, store::Redactors};
+use crate::{
+    gate::Gate,
+    instance::{limiter::as_count, store::Redactors},
+};
 use agent_host_core::{limits::Limits, output::ToolResultOutput};
 use body::HttpExchange;
 use budget::{ConnectionPermit, HttpBudget};

@@ -7,8 +7,8 @@ mod tests;
 
 use crate::{
     bindings::human::{self, Answer as WitAnswer, Question as WitQuestion},
-    failure::Stop,
     gate::Gate,
+    instance::failure::Stop,
 };
 use agent_host_core::{
     question::{Answer, Exchange, Question},

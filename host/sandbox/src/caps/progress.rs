@@ -1,7 +1,7 @@
 //! `agent:tool/progress`: messages for the user who waits. A report never changes a result, and
 //! reports that come too fast are dropped.
 
-use crate::{bindings::progress, telemetry::Telemetry, text};
+use crate::{bindings::progress, caps::telemetry::Telemetry, text};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -2,7 +2,10 @@
 //! start of its first run; its deltas go into the report, and the loop merges them if the call
 //! settles.
 
-use crate::{bindings::state, failure::Stop, store::Redactors};
+use crate::{
+    bindings::state,
+    instance::{failure::Stop, store::Redactors},
+};
 use agent_host_core::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;

@@ -1,7 +1,10 @@
 //! The WASI interfaces that are granted as a whole: environment, standard streams, clocks and
 //! random numbers.
 
-use crate::{gate::Gate, stdio::StdioStream, telemetry::Telemetry};
+use crate::{
+    caps::{stdio::StdioStream, telemetry::Telemetry},
+    gate::Gate,
+};
 use std::sync::Arc;
 use wasmtime_wasi::WasiCtx;
 

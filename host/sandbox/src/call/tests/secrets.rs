@@ -5,7 +5,7 @@ use super::{code, input, sandbox};
 use crate::{
     Call, Talk, ToolComponent,
     guests::{ASK, Definition, Guest, STATE_GET, STATE_MERGE},
-    secret_values::secrets,
+    secrets::values::secrets,
 };
 use agent_host_core::{
     id::CallId,

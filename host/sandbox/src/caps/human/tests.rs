@@ -1,5 +1,5 @@
 use super::{HumanCtx, WitAnswer};
-use crate::{failure::Stop, gate::Gate};
+use crate::{gate::Gate, instance::failure::Stop};
 use agent_host_core::{
     limits::Limits,
     policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules},

@@ -4,7 +4,7 @@ use super::server::Server;
 use crate::{
     Call, Sandbox, SandboxConfig, Secrets, Talk,
     guests::{Guest, http::CLIENT},
-    secret_values::{VALUE, forms, secrets},
+    secrets::values::{VALUE, forms, secrets},
 };
 use agent_host_core::{
     id::CallId,

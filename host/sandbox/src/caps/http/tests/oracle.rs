@@ -5,7 +5,7 @@ use super::{
     call::{Call, Running, request},
     server::Server,
 };
-use crate::secret_values::{VALUE, forms, secrets};
+use crate::secrets::values::{VALUE, forms, secrets};
 use agent_host_core::policy::SecretGrant;
 use http_body_util::BodyExt as _;
 use pretty_assertions::assert_eq;

@@ -5,7 +5,7 @@ use super::{
     call::{Call, HELLO, Names, Running, grant, request, with_body},
     server::Server,
 };
-use crate::secret_values::{VALUE, secrets};
+use crate::secrets::values::{VALUE, secrets};
 use agent_host_core::{limits::Limits, policy::SecretGrant};
 use bytes::Bytes;
 use pretty_assertions::assert_eq;

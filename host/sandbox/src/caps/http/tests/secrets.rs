@@ -4,7 +4,7 @@ use super::{
     call::{Call, HELLO, Running, grant, request, with_body},
     server::Server,
 };
-use crate::secret_values::{VALUE, forms, secrets};
+use crate::secrets::values::{VALUE, forms, secrets};
 use agent_host_core::{
     accounting::{AuditEntry, Verdict},
     limits::Limits,

@@ -9,12 +9,14 @@ use crate::{
         human::HumanCtx,
         progress::ProgressCtx,
         state::StateCtx,
+        telemetry::Telemetry,
         wasi::LazyWasiCtx,
     },
-    failure::Stop,
     gate::Gate,
-    limiter::{Limiter, PausingLimiter, as_count},
-    telemetry::Telemetry,
+    instance::{
+        failure::Stop,
+        limiter::{Limiter, PausingLimiter, as_count},
+    },
 };
 use agent_host_core::{limits::Limits, secrets::Secrets};
 use std::{

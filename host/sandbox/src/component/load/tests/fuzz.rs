@@ -3,9 +3,9 @@
 use super::*;
 use crate::{
     Talk,
+    component::structure,
     guests::{ECHO, PROGRESS, RANDOM, STATE_GET, STDOUT, WRITE},
     mutations::mutated,
-    structure,
 };
 use proptest::prelude::*;
 use std::{

@@ -9,7 +9,7 @@ mod tests;
 
 use crate::{
     config::SandboxConfig,
-    turns::{Full, Most, Party, Place, Turns},
+    schedule::fair_semaphore::{Full, Most, Party, Place, Turns},
 };
 use agent_host_core::failure::{ToolErrorCode, ToolFailure};
 use std::{sync::Arc, time::Duration};

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::telemetry::Telemetry;
+use crate::caps::telemetry::Telemetry;
 use bytes::Bytes;
 use std::{
     collections::VecDeque,

@@ -5,17 +5,18 @@
 mod tests;
 
 use crate::{
-    admission::Queue,
     caps::http::{HttpClient, Recording},
-    code::{self, TrustedCode},
-    component_bytes::{ComponentBytes, Identified},
-    definitions,
+    component::{
+        bytes::{ComponentBytes, Identified},
+        code::{self, TrustedCode},
+        definitions,
+        link::{EntryPoint, LinkedComponent, link},
+        plain::Docs,
+    },
     engine::{Allocator, fingerprint},
     error::{LoadError, LoadFault},
-    guest_runtime::Schedule,
-    link::{EntryPoint, LinkedComponent, link},
-    plain::Docs,
     sandbox::Room,
+    schedule::{admission::Queue, guest_runtime::Schedule},
     text,
 };
 use agent_host_core::{

@@ -1,7 +1,7 @@
 //! The clock that interrupts guests: a thread of the operating system, so that no runtime that guests keep busy can hold it
 //! up. It holds the engines weakly and ends with them.
 
-use crate::threads::refused;
+use crate::schedule::threads::refused;
 use std::{io, thread, time::Duration};
 use wasmtime::{Engine, EngineWeak};
 

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::{
-    code::{MAX_COMPONENT_BYTES, check_size},
+    component::code::{MAX_COMPONENT_BYTES, check_size},
     error::{LoadError, LoadFault},
 };
 use agent_host_core::id::Digest;

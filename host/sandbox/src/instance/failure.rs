@@ -1,7 +1,7 @@
 //! Turns the end of a guest into a failure that a model can read: one code, one short text, no backtrace, no path of the host.
 
 use crate::{
-    limiter::{LimitExceeded, Limiter},
+    instance::limiter::{LimitExceeded, Limiter},
     text,
 };
 use agent_host_core::{

@@ -5,7 +5,7 @@ mod values;
 
 use crate::{
     Allocator, Call, Compiled, LoadError, LoadFault, Sandbox, SandboxConfig, Talk, ToolComponent,
-    secret_values::secrets,
+    secrets::values::secrets,
 };
 use agent_host_core::{
     id::CallId,

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{guest_runtime::end_slice, telemetry::Telemetry};
+use crate::{caps::telemetry::Telemetry, schedule::guest_runtime::end_slice};
 use agent_host_core::limits::Limits;
 use std::sync::Arc;
 use wasmtime::{ResourceLimiter, ResourceLimiterAsync};

@@ -5,7 +5,7 @@
 use crate::{
     bindings::{human, progress, state, types},
     caps::{files::Files, human::HumanCtx, progress::ProgressCtx, state::StateCtx},
-    store::CallState,
+    instance::store::CallState,
 };
 use wasmtime::{
     Engine,

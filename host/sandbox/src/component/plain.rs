@@ -19,8 +19,8 @@ pub(crate) use docs::Docs;
 use crate::{
     bindings::types as wit,
     error::{LoadError, LoadFault},
-    guest_runtime::end_slice,
-    store::CallState,
+    instance::store::CallState,
+    schedule::guest_runtime::end_slice,
     text,
 };
 use agent_host_core::{

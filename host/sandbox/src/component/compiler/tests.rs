@@ -330,7 +330,7 @@ fn a_confined_thread_reaches_nothing() {
         // What a compiler does still works, in its threads, too.
         let compiled = thread::spawn(|| {
             let engine = compiling(Layout::Reserved).unwrap();
-            crate::code::compile(&engine, &Guest::default().bytes()).is_ok()
+            crate::component::code::compile(&engine, &Guest::default().bytes()).is_ok()
         });
         (before, confinement, after, compiled.join().unwrap())
     });

@@ -1,10 +1,12 @@
 //! Machine code: compiled here, or taken from the cache, and made into a component. The only `unsafe` of the crate is here.
 
 use crate::{
-    cache::Sealed,
+    component::{
+        cache::Sealed,
+        structure::{self, StructureFault},
+    },
     engine::{Allocator, Engines},
     error::{LoadError, LoadFault},
-    structure::{self, StructureFault},
     text,
 };
 use wasmparser::{Validator, WasmFeatures};

@@ -5,7 +5,7 @@ use super::{
     wire::{self, Answer, HEADER_BYTES, Header},
 };
 use crate::{
-    code,
+    component::code,
     engine::{self, fingerprint},
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};

@@ -3,12 +3,16 @@
 
 use crate::{
     bindings::{Host, HostPre, types as wit},
-    convert,
-    failure::{self, Stop},
-    guest_runtime::{Lost, end_slice},
-    plain::BoundCall,
-    store::{CallSetup, CallState, configure_store},
-    turns::Place,
+    component::plain::BoundCall,
+    instance::{
+        convert,
+        failure::{self, Stop},
+        store::{CallSetup, CallState, configure_store},
+    },
+    schedule::{
+        fair_semaphore::Place,
+        guest_runtime::{Lost, end_slice},
+    },
 };
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},

@@ -7,17 +7,17 @@
 //! it waits in a host call.
 //!
 //! There is one exception: the first slice of a call may run on its caller's thread, where the caller allows it and the tool has
-//! earned it (`standing.rs`). It saves the two wake-ups that cost more than the call itself. A tool that has earned it and then
+//! earned it (`inline.rs`). It saves the two wake-ups that cost more than the call itself. A tool that has earned it and then
 //! computes on delays its caller's thread by one slice, once: its guest moves to the threads for guests and its standing is gone.
 
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    standing::Standing,
+use crate::schedule::{
+    fair_semaphore::{Most, Party, Turn, Turns},
+    inline::Standing,
     threads::start_runtime,
     ticker::TICK,
-    turns::{Most, Party, Turn, Turns},
 };
 use std::{
     future::poll_fn,

@@ -3,15 +3,15 @@
 
 use crate::{
     bindings::{HostPre, types as wit},
-    call::Talk,
-    convert,
+    call::{Talk, guest},
+    caps::{stdio, telemetry::Telemetry},
     error::{LoadError, LoadFault},
     gate::Gate,
-    guest,
+    instance::{
+        convert,
+        store::{CallSetup, CallState},
+    },
     sandbox::Room,
-    stdio,
-    store::{CallSetup, CallState},
-    telemetry::Telemetry,
     text,
 };
 use agent_host_core::{
@@ -69,7 +69,7 @@ pub(crate) async fn ask(
     let mut running = room.guests.run(&room.guests.schedule(), work);
     let ended = match tokio::time::timeout(patience, running.ended()).await {
         Ok(ended) => ended.unwrap_or_else(|error| Err(guest::lost(&error, &limits))),
-        Err(_) => Err(crate::failure::timeout(&limits)),
+        Err(_) => Err(crate::instance::failure::timeout(&limits)),
     };
     match ended {
         Ok(definitions) => Ok(definitions.into_iter().map(from_wit).collect()),

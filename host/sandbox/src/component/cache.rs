@@ -15,7 +15,7 @@ mod tests;
 pub use manage::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub(crate) use sealed::Sealed;
 
-use crate::{code::TrustedCode, engine::fingerprint};
+use crate::{component::code::TrustedCode, engine::fingerprint};
 use agent_host_core::{definitions::RawDefinition, id::Digest, tool::ToolDefinition};
 use entry::{Head, KEY_BYTES, Key};
 use files::Folder;

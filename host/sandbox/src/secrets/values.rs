@@ -1,6 +1,6 @@
 //! A secret's value and its forms, for the tests.
 
-#[path = "../../core/src/secrets/tests/values.rs"]
+#[path = "../../../core/src/secrets/tests/values.rs"]
 mod values;
 
 use agent_host_core::secrets::Secrets;

@@ -3,11 +3,10 @@
 
 use crate::{
     bindings::HostPre,
+    component::plain::PlainComponent,
     engine::Allocator,
     error::{LoadError, LoadFault},
-    linker::linker,
-    plain::PlainComponent,
-    store::CallState,
+    instance::{linker::linker, store::CallState},
     text,
 };
 use wasmtime::component::{Component, types::ComponentItem};
