@@ -3,7 +3,7 @@
 
 use crate::{
     bindings::{Host, HostPre, types as wit},
-    component::plain::Bound,
+    component::plain::BoundCall,
     instance::{
         convert,
         failure::{self, Stop},
@@ -37,7 +37,7 @@ pub(crate) enum Target {
     /// The `call` of one that speaks the contract.
     Tool(HostPre<CallState>, wit::ToolCall),
     /// A function of one that does not.
-    Function(Bound),
+    Function(BoundCall),
 }
 
 /// How a guest that did not fail ended.
@@ -58,9 +58,9 @@ pub(crate) async fn run(job: Box<Job>) -> Result<End, ToolFailure> {
                 end_slice().await;
             }
             let state = store.data_mut();
-            let merges = state.shared.take_merges();
+            let merges = state.state.take_merges();
             let mut output = convert::output(output, &state.secrets, &state.limits)?;
-            state.judge_links(&mut output);
+            state.http.check_links(&mut output);
             Ok(End::Result(output, merges))
         }
         Err(error) => match error.downcast_ref::<Stop>() {

@@ -3,8 +3,8 @@
 
 use crate::{
     bindings::{HostPre, types as wit},
-    call::guest,
-    caps::{human::Questions, state::SharedState, stdio, telemetry::Telemetry},
+    call::{Talk, guest},
+    caps::{stdio, telemetry::Telemetry},
     error::{LoadError, LoadFault},
     gate::Gate,
     instance::{
@@ -52,8 +52,7 @@ pub(crate) async fn ask(
     let gate = Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits);
     let telemetry = Telemetry::new(STDIO_BYTES);
     let setup = CallSetup {
-        shared: SharedState::new(Arc::default()),
-        questions: Questions::new(Arc::clone(&gate), false, Vec::new()),
+        context: Talk::default(),
         gate,
         deadline: Instant::now() + patience,
         protected: Arc::clone(&room.protected),

@@ -1,9 +1,9 @@
-//! Whether a component is a tool for this host: its imports and exports are held against the contract, and linked. What it
-//! imports is only linked, never allowed: that is the gate's.
+//! Checks the imports and exports of a component against the contract, and links it. An import is
+//! only linked, never allowed: that is up to the gate.
 
 use crate::{
     bindings::HostPre,
-    component::plain::Plain,
+    component::plain::PlainComponent,
     engine::Allocator,
     error::{LoadError, LoadFault},
     instance::{linker::linker, store::CallState},
@@ -11,31 +11,31 @@ use crate::{
 };
 use wasmtime::component::{Component, types::ComponentItem};
 
-/// The package that tools and this host speak, and the version of it.
 const PACKAGE: &str = "agent:tool/";
 const CONTRACT_VERSION: &str = "0.1.0";
 
-/// What a component exports that speaks the contract.
+/// The export of a component that speaks the contract.
 const EXPORT: &str = "agent:tool/tool@0.1.0";
 
-/// What of the package a component can import. `types` has no functions; bindings import it all the same.
+/// The interfaces of the package that a component can import. `types` has no functions; bindings
+/// import it all the same.
 const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
 
-/// What is shown of a name that a component chose, in bytes, and of a linker's error.
+/// The bytes shown of a component's name, and of a linker's error.
 const MAX_NAME_BYTES: usize = 120;
 const MAX_DETAIL_BYTES: usize = 300;
 
-/// How a component is called.
-pub(crate) enum Entry {
-    /// It exports `agent:tool/tool`.
+/// The way to call a component.
+pub(crate) enum EntryPoint {
+    /// The export `agent:tool/tool`.
     Contract(HostPre<CallState>),
-    /// It exports ordinary functions.
-    Plain(Plain),
+    /// Ordinary functions.
+    Plain(PlainComponent),
 }
 
-/// A component that was held against the contract and linked.
-pub(crate) struct Linked {
-    pub(crate) entry: Entry,
+/// A component that fits the contract, linked.
+pub(crate) struct LinkedComponent {
+    pub(crate) entry: EntryPoint,
     pub(crate) imports: Vec<String>,
     pub(crate) allocator: Allocator,
 }
@@ -43,8 +43,11 @@ pub(crate) struct Linked {
 /// Links a component.
 ///
 /// # Errors
-/// `contract-mismatch` and `missing-capability`, naming what does not fit.
-pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked, LoadError> {
+/// `contract-mismatch` and `missing-capability`, with the name of what does not fit.
+pub(crate) fn link(
+    component: &Component,
+    allocator: Allocator,
+) -> Result<LinkedComponent, LoadError> {
     let ty = component.component_type();
     let mut reaches_outside = false;
     let mut imports = Vec::new();
@@ -52,7 +55,8 @@ pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked
         let is_types = is_types(component, &item.ty);
         check_import(name, is_types)?;
         reaches_outside |= !is_types;
-        // Others' types ask for nothing. Those of the contract are named all the same, because locks pin the list.
+        // Imports of types need no permission. Those of the contract are listed all the same,
+        // because locks pin the list.
         if !is_types || name.starts_with(PACKAGE) {
             imports.push(name.to_owned());
         }
@@ -63,23 +67,23 @@ pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked
         .and_then(|linker| linker.instantiate_pre(component))
         .map_err(|error| link_error(&error))?;
     let entry = if speaks_contract {
-        Entry::Contract(HostPre::new(pre).map_err(|error| {
+        EntryPoint::Contract(HostPre::new(pre).map_err(|error| {
             mismatch(&format!(
                 "its export `{EXPORT}` does not have the types of the contract: {}",
                 text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
             ))
         })?)
     } else {
-        Entry::Plain(Plain::new(pre, reaches_outside)?)
+        EntryPoint::Plain(PlainComponent::new(pre, reaches_outside)?)
     };
-    Ok(Linked {
+    Ok(LinkedComponent {
         entry,
         imports,
         allocator,
     })
 }
 
-/// Whether an import has types of values and nothing else: functions that a component exports are written with those.
+/// Returns whether an import has value types only, which exported functions are written with.
 fn is_types(component: &Component, item: &ComponentItem) -> bool {
     match item {
         ComponentItem::Type(_) => true,
@@ -94,7 +98,7 @@ fn is_types(component: &Component, item: &ComponentItem) -> bool {
     }
 }
 
-/// Checks an import by its name. Which of WASI there is, the linker knows.
+/// Checks an import by its name. The linker knows the interfaces of WASI.
 fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
     let shown = text::shown(name, MAX_NAME_BYTES);
     let Some(own) = name.strip_prefix(PACKAGE) else {
@@ -114,7 +118,8 @@ fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Whether a component speaks the contract; one that exports anything else may have functions.
+/// Returns whether a component speaks the contract; one that exports anything else may have
+/// functions.
 fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
     if names.contains(&EXPORT) {
         return Ok(true);
@@ -150,7 +155,7 @@ fn missing(name: &str) -> LoadError {
     )
 }
 
-/// The linker's first complaint: an interface that is not there, or one with other types.
+/// Converts the linker's first error: a missing interface, or one with other types.
 fn link_error(error: &wasmtime::Error) -> LoadError {
     let what = text::shown(&error.to_string(), MAX_DETAIL_BYTES);
     let cause = text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES);

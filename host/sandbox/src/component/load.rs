@@ -10,7 +10,7 @@ use crate::{
         bytes::{ComponentBytes, Identified},
         code::{self, TrustedCode},
         definitions,
-        link::{Entry, Linked, link},
+        link::{EntryPoint, LinkedComponent, link},
         plain::Docs,
     },
     engine::{Allocator, fingerprint},
@@ -80,7 +80,7 @@ impl Tenant {
         Arc::new(Self {
             queue: room.admission.queue(concurrent_calls),
             schedule: room.guests.schedule(),
-            client: room.client.of_another(recording),
+            client: room.client.for_tool(recording),
         })
     }
 }
@@ -92,7 +92,7 @@ struct Loaded {
     definitions: Definitions,
     compiled: Compiled,
     allocator: Allocator,
-    entry: Entry,
+    entry: EntryPoint,
     /// Its own tenant, unless somebody gives it a number of calls of its own.
     tenant: Arc<Tenant>,
     room: Arc<Room>,
@@ -152,8 +152,8 @@ impl ToolComponent {
     #[must_use]
     pub fn refused_functions(&self) -> &[String] {
         match &self.loaded.entry {
-            Entry::Contract(_) => &[],
-            Entry::Plain(plain) => plain.refused(),
+            EntryPoint::Contract(_) => &[],
+            EntryPoint::Plain(plain) => plain.refused(),
         }
     }
 
@@ -176,8 +176,8 @@ impl ToolComponent {
     pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
         self.check(tool, input)?;
         match &self.loaded.entry {
-            Entry::Contract(_) => Ok(()),
-            Entry::Plain(plain) => plain.bind(tool, input).map(drop),
+            EntryPoint::Contract(_) => Ok(()),
+            EntryPoint::Plain(plain) => plain.bind(tool, input).map(drop),
         }
     }
 
@@ -210,7 +210,7 @@ impl ToolComponent {
         tool: &str,
         output: &ToolResultOutput,
     ) -> Result<(), ToolFailure> {
-        if matches!(self.loaded.entry, Entry::Plain(_)) {
+        if matches!(self.loaded.entry, EntryPoint::Plain(_)) {
             return Ok(());
         }
         let schemas = self.loaded.definitions.schemas(tool);
@@ -228,7 +228,7 @@ impl ToolComponent {
         &self.tenant
     }
 
-    pub(crate) fn entry(&self) -> &Entry {
+    pub(crate) fn entry(&self) -> &EntryPoint {
         &self.loaded.entry
     }
 }
@@ -313,12 +313,12 @@ async fn load_new(room: &Arc<Room>, component: Identified) -> Result<Loaded, Loa
             let (linked, machine_code) =
                 blocking(room, move |room| from_source(room, machine_code)).await??;
             let asked = match &linked.entry {
-                Entry::Contract(pre) => Some(definitions::ask(room, pre).await?),
-                Entry::Plain(_) => None,
+                EntryPoint::Contract(pre) => Some(definitions::ask(room, pre).await?),
+                EntryPoint::Plain(_) => None,
             };
             let (linked, definitions, digest) = blocking(room, move |room| {
                 let raw = match (asked, &linked.entry) {
-                    (None, Entry::Plain(plain)) => plain.definitions(&Docs::read(&bytes)),
+                    (None, EntryPoint::Plain(plain)) => plain.definitions(&Docs::read(&bytes)),
                     (asked, _) => asked.unwrap_or_default(),
                 };
                 let definitions = definitions::check(raw)?;
@@ -388,7 +388,7 @@ fn host_failed(why: &dyn Display) -> LoadError {
 
 /// Takes a component from the cache, where it was put after it had passed every check. What is there and does not load any
 /// more is made anew.
-fn from_cache(room: &Room, hash: blake3::Hash) -> Option<(Linked, Definitions, Digest)> {
+fn from_cache(room: &Room, hash: blake3::Hash) -> Option<(LinkedComponent, Definitions, Digest)> {
     let entry = room.cache.as_ref()?.get(hash)?;
     let linked = code::instantiate(&room.engines, &entry.code())
         .map_err(|error| error.root_cause().to_string())
@@ -401,7 +401,7 @@ fn from_cache(room: &Room, hash: blake3::Hash) -> Option<(Linked, Definitions, D
     let found = linked.and_then(|linked| {
         let definitions = definitions?;
         match &linked.entry {
-            Entry::Plain(plain) if !plain.has_all(definitions.all()) => {
+            EntryPoint::Plain(plain) if !plain.has_all(definitions.all()) => {
                 Err("its functions are other tools by now".to_owned())
             }
             _ => Ok((linked, definitions, entry.digest())),
@@ -416,7 +416,10 @@ fn from_cache(room: &Room, hash: blake3::Hash) -> Option<(Linked, Definitions, D
     }
 }
 
-fn from_source(room: &Room, machine_code: Vec<u8>) -> Result<(Linked, Vec<u8>), LoadError> {
+fn from_source(
+    room: &Room,
+    machine_code: Vec<u8>,
+) -> Result<(LinkedComponent, Vec<u8>), LoadError> {
     let (component, allocator) =
         code::instantiate(&room.engines, &TrustedCode::made(&machine_code)).map_err(|error| {
             LoadError::new(
