@@ -87,18 +87,18 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Why a text is not a digest.
+/// A text that is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("a digest is `sha256:` and 64 hexadecimal digits")]
-pub struct NotADigest;
+pub struct ParseDigestError;
 
 impl FromStr for Digest {
-    type Err = NotADigest;
+    type Err = ParseDigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.strip_prefix("sha256:").ok_or(NotADigest)?;
+        let digits = text.strip_prefix("sha256:").ok_or(ParseDigestError)?;
         let mut bytes = [0; 32];
-        hex::decode_to_slice(digits, &mut bytes).map_err(|_| NotADigest)?;
+        hex::decode_to_slice(digits, &mut bytes).map_err(|_| ParseDigestError)?;
         Ok(Self(bytes))
     }
 }

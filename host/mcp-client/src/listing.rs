@@ -124,7 +124,7 @@ impl Offer {
             }
         }
         Ok(Self {
-            definitions: Definitions::check(raw)?,
+            definitions: Definitions::check(raw).map_err(|error| error.to_string())?,
             own_names,
         })
     }

@@ -95,7 +95,7 @@ pub(crate) async fn ask(
 /// # Errors
 /// `contract-mismatch`, naming the tool and what is wrong with it.
 pub(crate) fn check(raw: Vec<RawDefinition>) -> Result<Definitions, LoadError> {
-    Definitions::check(raw).map_err(|why| broken(&why))
+    Definitions::check(raw).map_err(|error| broken(&error.to_string()))
 }
 
 fn from_wit(definition: wit::ToolDefinition) -> RawDefinition {

@@ -85,7 +85,10 @@ async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
             }) => {
                 audit.extend(of_run);
                 let given: Result<&Answer, String> = match left.next() {
-                    Some(answer) => question.check(answer).map(|()| answer),
+                    Some(answer) => match question.check(answer) {
+                        Ok(()) => Ok(answer),
+                        Err(error) => Err(error.to_string()),
+                    },
                     None => Err("the case has no answer to it; add one to `answers`".to_owned()),
                 };
                 match given {

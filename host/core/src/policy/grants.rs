@@ -127,10 +127,69 @@ pub struct SecretGrant {
     pub in_query: bool,
 }
 
-/// Why a grant cannot be used. The text says what, why and what to do.
+/// A grant that cannot be used. The text says what, why and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct GrantError(pub String);
+pub enum GrantError {
+    /// An HTTP grant of port 0.
+    #[error(
+        "an HTTP grant has port 0, which no server has; write its port, or leave it out for the scheme's own"
+    )]
+    Port,
+    /// An HTTP grant of an unknown scheme.
+    #[error(
+        "the scheme `{}` of an HTTP grant is neither `http` nor `https`; write one of them, or leave it out for both",
+        .0.escape_debug()
+    )]
+    Scheme(String),
+    /// An HTTP grant of a host that it cannot name.
+    #[error("the host `{}` of an HTTP grant cannot be used: {reason}", host.escape_debug())]
+    Host {
+        /// The host as written.
+        host: String,
+        /// The reason and the remedy.
+        reason: &'static str,
+    },
+    /// An HTTP grant of a method that it cannot name.
+    #[error("the method `{}` of an HTTP grant cannot be used: {reason}", method.escape_debug())]
+    Method {
+        /// The method as written.
+        method: String,
+        /// The reason and the remedy.
+        reason: &'static str,
+    },
+    /// An HTTP grant of a path that it cannot name.
+    #[error(
+        "the path `{}` of an HTTP grant cannot be used: it {reason}; write it as it is sent, such as `/v1/` or `/a%20b`",
+        path.escape_debug()
+    )]
+    Path {
+        /// The path as written.
+        path: String,
+        /// The reason.
+        reason: &'static str,
+    },
+    /// A path pattern that matches nothing in the directory.
+    #[error(
+        "the path pattern `{pattern}` {reason}; write it relative to the granted directory, such as `docs/*.md`"
+    )]
+    Pattern {
+        /// The pattern as written.
+        pattern: String,
+        /// The reason.
+        reason: &'static str,
+    },
+    /// A path pattern that is not a glob.
+    #[error("the path pattern `{pattern}` is not a glob: {}", source.kind())]
+    Glob {
+        /// The pattern as written.
+        pattern: String,
+        /// The parser's error.
+        source: globset::Error,
+    },
+    /// Path patterns that exceed the bounds of the matcher.
+    #[error("the path patterns cannot be compiled: {0}")]
+    Globs(#[source] globset::Error),
+}
 
 /// Where HTTP requests may go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,10 +16,7 @@ impl HttpGrant {
     /// The first part that cannot be used. A grant that would never match, or that could be read in two ways, is one.
     pub fn checked(self) -> Result<Self, GrantError> {
         if self.port == Some(0) {
-            return Err(GrantError(
-                "an HTTP grant has port 0, which no server has; write its port, or leave it out for the scheme's own"
-                    .to_owned(),
-            ));
+            return Err(GrantError::Port);
         }
         let methods = self.methods.iter().map(|method| checked_method(method));
         Ok(Self {
@@ -131,18 +128,13 @@ fn checked_scheme(written: &str) -> Result<String, GrantError> {
     if matches!(&*scheme, "http" | "https") {
         return Ok(scheme);
     }
-    Err(GrantError(format!(
-        "the scheme `{}` of an HTTP grant is neither `http` nor `https`; write one of them, or leave it out for both",
-        written.escape_debug()
-    )))
+    Err(GrantError::Scheme(written.to_owned()))
 }
 
 fn checked_host(written: &str) -> Result<String, GrantError> {
-    let refuse = |why: &str| {
-        Err(GrantError(format!(
-            "the host `{}` of an HTTP grant cannot be used: {why}",
-            written.escape_debug()
-        )))
+    let refuse = |reason| {
+        let host = written.to_owned();
+        Err(GrantError::Host { host, reason })
     };
     let bare = written
         .strip_prefix('[')
@@ -189,11 +181,9 @@ fn checked_host(written: &str) -> Result<String, GrantError> {
 }
 
 fn checked_method(written: &str) -> Result<String, GrantError> {
-    let refuse = |why: &str| {
-        Err(GrantError(format!(
-            "the method `{}` of an HTTP grant cannot be used: {why}",
-            written.escape_debug()
-        )))
+    let refuse = |reason| {
+        let method = written.to_owned();
+        Err(GrantError::Method { method, reason })
     };
     let method = written.to_ascii_uppercase();
     if method == "CONNECT" {
@@ -207,11 +197,9 @@ fn checked_method(written: &str) -> Result<String, GrantError> {
 }
 
 fn checked_path(written: &str) -> Result<String, GrantError> {
-    let refuse = |why: &str| {
-        Err(GrantError(format!(
-            "the path `{}` of an HTTP grant cannot be used: it {why}; write it as it is sent, such as `/v1/` or `/a%20b`",
-            written.escape_debug()
-        )))
+    let refuse = |reason| {
+        let path = written.to_owned();
+        Err(GrantError::Path { path, reason })
     };
     if let Some(why) = url_path::ambiguity(written) {
         return refuse(why);

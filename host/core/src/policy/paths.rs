@@ -39,11 +39,7 @@ impl PathRules {
                 }
             }
         }
-        let build = |set: GlobSetBuilder| {
-            set.build().map_err(|error| {
-                GrantError(format!("the path patterns cannot be compiled: {error}"))
-            })
-        };
+        let build = |set: GlobSetBuilder| set.build().map_err(GrantError::Globs);
         Ok(Self {
             patterns: patterns
                 .iter()
@@ -86,10 +82,9 @@ impl PathRules {
 
 /// The names that a pattern consists of, from the grant's folder down.
 fn names(pattern: &str) -> Result<Vec<&str>, GrantError> {
-    let refuse = |why: &str| {
-        Err(GrantError(format!(
-            "the path pattern `{pattern}` {why}; write it relative to the granted folder, such as `docs/*.md`"
-        )))
+    let refuse = |reason| {
+        let pattern = pattern.to_owned();
+        Err(GrantError::Pattern { pattern, reason })
     };
     let mut names: Vec<&str> = pattern
         .split('/')
@@ -99,7 +94,7 @@ fn names(pattern: &str) -> Result<Vec<&str>, GrantError> {
         return refuse("names nothing");
     }
     if names.contains(&"..") {
-        return refuse("leaves the folder with `..`");
+        return refuse("leaves the directory with `..`");
     }
     if names
         .iter()
@@ -117,10 +112,8 @@ fn glob(pattern: &str, text: &str) -> Result<globset::Glob, GrantError> {
     GlobBuilder::new(text)
         .literal_separator(true)
         .build()
-        .map_err(|error| {
-            GrantError(format!(
-                "the path pattern `{pattern}` is not a glob: {}",
-                error.kind()
-            ))
+        .map_err(|source| GrantError::Glob {
+            pattern: pattern.to_owned(),
+            source,
         })
 }

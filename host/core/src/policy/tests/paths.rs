@@ -1,7 +1,7 @@
 //! Path rules.
 
 use super::rules;
-use crate::policy::{GrantError, PathRules};
+use crate::policy::PathRules;
 use pretty_assertions::assert_eq;
 
 #[test]
@@ -99,7 +99,7 @@ fn the_pattern_that_is_named_is_the_one_that_matched() {
 
 #[test]
 fn bad_patterns_are_refused() {
-    let relative = "write it relative to the granted folder, such as `docs/*.md`";
+    let relative = "write it relative to the granted directory, such as `docs/*.md`";
     let table = [
         ("", format!("the path pattern `` names nothing; {relative}")),
         (
@@ -108,7 +108,7 @@ fn bad_patterns_are_refused() {
         ),
         (
             "../x",
-            format!("the path pattern `../x` leaves the folder with `..`; {relative}"),
+            format!("the path pattern `../x` leaves the directory with `..`; {relative}"),
         ),
         (
             "{a,b/c}",
@@ -122,6 +122,7 @@ fn bad_patterns_are_refused() {
         ),
     ];
     for (pattern, text) in table {
-        assert_eq!(PathRules::new(&[pattern]).err(), Some(GrantError(text)));
+        let error = PathRules::new(&[pattern]).unwrap_err();
+        assert_eq!(error.to_string(), text);
     }
 }

@@ -1,10 +1,10 @@
-//! Any JSON as a schema, and any JSON as the input that it is held against: neither comes from us.
+//! Arbitrary JSON as a schema and as an input: both are untrusted.
 
 use super::*;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
-/// The longest that one schema and one input may keep the loop busy.
+/// The longest time for compiling one schema and checking one input.
 const BOUND: Duration = Duration::from_secs(2);
 
 /// Words that mean something in a schema, as keys and as values.
