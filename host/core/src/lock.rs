@@ -13,11 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The version of the file's form. Version 1 held digests only, so it could not say what had changed; version 2 knew no servers.
-pub const LOCK_VERSION: u32 = 3;
-
-/// The oldest version that is still read: all that it says means the same in [`LOCK_VERSION`].
-pub const OLDEST_LOCK_VERSION: u32 = 2;
+/// The version of the file format.
+pub const LOCK_VERSION: u32 = 1;
 
 /// The longest schema that is kept as text, in bytes: about a thousand lines, and nobody reads more in a review.
 const MAX_SCHEMA_TEXT_BYTES: usize = 32 * 1024;
