@@ -26,7 +26,6 @@ pub mod session;
 pub mod text;
 pub mod tool;
 pub mod turn;
-pub mod workflow;
 
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
