@@ -30,7 +30,8 @@ const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 /// The deepest nesting of objects and arrays in one schema.
 const MAX_SCHEMA_DEPTH: usize = 32;
 
-/// All schemas of one source, in bytes of JSON text. Compiled, they take about 100 times as much memory.
+/// All schemas of one source, in bytes of JSON text. Compiled, they take about 100 times as much
+/// memory.
 const MAX_ALL_SCHEMAS_BYTES: usize = 512 * 1024;
 
 /// The most patterns in all schemas of one source.
@@ -351,7 +352,8 @@ fn parse_schema<T>(
     if depth(&schema) > MAX_SCHEMA_DEPTH {
         return Err(DefinitionError::TooDeep(field));
     }
-    // The JSON text may escape such characters, as `\u202e`; the model and the operator see the value.
+    // The JSON text may escape such characters, as `\u202e`; the model and the operator see the
+    // value.
     if is_deceptive(&schema) {
         return Err(DefinitionError::Deceptive(field));
     }

@@ -5,7 +5,8 @@ mod tests;
 
 use crate::output::{ContentPartError, FileData, FilePart};
 
-/// The media type of arbitrary bytes ([RFC 2046, section 4.5.1](https://www.rfc-editor.org/rfc/rfc2046#section-4.5.1)).
+/// The media type of arbitrary bytes ([RFC 2046, section
+/// 4.5.1](https://www.rfc-editor.org/rfc/rfc2046#section-4.5.1)).
 pub const OCTET_STREAM: &str = "application/octet-stream";
 
 /// Returns the media type of a known signature at the start of the bytes.
@@ -42,7 +43,8 @@ const EXTENSIONS: [(&str, &str); 24] = [
     ("zip", "application/zip"),
 ];
 
-/// Returns the media type that a `data:` URL names, or that of the extension of another URL's path, or [`OCTET_STREAM`].
+/// Returns the media type that a `data:` URL names, or that of the extension of another URL's path,
+/// or [`OCTET_STREAM`].
 #[must_use]
 pub fn of_url(url: &str) -> String {
     if let Some(rest) = url.strip_prefix("data:") {
@@ -62,8 +64,9 @@ pub fn of_url(url: &str) -> String {
     known.map_or(OCTET_STREAM, |(_, media)| media).to_owned()
 }
 
-/// Checks that a file's media type is well-formed and agrees with its bytes. Bytes are compared only for images and PDF, which
-/// providers decode; many other types (text, JSON, Office files) have no signature.
+/// Checks that a file's media type is well-formed and agrees with its bytes. Bytes are compared
+/// only for images and PDF, which providers decode; many other types (text, JSON, Office files)
+/// have no signature.
 pub(crate) fn check(file: &FilePart) -> Result<(), ContentPartError> {
     let media_type = file.media_type.as_str();
     let declared = || media_type.to_owned();

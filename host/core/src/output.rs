@@ -1,5 +1,6 @@
-//! The tool result union: the same value in WIT, in Rust, in JSON, on every provider's wire and over MCP. The variant alone
-//! decides what a result is; no code looks inside a string or a JSON value to find out.
+//! The tool result union: the same value in WIT, in Rust, in JSON, on every provider's wire and
+//! over MCP. The variant alone decides what a result is; no code looks inside a string or a JSON
+//! value to find out.
 
 pub mod old;
 mod spill;
@@ -12,14 +13,16 @@ use crate::{failure::ToolFailure, id::Digest, json, media};
 use serde::{Deserialize, Serialize, ser::SerializeStruct as _};
 use serde_json::Value;
 
-/// The text for the model when a call was denied without a reason. The word "call" matters: a text without it made a model
-/// give up the tool for good.
+/// The text for the model when a call was denied without a reason. The word "call" matters: a text
+/// without it made a model give up the tool for good.
 pub const DENIED_TEXT: &str = "Tool call execution denied.";
 
-/// The most parts of one result. With [`INLINE_TEXT_BYTES`] it bounds what a result adds to the history.
+/// The most parts of one result. With [`INLINE_TEXT_BYTES`] it bounds what a result adds to the
+/// history.
 pub const MAX_PARTS: usize = 256;
 
-/// The result of a tool call. JSON form: `{"type": TAG, "value": ...}`, and `{"type": "execution-denied", "reason"?: ...}`.
+/// The result of a tool call. JSON form: `{"type": TAG, "value": ...}`, and
+/// `{"type": "execution-denied", "reason"?: ...}`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "OutputForm")]
 pub enum ToolResultOutput {
@@ -51,7 +54,8 @@ pub enum ContentPart {
     File(FilePart),
 }
 
-/// A file with its media type. In JSON the media type of a URL is optional; it defaults to that of the URL's extension.
+/// A file with its media type. In JSON the media type of a URL is optional; it defaults to that of
+/// the URL's extension.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "FileForm")]
 pub struct FilePart {
@@ -112,8 +116,8 @@ pub enum FileData {
     Url(String),
     /// The content itself, as text.
     Text(String),
-    /// A reference to the journal's blob table. Only the host creates it: a tool cannot return it, and the loop restores the
-    /// bytes before a provider sees the part.
+    /// A reference to the journal's blob table. Only the host creates it: a tool cannot return it,
+    /// and the loop restores the bytes before a provider sees the part.
     Blob(BlobRef),
 }
 
@@ -188,8 +192,8 @@ impl ToolResultOutput {
         }
     }
 
-    /// Converts the return value of a host-side tool (a closure, an external or an MCP tool): a string is text, every other
-    /// value is JSON, whatever keys it has.
+    /// Converts the return value of a host-side tool (a closure, an external or an MCP tool): a
+    /// string is text, every other value is JSON, whatever keys it has.
     #[must_use]
     pub fn from_value(value: Value) -> Self {
         match value {
@@ -198,7 +202,8 @@ impl ToolResultOutput {
         }
     }
 
-    /// Converts what a fallible host-side tool returned: a value as in [`Self::from_value`], an error or no value to error text.
+    /// Converts what a fallible host-side tool returned: a value as in [`Self::from_value`], an
+    /// error or no value to error text.
     #[must_use]
     pub fn from_run(run: Result<Option<Value>, Box<dyn std::error::Error + Send + Sync>>) -> Self {
         match run {
@@ -208,8 +213,8 @@ impl ToolResultOutput {
         }
     }
 
-    /// Checks the bounds that the type does not express: the depth of JSON ([`json::MAX_DEPTH`]), the number of parts
-    /// ([`MAX_PARTS`]), and each part ([`ContentPart::validate`]).
+    /// Checks the bounds that the type does not express: the depth of JSON ([`json::MAX_DEPTH`]),
+    /// the number of parts ([`MAX_PARTS`]), and each part ([`ContentPart::validate`]).
     ///
     /// # Errors
     /// `invalid-output`, naming the part.
@@ -242,7 +247,8 @@ impl ToolResultOutput {
     }
 }
 
-/// A part that a tool or a client may not send. The text follows a subject such as "part 0 of the result".
+/// A part that a tool or a client may not send. The text follows a subject such as "part 0 of the
+/// result".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentPartError {
     /// Only the host knows which blobs a session has.
@@ -265,7 +271,8 @@ pub enum ContentPartError {
 }
 
 impl ContentPart {
-    /// Checks a part from outside the host: a file's media type agrees with its bytes, and it refers to no blob.
+    /// Checks a part from outside the host: a file's media type agrees with its bytes, and it
+    /// refers to no blob.
     ///
     /// # Errors
     /// The first check that fails.
@@ -281,7 +288,8 @@ impl ContentPart {
     }
 }
 
-/// The JSON form of [`ToolResultOutput`]. The derive of an internally tagged enum names an unknown tag in its error.
+/// The JSON form of [`ToolResultOutput`]. The derive of an internally tagged enum names an unknown
+/// tag in its error.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 enum OutputForm {

@@ -54,7 +54,8 @@ pub struct Exchange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnsweredBy {
-    /// The call runs again from its start with the answers so far: for guests, which do not survive a pause.
+    /// The call runs again from its start with the answers so far: for guests, which do not survive
+    /// a pause.
     Rerun,
     /// The answer is the call's result: for host-side tools that return a question.
     Result,
@@ -102,7 +103,8 @@ pub enum AnswerError {
 }
 
 impl Question {
-    /// Checks the bounds of the question: a prompt of at most 4 KiB that is not blank, and at most 32 choices of 512 bytes.
+    /// Checks the bounds of the question: a prompt of at most 4 KiB that is not blank, and at most
+    /// 32 choices of 512 bytes.
     ///
     /// # Errors
     /// `invalid-output`, naming the bound.
@@ -154,7 +156,7 @@ impl Question {
                 ToolResultOutput::Text(self.choice(*index).unwrap_or_default().to_owned())
             }
             Answer::Cancelled => ToolResultOutput::ExecutionDenied(Some(
-                "The person did not want to answer the question.".to_owned(),
+                "The user did not want to answer the question.".to_owned(),
             )),
         }
     }

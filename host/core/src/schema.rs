@@ -1,5 +1,5 @@
-//! JSON Schemas of tool inputs, tool results and final answers. Schemas come from untrusted components and servers, so their
-//! size and the cost of each check are bounded.
+//! JSON Schemas of tool inputs, tool results and final answers. Schemas come from untrusted
+//! components and servers, so their size and the cost of each check are bounded.
 
 mod answer;
 mod meter;
@@ -88,13 +88,14 @@ pub enum ValueError {
     /// The value differs from the schema.
     #[error("{}", .0.join("; "))]
     Mismatch(
-        /// At most 5 messages, each beginning with the JSON pointer to the value or the name of the whole value.
+        /// At most 5 messages, each beginning with the JSON pointer to the value or the name of the
+        /// whole value.
         Vec<String>,
     ),
 }
 
-/// A compiled schema. Remote references are never followed, patterns run in linear time, its size with references unfolded is
-/// bounded, and the cost of a check is counted before the check runs.
+/// A compiled schema. Remote references are never followed, patterns run in linear time, its size
+/// with references unfolded is bounded, and the cost of a check is counted before the check runs.
 #[derive(Debug)]
 struct Schema {
     source: Value,

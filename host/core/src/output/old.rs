@@ -1,5 +1,5 @@
-//! Loads results that older systems stored. The union's own form has no error flag and no deprecated parts; only this module
-//! reads them.
+//! Loads results that older systems stored. The union's own form has no error flag and no
+//! deprecated parts; only this module reads them.
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +26,9 @@ pub struct LoadedResult {
 )]
 pub struct StoredResultError(#[source] serde_json::Error);
 
-/// Loads a result of the form `{"result": .., "is_error"?: ..}`, keeping its flag, or of the union's form with parts of the
-/// deprecated kinds `file-data`, `file-url`, `file-id`, `image-data` and `image-url`, which become files.
+/// Loads a result of the form `{"result": .., "is_error"?: ..}`, keeping its flag, or of the
+/// union's form with parts of the deprecated kinds `file-data`, `file-url`, `file-id`, `image-data`
+/// and `image-url`, which become files.
 ///
 /// # Errors
 /// If the value has neither form.
@@ -143,7 +144,8 @@ impl StoredPart {
         }
     }
 
-    /// Returns the part in the current form; a file id of several providers becomes one part for each.
+    /// Returns the part in the current form; a file id of several providers becomes one part for
+    /// each.
     fn parts(self) -> Vec<ContentPart> {
         let file = match self {
             Self::Text { text } => return vec![ContentPart::Text { text }],
@@ -190,7 +192,8 @@ impl StoredPart {
 }
 
 impl FileId {
-    /// Returns a `file-id:` URL for each id. No provider loads it, so the model gets a note in its place.
+    /// Returns a `file-id:` URL for each id. No provider loads it, so the model gets a note in its
+    /// place.
     fn parts(self) -> Vec<ContentPart> {
         let part = |id: String| {
             ContentPart::File(FilePart {

@@ -74,7 +74,8 @@ fn forms() -> Vec<(ToolResultOutput, Value)> {
     ]
 }
 
-/// U2 and U5: every variant has one JSON form and comes back from it; bytes are standard base64 with padding.
+/// U2 and U5: every variant has one JSON form and comes back from it; bytes are standard base64
+/// with padding.
 #[test]
 fn json_forms() {
     for (output, form) in forms() {
@@ -105,7 +106,8 @@ fn from_run_maps_value_error_and_no_result() {
     }
 }
 
-/// A denial is neither a success nor an error: the loop continues, and a run that waits for a success does not end.
+/// A denial is neither a success nor an error: the loop continues, and a run that waits for a
+/// success does not end.
 #[test]
 fn success_error_and_denial_are_three_states() {
     let states: Vec<(&str, bool, bool)> = forms()
@@ -323,8 +325,9 @@ proptest! {
     }
 }
 
-/// Arguments are approved by their digest and parsed again from text. A parser that is off by one in the last digit (as
-/// serde_json is without its feature `float_roundtrip`) would refuse them as altered.
+/// Arguments are approved by their digest and parsed again from text. A parser that is off by one
+/// in the last digit (as serde_json is without its feature `float_roundtrip`) would refuse them as
+/// altered.
 #[test]
 fn doubles_round_trip_to_the_last_bit() {
     for text in [

@@ -14,7 +14,8 @@ pub enum ParseAnswerError {
     Value(#[from] ValueError),
 }
 
-/// The compiled schema of an answer. It comes from the operator and has the same bounds as the schemas of tools.
+/// The compiled schema of an answer. It comes from the operator and has the same bounds as the
+/// schemas of tools.
 #[derive(Debug)]
 pub struct AnswerSchema(Schema);
 
@@ -52,7 +53,8 @@ impl AnswerSchema {
     }
 }
 
-/// Returns the content of a Markdown code block if the text is nothing else, and the trimmed text otherwise.
+/// Returns the content of a Markdown code block if the text is nothing else, and the trimmed text
+/// otherwise.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text

@@ -1,5 +1,6 @@
-//! An upper bound for the cost of checking a value against a schema, counted by walking through both without comparing
-//! anything. The validator has no such bound: the sizes of schema and value multiply.
+//! An upper bound for the cost of checking a value against a schema, counted by walking through
+//! both without comparing anything. The validator has no such bound: the sizes of schema and value
+//! multiply.
 
 use super::unfold::find;
 use serde_json::{Map, Value};
@@ -7,7 +8,8 @@ use serde_json::{Map, Value};
 /// The most steps of one check. A step costs the validator about ten nanoseconds.
 const MAX_STEPS: u64 = 2_000_000;
 
-/// The deepest recursion of a check, counting nested schemas and nested values. The validator recurses as deep.
+/// The deepest recursion of a check, counting nested schemas and nested values. The validator
+/// recurses as deep.
 const MAX_DEPTH: usize = 256;
 
 /// The text that counts as one step, in bytes.
@@ -32,7 +34,8 @@ impl<'s> CostMeter<'s> {
         }
     }
 
-    /// Whether the check is cheap enough to collect every mismatch: each one costs about a hundred steps.
+    /// Whether the check is cheap enough to collect every mismatch: each one costs about a hundred
+    /// steps.
     pub(super) fn is_small(&self) -> bool {
         MAX_STEPS - self.left <= MAX_STEPS / 100
     }

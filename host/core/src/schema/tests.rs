@@ -81,8 +81,8 @@ fn input_mismatches_are_bounded_in_number_and_size() {
     assert_eq!(failure.message().len(), crate::failure::MAX_MESSAGE_BYTES);
 }
 
-/// An untrusted schema must not make the host read a file or open a connection. Port 1 would refuse a connection with an error
-/// that says so; the error here must be that nothing can be fetched.
+/// An untrusted schema must not make the host read a file or open a connection. Port 1 would refuse
+/// a connection with an error that says so; the error here must be that nothing can be fetched.
 #[test]
 fn schema_with_remote_reference_is_refused_unfetched() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -138,7 +138,8 @@ fn schema_that_is_invalid_is_refused() {
             json!({"type": "object", "properties": {"x": {"pattern": "("}}}),
             "(",
         ),
-        // A look-around needs a backtracking engine, which a hostile pattern could keep busy for ever.
+        // A look-around needs a backtracking engine, which a hostile pattern could keep busy for
+        // ever.
         (
             json!({"type": "object", "properties": {"x": {"pattern": "(?=a)b"}}}),
             "(?=a)b",
@@ -166,7 +167,8 @@ fn staircase(steps: usize, width: usize) -> Value {
     json!({"type": "object", "$ref": "#/$defs/0", "$defs": parts})
 }
 
-/// Schemas that cost a validator exponential time or endless recursion, or lead it out of the schema.
+/// Schemas that cost a validator exponential time or endless recursion, or lead it out of the
+/// schema.
 #[test]
 fn schema_that_unfolds_too_large_is_refused() {
     let with = |key: &str, value: Value| {
@@ -219,7 +221,8 @@ fn schema_that_unfolds_too_large_is_refused() {
     }
 }
 
-/// References as generators write them, several to one part, and properties with the names of keywords.
+/// References as generators write them, several to one part, and properties with the names of
+/// keywords.
 #[test]
 fn schema_with_shared_references_is_accepted() {
     let schema = json!({

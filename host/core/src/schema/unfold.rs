@@ -1,18 +1,20 @@
-//! The size of a schema with its references unfolded. A validator follows a reference wherever it occurs, so 30 definitions
-//! that each use the next one twice are a billion checks of one value, in a schema of 2 kB.
+//! The size of a schema with its references unfolded. A validator follows a reference wherever it
+//! occurs, so 30 definitions that each use the next one twice are a billion checks of one value, in
+//! a schema of 2 kB.
 
 use super::SchemaError;
 use serde_json::Value;
 
-/// The most values of a schema, each counted once for every path of references to it. Schemas of real tools have a few hundred;
-/// this many are checked against one value in about a millisecond.
+/// The most values of a schema, each counted once for every path of references to it. Schemas of
+/// real tools have a few hundred; this many are checked against one value in about a millisecond.
 pub(super) const MAX_VALUES: usize = 20_000;
 
 /// The longest chain of references. The compiler of the schema recurses as deep.
 pub(super) const MAX_REFERENCES: usize = 16;
 
-/// Keys that change the base of references, or make a reference depend on the path to it. With them a reference could resolve
-/// to another value than here. An `$anchor` only names a target for references of the form `#NAME`, which are refused.
+/// Keys that change the base of references, or make a reference depend on the path to it. With them
+/// a reference could resolve to another value than here. An `$anchor` only names a target for
+/// references of the form `#NAME`, which are refused.
 const BASE_KEYS: [&str; 5] = [
     "$id",
     "$dynamicAnchor",

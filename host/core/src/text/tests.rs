@@ -2,7 +2,7 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn deceptive_characters_are_replaced_and_long_text_is_cut() {
+fn shown_replaces_deceptive_characters_and_cuts() {
     let cases = [
         ("plain\ttext\n", 80, "plain\ttext\n"),
         ("\u{1b}[31mred", 80, "\u{FFFD}[31mred"),
@@ -19,7 +19,7 @@ fn deceptive_characters_are_replaced_and_long_text_is_cut() {
 }
 
 #[test]
-fn text_cannot_steer_a_terminal() {
+fn harmless_escapes_what_a_terminal_obeys() {
     let cases = [
         ("plain", "plain"),
         ("two\nlines\tkept", "two\nlines\tkept"),
@@ -42,9 +42,8 @@ fn text_cannot_steer_a_terminal() {
     assert_eq!(harmless_line("a\nb\tc"), "a b c");
 }
 
-/// Whoever decides by a text sees what is in it.
 #[test]
-fn two_texts_that_look_the_same_are_told_apart() {
+fn exact_makes_different_texts_look_different() {
     let cases = [
         ("naïve 日本 👍\n\tkept", "naïve 日本 👍\n\tkept"),
         (
@@ -64,7 +63,7 @@ fn two_texts_that_look_the_same_are_told_apart() {
 }
 
 #[test]
-fn json_stays_the_same_value_without_characters_that_steer() {
+fn harmless_json_keeps_the_value() {
     let steering = "\u{7f}\u{9b}31m\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{2028}\u{ad}\u{e0041}\u{fe0f}\u{fff9}";
     let value = serde_json::json!({ steering: [steering, "naïve 日本 👍\n\t\u{1b}[2J"] });
     for json in [value.to_string(), format!("{value:#}")] {
@@ -87,9 +86,9 @@ fn json_stays_the_same_value_without_characters_that_steer() {
     ));
 }
 
-/// No row of framed text begins with anything but the bar, wherever the text breaks, and none is wider than asked for.
+/// Every row begins with the bar and none is too wide, wherever the text breaks.
 #[test]
-fn framed_text_cannot_leave_its_frame() {
+fn framed_text_stays_in_its_frame() {
     let cases = [
         ("one line", 80, "│ one line"),
         ("two\nlines\n", 80, "│ two\n│ lines\n│ "),

@@ -1,4 +1,5 @@
-//! Arbitrary texts as definitions: what passes is bounded, has no deceptive characters, and passes again.
+//! Arbitrary texts as definitions: what passes is bounded, has no deceptive characters, and passes
+//! again.
 
 use super::*;
 use crate::mutations::mutated;

@@ -72,7 +72,8 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
 }
 
 proptest! {
-    /// A schema compiles or is refused, and an input is accepted or refused, all in bounded time and with bounded words.
+    /// A schema compiles or is refused, and an input is accepted or refused, all in bounded time
+    /// and with bounded words.
     #[test]
     fn schemas_and_inputs(schema in object(), input in object()) {
         let mut schema = schema;

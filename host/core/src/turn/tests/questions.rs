@@ -147,7 +147,7 @@ async fn a_normal_call_beside_the_asking_one_is_kept() {
 /// S10: a tool that ends by asking back is given no second run: the answer is its result.
 #[tokio::test]
 async fn the_answer_is_the_result_of_a_tool_that_asked_back() {
-    let refused = denied("The person did not want to answer the question.");
+    let refused = denied("The user did not want to answer the question.");
     let table = [
         (words("the left one"), text("the left one")),
         (Answer::Choice { index: 1 }, text("blue")),
