@@ -245,7 +245,7 @@ fn the_standing_of_each_component_is_data_too() {
     let line = |name: &str, standing: &str, changes: Value| {
         let component = std::fs::read(place.work().join(format!("{name}.wasm"))).unwrap();
         json!({
-            "name": name, "component": digest(&component), "standing": standing, "changes": changes,
+            "name": name, "component": digest(&component), "status": standing, "changes": changes,
             "accepted_now": false,
         })
     };

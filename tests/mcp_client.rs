@@ -98,7 +98,7 @@ fn a_server_is_pinned_when_it_is_first_used_and_refused_when_it_changed() {
     assert_eq!(
         shown["components"],
         json!([{
-            "name": "s", "server": server, "standing": "changed", "changes": [change], "accepted_now": false,
+            "name": "s", "server": server, "status": "changed", "changes": [change], "accepted_now": false,
         }])
     );
     let accepted = place.run(&["lock", "--config", "agent.toml", "--accept", "s"]);

@@ -13,7 +13,7 @@ use agent_host_core::{
     message::ToolResult,
     model::StopReason,
     output::ToolResultOutput,
-    question::{AnsweredBy, Asked, Question},
+    question::{AnsweredBy, PendingQuestion, Question},
     tool::{Effect, Invocation, RunEnd},
     turn::{Awaiting, Budget, End, Outcome, Step, StepOutput, StepResult, Transition},
 };
@@ -44,7 +44,7 @@ fn clarify(_: &Invocation) -> RunEnd {
 }
 
 fn asks(question: Question) -> RunEnd {
-    RunEnd::Asked(Asked {
+    RunEnd::Asked(PendingQuestion {
         question,
         answered_by: AnsweredBy::Result,
         accounting: Accounting::default(),

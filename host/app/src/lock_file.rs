@@ -7,7 +7,7 @@ mod tests;
 use crate::{config::Config, error::OpenError, lock_diff::difference, trusted_file};
 use agent_host_core::{
     failure::ToolErrorCode,
-    lock::{Change, LOCK_VERSION, Lock, Pin, Standing},
+    lock::{Change, LOCK_VERSION, Lock, LockEntry, LockStatus},
 };
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -78,21 +78,21 @@ impl LockFile {
     ///
     /// # Errors
     /// When it is not what was accepted, or what is new cannot be written down.
-    pub fn admit(&mut self, name: &str, current: Pin) -> Result<(), OpenError> {
-        match self.lock.standing(name, &current) {
-            Standing::Same => Ok(()),
-            Standing::New => {
+    pub fn admit(&mut self, name: &str, current: LockEntry) -> Result<(), OpenError> {
+        match self.lock.status(name, &current) {
+            LockStatus::Same => Ok(()),
+            LockStatus::New => {
                 self.lock.accept(name.to_owned(), current);
                 self.write()
             }
-            Standing::Changed(changes) => Err(self.refusal(name, &current, &changes)),
+            LockStatus::Changed(changes) => Err(self.refusal(name, &current, &changes)),
         }
     }
 
-    fn refusal(&self, name: &str, current: &Pin, changes: &[Change]) -> OpenError {
+    fn refusal(&self, name: &str, current: &LockEntry, changes: &[Change]) -> OpenError {
         let what = match current {
-            Pin::Component(_) => "component",
-            Pin::Server(_) => "MCP server",
+            LockEntry::Component(_) => "component",
+            LockEntry::Server(_) => "MCP server",
         };
         let mut lines = difference(changes);
         if let Some(more) = lines

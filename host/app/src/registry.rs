@@ -14,7 +14,7 @@ use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, json_digest},
     limits::Limits,
-    lock::Pin,
+    lock::LockEntry,
     schema::InputSchema,
     tool::{
         CallReport, Effect, Invocation, ProgressSink, RegisteredTool, RunEnd, ToolDefinition,
@@ -166,10 +166,10 @@ impl Registry {
             return Ok(());
         };
         for entry in self.entries.iter().filter(|entry| entry.source.is_file()) {
-            lock.admit(&entry.name, Pin::Component(entry.locked()))?;
+            lock.admit(&entry.name, LockEntry::Component(entry.locked()))?;
         }
         for entry in self.servers() {
-            lock.admit(&entry.config.name, Pin::Server(entry.locked()))?;
+            lock.admit(&entry.config.name, LockEntry::Server(entry.locked()))?;
         }
         Ok(())
     }

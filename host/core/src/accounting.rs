@@ -28,7 +28,7 @@ pub struct Accounting {
 /// The gate's decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum AuditVerdict {
     /// The request was performed.
     Allowed,
     /// The request was refused.
@@ -41,7 +41,7 @@ pub struct AuditEntry {
     /// The request, such as `read /workspace/notes.txt` or `GET https://example.com/`.
     pub request: String,
     /// The gate's decision.
-    pub verdict: Verdict,
+    pub verdict: AuditVerdict,
     /// The deciding rule, such as `grants.dir[0]` or `default-deny`.
     pub rule: String,
     /// The number of equal requests in the call.

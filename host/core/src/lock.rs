@@ -69,7 +69,7 @@ pub struct LockedServer {
 
 /// An entry of the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pin {
+pub enum LockEntry {
     /// A component.
     Component(LockedComponent),
     /// An MCP server.
@@ -97,7 +97,7 @@ pub struct LockedTool {
 
 /// The comparison of a component or server with the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LockStatus {
     /// It equals the accepted state.
     Same,
     /// It was never accepted.
@@ -171,36 +171,38 @@ const TOOL_ASPECTS: [(Aspect, fn(&LockedTool) -> Option<&str>); 5] = [
 impl Lock {
     /// Compares a component or server with the accepted state under this name.
     #[must_use]
-    pub fn standing(&self, name: &str, current: &Pin) -> Standing {
+    pub fn status(&self, name: &str, current: &LockEntry) -> LockStatus {
         let changes = match current {
-            Pin::Component(current) => self.tool.get(name).map(|before| before.changes(current)),
-            Pin::Server(current) => self.mcp.get(name).map(|before| before.changes(current)),
+            LockEntry::Component(current) => {
+                self.tool.get(name).map(|before| before.changes(current))
+            }
+            LockEntry::Server(current) => self.mcp.get(name).map(|before| before.changes(current)),
         };
         match changes {
-            None => Standing::New,
-            Some(changes) if changes.is_empty() => Standing::Same,
-            Some(changes) => Standing::Changed(changes),
+            None => LockStatus::New,
+            Some(changes) if changes.is_empty() => LockStatus::Same,
+            Some(changes) => LockStatus::Changed(changes),
         }
     }
 
     /// Returns all entries with their names, components before servers.
-    pub fn pins(&self) -> impl Iterator<Item = (&String, Pin)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&String, LockEntry)> {
         let components = self.tool.iter();
-        let components = components.map(|(name, of)| (name, Pin::Component(of.clone())));
+        let components = components.map(|(name, of)| (name, LockEntry::Component(of.clone())));
         let servers = self.mcp.iter();
-        components.chain(servers.map(|(name, of)| (name, Pin::Server(of.clone()))))
+        components.chain(servers.map(|(name, of)| (name, LockEntry::Server(of.clone()))))
     }
 
     /// Pins the current state under this name.
-    pub fn accept(&mut self, name: String, current: Pin) {
+    pub fn accept(&mut self, name: String, current: LockEntry) {
         match current {
-            Pin::Component(current) => drop(self.tool.insert(name, current)),
-            Pin::Server(current) => drop(self.mcp.insert(name, current)),
+            LockEntry::Component(current) => drop(self.tool.insert(name, current)),
+            LockEntry::Server(current) => drop(self.mcp.insert(name, current)),
         }
     }
 
     /// Removes what is pinned under this name.
-    pub fn forget(&mut self, name: &str) {
+    pub fn remove(&mut self, name: &str) {
         self.tool.remove(name);
         self.mcp.remove(name);
     }

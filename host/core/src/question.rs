@@ -43,7 +43,7 @@ pub enum Answer {
 
 /// A question with its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exchange {
+pub struct AnsweredQuestion {
     /// The question.
     pub question: Question,
     /// The answer.
@@ -63,7 +63,7 @@ pub enum AnsweredBy {
 
 /// A run of a call that ended with a question.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct PendingQuestion {
     /// The question.
     pub question: Question,
     /// How the answer reaches the call.

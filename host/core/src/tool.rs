@@ -9,7 +9,7 @@ use crate::{
     id::{CallId, Digest, SessionId},
     limits::Limits,
     output::ToolResultOutput,
-    question::{Asked, Exchange},
+    question::{AnsweredQuestion, PendingQuestion},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -194,7 +194,7 @@ pub struct Invocation {
     /// The session's shared state as the call sees it. A call that runs again sees what its first run saw.
     pub shared: Arc<Map<String, Value>>,
     /// The questions of earlier runs of this call with their answers, in order.
-    pub answers: Vec<Exchange>,
+    pub answers: Vec<AnsweredQuestion>,
     /// Whether a person can be asked. Where not, a question is answered with `unavailable`.
     pub can_ask: bool,
     /// Tells that the call is to be stopped.
@@ -207,7 +207,7 @@ pub enum RunEnd {
     /// With a result.
     Settled(CallReport),
     /// With a question to a person.
-    Asked(Asked),
+    Asked(PendingQuestion),
 }
 
 impl RunEnd {

@@ -9,7 +9,7 @@ use crate::{
     result,
 };
 use agent_host_core::{
-    accounting::{Accounting, AuditEntry, Verdict},
+    accounting::{Accounting, AuditEntry, AuditVerdict},
     definitions::Definitions,
     failure::{ToolErrorCode, ToolFailure},
     lock::LockedServer,
@@ -192,7 +192,7 @@ impl McpServer {
                     self.own_name(tool).unwrap_or(tool),
                     self.config.name
                 ),
-                verdict: Verdict::Allowed,
+                verdict: AuditVerdict::Allowed,
                 rule: format!("mcp.{}", self.config.name),
                 count: 1,
                 grant: None,

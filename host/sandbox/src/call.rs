@@ -23,7 +23,7 @@ use agent_host_core::{
     limits::Limits,
     output::ToolResultOutput,
     policy::Grants,
-    question::{AnsweredBy, Asked, Exchange},
+    question::{AnsweredBy, AnsweredQuestion, PendingQuestion},
     secrets::Secrets,
     tool::{CallReport, Effect, ProgressSink, RunEnd},
 };
@@ -78,7 +78,7 @@ pub struct Talk {
     /// The shared state as the call sees it.
     pub shared: Arc<Map<String, Value>>,
     /// What earlier runs of this call asked, with the answers.
-    pub answers: Vec<Exchange>,
+    pub answers: Vec<AnsweredQuestion>,
     /// Whether a person can be asked now.
     pub can_ask: bool,
 }
@@ -256,7 +256,7 @@ impl Running {
         let (result, merges) = match result {
             Ok(guest::End::Result(output, merges)) => (Ok(output), merges),
             Ok(guest::End::Asked(question)) => {
-                return RunEnd::Asked(Asked {
+                return RunEnd::Asked(PendingQuestion {
                     question,
                     answered_by: AnsweredBy::Rerun,
                     accounting,

@@ -12,7 +12,7 @@ mod whole;
 
 use crate::{SqliteJournal, Store};
 use agent_host_core::{
-    accounting::{Accounting, AuditEntry, Verdict},
+    accounting::{Accounting, AuditEntry, AuditVerdict},
     context::{ReferencedResult, Shrunk},
     event::{EVENT_VERSION, Event, EventRecord},
     id::{CallId, Digest, SessionId, json_digest},
@@ -247,7 +247,7 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         accounting: accounting(),
         audit: vec![AuditEntry {
             request: "read /workspace/notes.txt".to_owned(),
-            verdict: Verdict::Denied,
+            verdict: AuditVerdict::Denied,
             rule: "default-deny".to_owned(),
             count: 3,
             grant: Some("[[grants.dir]]\nhost = \".\"".to_owned()),

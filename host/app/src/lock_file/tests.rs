@@ -1,7 +1,7 @@
 use super::LockFile;
 use agent_host_core::{
     id::Digest,
-    lock::{Lock, LockedComponent, LockedServer, Pin},
+    lock::{Lock, LockEntry, LockedComponent, LockedServer},
     tool::{Effect, ToolDefinition},
 };
 use pretty_assertions::assert_eq;
@@ -32,8 +32,8 @@ fn lock_of_version_1_is_read_and_written_unchanged() {
     let component = LockedComponent::new(Digest::of(b"code"), &imports, &[read]);
     let server = LockedServer::new("https://example.com/mcp".to_owned(), &[push]);
     let mut lock = Lock::default();
-    lock.accept("files".to_owned(), Pin::Component(component));
-    lock.accept("git".to_owned(), Pin::Server(server));
+    lock.accept("files".to_owned(), LockEntry::Component(component));
+    lock.accept("git".to_owned(), LockEntry::Server(server));
     assert_eq!(LockFile::parse(GOLDEN), Ok(lock.clone()));
     assert_eq!(LockFile::text(&lock).unwrap(), GOLDEN);
 }

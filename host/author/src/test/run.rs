@@ -6,7 +6,7 @@ use agent_host_core::{
     id::CallId,
     output::ToolResultOutput,
     policy::Grants,
-    question::{Answer, Asked, Exchange},
+    question::{Answer, AnsweredQuestion, PendingQuestion},
     tool::{Effect, RunEnd},
 };
 use agent_host_sandbox::{Call, Secrets, Talk, ToolComponent};
@@ -77,7 +77,7 @@ async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
                     ..run
                 };
             }
-            RunEnd::Asked(Asked {
+            RunEnd::Asked(PendingQuestion {
                 question,
                 accounting,
                 audit: of_run,
@@ -94,7 +94,7 @@ async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
                 match given {
                     Ok(answer) => {
                         let answer = answer.clone();
-                        answers.push(Exchange { question, answer });
+                        answers.push(AnsweredQuestion { question, answer });
                     }
                     Err(why) => {
                         return Run {
@@ -115,7 +115,7 @@ async fn attempt(
     bench: &Bench<'_>,
     case: &Case,
     number: usize,
-    answers: &[Exchange],
+    answers: &[AnsweredQuestion],
 ) -> (RunEnd, Vec<ReportForm>) {
     let reports = Mutex::new(Vec::new());
     let call = Call {
@@ -146,6 +146,6 @@ async fn attempt(
     (end, reports.unwrap_or_else(PoisonError::into_inner))
 }
 
-fn prompt(exchange: &Exchange) -> String {
+fn prompt(exchange: &AnsweredQuestion) -> String {
     exchange.question.prompt.clone()
 }

@@ -13,10 +13,10 @@ use crate::{
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
 use agent_host_core::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     id::{CallId, SessionId},
     output::ToolResultOutput,
-    question::{AnsweredBy, Exchange, MAX_QUESTIONS},
+    question::{AnsweredBy, AnsweredQuestion, MAX_QUESTIONS},
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _},
 };
 use serde_json::Value;
@@ -100,7 +100,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
 fn explain_denials(audit: &[AuditEntry], config: &Config, terminal: &Terminal) {
     let denied = audit
         .iter()
-        .filter(|entry| entry.verdict == Verdict::Denied);
+        .filter(|entry| entry.verdict == AuditVerdict::Denied);
     for entry in denied {
         terminal.note(&audit_line(entry));
     }
@@ -134,7 +134,9 @@ async fn settle(
             return Ok(CallReport::of(question.result(&given)));
         }
         let answer = given;
-        invocation.answers.push(Exchange { question, answer });
+        invocation
+            .answers
+            .push(AnsweredQuestion { question, answer });
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, audit_line, harmless, harmless_line, json_text, tool_name},
 };
 use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
-use agent_host_core::accounting::Verdict;
+use agent_host_core::accounting::AuditVerdict;
 use agent_host_store::Store;
 use serde_json::json;
 
@@ -64,7 +64,7 @@ fn asked(call: &ExplainedCall) -> String {
         lines.push("asked for nothing".to_owned());
     }
     for entry in &call.asked {
-        let hopeless = entry.verdict == Verdict::Denied && entry.grant.is_none();
+        let hopeless = entry.verdict == AuditVerdict::Denied && entry.grant.is_none();
         let more = if hopeless { "; no grant allows it" } else { "" };
         lines.push(format!("{}{DIM}{more}{DIM:#}", audit_line(entry)));
         let grant = entry.grant.iter().flat_map(|grant| grant.lines());

@@ -115,21 +115,24 @@ fn component_change_is_reported_part_by_part() {
         alter(&mut altered, &mut definition);
         let tools = locked(&[definition]).tools;
         let current = LockedComponent { tools, ..altered };
-        let standing = if expected.is_empty() {
-            Standing::Same
+        let status = if expected.is_empty() {
+            LockStatus::Same
         } else {
-            Standing::Changed(expected)
+            LockStatus::Changed(expected)
         };
-        assert_eq!(lock().standing("files", &Pin::Component(current)), standing);
+        assert_eq!(
+            lock().status("files", &LockEntry::Component(current)),
+            status
+        );
     }
 }
 
 #[test]
 fn component_never_accepted_is_new() {
-    let current = Pin::Component(locked(&[definition()]));
-    assert_eq!(lock().standing("fetch", &current), Standing::New);
+    let current = LockEntry::Component(locked(&[definition()]));
+    assert_eq!(lock().status("fetch", &current), LockStatus::New);
     // A server of that name is another entry.
-    assert_eq!(lock().standing("git", &current), Standing::New);
+    assert_eq!(lock().status("git", &current), LockStatus::New);
 }
 
 /// Another address, or another word in a definition, is a change.
@@ -144,10 +147,10 @@ fn server_change_is_reported_part_by_part() {
         ..served(&[definition()])
     };
     let cases = [
-        (served(&[definition()]), Standing::Same),
+        (served(&[definition()]), LockStatus::Same),
         (
             moved,
-            Standing::Changed(vec![change(
+            LockStatus::Changed(vec![change(
                 None,
                 Aspect::Server,
                 Some("https://example.com/mcp"),
@@ -156,7 +159,7 @@ fn server_change_is_reported_part_by_part() {
         ),
         (
             served(&[reworded]),
-            Standing::Changed(vec![change(
+            LockStatus::Changed(vec![change(
                 Some("read"),
                 Aspect::Description,
                 Some("Reads."),
@@ -164,29 +167,29 @@ fn server_change_is_reported_part_by_part() {
             )]),
         ),
     ];
-    for (current, standing) in cases {
-        assert_eq!(lock().standing("git", &Pin::Server(current)), standing);
+    for (current, status) in cases {
+        assert_eq!(lock().status("git", &LockEntry::Server(current)), status);
     }
-    let current = Pin::Server(served(&[definition()]));
-    assert_eq!(lock().standing("files", &current), Standing::New);
+    let current = LockEntry::Server(served(&[definition()]));
+    assert_eq!(lock().status("files", &current), LockStatus::New);
 }
 
 #[test]
 fn accepted_entry_is_unchanged_until_removed() {
     let pins = [
-        ("files", Pin::Component(locked(&[]))),
-        ("git", Pin::Server(served(&[]))),
+        ("files", LockEntry::Component(locked(&[]))),
+        ("git", LockEntry::Server(served(&[]))),
     ];
     let mut lock = lock();
     for (name, pin) in pins {
         lock.accept(name.to_owned(), pin.clone());
-        assert_eq!(lock.standing(name, &pin), Standing::Same);
+        assert_eq!(lock.status(name, &pin), LockStatus::Same);
         assert!(
-            lock.pins()
+            lock.entries()
                 .any(|known| known == (&name.to_owned(), pin.clone()))
         );
-        lock.forget(name);
-        assert_eq!(lock.standing(name, &pin), Standing::New);
+        lock.remove(name);
+        assert_eq!(lock.status(name, &pin), LockStatus::New);
     }
     assert_eq!(lock, Lock::default());
 }

@@ -4,7 +4,7 @@ mod values;
 
 use super::{Redaction, SecretError, Secrets};
 use crate::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     failure::ToolFailure,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
@@ -242,7 +242,7 @@ fn every_part_of_a_report_is_redacted() {
     assert_eq!(secrets.failure(failure("abcdefgh")), failure("[secret:s]"));
     let audit = |value: &str| AuditEntry {
         request: text(value),
-        verdict: Verdict::Denied,
+        verdict: AuditVerdict::Denied,
         rule: text(value),
         count: 1,
         grant: Some(text(value)),

@@ -13,7 +13,7 @@ use crate::{
     model::{Provenance, StopReason, Usage},
     output::ContentPart,
     policy::ApprovalRule,
-    question::{AnsweredBy, Exchange},
+    question::{AnsweredBy, AnsweredQuestion},
     tool::{Effect, ToolCall},
     turn::{Awaiting, Decision, Outcome},
 };
@@ -56,7 +56,7 @@ pub struct BatchCall {
     /// Its result.
     pub result: Option<ToolResult>,
     /// What it asked in earlier runs, with the answers.
-    pub answers: Vec<Exchange>,
+    pub answers: Vec<AnsweredQuestion>,
     /// The shared state when it first ran.
     pub(crate) shared: Option<Arc<Map<String, Value>>>,
     /// How the answer to its open question reaches it.

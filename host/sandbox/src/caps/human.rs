@@ -12,7 +12,7 @@ use crate::{
     store::CallState,
 };
 use agent_host_core::{
-    question::{Answer, Exchange, Question},
+    question::{Answer, AnsweredQuestion, Question},
     tool::Effect,
 };
 use std::sync::Arc;
@@ -22,11 +22,11 @@ pub(crate) struct Questions {
     gate: Arc<Gate>,
     can_ask: bool,
     /// The answers of earlier runs that this one has not come to yet.
-    answers: std::vec::IntoIter<Exchange>,
+    answers: std::vec::IntoIter<AnsweredQuestion>,
 }
 
 impl Questions {
-    pub(crate) fn new(gate: Arc<Gate>, can_ask: bool, answers: Vec<Exchange>) -> Self {
+    pub(crate) fn new(gate: Arc<Gate>, can_ask: bool, answers: Vec<AnsweredQuestion>) -> Self {
         Self {
             gate,
             can_ask,

@@ -2,7 +2,7 @@
 //! text in it is chosen by the guest.
 
 use crate::text::shown;
-use agent_host_core::accounting::{AuditEntry, Verdict};
+use agent_host_core::accounting::{AuditEntry, AuditVerdict};
 use std::collections::{BTreeSet, HashMap};
 
 /// How many distinct requests are kept; later ones are only counted, under [`OTHERS`].
@@ -45,7 +45,7 @@ impl Ledger {
     /// Writes down a request that goes ahead.
     pub(super) fn allowed(&mut self, request: &str, rule: &str) {
         let request = one_line(request, MAX_REQUEST_BYTES);
-        self.count(request, Verdict::Allowed, rule, None);
+        self.count(request, AuditVerdict::Allowed, rule, None);
     }
 
     /// Writes down a refusal, why, and the smallest grant with which there would be none.
@@ -58,10 +58,10 @@ impl Ledger {
                 is_limit: rule.starts_with(LIMITS),
             });
         }
-        self.count(request, Verdict::Denied, rule, grant);
+        self.count(request, AuditVerdict::Denied, rule, grant);
     }
 
-    fn count(&mut self, request: String, verdict: Verdict, rule: &str, grant: Option<&str>) {
+    fn count(&mut self, request: String, verdict: AuditVerdict, rule: &str, grant: Option<&str>) {
         let key = (request, rule.to_owned());
         if let Some(entry) = self
             .places
@@ -83,8 +83,8 @@ impl Ledger {
             self.places.insert(key, self.entries.len() - 1);
         } else {
             match verdict {
-                Verdict::Allowed => self.others_allowed += 1,
-                Verdict::Denied => self.others_denied += 1,
+                AuditVerdict::Allowed => self.others_allowed += 1,
+                AuditVerdict::Denied => self.others_denied += 1,
             }
         }
     }
@@ -99,8 +99,8 @@ impl Ledger {
     /// The entries, with those beyond the bound summed up at the end.
     pub(super) fn audit(&self) -> Vec<AuditEntry> {
         let others = [
-            (Verdict::Allowed, self.others_allowed),
-            (Verdict::Denied, self.others_denied),
+            (AuditVerdict::Allowed, self.others_allowed),
+            (AuditVerdict::Denied, self.others_denied),
         ];
         let others = others
             .into_iter()

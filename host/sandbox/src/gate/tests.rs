@@ -2,7 +2,7 @@
 
 use super::{Denial, Gate, Refused, Tally, ledger};
 use agent_host_core::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
     policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
     tool::Effect,
@@ -35,7 +35,7 @@ fn gate(limits: &Limits) -> Arc<Gate> {
     Gate::new(Arc::new(grants), Effect::Effectful, limits)
 }
 
-fn entry(request: &str, verdict: Verdict, rule: &str, count: u64) -> AuditEntry {
+fn entry(request: &str, verdict: AuditVerdict, rule: &str, count: u64) -> AuditEntry {
     AuditEntry {
         request: request.to_owned(),
         verdict,
@@ -55,7 +55,7 @@ const EXAMPLE: HttpRequest<'static> = HttpRequest {
 
 #[test]
 fn a_call_is_written_down() {
-    use Verdict::{Allowed, Denied};
+    use AuditVerdict::{Allowed, Denied};
     let gate = gate(&Limits::default());
     assert_eq!(gate.file(0, FileOp::Read, "notes.txt"), Ok(()));
     assert_eq!(gate.file(0, FileOp::Read, "notes.txt"), Ok(()));
@@ -146,8 +146,8 @@ fn memory_is_bounded() {
         tally.audit.get(ledger::MAX_ENTRIES..),
         Some(
             [
-                entry("others", Verdict::Allowed, "others", 10),
-                entry("others", Verdict::Denied, "others", 3),
+                entry("others", AuditVerdict::Allowed, "others", 10),
+                entry("others", AuditVerdict::Denied, "others", 3),
             ]
             .as_slice()
         )
@@ -187,7 +187,7 @@ fn texts_are_bounded_and_plain() {
         tally.audit.last(),
         Some(&entry(
             "read /workspace/a\u{FFFD}read /b\u{FFFD}[2J\u{FFFD}c\u{FFFD}d",
-            Verdict::Allowed,
+            AuditVerdict::Allowed,
             "grants.dir[0]",
             1
         ))

@@ -8,7 +8,7 @@ use crate::{
     message::{Message, Role, ToolResult},
     model::{ModelReply, StopReason, Usage},
     policy::{ApprovalRule, RememberScope},
-    question::{Answer, AnsweredBy, Exchange},
+    question::{Answer, AnsweredBy, AnsweredQuestion},
     session::Spent,
     tool::Effect,
     turn::{Awaiting, Decision, Outcome, PendingCall},
@@ -171,7 +171,7 @@ impl SessionState {
         if let Some(Awaiting::Answer { question, .. }) = open.map(|open| open.awaiting)
             && let Some(entry) = self.entry(call_id)
         {
-            entry.answers.push(Exchange {
+            entry.answers.push(AnsweredQuestion {
                 question,
                 answer: answer.clone(),
             });

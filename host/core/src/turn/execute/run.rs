@@ -8,7 +8,7 @@ use crate::{
     id::{CallId, SessionId, json_digest},
     observer::Live,
     output::ToolResultOutput,
-    question::{Asked, MAX_QUESTIONS},
+    question::{MAX_QUESTIONS, PendingQuestion},
     session::{BatchCall, Session},
     tool::{CallReport, Invocation, RunEnd, ToolCall},
     turn::{Agent, Prompts, approval::request_name},
@@ -171,7 +171,7 @@ fn idempotency_key(session: SessionId, call: &CallId) -> String {
 }
 
 /// The note that a call asked a person something.
-pub(in crate::turn) fn question(session: &Session, run: &Run, asked: Asked) -> Event {
+pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQuestion) -> Event {
     Event::QuestionAsked {
         request: request_name(session),
         turn: session.state().turns(),

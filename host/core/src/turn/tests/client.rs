@@ -6,7 +6,7 @@ use crate::{
     event::Event,
     id::{CallId, SessionId},
     output::ToolResultOutput,
-    question::{Answer, AnsweredBy, Asked, Exchange, Question},
+    question::{Answer, AnsweredBy, AnsweredQuestion, PendingQuestion, Question},
     session::{ClientSession, Session, SessionStart},
     tool::{Approval, CallReport, DecisionKind, Effect, Invocation, RunEnd},
     turn::{
@@ -245,8 +245,8 @@ async fn a_decision_that_does_not_fit_changes_nothing() {
 
 fn asks(answered_by: AnsweredBy) -> impl Fn(Invocation) -> RunEnd + Send + Sync + 'static {
     move |invocation| {
-        let Some(Exchange { answer, .. }) = invocation.answers.first() else {
-            return RunEnd::Asked(Asked {
+        let Some(AnsweredQuestion { answer, .. }) = invocation.answers.first() else {
+            return RunEnd::Asked(PendingQuestion {
                 question: Question {
                     prompt: "Which?".into(),
                     choices: vec!["red".into(), "blue".into()],

@@ -2,14 +2,14 @@
 
 use super::harness::*;
 use crate::{
-    accounting::{Accounting, AuditEntry, Verdict},
+    accounting::{Accounting, AuditEntry, AuditVerdict},
     event::Event,
     failure::ToolFailure,
     id::CallId,
     limits::Limits,
     model::{ModelError, ModelErrorKind, ModelReply},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
-    question::{AnsweredBy, Asked, Question},
+    question::{AnsweredBy, PendingQuestion, Question},
     tool::{Approval, CallReport, Effect, RunEnd, ToolCall},
     turn::{AgentInput, Budget, Outcome, TurnError},
 };
@@ -208,7 +208,7 @@ async fn cancelled_call_keeps_its_audit_and_accounting() {
     };
     let audit = vec![AuditEntry {
         request: "POST https://a.example/".to_owned(),
-        verdict: Verdict::Allowed,
+        verdict: AuditVerdict::Allowed,
         rule: "grants.http[0]".to_owned(),
         count: 1,
         grant: None,
@@ -226,7 +226,7 @@ async fn cancelled_call_keeps_its_audit_and_accounting() {
                 token.cancel();
                 invocation.cancel.cancelled().await;
                 if asks {
-                    return RunEnd::Asked(Asked {
+                    return RunEnd::Asked(PendingQuestion {
                         question: Question {
                             prompt: "Go on?".to_owned(),
                             choices: Vec::new(),

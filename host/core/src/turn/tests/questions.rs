@@ -5,7 +5,7 @@ use crate::{
     accounting::Accounting,
     id::CallId,
     output::ToolResultOutput,
-    question::{Answer, AnsweredBy, Asked, Exchange, MAX_QUESTIONS, Question},
+    question::{Answer, AnsweredBy, AnsweredQuestion, MAX_QUESTIONS, PendingQuestion, Question},
     tool::{Approval, CallReport, Effect, Invocation, RunEnd},
     turn::{AgentInput, Awaiting, Continuation, Decision, Outcome, Prompts},
 };
@@ -21,7 +21,7 @@ fn question(prompt: &str) -> Question {
 }
 
 fn ask(prompt: &str, answered_by: AnsweredBy) -> RunEnd {
-    RunEnd::Asked(Asked {
+    RunEnd::Asked(PendingQuestion {
         question: question(prompt),
         answered_by,
         accounting: Accounting::default(),
@@ -120,7 +120,7 @@ async fn a_question_survives_restarts() {
         assert_eq!(bench.ran(), ["a", "b"]);
         // The same key for every run of the call, and the use of the answer is durable before the call runs.
         assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
-        let exchange = |prompt: &str, answer| Exchange {
+        let exchange = |prompt: &str, answer| AnsweredQuestion {
             question: question(prompt),
             answer,
         };
@@ -381,7 +381,7 @@ async fn questions_that_cannot_be_shown() {
             let mut question = question("?");
             spoil(&mut question);
             let (answered_by, accounting) = (AnsweredBy::Rerun, Accounting::default());
-            RunEnd::Asked(Asked {
+            RunEnd::Asked(PendingQuestion {
                 question,
                 answered_by,
                 accounting,

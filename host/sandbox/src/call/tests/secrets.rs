@@ -12,7 +12,7 @@ use agent_host_core::{
     limits::Limits,
     output::ToolResultOutput,
     policy::{Grants, SecretGrant},
-    question::{Answer, Exchange, Question},
+    question::{Answer, AnsweredQuestion, Question},
     tool::{Effect, RunEnd},
 };
 use pretty_assertions::assert_eq;
@@ -166,7 +166,7 @@ fn question(prompt: &str) -> Question {
     }
 }
 
-fn talk(answers: Vec<Exchange>) -> Talk {
+fn talk(answers: Vec<AnsweredQuestion>) -> Talk {
     Talk {
         can_ask: true,
         answers,
@@ -179,7 +179,7 @@ fn red(question: Question) -> Talk {
     let answer = Answer::Text {
         text: "red".to_owned(),
     };
-    talk(vec![Exchange { question, answer }])
+    talk(vec![AnsweredQuestion { question, answer }])
 }
 
 /// What is journaled has no value in it, and the guest says the same again when it runs for the second time.

@@ -9,7 +9,7 @@ use agent_host_core::{
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
-    question::{Answer, AnsweredBy, Exchange, Question},
+    question::{Answer, AnsweredBy, AnsweredQuestion, Question},
     tool::{Effect, RunEnd},
 };
 use pretty_assertions::assert_eq;
@@ -53,7 +53,7 @@ async fn a_guest_asks() {
         can_ask,
         answers: answers
             .iter()
-            .map(|(prompt, text)| Exchange {
+            .map(|(prompt, text)| AnsweredQuestion {
                 question: Question {
                     prompt: (*prompt).to_owned(),
                     ..which()

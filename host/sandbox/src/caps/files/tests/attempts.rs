@@ -6,7 +6,7 @@ use super::{
 };
 use crate::gate::Gate;
 use agent_host_core::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
     policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
     tool::Effect,
@@ -382,7 +382,7 @@ async fn nothing_changes_without_the_right_to_write() {
             .tally()
             .audit
             .into_iter()
-            .filter(|entry| entry.verdict == Verdict::Denied)
+            .filter(|entry| entry.verdict == AuditVerdict::Denied)
             .map(|entry| entry.rule)
             .collect();
         assert_eq!(rules, vec![rule; rules.len()]);
@@ -442,7 +442,7 @@ async fn a_call_leaves_a_ledger() {
         count,
         grant: None,
     };
-    use Verdict::{Allowed, Denied};
+    use AuditVerdict::{Allowed, Denied};
     let tally = fixture.tally();
     assert_eq!(
         tally.audit,

@@ -5,7 +5,7 @@ use super::{
     fixture::{Fixture, empty, folder, open, writable},
 };
 use agent_host_core::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     policy::DirMode,
     tool::Effect,
 };
@@ -15,7 +15,7 @@ use std::{fs, os::unix::fs::symlink};
 /// The refusals, each with its rule.
 fn refusals(fixture: &Fixture) -> Vec<(String, String)> {
     let denied = |entry: AuditEntry| {
-        (entry.verdict == Verdict::Denied).then_some((entry.request, entry.rule))
+        (entry.verdict == AuditVerdict::Denied).then_some((entry.request, entry.rule))
     };
     fixture
         .tally()

@@ -1,6 +1,6 @@
 use super::*;
 use agent_host_core::{
-    accounting::Verdict,
+    accounting::AuditVerdict,
     limits::Limits,
     policy::{Grants, HttpGrant},
     tool::Effect,
@@ -8,7 +8,7 @@ use agent_host_core::{
 use pretty_assertions::assert_eq;
 
 /// What becomes of an image at this address, in a call that may reach `https://good.example/pictures/`.
-fn judged(url: &str) -> (ContentPart, Vec<(Verdict, String)>) {
+fn judged(url: &str) -> (ContentPart, Vec<(AuditVerdict, String)>) {
     let grants = Grants {
         http: vec![HttpGrant {
             scheme: Some("https".to_owned()),
@@ -53,7 +53,7 @@ fn what_the_call_may_reach_stays_as_it_was_judged() {
             "https://good.example/pictures/b",
         ),
     ] {
-        let allowed = vec![(Verdict::Allowed, "grants.http[0]".to_owned())];
+        let allowed = vec![(AuditVerdict::Allowed, "grants.http[0]".to_owned())];
         assert_eq!(judged(url), (image(kept), allowed), "{url:?}");
     }
 }
@@ -83,7 +83,7 @@ fn what_it_may_not_reach_is_a_note() {
         let note = format!(
             "[image/png, at {url}; it is not fetched, since this tool may not reach that address]"
         );
-        let denied = rule.map(|rule| (Verdict::Denied, rule.to_owned()));
+        let denied = rule.map(|rule| (AuditVerdict::Denied, rule.to_owned()));
         let expected = (ContentPart::Text { text: note }, Vec::from_iter(denied));
         assert_eq!(judged(url), expected, "{url:?}");
     }

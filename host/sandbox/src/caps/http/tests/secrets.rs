@@ -6,7 +6,7 @@ use super::{
 };
 use crate::secret_values::{VALUE, forms, secrets};
 use agent_host_core::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
     policy::SecretGrant,
 };
@@ -55,7 +55,7 @@ fn denied(call: &Running) -> Vec<(String, String)> {
     call.tally()
         .audit
         .into_iter()
-        .filter(|entry| entry.verdict == Verdict::Denied)
+        .filter(|entry| entry.verdict == AuditVerdict::Denied)
         .map(|entry| (entry.request, entry.rule))
         .collect()
 }
@@ -101,7 +101,7 @@ async fn the_audit_has_names_and_no_values() {
     );
     let entry = |request: String, rule: &str| AuditEntry {
         request,
-        verdict: Verdict::Allowed,
+        verdict: AuditVerdict::Allowed,
         rule: rule.to_owned(),
         count: 1,
         grant: None,
