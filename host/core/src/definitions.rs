@@ -96,7 +96,7 @@ pub enum DefinitionError {
     )]
     Deceptive(DefinitionField),
     /// A schema is not JSON.
-    #[error("the {field} is not JSON: {}", text::shown(&source.to_string(), 200))]
+    #[error("the {field} is not JSON: {}", text::sanitize(&source.to_string(), 200))]
     NotJson {
         /// The field.
         field: DefinitionField,
@@ -107,7 +107,7 @@ pub enum DefinitionError {
     #[error("the {0} nests deeper than {MAX_SCHEMA_DEPTH} levels")]
     TooDeep(DefinitionField),
     /// A schema cannot be used.
-    #[error("the {field}: {}", text::shown(&source.to_string(), 300))]
+    #[error("the {field}: {}", text::sanitize(&source.to_string(), 300))]
     Schema {
         /// The field.
         field: DefinitionField,
@@ -253,7 +253,7 @@ impl Definitions {
         let mut names = HashSet::with_capacity(raw.len());
         let mut patterns = 0;
         for raw in raw {
-            let tool = text::shown(&raw.name, 80);
+            let tool = text::sanitize(&raw.name, 80);
             let (definition, own) = match check_one(raw) {
                 Ok(checked) => checked,
                 Err(source) => return Err(DefinitionsError::Tool { tool, source }),

@@ -23,7 +23,7 @@ pub fn is_deceptive(c: char) -> bool {
 
 /// Replaces deceptive characters and cuts the text to `max_bytes`.
 #[must_use]
-pub fn shown(text: &str, max_bytes: usize) -> String {
+pub fn sanitize(text: &str, max_bytes: usize) -> String {
     const MARK: &str = "...";
     let mut out = String::with_capacity(text.len().min(max_bytes));
     for c in text.chars() {
@@ -41,7 +41,7 @@ pub fn shown(text: &str, max_bytes: usize) -> String {
 /// Escapes control characters (which move cursors, set titles and colours), bidirectional overrides
 /// (which make text look like other text) and invisible characters. Line breaks and tabs stay.
 #[must_use]
-pub fn harmless(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -60,7 +60,7 @@ pub fn harmless(text: &str) -> String {
 #[must_use]
 pub fn exact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in harmless(text).chars() {
+    for character in escape(text).chars() {
         let plain = matches!(character, ' ' | '\n' | '\t');
         if !plain && (character.is_whitespace() || is_joiner(character)) {
             let _ = write!(out, "{}", character.escape_unicode());
@@ -71,17 +71,17 @@ pub fn exact(text: &str) -> String {
     out
 }
 
-/// Returns [`harmless`] text on one line.
+/// Returns [`escape`] text on one line.
 #[must_use]
-pub fn harmless_line(text: &str) -> String {
-    harmless(text).replace(['\n', '\t'], " ")
+pub fn escape_line(text: &str) -> String {
+    escape(text).replace(['\n', '\t'], " ")
 }
 
 /// Escapes every character of JSON text that a terminal obeys, reorders or hides as `\uXXXX`: C1
 /// controls, DEL, bidirectional and zero-width characters, line separators. The value is unchanged,
 /// since such characters occur only in strings.
 #[must_use]
-pub fn harmless_json(json: &str) -> Cow<'_, str> {
+pub fn escape_json(json: &str) -> Cow<'_, str> {
     let is_unsafe = |c: char| is_deceptive(c) || is_unseen(c) || is_joiner(c);
     if !json.contains(is_unsafe) {
         return Cow::Borrowed(json);

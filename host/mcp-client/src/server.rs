@@ -229,7 +229,7 @@ impl McpServer {
                 return Ok(ToolResultOutput::ErrorText(format!(
                     "The MCP server `{}` refused the call: {} (code {})",
                     self.config.name,
-                    text::shown(&error.message, 2_000),
+                    text::sanitize(&error.message, 2_000),
                     error.code.0
                 )));
             }
@@ -360,7 +360,7 @@ impl McpServer {
     fn denied(&self, reason: Option<String>) -> ToolResultOutput {
         let words = match reason {
             Some(reason) => {
-                let reason = text::shown(&reason, DENIAL_BYTES);
+                let reason = text::sanitize(&reason, DENIAL_BYTES);
                 format!("its reason: \"{}\"", reason.escape_debug())
             }
             None => "it gave no reason".to_owned(),

@@ -82,7 +82,7 @@ pub(crate) async fn ask(
             );
             let wrote = stdio::combined(&telemetry);
             if !wrote.is_empty() {
-                let wrote = text::shown(wrote.trim(), STDIO_BYTES);
+                let wrote = text::sanitize(wrote.trim(), STDIO_BYTES);
                 why = format!("{why} It left:\n{wrote}\n");
             }
             Err(broken(&why))

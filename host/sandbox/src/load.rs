@@ -188,7 +188,7 @@ impl ToolComponent {
                 ToolErrorCode::UnknownTool,
                 format!(
                     "There is no tool `{}` in this component.",
-                    text::shown(tool, MAX_NAME_BYTES)
+                    text::sanitize(tool, MAX_NAME_BYTES)
                 ),
             )),
         }
@@ -422,7 +422,7 @@ fn from_source(room: &Room, machine_code: Vec<u8>) -> Result<(Linked, Vec<u8>), 
                 LoadFault::CompileLimit,
                 format!(
                     "the compiled component cannot be loaded: {}. It may need more memory than there is",
-                    text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+                    text::sanitize(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
                 ),
             )
         })?;

@@ -182,7 +182,7 @@ impl Plain {
                 ToolErrorCode::InvalidInput,
                 format!(
                     "The arguments do not fit the function's types; it did not run. {}",
-                    text::shown(&misfit.to_string(), 300)
+                    text::sanitize(&misfit.to_string(), 300)
                 ),
             )
         })?;
@@ -197,8 +197,8 @@ impl Plain {
 impl Function {
     fn definition(&self, docs: &Docs, effect: Effect) -> RawDefinition {
         let description = match docs.of(&self.place) {
-            Some(docs) => text::shown(docs, MAX_DESCRIPTION_BYTES),
-            None => text::shown(
+            Some(docs) => text::sanitize(docs, MAX_DESCRIPTION_BYTES),
+            None => text::sanitize(
                 &format!("Calls the function `{}{}`.", self.place, self.signature),
                 MAX_SIGNATURE_BYTES,
             ),
@@ -308,8 +308,8 @@ fn signature(place: &Place, ty: &ComponentFunc) -> Result<Signature, String> {
 }
 
 fn reason(place: &Place, why: &str) -> String {
-    let place = text::shown(&place.to_string(), MAX_PLACE_BYTES);
-    text::shown(&format!("`{place}`: {why}"), MAX_REASON_BYTES)
+    let place = text::sanitize(&place.to_string(), MAX_PLACE_BYTES);
+    text::sanitize(&format!("`{place}`: {why}"), MAX_REASON_BYTES)
 }
 
 fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
@@ -318,7 +318,7 @@ fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
     let exports = component.component_type();
     let names: Vec<String> = exports
         .exports(component.engine())
-        .map(|(name, _)| format!("`{}`", text::shown(name, MAX_PLACE_BYTES)))
+        .map(|(name, _)| format!("`{}`", text::sanitize(name, MAX_PLACE_BYTES)))
         .collect();
     let (what, list) = if refused.is_empty() {
         ("the component exports no functions, but", names.as_slice())

@@ -10,7 +10,7 @@ use agent_host_core::{
     journal::JournalError,
     output::Blob,
     session::{SessionCopy, referenced_blobs},
-    text::harmless_json,
+    text::escape_json,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -210,7 +210,7 @@ impl LinesOut<'_> {
     fn write(&mut self, line: &impl Serialize) -> Result<(), JournalError> {
         let json = serde_json::to_string(line).map_err(|error| unwritten(&error))?;
         // It may be written to a terminal.
-        let mut text = harmless_json(&json).into_owned();
+        let mut text = escape_json(&json).into_owned();
         text.push('\n');
         if text.len() > MAX_LINE_BYTES {
             return Err(JournalError::Storage(format!(

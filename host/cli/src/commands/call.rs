@@ -7,8 +7,8 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        Terminal, ask_question, audit_line, failure_text, harmless, json_text, one_line,
-        piped_input, whole,
+        Terminal, ask_question, audit_line, escape, failure_text, json_text, one_line, piped_input,
+        whole,
     },
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
@@ -88,7 +88,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         report = settle(&registry, invocation, &progress, terminal) => report?,
     };
     if !report.accounting.stdio.is_empty() {
-        terminal.note(&harmless(&report.accounting.stdio));
+        terminal.note(&escape(&report.accounting.stdio));
     }
     if matches!(report.output, ToolResultOutput::ExecutionDenied(_)) {
         explain_denials(&report.audit, &config, terminal);
@@ -173,7 +173,7 @@ fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<E
     }
     match whole(output) {
         // A program reads exactly what the tool said; a terminal must not obey it.
-        Some(text) if terminal.stdout => terminal.println(&harmless(&text)),
+        Some(text) if terminal.stdout => terminal.println(&escape(&text)),
         Some(text) => terminal.println(&text),
         None => return Err(Failure::new(exit, failure_text(output))),
     }

@@ -4,7 +4,7 @@ use super::configure;
 use crate::{
     args::LockArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, GREEN, RED, Terminal, harmless_line, json_text},
+    terminal::{BOLD, GREEN, RED, Terminal, escape_line, json_text},
 };
 use agent_host_app::{LockFile, Overrides, Registry, difference};
 use agent_host_core::lock::{Change, Lock, LockEntry, LockStatus};
@@ -151,13 +151,13 @@ impl Line {
     }
 
     fn print(&self, terminal: &Terminal) {
-        let (name, (_, words)) = (harmless_line(&self.name), self.status());
+        let (name, (_, words)) = (escape_line(&self.name), self.status());
         terminal.println(&format!(
             "{BOLD}{name:<20}{BOLD:#} {words:<35} {}",
-            harmless_line(&self.what().1)
+            escape_line(&self.what().1)
         ));
         for line in difference(self.changes()) {
-            let line = harmless_line(&line);
+            let line = escape_line(&line);
             terminal.println(&match line.get(..4) {
                 Some("  + ") => format!("{GREEN}{line}{GREEN:#}"),
                 Some("  - ") => format!("{RED}{line}{RED:#}"),

@@ -14,7 +14,7 @@ fn shown_replaces_deceptive_characters_and_cuts() {
         ("éééééé", 7, "éé..."),
     ];
     for (text, max_bytes, expected) in cases {
-        assert_eq!(shown(text, max_bytes), expected, "{text:?}");
+        assert_eq!(sanitize(text, max_bytes), expected, "{text:?}");
     }
 }
 
@@ -37,9 +37,9 @@ fn harmless_escapes_what_a_terminal_obeys() {
         ),
     ];
     for (input, expected) in cases {
-        assert_eq!(harmless(input), expected, "{input:?}");
+        assert_eq!(escape(input), expected, "{input:?}");
     }
-    assert_eq!(harmless_line("a\nb\tc"), "a b c");
+    assert_eq!(escape_line("a\nb\tc"), "a b c");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn harmless_json_keeps_the_value() {
     let steering = "\u{7f}\u{9b}31m\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{2028}\u{ad}\u{e0041}\u{fe0f}\u{fff9}";
     let value = serde_json::json!({ steering: [steering, "naïve 日本 👍\n\t\u{1b}[2J"] });
     for json in [value.to_string(), format!("{value:#}")] {
-        let shown = harmless_json(&json);
+        let shown = escape_json(&json);
         let found: Vec<char> = shown.chars().filter(|c| steering.contains(*c)).collect();
         let own = ['3', '1', 'm'];
         assert!(found.iter().all(|c| own.contains(c)), "{found:?}");
@@ -77,11 +77,11 @@ fn harmless_json_keeps_the_value() {
         );
     }
     assert_eq!(
-        harmless_json("\"\u{9b}\u{e0041}\""),
+        escape_json("\"\u{9b}\u{e0041}\""),
         r#""\u009b\udb40\udc41""#
     );
     assert!(matches!(
-        harmless_json("{\n \"a\": \"日本\"}"),
+        escape_json("{\n \"a\": \"日本\"}"),
         Cow::Borrowed(_)
     ));
 }

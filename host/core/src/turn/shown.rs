@@ -7,7 +7,7 @@ mod tests;
 use super::PendingCall;
 use crate::{
     question::Question,
-    text::{framed, harmless_line},
+    text::{escape_line, framed},
 };
 use serde_json::{Map, Value};
 use std::fmt;
@@ -43,8 +43,8 @@ impl ShownCall {
             below: format!(
                 "These are all {} characters of the arguments of {}; rule {}, arguments {name}{}",
                 text.chars().count(),
-                harmless_line(&call.tool),
-                harmless_line(&call.rule),
+                escape_line(&call.tool),
+                escape_line(&call.rule),
                 executables(call, input, columns)
             ),
         }
@@ -92,7 +92,7 @@ impl PendingCall {
     pub fn what(&self) -> String {
         format!(
             "{}, which is {}",
-            harmless_line(&self.tool),
+            escape_line(&self.tool),
             self.effect.as_str()
         )
     }
@@ -115,7 +115,7 @@ impl ShownQuestion {
     /// The words for a question of a tool, on a screen of `columns` columns.
     #[must_use]
     pub fn new(tool: &str, question: &Question, columns: usize) -> Self {
-        let tool = harmless_line(tool);
+        let tool = escape_line(tool);
         let choices = question.choices.iter();
         Self {
             asks: format!("The tool {tool} asks you, in its own words:"),

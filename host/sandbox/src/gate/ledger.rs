@@ -1,7 +1,7 @@
 //! The ledger of one gate: distinct requests with counts, the first refusal, and hosts. Everything is bounded, because every
 //! text in it is chosen by the guest.
 
-use crate::text::shown;
+use crate::text::sanitize;
 use agent_host_core::accounting::{AuditEntry, AuditVerdict};
 use std::collections::{BTreeSet, HashMap};
 
@@ -128,5 +128,5 @@ impl Ledger {
 
 /// Text for one line of a listing: a line break in a file name must not look like the next entry.
 fn one_line(text: &str, max_bytes: usize) -> String {
-    shown(&text.replace(['\n', '\t'], "\u{FFFD}"), max_bytes)
+    sanitize(&text.replace(['\n', '\t'], "\u{FFFD}"), max_bytes)
 }
