@@ -418,7 +418,7 @@ fn what_everybody_may_write_to_is_not_believed() {
         let args = ["run", "look", "--quiet", "--state-dir", "state"];
         let ran = place.run(&args);
         assert_eq!(ran.code, Some(0), "{path}: {}", ran.stderr);
-        place.write("agent.lock", "version = 2\n");
+        place.write("agent.lock", "version = 1\n");
         let path = place.work().join(path);
         let set = |mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();

@@ -81,7 +81,7 @@ fn a_component_is_pinned_when_it_is_first_used() {
     imports.sort_unstable();
     assert_eq!(
         serde_json::to_value(&lock).unwrap(),
-        json!({"version": 3, "tool": {"mine": {
+        json!({"version": 1, "tool": {"mine": {
             "component": digest(&component), "imports": imports, "tools": tools,
         }}})
     );
@@ -245,7 +245,7 @@ fn the_standing_of_each_component_is_data_too() {
     let line = |name: &str, standing: &str, changes: Value| {
         let component = std::fs::read(place.work().join(format!("{name}.wasm"))).unwrap();
         json!({
-            "name": name, "component": digest(&component), "standing": standing, "changes": changes,
+            "name": name, "component": digest(&component), "status": standing, "changes": changes,
             "accepted_now": false,
         })
     };
@@ -333,19 +333,17 @@ fn definitions_that_change_between_loads_are_refused() {
 #[test]
 fn a_lock_that_cannot_be_used_stops_everything() {
     let place = place(&Guest::default().bytes());
-    let version_1 =
-        "version = 1\n[tool.mine]\ncomponent = \"sha256:00\"\ndefinitions = \"sha256:00\"\n";
     for (text, says) in [
         ("version = \n", "is not a lock file"),
         ("", "is not a lock file"),
-        ("version = 2\ntrusted = true\n", "is not a lock file"),
+        ("version = 1\ntrusted = true\n", "is not a lock file"),
         (
             "version = 9\n",
-            "has version 9, and this program reads versions 2 to 3",
+            "has version 9, and this program reads version 1",
         ),
         (
-            version_1,
-            "has version 1, and this program reads versions 2 to 3",
+            "version = 2\n",
+            "has version 2, and this program reads version 1",
         ),
         ("\u{0}", "is not a lock file"),
     ] {

@@ -98,7 +98,7 @@ fn a_server_is_pinned_when_it_is_first_used_and_refused_when_it_changed() {
     assert_eq!(
         shown["components"],
         json!([{
-            "name": "s", "server": server, "standing": "changed", "changes": [change], "accepted_now": false,
+            "name": "s", "server": server, "status": "changed", "changes": [change], "accepted_now": false,
         }])
     );
     let accepted = place.run(&["lock", "--config", "agent.toml", "--accept", "s"]);
@@ -107,18 +107,18 @@ fn a_server_is_pinned_when_it_is_first_used_and_refused_when_it_changed() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
-/// What version 2 accepted of components holds, and servers are pinned beside it.
+/// A lock of components alone is read, and a server is pinned in it.
 #[test]
-fn the_lock_of_before_there_were_servers_is_read() {
+fn server_is_pinned_in_an_existing_lock() {
     let Some(place) = scripted(&["behaves"], "") else {
         return;
     };
-    place.write("agent.lock", "version = 2\n[tool]\n");
+    place.write("agent.lock", "version = 1\n[tool]\n");
     let ran = call(&place, "act", &json!({}));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let lock = std::fs::read_to_string(place.work().join("agent.lock")).unwrap();
     assert!(
-        lock.contains("version = 3") && lock.contains("[mcp.s.tools.s_act]"),
+        lock.contains("version = 1") && lock.contains("[mcp.s.tools.s_act]"),
         "{lock}"
     );
 }

@@ -19,7 +19,7 @@ use agent_host_types::{
     message::ToolResult,
     model::StopReason,
     output::ToolResultOutput,
-    question::{AnsweredBy, Asked, Question},
+    question::{AnsweredBy, PendingQuestion, Question},
     tool::Effect,
     turn::Outcome,
 };
@@ -50,7 +50,7 @@ fn clarify(_: &Invocation) -> RunEnd {
 }
 
 fn asks(question: Question) -> RunEnd {
-    RunEnd::Asked(Asked {
+    RunEnd::Asked(PendingQuestion {
         question,
         answered_by: AnsweredBy::Result,
         accounting: Accounting::default(),

@@ -112,7 +112,7 @@ pub fn suggestions<'a>(
 mod tests {
     use super::{ExplainedCall, Explanation, Suggestion};
     use agent_host_types::{
-        accounting::{Accounting, AuditEntry, Verdict},
+        accounting::{Accounting, AuditEntry, AuditVerdict},
         event::{EVENT_VERSION, Event, EventRecord},
         id::{CallId, SessionId},
         message::{Message, Role},
@@ -123,7 +123,7 @@ mod tests {
     fn entry(request: &str, grant: Option<&str>) -> AuditEntry {
         AuditEntry {
             request: request.to_owned(),
-            verdict: Verdict::Denied,
+            verdict: AuditVerdict::Denied,
             rule: "default-deny".to_owned(),
             count: 2,
             grant: grant.map(str::to_owned),

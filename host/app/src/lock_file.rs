@@ -1,10 +1,13 @@
 //! `agent.lock` on the disk, beside `agent.toml`: components from files, and MCP servers. Components in the binary are not in it: the binary itself is what the
 //! operator accepted.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{config::Config, error::OpenError, lock_diff::difference, trusted_file};
 use agent_host_types::{
     failure::ToolErrorCode,
-    lock::{Change, LOCK_VERSION, Lock, OLDEST_LOCK_VERSION, Pin, Standing},
+    lock::{Change, LOCK_VERSION, Lock, LockEntry, LockStatus},
 };
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -62,16 +65,12 @@ impl LockFile {
         let broken = |error: toml::de::Error| format!("is not a lock file: {error}");
         // The version first: the other keys are those of that version.
         let Versioned { version } = toml::from_str(text).map_err(broken)?;
-        if !(OLDEST_LOCK_VERSION..=LOCK_VERSION).contains(&version) {
+        if version != LOCK_VERSION {
             return Err(format!(
-                "has version {version}, and this program reads versions {OLDEST_LOCK_VERSION} to {LOCK_VERSION}"
+                "has version {version}, and this program reads version {LOCK_VERSION}"
             ));
         }
-        let lock: Lock = toml::from_str(text).map_err(broken)?;
-        Ok(Lock {
-            version: LOCK_VERSION,
-            ..lock
-        })
+        toml::from_str(text).map_err(broken)
     }
 
     /// Checks a component or a server against the lock. One that was never accepted is accepted now and written down; one that
@@ -79,21 +78,21 @@ impl LockFile {
     ///
     /// # Errors
     /// When it is not what was accepted, or what is new cannot be written down.
-    pub fn admit(&mut self, name: &str, current: Pin) -> Result<(), OpenError> {
-        match self.lock.standing(name, &current) {
-            Standing::Same => Ok(()),
-            Standing::New => {
+    pub fn admit(&mut self, name: &str, current: LockEntry) -> Result<(), OpenError> {
+        match self.lock.status(name, &current) {
+            LockStatus::Same => Ok(()),
+            LockStatus::New => {
                 self.lock.accept(name.to_owned(), current);
                 self.write()
             }
-            Standing::Changed(changes) => Err(self.refusal(name, &current, &changes)),
+            LockStatus::Changed(changes) => Err(self.refusal(name, &current, &changes)),
         }
     }
 
-    fn refusal(&self, name: &str, current: &Pin, changes: &[Change]) -> OpenError {
+    fn refusal(&self, name: &str, current: &LockEntry, changes: &[Change]) -> OpenError {
         let what = match current {
-            Pin::Component(_) => "component",
-            Pin::Server(_) => "MCP server",
+            LockEntry::Component(_) => "component",
+            LockEntry::Server(_) => "MCP server",
         };
         let mut lines = difference(changes);
         if let Some(more) = lines
@@ -125,9 +124,7 @@ impl LockFile {
                 self.path.display()
             ))
         };
-        let body = toml::to_string_pretty(&self.lock).map_err(|error| fault(&error))?;
-        let text =
-            format!("# What the operator accepted. Written by `agent-host lock --accept`.\n{body}");
+        let text = Self::text(&self.lock).map_err(|error| fault(&error))?;
         if text.len() as u64 > MAX_LOCK_BYTES {
             return Err(OpenError::usage(format!(
                 "{} would have {} bytes, more than the {MAX_LOCK_BYTES} that are read. Remove a component with very many tools from agent.toml",
@@ -136,5 +133,13 @@ impl LockFile {
             )));
         }
         trusted_file::replace(&self.path, &text, 0o644).map_err(|error| fault(&error))
+    }
+
+    /// Returns the text of a lock.
+    fn text(lock: &Lock) -> Result<String, toml::ser::Error> {
+        let body = toml::to_string_pretty(lock)?;
+        Ok(format!(
+            "# What the operator accepted. Written by `agent-host lock --accept`.\n{body}"
+        ))
     }
 }

@@ -21,7 +21,7 @@ use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, json_digest},
     limits::Limits,
-    lock::Pin,
+    lock::LockEntry,
     tool::{Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use futures_util::future::try_join_all;
@@ -166,10 +166,10 @@ impl Registry {
             return Ok(());
         };
         for entry in self.entries.iter().filter(|entry| entry.source.is_file()) {
-            lock.admit(&entry.name, Pin::Component(entry.locked()))?;
+            lock.admit(&entry.name, LockEntry::Component(entry.locked()))?;
         }
         for entry in self.servers() {
-            lock.admit(&entry.config.name, Pin::Server(entry.locked()))?;
+            lock.admit(&entry.config.name, LockEntry::Server(entry.locked()))?;
         }
         Ok(())
     }

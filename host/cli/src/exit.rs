@@ -1,6 +1,6 @@
 //! How the process ends: the exit codes, and the one form in which a failure is told.
 
-use crate::terminal::{Terminal, close_input, harmless_line};
+use crate::terminal::{Terminal, close_input, escape_line};
 use agent_host_app::OpenError;
 use agent_host_author::AuthorError;
 use agent_host_types::turn::{Outcome, TurnError};
@@ -120,7 +120,7 @@ const NO_THREAD: &str = "OS can't spawn worker thread";
 /// Makes a panic tell of itself in one line, which nothing that is wrong with stderr turns into a second panic.
 pub(crate) fn report_panics(terminal: Terminal) {
     panic::set_hook(Box::new(move |panic| {
-        let why = harmless_line(panic.payload_as_str().unwrap_or("no reason is given"));
+        let why = escape_line(panic.payload_as_str().unwrap_or("no reason is given"));
         if why.starts_with(NO_THREAD) {
             terminal.error(&format!(
                 "the system starts no more threads ({why}); raise the limit on processes and threads of this user (`ulimit -u`), or the \

@@ -10,7 +10,7 @@ mod result;
 mod stdout;
 mod text;
 
-pub(crate) use agent_host_engine::text::{harmless, harmless_line};
+pub(crate) use agent_host_engine::text::{escape, escape_line};
 pub(crate) use audit::audit_line;
 pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
 pub(crate) use live::LiveView;
@@ -116,7 +116,7 @@ impl Terminal {
 
     /// Writes an error to stderr.
     pub(crate) fn error(&self, text: &str) {
-        self.note(&format!("{RED}error:{RED:#} {}", harmless(text)));
+        self.note(&format!("{RED}error:{RED:#} {}", escape(text)));
     }
 }
 

@@ -63,7 +63,7 @@ impl ToolRunner for Tools {
 
     fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         let end = match call.tool.as_str() {
-            "book" => RunEnd::Asked(Asked {
+            "book" => RunEnd::Asked(PendingQuestion {
                 question: Question {
                     prompt: "Window or aisle?".into(),
                     choices: vec!["window".into(), "aisle".into()],

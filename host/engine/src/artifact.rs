@@ -1,5 +1,5 @@
-//! The files that the calls of a session left, by name: a reading of its events. A tool gives a file its name; whether it is
-//! one is decided here. Nothing is written under it: who writes an artifact out says where to.
+//! The files that the calls of a session returned, by name: a view of its events. Tools choose the
+//! names; they are checked here; the export of an artifact chooses the directory.
 
 #[cfg(test)]
 mod tests;
@@ -12,17 +12,18 @@ use agent_host_types::{
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-/// The longest name, in bytes: what a path may have on Linux, with room for the folder around it.
+/// The longest name, in bytes: a quarter of the longest path on Linux, which also holds the
+/// directory.
 const MAX_NAME_BYTES: usize = 1024;
-/// The longest part of a name between two `/`, in bytes: what file systems take.
+/// The longest path component, in bytes: the limit of file systems.
 const MAX_COMPONENT_BYTES: usize = 255;
 
-/// The name of an artifact: a relative path that stays below where it is put, on every system.
+/// The name of an artifact: a relative path that stays below its base directory on every system.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct ArtifactName(String);
 
-/// Why a text is no name of an artifact.
+/// A text that is not the name of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is no name of an artifact: {why}; name it like `report.md` or `plots/one.png`", name.escape_debug())]
 pub struct ArtifactNameError {
@@ -34,7 +35,7 @@ impl FromStr for ArtifactName {
     type Err = ArtifactNameError;
 
     fn from_str(name: &str) -> Result<Self, ArtifactNameError> {
-        match fault(name) {
+        match refusal(name) {
             None => Ok(Self(name.to_owned())),
             Some(why) => Err(ArtifactNameError {
                 name: name.chars().take(MAX_COMPONENT_BYTES).collect(),
@@ -44,8 +45,8 @@ impl FromStr for ArtifactName {
     }
 }
 
-/// What is wrong with a name.
-fn fault(name: &str) -> Option<&'static str> {
+/// Returns why a name is refused.
+fn refusal(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("it is empty");
     }
@@ -58,7 +59,7 @@ fn fault(name: &str) -> Option<&'static str> {
     if name.chars().any(char::is_control) {
         return Some("it has control characters");
     }
-    // Elsewhere they part names and drives.
+    // They separate components and drives on other systems.
     if name.contains(['\\', ':']) {
         return Some("it has a backslash or a colon");
     }
@@ -76,34 +77,35 @@ impl fmt::Display for ArtifactName {
     }
 }
 
-/// A file that a call left.
+/// A file that a call returned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Artifact {
-    /// Its media type, which agrees with its bytes.
+    /// The media type, which agrees with the bytes.
     pub media_type: String,
-    /// Its bytes.
+    /// The bytes.
     pub blob: BlobRef,
-    /// The call.
+    /// The call that returned it.
     pub call_id: CallId,
-    /// The call's tool.
+    /// The tool of the call.
     pub tool: String,
 }
 
 /// The artifacts of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Artifacts {
-    /// By name; of several with one name, the latest.
+    /// The artifacts by name; of several with one name, the latest.
     pub kept: BTreeMap<ArtifactName, Artifact>,
-    /// The files with a name that is none, each such name once.
+    /// The refused names of files, without duplicates.
     pub refused: Vec<ArtifactNameError>,
 }
 
 impl Artifacts {
-    /// Reads them from a session's records: the files with bytes and a name in the results of its calls, in a copy also those
-    /// that it took over. A file that a tool gives as text is part of what the model reads, and is none.
+    /// Collects the named files with bytes from the results in a session's records, including those
+    /// that a copied session took over. A file that a tool returns as text is for the model and no
+    /// artifact.
     ///
     /// # Errors
-    /// That of the first record that cannot be read.
+    /// The error of the first record that cannot be read.
     pub fn of<E>(records: impl IntoIterator<Item = Result<EventRecord, E>>) -> Result<Self, E> {
         let mut artifacts = Self::default();
         for record in records {

@@ -1,8 +1,9 @@
-//! The policy: pure decisions over what the operator granted. Every effect of a tool, whichever interface it comes through,
-//! is decided here and nowhere else; nothing here reads a clock, a file or a name server.
+//! The policy: pure decisions over the operator's grants. Every effect of a tool, through whichever
+//! interface, is decided here and nowhere else; nothing here reads a clock, a file or a name
+//! server.
 //!
-//! Deny by default: a request that no grant covers is denied. A grant is never widened by a tool, a model or a result; the
-//! effect class of the tool only narrows it.
+//! A request that no grant covers is denied. No tool, model or result widens a grant; the effect
+//! class of the tool narrows it.
 
 mod address;
 mod call;
@@ -28,29 +29,30 @@ pub use http::{HttpRequest, decide_address, decide_http};
 pub use paths::PathRules;
 pub use secret::{SecretPlace, decide_secret};
 
-/// What the policy says to a request.
+/// The decision of the policy about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// It may go ahead.
+    /// The request is allowed.
     Allow {
         /// The rule that allows it.
         rule: String,
     },
-    /// It may not.
+    /// The request is denied.
     Deny {
         /// The rule that denies it.
         rule: String,
-        /// Why, in words for the operator and the model.
+        /// The reason, for the operator and the model.
         reason: String,
-        /// The smallest grant that would allow it, as lines of `agent.toml`; absent where no grant would.
+        /// The smallest grant that would allow it, as lines of `agent.toml`; absent if no grant
+        /// would.
         grant: Option<String>,
     },
-    /// A person decides.
+    /// The user decides.
     Ask {
-        /// The rule that asks.
+        /// The rule that requires approval.
         rule: String,
     },
 }
 
-/// The rule's name when nothing was granted.
+/// The name of the rule for requests that no grant covers.
 pub const DEFAULT_DENY: &str = "default-deny";

@@ -1,5 +1,5 @@
-//! JSON Schema: tool inputs are checked here before a tool is asked for anything, and its JSON results before anybody reads
-//! them. A schema is a stranger's word: what it may be is bounded here, and so is what a check against it may cost.
+//! JSON Schemas of tool inputs, tool results and final answers. Schemas come from untrusted
+//! components and servers, so their size and the cost of each check are bounded.
 
 mod answer;
 mod meter;
@@ -8,22 +8,94 @@ mod tests;
 mod unfold;
 
 use agent_host_types::failure::{ToolErrorCode, ToolFailure};
-pub use answer::AnswerSchema;
+pub use answer::{AnswerSchema, ParseAnswerError};
 
-use meter::{Meter, TooMuch};
+use meter::{CostMeter, OverBudget};
 use serde_json::{Map, Value};
+use unfold::{MAX_REFERENCES, MAX_VALUES};
 
-/// How many faults of one value are reported: enough for the model to mend them together.
-const MAX_FAULTS: usize = 5;
+/// The most mismatches reported of one value: enough for the model to correct them together.
+const MAX_MISMATCHES: usize = 5;
 
-/// The patterns in one schema.
+/// The most patterns in one schema.
 const MAX_PATTERNS: usize = 32;
 
-/// A compiled pattern, in bytes.
+/// The largest compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 512 * 1024;
 
-/// A compiled schema. Remote references are never followed, patterns run in linear time, with its references unfolded it is of
-/// bounded size, and what a check against it costs is counted before it is made.
+/// A schema that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    /// The root of an input schema is not an object.
+    #[error("the root of an input schema must have `\"type\": \"object\"`")]
+    RootNotObject,
+    /// Draft 4, whose `id` changes what references resolve to.
+    #[error(
+        "it is written in draft 4, in which the key `id` moves references; write it in a later draft of JSON Schema"
+    )]
+    Draft4,
+    /// A key that changes what references resolve to.
+    #[error(
+        "it has the key `{key}`; name its parts by `$defs` and refer to them by `#/$defs/NAME`"
+    )]
+    ReferenceBase {
+        /// The key.
+        key: String,
+    },
+    /// A reference to nothing in the schema, such as a remote one.
+    #[error(
+        "the reference `{reference}` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`"
+    )]
+    UnresolvedReference {
+        /// The first 80 characters of the reference.
+        reference: String,
+    },
+    /// A reference whose target contains it.
+    #[error(
+        "the reference `{reference}` leads back to itself; write the levels out that are needed"
+    )]
+    RecursiveReference {
+        /// The first 80 characters of the reference.
+        reference: String,
+    },
+    /// Too many references in a chain.
+    #[error(
+        "more than {MAX_REFERENCES} references lead from one to the next; put the parts in place"
+    )]
+    ReferenceChain,
+    /// Too many values once references are unfolded.
+    #[error(
+        "with its references unfolded it has more than {MAX_VALUES} values; use fewer references to parts with references"
+    )]
+    TooLarge,
+    /// Too many patterns.
+    #[error("it has more than {MAX_PATTERNS} patterns")]
+    TooManyPatterns,
+    /// The validator rejects it.
+    #[error(transparent)]
+    Invalid(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A value that does not fit its schema. `root` names the whole value, such as `the arguments`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// The check would exceed its cost bound.
+    #[error("{root}: too large or too deep to be checked against this schema; send less")]
+    TooCostly {
+        /// The name of the whole value.
+        root: &'static str,
+    },
+    /// The value differs from the schema.
+    #[error("{}", .0.join("; "))]
+    Mismatch(
+        /// At most 5 messages, each beginning with the JSON pointer to the value or the name of the
+        /// whole value.
+        Vec<String>,
+    ),
+}
+
+/// A compiled schema. Remote references are never followed, patterns run in linear time, its size
+/// with references unfolded is bounded, and the cost of a check is counted before the check runs.
 #[derive(Debug)]
 struct Schema {
     source: Value,
@@ -43,15 +115,15 @@ impl InputSchema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// What is wrong with the schema, as a fragment.
-    pub fn compile(schema: &Value) -> Result<Self, String> {
+    /// If the root is not an object or the schema exceeds a bound.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         if schema.get("type").and_then(Value::as_str) != Some("object") {
-            return Err("the root of an input schema must have `\"type\": \"object\"`".to_owned());
+            return Err(SchemaError::RootNotObject);
         }
         Schema::compile(schema).map(Self)
     }
 
-    /// How many patterns it has; each takes memory for as long as it is there.
+    /// Returns the number of patterns; each keeps its compiled form in memory.
     #[must_use]
     pub fn patterns(&self) -> usize {
         self.0.patterns
@@ -63,11 +135,11 @@ impl InputSchema {
     /// `invalid-input`, naming the arguments that do not fit.
     pub fn validate(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {
         let input = Value::Object(input.clone());
-        self.0.check(&input, "the arguments").map_err(|faults| {
+        self.0.check(&input, "the arguments").map_err(|error| {
             ToolFailure::new(
                 ToolErrorCode::InvalidInput,
                 format!(
-                    "The arguments do not fit the tool's schema; the tool did not run. {faults}"
+                    "The arguments do not fit the tool's schema; the tool did not run. {error}"
                 ),
             )
         })
@@ -78,12 +150,12 @@ impl OutputSchema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// What is wrong with the schema, as a fragment.
-    pub fn compile(schema: &Value) -> Result<Self, String> {
+    /// If the schema is invalid or exceeds a bound.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         Schema::compile(schema).map(Self)
     }
 
-    /// How many patterns it has; each takes memory for as long as it is there.
+    /// Returns the number of patterns; each keeps its compiled form in memory.
     #[must_use]
     pub fn patterns(&self) -> usize {
         self.0.patterns
@@ -94,26 +166,26 @@ impl OutputSchema {
     /// # Errors
     /// `invalid-output`, naming the parts that do not fit.
     pub fn validate(&self, output: &Value) -> Result<(), ToolFailure> {
-        self.0.check(output, "the result").map_err(|faults| {
+        self.0.check(output, "the result").map_err(|error| {
             ToolFailure::invalid_output(format!(
-                "The tool ran, but its result does not fit the schema that it promises. {faults}"
+                "The tool ran, but its result does not fit the schema that it promises. {error}"
             ))
         })
     }
 }
 
 impl Schema {
-    fn compile(schema: &Value) -> Result<Self, String> {
+    fn compile(schema: &Value) -> Result<Self, SchemaError> {
         unfold::check(schema)?;
         let patterns = patterns(schema);
         if patterns > MAX_PATTERNS {
-            return Err(format!("it has more than {MAX_PATTERNS} patterns"));
+            return Err(SchemaError::TooManyPatterns);
         }
         let engine = jsonschema::PatternOptions::regex().size_limit(MAX_PATTERN_BYTES);
         let validator = jsonschema::options()
             .with_pattern_options(engine)
             .build(schema)
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| SchemaError::Invalid(error.into()))?;
         Ok(Self {
             source: schema.clone(),
             patterns,
@@ -121,34 +193,36 @@ impl Schema {
         })
     }
 
-    /// Checks a value; `whole` is what it is called where the fault is not in a part of it.
-    fn check(&self, value: &Value, whole: &str) -> Result<(), String> {
-        let mut meter = Meter::new(&self.source);
-        meter.walk(&self.source, value, 0).map_err(|TooMuch| {
-            format!("{whole}: too large or too deep to be checked against this schema; send less")
-        })?;
+    /// Checks a value; `root` names the whole value in messages.
+    fn check(&self, value: &Value, root: &'static str) -> Result<(), ValueError> {
+        let mut meter = CostMeter::new(&self.source);
+        meter
+            .walk(&self.source, value, 0)
+            .map_err(|OverBudget| ValueError::TooCostly { root })?;
         if self.validator.is_valid(value) {
             return Ok(());
         }
-        let fault = |error: jsonschema::ValidationError<'_>| {
+        let message = |error: jsonschema::ValidationError<'_>| {
             let path = error.instance_path().to_string();
-            let place = if path.is_empty() {
-                whole.to_owned()
+            if path.is_empty() {
+                format!("{root}: {error}")
             } else {
-                format!("`{path}`")
-            };
-            format!("{place}: {error}")
+                format!("`{path}`: {error}")
+            }
         };
-        if !meter.is_small() {
-            return self.validator.validate(value).map_err(fault);
-        }
-        let errors = self.validator.iter_errors(value).take(MAX_FAULTS);
-        let faults: Vec<String> = errors.map(fault).collect();
-        Err(faults.join("; "))
+        let mismatches = if meter.is_small() {
+            let errors = self.validator.iter_errors(value);
+            errors.take(MAX_MISMATCHES).map(message).collect()
+        } else {
+            // `iter_errors` finds every mismatch before it returns the first.
+            let error = self.validator.validate(value).err();
+            error.map(message).into_iter().collect()
+        };
+        Err(ValueError::Mismatch(mismatches))
     }
 }
 
-/// The patterns in a schema. The parser bounds the recursion at 128 levels.
+/// Counts the patterns in a schema. The parser bounds the recursion at 128 levels.
 fn patterns(schema: &Value) -> usize {
     match schema {
         Value::Array(items) => items.iter().map(patterns).sum(),

@@ -1,8 +1,9 @@
-//! Redacts the values of secrets: finds their forms in bytes, texts and results, and puts `[secret:NAME]` in their place.
+//! Redacts the values of secrets: replaces their encoded forms in bytes, texts and results by
+//! `[secret:NAME]`.
 //!
-//! A mark tells its reader that a guess was right, so it depends on the reader which secrets are looked for. What a tool
-//! receives, or can read back, is searched for the secrets that it was granted ([`Secrets::only`]) and for no others; what
-//! only people, the journal and the model read is searched for all.
+//! A mark confirms a guess to its reader, so the reader decides which secrets are redacted. Data
+//! that a tool receives or can read back is searched only for the secrets granted to it
+//! ([`Secrets::only`]); data for the user, the journal and the model is searched for all.
 
 mod forms;
 mod report;
@@ -21,56 +22,57 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// The shortest value, in bytes. A shorter one would be taken out of text that it is not in. It is no defence against guessing:
-/// a value resists that by being random.
+/// The shortest value, in bytes. A shorter one would match unrelated text. Not a defence against
+/// guessing; only randomness is.
 pub const MIN_SECRET_BYTES: usize = 8;
 
-/// The longest value, in bytes: few servers take longer header fields, and the forms of it have to be looked for.
+/// The longest value, in bytes: few servers accept longer header fields, and the matcher grows with
+/// it.
 pub const MAX_SECRET_BYTES: usize = 4_096;
 
-/// Why a value cannot be a secret. The value is not in it.
+/// A value that cannot be a secret. Does not contain the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// It is too short to be told from other text.
+    /// The value would match unrelated text.
     #[error(
         "it is shorter than {MIN_SECRET_BYTES} bytes and could not be told from other text in an answer"
     )]
     TooShort,
-    /// It does not fit a header field.
+    /// The value does not fit a header field.
     #[error("it is longer than {MAX_SECRET_BYTES} bytes, which is more than servers take")]
     TooLong,
-    /// It could not be sent in a header field as it is.
+    /// A header field cannot carry the value.
     #[error("it has characters other than printable ASCII, which a header field cannot carry")]
     NotPrintable,
-    /// All values together are more than can be looked for.
+    /// The matcher cannot hold all values.
     #[error("there are more secrets than can be looked for at once")]
     TooMany,
 }
 
-/// The values of secrets by their names. The default has none and costs nothing.
+/// The values of secrets by name. The default is empty and costs nothing.
 ///
-/// The values themselves are zeroed when this is dropped; the tables that find their forms in answers are not.
+/// The values are zeroed on drop; the tables of the matcher are not.
 #[derive(Default)]
 pub struct Secrets {
     values: BTreeMap<String, SecretString>,
-    /// Absent where there are no values.
+    /// Absent if there are no values.
     forms: Option<Forms>,
-    /// The selections that were asked for, by their names.
+    /// The results of [`Self::only`], by the selected names.
     selections: Mutex<BTreeMap<BTreeSet<String>, Arc<Secrets>>>,
 }
 
 impl fmt::Debug for Secrets {
-    /// Names, and no values.
+    /// Prints the names only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.values.keys()).finish()
     }
 }
 
 impl Secrets {
-    /// Takes values by their names, and prepares to find them again.
+    /// Builds the matcher for the values.
     ///
     /// # Errors
-    /// The values are more than can be looked for, or one of them cannot be a secret (see [`Self::check`]).
+    /// If [`Self::check`] refuses a value, or the values are too many for the matcher.
     pub fn new(values: BTreeMap<String, SecretString>) -> Result<Self, SecretError> {
         if values.is_empty() {
             return Ok(Self::default());
@@ -86,10 +88,10 @@ impl Secrets {
         })
     }
 
-    /// Whether a value can be a secret.
+    /// Checks that a value can be a secret.
     ///
     /// # Errors
-    /// It is too short or too long, or cannot be sent in a header field.
+    /// If it is too short, too long, or cannot be sent in a header field.
     pub fn check(value: &SecretString) -> Result<(), SecretError> {
         let value = value.expose_secret();
         if value.len() < MIN_SECRET_BYTES {
@@ -104,13 +106,13 @@ impl Secrets {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// Whether there are no secrets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Returns the secrets of these names alone. A selection is prepared once; the next one of the same names shares it.
+    /// Returns only the secrets of these names. Selections of the same names share one matcher.
     #[must_use]
     pub fn only<'a>(self: &Arc<Self>, names: impl IntoIterator<Item = &'a str>) -> Arc<Self> {
         let known = |name: &&str| self.values.contains_key(*name);
@@ -133,7 +135,7 @@ impl Secrets {
             .collect();
         let selection = match Self::new(chosen) {
             Ok(selection) => Arc::new(selection),
-            // Fewer values never are too many where all of them are not.
+            // A subset is never too many if all values are not.
             Err(_) => Arc::clone(self),
         };
         selections.insert(names, Arc::clone(&selection));
@@ -146,7 +148,7 @@ impl Secrets {
         self.values.get(name)
     }
 
-    /// Redacts bytes; returns nothing where no form of a value is in them.
+    /// Redacts bytes; returns `None` if they contain no form of a value.
     #[must_use]
     pub fn redacted(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let forms = self.forms.as_ref()?;
@@ -157,7 +159,7 @@ impl Secrets {
     /// Redacts a text.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        // Every form and every mark is ASCII, so what is left is still UTF-8.
+        // Forms and marks are ASCII, so the result is UTF-8.
         match self.redacted(text.as_bytes()) {
             Some(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
             None => Cow::Borrowed(text),

@@ -1,5 +1,5 @@
-//! What a result becomes before it enters the history: bytes move to blobs, and long text keeps its head and its tail.
-//! Nothing is lost: the whole stays in the blob that the text names.
+//! Moves bytes and long text of a result to blobs before it enters the history. Long text keeps its
+//! head, its tail and the digest of the blob with the whole text.
 
 use agent_host_types::{
     message::Message,
@@ -12,20 +12,20 @@ mod tests;
 /// How much text of one result stays inline, all parts together, in bytes. The rest is in a blob.
 pub const INLINE_TEXT_BYTES: usize = 50 * 1024;
 
-/// A result in the form in which the journal keeps it, and the blobs that it refers to.
+/// A result in the form that the journal stores, with its blobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// The result, with no bytes and no long text in it.
+    /// The result without bytes and long text.
     pub output: ToolResultOutput,
-    /// What must be stored together with it.
+    /// The blobs to store with it.
     pub blobs: Vec<Blob>,
 }
 
-/// The longest text that is never replaced by a note: the note would be no shorter.
+/// The longest text that always stays: a note in its place would not be shorter.
 const NOTE_BYTES: usize = 256;
 
-/// Moves bytes and long text out of a result. JSON that is too long becomes text, since JSON with its middle left out is
-/// none; success stays success and failure stays failure.
+/// Moves bytes and long text of a result to blobs. Long JSON becomes text, since without its middle
+/// it is not JSON; success stays success and failure stays failure.
 #[must_use]
 pub fn settle(output: ToolResultOutput) -> Settled {
     let mut spill = Spill::new();
@@ -61,7 +61,7 @@ pub fn settle(output: ToolResultOutput) -> Settled {
     }
 }
 
-/// Moves bytes and long text files out of a person's message. What the person wrote stays as they wrote it, however long.
+/// Moves bytes and long text files of a user message to blobs. Text parts stay whole, however long.
 #[must_use]
 pub fn settle_message(mut message: Message) -> (Message, Vec<Blob>) {
     let mut spill = Spill::new();
@@ -76,17 +76,17 @@ pub fn settle_message(mut message: Message) -> (Message, Vec<Blob>) {
     (message, spill.blobs)
 }
 
-/// What is moved out of one result or message. Its parts share one budget of inline text.
+/// The blobs of one result or message, whose parts share one budget of inline text.
 struct Spill {
-    /// How much more text may stay, in bytes.
-    room: usize,
+    /// The text that may still stay inline, in bytes.
+    left: usize,
     blobs: Vec<Blob>,
 }
 
 impl Spill {
     fn new() -> Self {
         Self {
-            room: INLINE_TEXT_BYTES,
+            left: INLINE_TEXT_BYTES,
             blobs: Vec::new(),
         }
     }
@@ -102,17 +102,17 @@ impl Spill {
 
     fn json(&mut self, value: &serde_json::Value) -> Option<String> {
         let text = value.to_string();
-        (text.len() > self.room).then(|| self.text(text))
+        (text.len() > self.left).then(|| self.text(text))
     }
 
-    /// Keeps a text that fits. Of any other it keeps the beginning, three fifths of the room, and the end, one fifth; the
-    /// last fifth is for the note between them.
+    /// Keeps a text that fits. Otherwise keeps its head in three fifths of the budget and its tail
+    /// in one; the last fifth is for the note between them.
     fn text(&mut self, text: String) -> String {
-        if text.len() <= self.room.max(NOTE_BYTES) {
-            self.room = self.room.saturating_sub(text.len());
+        if text.len() <= self.left.max(NOTE_BYTES) {
+            self.left = self.left.saturating_sub(text.len());
             return text;
         }
-        let fifth = std::mem::take(&mut self.room) / 5;
+        let fifth = std::mem::take(&mut self.left) / 5;
         let head_end = text.floor_char_boundary(fifth * 3);
         let tail_start = text.ceil_char_boundary(text.len() - fifth);
         let (head, tail) = (

@@ -1,5 +1,5 @@
-//! Text of strangers (models, components, servers), made fit to be shown: bounded, without characters that move the cursor, turn
-//! the direction of writing or are not seen. It never decides what a text means.
+//! Makes untrusted text (of models, components, servers) safe to display: bounds it, and replaces
+//! or escapes characters that move the cursor, change the direction of writing or are invisible.
 
 #[cfg(test)]
 mod tests;
@@ -7,10 +7,10 @@ mod tests;
 use std::{borrow::Cow, fmt::Write as _};
 use unicode_width::UnicodeWidthChar as _;
 
-/// Whether a character can make text look like something else than it is: controls (but not a line break or a tab), the
-/// Unicode characters that set the direction of writing (Unicode Standard Annex 9, section 2), and those that are not seen at
-/// all: spaces without width, and the tags (Unicode Standard, section 23.9), which can spell a whole message to a model.
-/// Joiners are left alone, since some languages are written with them.
+/// Whether a character can make text look like other text: controls except line breaks and tabs,
+/// the characters that set the direction of writing (Unicode Standard Annex 9, section 2),
+/// zero-width spaces, and tags (Unicode Standard, section 23.9), which can spell a message to a
+/// model. Joiners are excluded, since some languages need them.
 #[must_use]
 pub fn is_deceptive(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
@@ -21,9 +21,9 @@ pub fn is_deceptive(c: char) -> bool {
         )
 }
 
-/// The text without deceptive characters, cut to a number of bytes.
+/// Replaces deceptive characters and cuts the text to `max_bytes`.
 #[must_use]
-pub fn shown(text: &str, max_bytes: usize) -> String {
+pub fn sanitize(text: &str, max_bytes: usize) -> String {
     const MARK: &str = "...";
     let mut out = String::with_capacity(text.len().min(max_bytes));
     for c in text.chars() {
@@ -38,11 +38,10 @@ pub fn shown(text: &str, max_bytes: usize) -> String {
     out
 }
 
-/// Text of a model or a tool, fit to be shown: control characters (which move cursors, set titles and colours),
-/// bidirectional overrides (which make text look like other text) and characters that are not to be seen are written out.
-/// Line breaks and tabs stay.
+/// Escapes control characters (which move cursors, set titles and colours), bidirectional overrides
+/// (which make text look like other text) and invisible characters. Line breaks and tabs stay.
 #[must_use]
-pub fn harmless(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -56,11 +55,12 @@ pub fn harmless(text: &str) -> String {
     out
 }
 
-/// The same for what somebody decides by: each character that could be taken for another one, or for none, is written out.
+/// Escapes also joiners and unusual spaces, for text that a decision depends on: different texts
+/// look different.
 #[must_use]
 pub fn exact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in harmless(text).chars() {
+    for character in escape(text).chars() {
         let plain = matches!(character, ' ' | '\n' | '\t');
         if !plain && (character.is_whitespace() || is_joiner(character)) {
             let _ = write!(out, "{}", character.escape_unicode());
@@ -71,24 +71,24 @@ pub fn exact(text: &str) -> String {
     out
 }
 
-/// The same as [`harmless`], on one line.
+/// Returns [`escape`] text on one line.
 #[must_use]
-pub fn harmless_line(text: &str) -> String {
-    harmless(text).replace(['\n', '\t'], " ")
+pub fn escape_line(text: &str) -> String {
+    escape(text).replace(['\n', '\t'], " ")
 }
 
-/// JSON text in which every character that a terminal obeys, turns or hides is written as `\uXXXX`: C1 controls, DEL,
-/// bidirectional and zero-width characters, line separators. It stays JSON of the same value, since outside of strings JSON
-/// has none of them.
+/// Escapes every character of JSON text that a terminal obeys, reorders or hides as `\uXXXX`: C1
+/// controls, DEL, bidirectional and zero-width characters, line separators. The value is unchanged,
+/// since such characters occur only in strings.
 #[must_use]
-pub fn harmless_json(json: &str) -> Cow<'_, str> {
-    let steers = |c: char| is_deceptive(c) || is_unseen(c) || is_joiner(c);
-    if !json.contains(steers) {
+pub fn escape_json(json: &str) -> Cow<'_, str> {
+    let is_unsafe = |c: char| is_deceptive(c) || is_unseen(c) || is_joiner(c);
+    if !json.contains(is_unsafe) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
     for character in json.chars() {
-        if steers(character) {
+        if is_unsafe(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
             }
@@ -99,9 +99,9 @@ pub fn harmless_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Untrusted text in a question of the host: [`exact`], in rows that each begin with a bar and fit into `columns`, so that no
-/// row of it can be taken for the host's own. Characters that look like the bar are written out. Of more than `max_rows` rows
-/// the first are kept, and a last one says how many are not shown.
+/// Frames untrusted text in a question of the host: [`exact`] text in rows of at most `columns`
+/// that begin with a bar, so that no row looks like the host's own. Characters that look like the
+/// bar are escaped. Beyond `max_rows` rows, a last row says how many are not shown.
 #[must_use]
 pub fn framed(text: &str, columns: usize, max_rows: usize) -> String {
     let width = columns.saturating_sub(BAR_COLUMNS).max(MIN_FRAME_COLUMNS);
@@ -121,7 +121,7 @@ pub fn framed(text: &str, columns: usize, max_rows: usize) -> String {
     out.join("\n")
 }
 
-/// Splits a line into rows of at most `width` columns; at least one row.
+/// Splits a line into one or more rows of at most `width` columns.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
     let mut rows = vec![String::new()];
     let (mut used, mut stacked) = (0, 0);
@@ -129,14 +129,14 @@ fn wrapped(line: &str, width: usize) -> Vec<String> {
     for character in written.chars() {
         let columns = character.width_cjk().unwrap_or_default();
         stacked = if columns == 0 { stacked + 1 } else { 0 };
-        // A pile of accents reaches into the rows above and below.
-        let is_written_out = is_frame(character) || stacked > MAX_STACKED;
-        let piece = if is_written_out {
+        // A stack of accents reaches into the rows above and below.
+        let is_escaped = is_frame(character) || stacked > MAX_STACKED;
+        let piece = if is_escaped {
             character.escape_unicode().to_string()
         } else {
             character.to_string()
         };
-        let columns = if is_written_out { piece.len() } else { columns };
+        let columns = if is_escaped { piece.len() } else { columns };
         if used + columns > width {
             rows.push(String::new());
             used = 0;
@@ -149,26 +149,26 @@ fn wrapped(line: &str, width: usize) -> Vec<String> {
     rows
 }
 
-/// What each row of framed text begins with.
+/// The start of each row of framed text.
 const BAR: &str = "│ ";
 
-/// The columns of the bar on a terminal that gives it two.
+/// The columns of [`BAR`] on a terminal that draws the bar two columns wide.
 const BAR_COLUMNS: usize = 3;
 
-/// The least room for text beside the bar, in columns, on a terminal of any width.
+/// The least width of the text beside the bar, in columns, on a terminal of any width.
 const MIN_FRAME_COLUMNS: usize = 20;
 
-/// The most characters without a width of their own on one other character.
+/// The most zero-width characters after one character.
 const MAX_STACKED: usize = 2;
 
-/// Characters that frames are drawn with (Unicode blocks Box Drawing and Block Elements).
+/// Whether a character is of the Unicode blocks Box Drawing or Block Elements.
 fn is_frame(character: char) -> bool {
     matches!(character, '\u{2500}'..='\u{259f}')
 }
 
-/// More characters that are not seen, or break a line unseen: those that Unicode calls default-ignorable and that no writing
-/// needs, line separators, and the marks of annotations. A tool's description may have them, from the text that its author
-/// copied; what is shown has them written out.
+/// Whether a character is invisible besides the deceptive ones: default-ignorable characters that
+/// no language needs, line separators, and annotation marks. A tool's description may contain them,
+/// copied by its author; displayed text has them escaped.
 pub(crate) fn is_unseen(character: char) -> bool {
     matches!(
         character,
@@ -177,7 +177,8 @@ pub(crate) fn is_unseen(character: char) -> bool {
     )
 }
 
-/// Characters without a shape of their own that some writing needs: joiners, variation selectors and fillers.
+/// Whether a character is a joiner, variation selector or filler: without a shape, but needed by
+/// some languages.
 pub(crate) fn is_joiner(character: char) -> bool {
     matches!(
         character,

@@ -7,7 +7,7 @@ use agent_host_types::{
     id::{CallId, SessionId},
     limits::Limits,
     output::ToolResultOutput,
-    question::{Asked, Exchange},
+    question::{AnsweredQuestion, PendingQuestion},
     tool::RegisteredTool,
 };
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ pub struct Invocation {
     /// The session's shared state as the call sees it. A call that runs again sees what its first run saw.
     pub shared: Arc<Map<String, Value>>,
     /// The questions of earlier runs of this call with their answers, in order.
-    pub answers: Vec<Exchange>,
+    pub answers: Vec<AnsweredQuestion>,
     /// Whether a person can be asked. Where not, a question is answered with `unavailable`.
     pub can_ask: bool,
     /// Tells that the call is to be stopped.
@@ -43,7 +43,7 @@ pub enum RunEnd {
     /// With a result.
     Settled(CallReport),
     /// With a question to a person.
-    Asked(Asked),
+    Asked(PendingQuestion),
 }
 
 impl RunEnd {

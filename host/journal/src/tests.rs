@@ -13,7 +13,7 @@ mod whole;
 use crate::{SqliteJournal, Store};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::{
-    accounting::{Accounting, AuditEntry, Verdict},
+    accounting::{Accounting, AuditEntry, AuditVerdict},
     approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
     budget::Budget,
     context::{ReferencedResult, Shrunk},
@@ -246,7 +246,7 @@ fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         accounting: accounting(),
         audit: vec![AuditEntry {
             request: "read /workspace/notes.txt".to_owned(),
-            verdict: Verdict::Denied,
+            verdict: AuditVerdict::Denied,
             rule: "default-deny".to_owned(),
             count: 3,
             grant: Some("[[grants.dir]]\nhost = \".\"".to_owned()),

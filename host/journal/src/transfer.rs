@@ -7,7 +7,7 @@ use crate::{Store, whole::Whole};
 use agent_host_engine::{
     journal::JournalError,
     session::{SessionCopy, referenced_blobs},
-    text::harmless_json,
+    text::escape_json,
 };
 use agent_host_types::{
     event::{EVENT_VERSION, Event, EventRecord},
@@ -212,7 +212,7 @@ impl LinesOut<'_> {
     fn write(&mut self, line: &impl Serialize) -> Result<(), JournalError> {
         let json = serde_json::to_string(line).map_err(|error| unwritten(&error))?;
         // It may be written to a terminal.
-        let mut text = harmless_json(&json).into_owned();
+        let mut text = escape_json(&json).into_owned();
         text.push('\n');
         if text.len() > MAX_LINE_BYTES {
             return Err(JournalError::Storage(format!(

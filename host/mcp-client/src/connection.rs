@@ -153,7 +153,7 @@ impl Connection {
                 }
                 Err(Fault::Gone(why)) => return Err(why),
                 Err(Fault::Refused(error)) => {
-                    return Err(text::shown(&error.message, SHOWN_BYTES));
+                    return Err(text::sanitize(&error.message, SHOWN_BYTES));
                 }
                 Err(Fault::Wants(what)) => return Err(what.to_owned()),
             };
@@ -233,13 +233,13 @@ impl Connection {
                 return Fault::Refused(error);
             }
             ServiceError::TransportClosed => "it closed the connection".to_owned(),
-            error => text::shown(&self.secrets.text(&whole(&error)), SHOWN_BYTES),
+            error => text::sanitize(&self.secrets.text(&whole(&error)), SHOWN_BYTES),
         };
         let words = match &self.child {
             Some(child) => child.lock().await.last_words().await,
             None => String::new(),
         };
-        Fault::Gone(format!("{why}{}", text::shown(&words, SHOWN_BYTES)))
+        Fault::Gone(format!("{why}{}", text::sanitize(&words, SHOWN_BYTES)))
     }
 }
 
@@ -334,15 +334,15 @@ fn silent(config: &ServerConfig, words: &str) -> ConnectError {
     ConnectError::Silent {
         server: config.name.clone(),
         seconds: config.connect_timeout.as_secs(),
-        words: text::shown(words, SHOWN_BYTES),
+        words: text::sanitize(words, SHOWN_BYTES),
     }
 }
 
 fn unusable(config: &ServerConfig, error: &ClientInitializeError, words: &str) -> Unmet {
     let told = ConnectError::Unusable {
         server: config.name.clone(),
-        why: text::shown(&config.secrets.text(&whole(error)), SHOWN_BYTES),
-        words: text::shown(words, SHOWN_BYTES),
+        why: text::sanitize(&config.secrets.text(&whole(error)), SHOWN_BYTES),
+        words: text::sanitize(words, SHOWN_BYTES),
     };
     match error {
         ClientInitializeError::ExpectedInitResult(_) => Unmet::Misunderstood(told),

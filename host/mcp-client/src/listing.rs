@@ -60,7 +60,7 @@ impl Listing {
             ));
         }
         let page: Page = serde_json::from_value(page).map_err(|error| {
-            let error = text::shown(&error.to_string(), 200);
+            let error = text::sanitize(&error.to_string(), 200);
             format!("its list of tools cannot be read: {error}")
         })?;
         self.tools.extend(page.tools);
@@ -99,9 +99,9 @@ impl Offer {
             {
                 continue;
             }
-            let shown = text::shown(name, 80);
+            let shown = text::sanitize(name, 80);
             let listed: Listed = serde_json::from_value(tool).map_err(|error| {
-                let error = text::shown(&error.to_string(), 200);
+                let error = text::sanitize(&error.to_string(), 200);
                 format!("tool `{shown}`: {error}")
             })?;
             let definition = offered(config, &listed);
@@ -115,16 +115,16 @@ impl Offer {
         ] {
             let mut wanted = wanted.into_iter().flatten();
             if let Some(missing) = wanted.find(|name| !own.contains(name.as_str())) {
-                let own: Vec<String> = own.iter().map(|name| text::shown(name, 80)).collect();
+                let own: Vec<String> = own.iter().map(|name| text::sanitize(name, 80)).collect();
                 return Err(format!(
                     "`{setting}` names `{}`, and the server has no such tool; it has {}",
-                    text::shown(missing, 80),
-                    text::shown(&own.join(", "), 2_000)
+                    text::sanitize(missing, 80),
+                    text::sanitize(&own.join(", "), 2_000)
                 ));
             }
         }
         Ok(Self {
-            definitions: Definitions::check(raw)?,
+            definitions: Definitions::check(raw).map_err(|error| error.to_string())?,
             own_names,
         })
     }

@@ -204,8 +204,8 @@ fn unknown(kind: &str, block: &Value) -> ContentPart {
     ContentPart::Text {
         text: format!(
             "[content of the kind `{}`, which agent-host does not know: {}]",
-            text::shown(kind, 80),
-            text::shown(&block.to_string(), UNKNOWN_SHOWN)
+            text::sanitize(kind, 80),
+            text::sanitize(&block.to_string(), UNKNOWN_SHOWN)
         ),
     }
 }

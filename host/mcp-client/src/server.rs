@@ -14,7 +14,7 @@ use agent_host_engine::{
     tool::{CallReport, ProgressSink},
 };
 use agent_host_types::{
-    accounting::{Accounting, AuditEntry, Verdict},
+    accounting::{Accounting, AuditEntry, AuditVerdict},
     failure::{ToolErrorCode, ToolFailure},
     lock::LockedServer,
     output::{ContentPart, FileData, ToolResultOutput},
@@ -195,7 +195,7 @@ impl McpServer {
                     self.own_name(tool).unwrap_or(tool),
                     self.config.name
                 ),
-                verdict: Verdict::Allowed,
+                verdict: AuditVerdict::Allowed,
                 rule: format!("mcp.{}", self.config.name),
                 count: 1,
                 grant: None,
@@ -232,7 +232,7 @@ impl McpServer {
                 return Ok(ToolResultOutput::ErrorText(format!(
                     "The MCP server `{}` refused the call: {} (code {})",
                     self.config.name,
-                    text::shown(&error.message, 2_000),
+                    text::sanitize(&error.message, 2_000),
                     error.code.0
                 )));
             }
@@ -363,7 +363,7 @@ impl McpServer {
     fn denied(&self, reason: Option<String>) -> ToolResultOutput {
         let words = match reason {
             Some(reason) => {
-                let reason = text::shown(&reason, DENIAL_BYTES);
+                let reason = text::sanitize(&reason, DENIAL_BYTES);
                 format!("its reason: \"{}\"", reason.escape_debug())
             }
             None => "it gave no reason".to_owned(),

@@ -23,7 +23,7 @@ use agent_host_types::{
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
-    question::{AnsweredBy, Asked, Exchange},
+    question::{AnsweredBy, AnsweredQuestion, PendingQuestion},
     tool::Effect,
 };
 use guest::{Job, Target};
@@ -78,7 +78,7 @@ pub struct Talk {
     /// The shared state as the call sees it.
     pub shared: Arc<Map<String, Value>>,
     /// What earlier runs of this call asked, with the answers.
-    pub answers: Vec<Exchange>,
+    pub answers: Vec<AnsweredQuestion>,
     /// Whether a person can be asked now.
     pub can_ask: bool,
 }
@@ -251,7 +251,7 @@ impl Running {
         let (result, merges) = match result {
             Ok(guest::End::Result(output, merges)) => (Ok(output), merges),
             Ok(guest::End::Asked(question)) => {
-                return RunEnd::Asked(Asked {
+                return RunEnd::Asked(PendingQuestion {
                     question,
                     answered_by: AnsweredBy::Rerun,
                     accounting,

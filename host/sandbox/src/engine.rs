@@ -97,7 +97,7 @@ impl Engines {
                 Ok(engines) => return Ok(engines),
                 Err(error) => format!(
                     "the pool's address space cannot be reserved: {}",
-                    text::shown(&error.root_cause().to_string(), 200)
+                    text::sanitize(&error.root_cause().to_string(), 200)
                 ),
             },
         };

@@ -1,53 +1,53 @@
-//! What a call used, and what it asked of the gate. Both are journaled with the call's result.
+//! The resources that a call used and its requests to the gate, journaled with the result.
 
 use crate::limits::Limits;
 use serde::{Deserialize, Serialize};
 
-/// What one call used.
+/// The resources that one call used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Accounting {
-    /// From admission to the end, in microseconds.
+    /// The wall time from admission to the end, in microseconds.
     pub wall_us: u64,
-    /// The largest sum of the guest's linear memories, in bytes.
+    /// The peak of the sum of the guest's linear memories, in bytes.
     pub peak_memory_bytes: u64,
-    /// What came in from files and the network, in bytes.
+    /// The bytes read from files and the network.
     pub bytes_in: u64,
-    /// What went out to files and the network, in bytes.
+    /// The bytes written to files and the network.
     pub bytes_out: u64,
-    /// The hosts that the call connected to, sorted, without repetition.
+    /// The hosts that the call connected to, sorted, without duplicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// The end of what the guest wrote to stdout and stderr, for people; the model never sees it.
+    /// The end of the guest's stdout and stderr, for the user; the model never sees it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stdio: String,
-    /// The limits that were in force; absent for tools that do not run in the sandbox.
+    /// The limits in force; absent for tools outside the sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
 }
 
-/// What the gate said to one request of a call.
+/// The gate's decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It went ahead.
+pub enum AuditVerdict {
+    /// The request was performed.
     Allowed,
-    /// It was refused.
+    /// The request was refused.
     Denied,
 }
 
-/// One request of a call to the gate. Equal requests are counted, not repeated.
+/// A request of a call to the gate. Equal requests share one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// What was asked, such as `read /workspace/notes.txt` or `GET https://example.com/`.
+    /// The request, such as `read /workspace/notes.txt` or `GET https://example.com/`.
     pub request: String,
-    /// What the gate said.
-    pub verdict: Verdict,
-    /// The rule that decided, such as `grants.dir[0]` or `default-deny`.
+    /// The gate's decision.
+    pub verdict: AuditVerdict,
+    /// The deciding rule, such as `grants.dir[0]` or `default-deny`.
     pub rule: String,
-    /// How often this was asked in the call.
+    /// The number of equal requests in the call.
     pub count: u64,
-    /// The smallest grant that would have allowed a denied request, as lines of `agent.toml`; absent where it was allowed, or
-    /// where no grant would have helped.
+    /// The smallest grant that would allow a denied request, as lines of `agent.toml`; absent if it
+    /// was allowed or no grant would allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
 }

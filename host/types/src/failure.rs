@@ -1,4 +1,4 @@
-//! How the host reports a call that ended abnormally: a closed set of codes and one short text.
+//! The host's report of a call that ended abnormally: a code of a closed set and a short text.
 
 #[cfg(test)]
 mod tests;
@@ -7,10 +7,12 @@ use crate::{output::ToolResultOutput, tool::Effect};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The longest text of a failure, in bytes. It enters the model's context, so it is bounded here and nowhere else.
+/// The longest text of a failure, in bytes. It enters the model's context; this is the only place
+/// that bounds it.
 pub const MAX_MESSAGE_BYTES: usize = 2 * 1024;
 
-/// Why a call ended abnormally. The kebab-case names are part of the contract with models and clients.
+/// The reason for an abnormal end of a call. The kebab-case names are part of the contract with
+/// models and clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolErrorCode {
@@ -20,32 +22,33 @@ pub enum ToolErrorCode {
     UnknownTool,
     /// The call did not end before its deadline.
     Timeout,
-    /// The call wanted more memory than its limit.
+    /// The call needed more memory than its limit.
     OutOfMemory,
-    /// The call recursed too deep.
+    /// The call exceeded its stack.
     StackOverflow,
     /// The tool crashed.
     Trap,
-    /// The call ran into another limit; the message names it.
+    /// The call exceeded another limit, which the message names.
     ResourceLimit,
     /// The result is larger than its limit.
     OutputTooLarge,
-    /// The result is not valid: malformed JSON, or bytes that disagree with their media type.
+    /// The result is invalid: malformed JSON, or bytes that contradict their media type.
     InvalidOutput,
-    /// The call was stopped from outside.
+    /// The call was cancelled.
     Cancelled,
-    /// The host died while the call ran; whether it took effect is not known, and it was not repeated.
+    /// The host died during the call. Whether the call took effect is unknown, and it was not
+    /// repeated.
     InterruptedUnknown,
-    /// Too many calls are running; nothing was started.
+    /// Too many calls are running; this one was not started.
     Busy,
-    /// The tool cannot be run at present, such as when its server is gone.
+    /// The tool cannot run at present, for instance because its server is down.
     ToolUnavailable,
-    /// The tool is not the one that the operator accepted.
+    /// The tool differs from the one that the operator accepted.
     ChangedSinceApproval,
 }
 
 impl ToolErrorCode {
-    /// Every code, for tables and tests.
+    /// All codes.
     pub const ALL: [Self; 14] = [
         Self::InvalidInput,
         Self::UnknownTool,
@@ -63,7 +66,7 @@ impl ToolErrorCode {
         Self::ChangedSinceApproval,
     ];
 
-    /// The kebab-case name.
+    /// Returns the kebab-case name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,14 +98,14 @@ impl fmt::Display for ToolErrorCode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ToolFailure {
-    /// What happened.
+    /// The reason.
     pub code: ToolErrorCode,
-    /// What happened, why, and what to do, for the model; at most [`MAX_MESSAGE_BYTES`].
+    /// Tells the model what happened, why, and what to do, in at most [`MAX_MESSAGE_BYTES`].
     message: String,
 }
 
 impl ToolFailure {
-    /// Makes a failure; the message is cut to its bound.
+    /// Creates a failure; the message is cut to [`MAX_MESSAGE_BYTES`].
     #[must_use]
     pub fn new(code: ToolErrorCode, message: impl Into<String>) -> Self {
         let mut message = message.into();
@@ -114,13 +117,13 @@ impl ToolFailure {
         Self { code, message }
     }
 
-    /// A failure of the result's form.
+    /// Creates an `invalid-output` failure.
     #[must_use]
     pub fn invalid_output(message: impl Into<String>) -> Self {
         Self::new(ToolErrorCode::InvalidOutput, message)
     }
 
-    /// The failure of a call that was stopped while it ran.
+    /// Creates the failure of a call that was cancelled while it ran.
     #[must_use]
     pub fn stopped(effect: Effect) -> Self {
         let message = match effect {
@@ -132,7 +135,7 @@ impl ToolFailure {
         Self::new(ToolErrorCode::Cancelled, message)
     }
 
-    /// The failure of a call that was stopped before it ran.
+    /// Creates the failure of a call that was cancelled before it ran.
     #[must_use]
     pub fn not_started() -> Self {
         Self::new(
@@ -141,7 +144,7 @@ impl ToolFailure {
         )
     }
 
-    /// The text.
+    /// Returns the text for the model.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

@@ -1,4 +1,4 @@
-//! Identifiers. Each is a type of its own, so that one cannot be passed for another.
+//! Identifiers and digests, each a type of its own.
 
 #[cfg(test)]
 mod tests;
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr};
 
-/// A session: UUID version 7, so that ids sort by the time of their making.
+/// The id of a session: a UUID version 7, so that ids sort by creation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(uuid::Uuid);
 
 impl SessionId {
-    /// Makes a new id from the clock and the system's random source.
+    /// Creates an id from the clock and the system's random source.
     #[must_use]
     pub fn new() -> Self {
         Self(uuid::Uuid::now_v7())
@@ -40,7 +40,8 @@ impl FromStr for SessionId {
     }
 }
 
-/// A tool call, unique in its session. Providers make these ids; the loop renames one that comes twice.
+/// The id of a tool call, unique in its session. Providers choose these ids; the loop renames a
+/// duplicate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub String);
@@ -51,24 +52,24 @@ impl fmt::Display for CallId {
     }
 }
 
-/// The SHA-256 digest of some bytes; as text `sha256:` and 64 hexadecimal digits, as OCI writes it.
+/// A SHA-256 digest; as text `sha256:` and 64 hexadecimal digits, as in OCI.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// Digests the bytes.
+    /// Computes the digest of the bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Takes a hash that another function made, such as a keyed one.
+    /// Wraps a hash of another function, such as a keyed one.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 64 hexadecimal digits without the algorithm's name.
+    /// Returns the 64 hexadecimal digits without the algorithm's name.
     #[must_use]
     pub fn hex(&self) -> String {
         hex::encode(self.0)
@@ -87,18 +88,18 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Why a text is not a digest.
+/// A text that is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("a digest is `sha256:` and 64 hexadecimal digits")]
-pub struct NotADigest;
+pub struct ParseDigestError;
 
 impl FromStr for Digest {
-    type Err = NotADigest;
+    type Err = ParseDigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.strip_prefix("sha256:").ok_or(NotADigest)?;
+        let digits = text.strip_prefix("sha256:").ok_or(ParseDigestError)?;
         let mut bytes = [0; 32];
-        hex::decode_to_slice(digits, &mut bytes).map_err(|_| NotADigest)?;
+        hex::decode_to_slice(digits, &mut bytes).map_err(|_| ParseDigestError)?;
         Ok(Self(bytes))
     }
 }
@@ -116,9 +117,11 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// The digest of a JSON value, independent of the order in which keys were written: objects are written with sorted keys.
+/// Computes the digest of a JSON value written with sorted keys, so that the order of keys does not
+/// matter.
 #[must_use]
 pub fn json_digest(value: &serde_json::Value) -> Digest {
-    // serde_json keeps objects in a sorted map, unless its feature `preserve_order` is on; a test holds this.
+    // serde_json sorts the keys of objects unless its feature `preserve_order` is on; a test checks
+    // that it is off.
     Digest::of(value.to_string().as_bytes())
 }

@@ -19,4 +19,3 @@ pub mod output;
 pub mod question;
 pub mod tool;
 pub mod turn;
-pub mod workflow;

@@ -1,53 +1,55 @@
-//! The limits of one call: one value, set by configuration, enforced by the sandbox, and shown with every settled call.
+//! The limits of one call: set by configuration, enforced by the sandbox, reported with every
+//! settled call.
 
 use serde::{Deserialize, Serialize};
 
-/// Every limit of one call. Names carry their unit; they are the names in `agent.toml` under `[limits]`.
+/// The limits of one call. The names are those of `[limits]` in `agent.toml`, units included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Limits {
-    /// Wall-clock time of one call, host calls included, in milliseconds.
+    /// The wall time of the call including host calls, in milliseconds.
     pub deadline_ms: u64,
-    /// The sum of all linear memories of one call, in bytes.
+    /// The sum of all linear memories, in bytes.
     pub memory_bytes: u64,
     /// The elements of one table.
     pub table_elements: u64,
-    /// The core and component instances in one call.
+    /// The core and component instances.
     pub instances: u64,
-    /// The linear memories in one call.
+    /// The linear memories.
     pub memories: u64,
-    /// The tables in one call.
+    /// The tables.
     pub tables: u64,
-    /// What may be handed across the component boundary in one direction of one call, in bytes.
+    /// The bytes passed across the component boundary in one direction.
     pub max_transfer_bytes: u64,
-    /// The host resources (files, streams, requests) that are open at once.
+    /// The host resources (files, streams, requests) open at once.
     pub open_resources: u64,
     /// The result, all parts together, in bytes.
     pub output_bytes: u64,
-    /// What is kept of stdout and of stderr, in bytes each; the rest is dropped.
+    /// The bytes kept of each of stdout and stderr; the rest is dropped.
     pub stdio_bytes: u64,
-    /// What one request for random bytes may ask for, in bytes.
+    /// The bytes of one request for random data.
     pub random_bytes: u64,
     /// The header fields of one HTTP message, in bytes.
     pub http_header_bytes: u64,
-    /// The bodies of all HTTP requests of one call together, in bytes.
+    /// The bodies of all HTTP requests together, in bytes.
     pub http_request_bytes: u64,
-    /// The bodies of all HTTP responses of one call together, in bytes.
+    /// The bodies of all HTTP responses together, in bytes.
     pub http_response_bytes: u64,
-    /// The HTTP requests of one call.
+    /// The number of HTTP requests.
     pub http_requests: u64,
-    /// The HTTP exchanges of one call that are open at once.
+    /// The HTTP exchanges open at once.
     pub http_connections: u64,
-    /// One HTTP exchange from its request to the end of its response, in milliseconds.
+    /// The time of one HTTP exchange, from the request to the end of the response, in milliseconds.
     pub http_timeout_ms: u64,
-    /// What one call may write to files, in bytes.
+    /// The bytes written to files.
     pub file_write_bytes: u64,
-    /// The files, folders and links that one call may make.
+    /// The files, directories and links created.
     pub file_creates: u64,
 }
 
 impl Default for Limits {
-    /// Room for every language's runtime (Python needs 13 MiB before its first line) and for real images and documents.
+    /// Enough for every language's runtime (Python needs 13 MiB before its first line) and for real
+    /// images and documents.
     fn default() -> Self {
         const KIB: u64 = 1024;
         const MIB: u64 = 1024 * KIB;

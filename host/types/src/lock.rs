@@ -1,6 +1,7 @@
-//! `agent.lock`: what the operator accepted of each component: its code, what it may ask for, and every word that it tells
-//! the model about its tools; and of each MCP server: how it is reached, and the same of its tools. What differs is not run
-//! until it is accepted anew, and is told change by change. Reading, writing and showing are the app's business.
+//! `agent.lock`: what the operator accepted. Of a component it pins the code, the imports and the
+//! definitions of its tools; of an MCP server the address or command line and the definitions of
+//! its tools. A difference blocks the component or server until it is accepted. The app crate
+//! reads, writes and shows the file.
 
 #[cfg(test)]
 mod tests;
@@ -13,20 +14,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The version of the file's form. Version 1 held digests only, so it could not say what had changed; version 2 knew no servers.
-pub const LOCK_VERSION: u32 = 3;
+/// The version of the file format.
+pub const LOCK_VERSION: u32 = 1;
 
-/// The oldest version that is still read: all that it says means the same in [`LOCK_VERSION`].
-pub const OLDEST_LOCK_VERSION: u32 = 2;
-
-/// The longest schema that is kept as text, in bytes: about a thousand lines, and nobody reads more in a review.
+/// The longest schema kept as text, in bytes: about 1,000 lines, more than anyone reads in a
+/// review.
 const MAX_SCHEMA_TEXT_BYTES: usize = 32 * 1024;
 
 /// The content of `agent.lock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
-    /// The version of the form, [`LOCK_VERSION`].
+    /// [`LOCK_VERSION`].
     pub version: u32,
     /// The components by their name in the configuration.
     #[serde(default)]
@@ -46,82 +45,82 @@ impl Default for Lock {
     }
 }
 
-/// What was accepted of one component.
+/// The accepted state of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedComponent {
     /// The digest of the component's bytes.
     pub component: Digest,
-    /// The interfaces that it imports: what it may ask for.
+    /// The interfaces that it imports.
     pub imports: BTreeSet<String>,
-    /// Its tools by their name.
+    /// Its tools by name.
     pub tools: BTreeMap<String, LockedTool>,
 }
 
-/// What was accepted of one MCP server.
+/// The accepted state of an MCP server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedServer {
-    /// How it is reached: its address, or its command line as a JSON array.
+    /// Its address, or its command line as a JSON array.
     pub server: String,
-    /// Its tools by the name under which the model calls them.
+    /// Its tools by the names that the model uses.
     pub tools: BTreeMap<String, LockedTool>,
 }
 
-/// What is pinned under one name.
+/// An entry of the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pin {
+pub enum LockEntry {
     /// A component.
     Component(LockedComponent),
     /// An MCP server.
     Server(LockedServer),
 }
 
-/// What was accepted of one tool: everything that the model is told, and what a call may change.
+/// The accepted definition of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LockedTool {
-    /// Its short name for people.
+    /// [`ToolDefinition::title`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What a call may change, as the tool declares it.
+    /// [`ToolDefinition::effect`].
     pub effect: Effect,
-    /// What the model is told of it.
+    /// [`ToolDefinition::description`].
     pub description: String,
-    /// The schema of its input, in the form in which a difference can be read: pretty-printed, keys sorted; a very long one
-    /// as its digest.
+    /// [`ToolDefinition::input_schema`], pretty-printed with sorted keys; its digest if that is
+    /// longer than 32 KiB.
     pub input_schema: String,
-    /// The schema of its result in the same form.
+    /// [`ToolDefinition::output_schema`], written like the input schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<String>,
 }
 
-/// How a component stands to what was accepted.
+/// The comparison of a component or server with the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is exactly what was accepted.
+pub enum LockStatus {
+    /// It equals the accepted state.
     Same,
     /// It was never accepted.
     New,
-    /// It differs in these places, at least one.
+    /// It differs in at least one place.
     Changed(Vec<Change>),
 }
 
-/// One difference between what was accepted and what is there.
+/// A difference between the accepted and the current state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// The tool; absent where it is the component itself that differs.
+    /// The tool; absent for the component or server itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// What of it.
+    /// The changed part.
     pub aspect: Aspect,
-    /// What was accepted; absent where there was nothing.
+    /// The accepted value, if any.
     pub before: Option<String>,
-    /// What is there now; absent where there is nothing.
+    /// The current value, if any.
     pub after: Option<String>,
 }
 
-/// What can differ.
+/// A part of a component, a server or a tool that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aspect {
@@ -144,7 +143,7 @@ pub enum Aspect {
 }
 
 impl Aspect {
-    /// The name, for people.
+    /// Returns the name for display.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -160,10 +159,8 @@ impl Aspect {
     }
 }
 
-/// What is compared of a tool, and where it is found.
-type Part = (Aspect, fn(&LockedTool) -> Option<&str>);
-
-const PARTS: [Part; 5] = [
+/// The compared parts of a tool.
+const TOOL_ASPECTS: [(Aspect, fn(&LockedTool) -> Option<&str>); 5] = [
     (Aspect::Title, |tool| tool.title.as_deref()),
     (Aspect::Effect, |tool| Some(tool.effect.as_str())),
     (Aspect::Description, |tool| Some(&tool.description)),
@@ -172,44 +169,46 @@ const PARTS: [Part; 5] = [
 ];
 
 impl Lock {
-    /// Compares what is there now with what was accepted under this name.
+    /// Compares a component or server with the accepted state under this name.
     #[must_use]
-    pub fn standing(&self, name: &str, current: &Pin) -> Standing {
+    pub fn status(&self, name: &str, current: &LockEntry) -> LockStatus {
         let changes = match current {
-            Pin::Component(current) => self.tool.get(name).map(|before| before.changes(current)),
-            Pin::Server(current) => self.mcp.get(name).map(|before| before.changes(current)),
+            LockEntry::Component(current) => {
+                self.tool.get(name).map(|before| before.changes(current))
+            }
+            LockEntry::Server(current) => self.mcp.get(name).map(|before| before.changes(current)),
         };
         match changes {
-            None => Standing::New,
-            Some(changes) if changes.is_empty() => Standing::Same,
-            Some(changes) => Standing::Changed(changes),
+            None => LockStatus::New,
+            Some(changes) if changes.is_empty() => LockStatus::Same,
+            Some(changes) => LockStatus::Changed(changes),
         }
     }
 
-    /// What was accepted, by its names; a component before a server of the same name.
-    pub fn pins(&self) -> impl Iterator<Item = (&String, Pin)> {
+    /// Returns all entries with their names, components before servers.
+    pub fn entries(&self) -> impl Iterator<Item = (&String, LockEntry)> {
         let components = self.tool.iter();
-        let components = components.map(|(name, of)| (name, Pin::Component(of.clone())));
+        let components = components.map(|(name, of)| (name, LockEntry::Component(of.clone())));
         let servers = self.mcp.iter();
-        components.chain(servers.map(|(name, of)| (name, Pin::Server(of.clone()))))
+        components.chain(servers.map(|(name, of)| (name, LockEntry::Server(of.clone()))))
     }
 
-    /// Takes over what is there now.
-    pub fn accept(&mut self, name: String, current: Pin) {
+    /// Pins the current state under this name.
+    pub fn accept(&mut self, name: String, current: LockEntry) {
         match current {
-            Pin::Component(current) => drop(self.tool.insert(name, current)),
-            Pin::Server(current) => drop(self.mcp.insert(name, current)),
+            LockEntry::Component(current) => drop(self.tool.insert(name, current)),
+            LockEntry::Server(current) => drop(self.mcp.insert(name, current)),
         }
     }
 
-    /// Forgets what was accepted under this name.
-    pub fn forget(&mut self, name: &str) {
+    /// Removes what is pinned under this name.
+    pub fn remove(&mut self, name: &str) {
         self.tool.remove(name);
         self.mcp.remove(name);
     }
 }
 
-/// The differences that were found so far.
+/// Collects differences.
 #[derive(Default)]
 struct Changes(Vec<Change>);
 
@@ -239,8 +238,8 @@ impl Changes {
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names {
             let (before, after) = (before.get(name), after.get(name));
-            for (aspect, part) in PARTS {
-                let (before, after) = (before.and_then(part), after.and_then(part));
+            for (aspect, value) in TOOL_ASPECTS {
+                let (before, after) = (before.and_then(value), after.and_then(value));
                 self.compare(Some(name), aspect, before, after);
             }
         }
@@ -248,7 +247,7 @@ impl Changes {
 }
 
 impl LockedComponent {
-    /// What is pinned of a component.
+    /// Returns the state to pin.
     #[must_use]
     pub fn new(component: Digest, imports: &[String], definitions: &[ToolDefinition]) -> Self {
         Self {
@@ -258,7 +257,7 @@ impl LockedComponent {
         }
     }
 
-    /// What has changed since this was accepted: nothing exactly where the two are equal.
+    /// Returns the differences; none exactly if the two are equal.
     fn changes(&self, current: &Self) -> Vec<Change> {
         let mut changes = Changes::default();
         let (before, after) = (self.component.to_string(), current.component.to_string());
@@ -273,7 +272,7 @@ impl LockedComponent {
 }
 
 impl LockedServer {
-    /// What is pinned of a server.
+    /// Returns the state to pin.
     #[must_use]
     pub fn new(server: String, definitions: &[ToolDefinition]) -> Self {
         Self {
@@ -282,7 +281,7 @@ impl LockedServer {
         }
     }
 
-    /// What has changed since this was accepted: nothing exactly where the two are equal.
+    /// Returns the differences; none exactly if the two are equal.
     fn changes(&self, current: &Self) -> Vec<Change> {
         let mut changes = Changes::default();
         changes.compare(
@@ -313,7 +312,7 @@ impl From<&ToolDefinition> for LockedTool {
     }
 }
 
-/// A schema as it is pinned.
+/// Returns the pinned form of a schema.
 fn schema_text(schema: &Value) -> String {
     let text = format!("{schema:#}");
     if text.len() <= MAX_SCHEMA_TEXT_BYTES {

@@ -1,20 +1,21 @@
-//! Media types, read from the bytes and not from anybody's word; of a URL, whose bytes are not here, from its extension.
+//! Media types: of bytes by their signature, of URLs by their extension.
 
 #[cfg(test)]
 mod tests;
 
-use crate::output::{FileData, FilePart};
+use crate::output::{ContentPartError, FileData, FilePart};
 
-/// What a file is when nothing else is known (RFC 2046, section 4.5.1).
+/// The media type of arbitrary bytes ([RFC 2046, section
+/// 4.5.1](https://www.rfc-editor.org/rfc/rfc2046#section-4.5.1)).
 pub const OCTET_STREAM: &str = "application/octet-stream";
 
-/// The media type that the bytes themselves show, where they show one.
+/// Returns the media type of a known signature at the start of the bytes.
 #[must_use]
 pub fn sniff(bytes: &[u8]) -> Option<&'static str> {
     infer::get(bytes).map(|kind| kind.mime_type())
 }
 
-/// The extensions that mean one thing to everybody, with the types that IANA registered for them.
+/// Extensions with one common meaning, and the media types that IANA registered for them.
 const EXTENSIONS: [(&str, &str); 24] = [
     ("bmp", "image/bmp"),
     ("css", "text/css"),
@@ -42,8 +43,8 @@ const EXTENSIONS: [(&str, &str); 24] = [
     ("zip", "application/zip"),
 ];
 
-/// The media type that a URL shows: the one that a `data:` URL names, else what its path's extension means, else
-/// [`OCTET_STREAM`].
+/// Returns the media type that a `data:` URL names, or that of the extension of another URL's path,
+/// or [`OCTET_STREAM`].
 #[must_use]
 pub fn of_url(url: &str) -> String {
     if let Some(rest) = url.strip_prefix("data:") {
@@ -63,38 +64,37 @@ pub fn of_url(url: &str) -> String {
     known.map_or(OCTET_STREAM, |(_, media)| media).to_owned()
 }
 
-/// Checks that a part's media type is well-formed and agrees with its bytes. Only images and PDF are held to their bytes:
-/// they are what providers decode; many other types (text, JSON, Office files) have no signature of their own.
-///
-/// # Errors
-/// A fragment that follows "part 0 of the result".
-pub(crate) fn check(file: &FilePart) -> Result<(), String> {
-    let declared = file.media_type.as_str();
-    if !is_well_formed(declared) {
-        return Err(format!(
-            "has the media type `{}`, which is not of the form type/subtype",
-            declared.escape_debug()
-        ));
+/// Checks that a file's media type is well-formed and agrees with its bytes. Bytes are compared
+/// only for images and PDF, which providers decode; many other types (text, JSON, Office files)
+/// have no signature.
+pub(crate) fn check(file: &FilePart) -> Result<(), ContentPartError> {
+    let media_type = file.media_type.as_str();
+    let declared = || media_type.to_owned();
+    if !is_well_formed(media_type) {
+        return Err(ContentPartError::MalformedMediaType(declared()));
     }
     let FileData::Bytes(bytes) = &file.data else {
         return Ok(());
     };
-    let seen = sniff(bytes);
-    let held = |media: &str| {
+    let has_signature = |media: &str| {
         media == "application/pdf" || (media.starts_with("image/") && media != "image/svg+xml")
     };
-    match seen {
-        Some(seen) if seen != declared && (held(seen) || held(declared)) => Err(format!(
-            "is declared as `{declared}`, but its bytes are `{seen}`"
-        )),
-        None if held(declared) => Err(format!(
-            "is declared as `{declared}`, but its bytes do not look like it"
-        )),
+    match sniff(bytes) {
+        Some(sniffed)
+            if sniffed != media_type && (has_signature(sniffed) || has_signature(media_type)) =>
+        {
+            Err(ContentPartError::MediaTypeMismatch {
+                declared: declared(),
+                sniffed,
+            })
+        }
+        None if has_signature(media_type) => Err(ContentPartError::UnknownSignature(declared())),
         Some(_) | None => Ok(()),
     }
 }
 
-/// RFC 6838, section 4.2: restricted names on both sides of one slash; parameters are not kept.
+/// Whether the text is two restricted names around one slash, without parameters
+/// ([RFC 6838, section 4.2](https://www.rfc-editor.org/rfc/rfc6838#section-4.2)).
 fn is_well_formed(media_type: &str) -> bool {
     const MAX_NAME: usize = 127;
     let name = |part: &str| {

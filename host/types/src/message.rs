@@ -1,4 +1,4 @@
-//! Messages: what the model is shown and what it said.
+//! The messages between the host and the model.
 
 use crate::{
     id::CallId,
@@ -8,13 +8,13 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Who a message is from.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The operator's standing instructions.
+    /// The operator, by the system prompt.
     System,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -25,7 +25,7 @@ pub enum Role {
 /// One message of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who it is from.
+    /// The sender.
     pub role: Role,
     /// Text and files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,36 +36,36 @@ pub struct Message {
     /// The results of a tool-result message, in the order of the calls they answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_results: Vec<ToolResult>,
-    /// What a provider wants back unchanged, such as reasoning items; keyed by provider.
+    /// Data to return to the provider unchanged, such as reasoning items; keyed by provider.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
-/// The answer to one call.
+/// The result of one call, as the model receives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The call that it answers.
     pub call_id: CallId,
-    /// The tool's name; some providers want it beside the id.
+    /// The name of the tool; some providers require it beside the id.
     pub name: String,
-    /// What the call came to.
+    /// The result.
     pub output: ToolResultOutput,
 }
 
 impl Message {
-    /// Whether a person could have sent it: it is theirs, and answers and makes no calls.
+    /// Whether it is a user message without calls and results.
     #[must_use]
     pub fn is_input(&self) -> bool {
         self.role == Role::User && self.tool_calls.is_empty() && self.tool_results.is_empty()
     }
 
-    /// A message of one text part.
+    /// Creates a message of one text part.
     #[must_use]
     pub fn text(role: Role, text: impl Into<String>) -> Self {
         Self::parts(role, vec![ContentPart::Text { text: text.into() }])
     }
 
-    /// A message of several parts.
+    /// Creates a message of several parts.
     #[must_use]
     pub fn parts(role: Role, content: Vec<ContentPart>) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Message {
         }
     }
 
-    /// A message that answers calls.
+    /// Creates a message with the results of calls.
     #[must_use]
     pub fn results(tool_results: Vec<ToolResult>) -> Self {
         Self {

@@ -1,6 +1,6 @@
-//! The tool result union: the same value in WIT, in Rust, in JSON, on every provider's wire and over MCP.
-//!
-//! No code anywhere looks inside a string or a JSON value to find out what a result is: the variant alone decides.
+//! The tool result union: the same value in WIT, in Rust, in JSON, on every provider's wire and
+//! over MCP. The variant alone decides what a result is; no code looks inside a string or a JSON
+//! value to find out.
 
 pub mod old;
 #[cfg(test)]
@@ -10,16 +10,17 @@ use crate::{failure::ToolFailure, id::Digest, json, media};
 use serde::{Deserialize, Serialize, ser::SerializeStruct as _};
 use serde_json::Value;
 
-/// What the model reads when a call was denied and nobody gave a reason. The word "call" matters: an older text without
-/// it made a model give up the tool for good.
+/// The text for the model when a call was denied without a reason. The word "call" matters: a text
+/// without it made a model give up the tool for good.
 pub const DENIED_TEXT: &str = "Tool call execution denied.";
 
 /// How many parts one result may have. Together with the bound on inline text it bounds what a result adds to the history.
 pub const MAX_PARTS: usize = 256;
 
-/// What a tool call came to. JSON form: `{"type": TAG, "value": ...}`, and `{"type": "execution-denied", "reason"?: ...}`.
+/// The result of a tool call. JSON form: `{"type": TAG, "value": ...}`, and
+/// `{"type": "execution-denied", "reason"?: ...}`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "Wire")]
+#[serde(from = "OutputForm")]
 pub enum ToolResultOutput {
     /// Success, as text.
     Text(String),
@@ -31,7 +32,7 @@ pub enum ToolResultOutput {
     ErrorText(String),
     /// Failure, as any JSON value.
     ErrorJson(Value),
-    /// The call did not run; with the reason where there is one. It is neither a success nor a failure.
+    /// The call did not run, for the optional reason. Neither a success nor a failure.
     ExecutionDenied(Option<String>),
 }
 
@@ -40,7 +41,7 @@ pub enum ToolResultOutput {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ContentPart {
-    /// Text to read.
+    /// Text.
     Text {
         /// The text.
         text: String,
@@ -49,20 +50,21 @@ pub enum ContentPart {
     File(FilePart),
 }
 
-/// A file with its media type. In JSON a URL may do without one: then its path's extension says what it is.
+/// A file with its media type. In JSON the media type of a URL is optional; it defaults to that of
+/// the URL's extension.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "FileForm")]
 pub struct FilePart {
     /// The media type, such as `image/png`; it agrees with the bytes.
     pub media_type: String,
-    /// Where the content is.
+    /// The content or a reference to it.
     pub data: FileData,
-    /// A name to show and to save under; never used as a path.
+    /// A name for display and for saving; never used as a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
 }
 
-/// The JSON form of [`FilePart`], read.
+/// The JSON form of [`FilePart`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileForm {
@@ -71,15 +73,19 @@ struct FileForm {
     filename: Option<String>,
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("missing field `media_type`: only a URL may do without one")]
+struct MissingMediaType;
+
 impl TryFrom<FileForm> for FilePart {
-    type Error = &'static str;
+    type Error = MissingMediaType;
 
     fn try_from(form: FileForm) -> Result<Self, Self::Error> {
         let media_type = match (form.media_type, &form.data) {
             (Some(media_type), _) => media_type,
             (None, FileData::Url(url)) => media::of_url(url),
             (None, FileData::Bytes(_) | FileData::Text(_) | FileData::Blob(_)) => {
-                return Err("missing field `media_type`: only a URL may do without one");
+                return Err(MissingMediaType);
             }
         };
         Ok(Self {
@@ -106,8 +112,8 @@ pub enum FileData {
     Url(String),
     /// The content itself, as text.
     Text(String),
-    /// The content is in the journal's blob table. Only the host makes this: a tool cannot return it, and the loop puts the
-    /// bytes back before a provider sees the part.
+    /// A reference to the journal's blob table. Only the host creates it: a tool cannot return it,
+    /// and the loop restores the bytes before a provider sees the part.
     Blob(BlobRef),
 }
 
@@ -117,11 +123,11 @@ pub enum FileData {
 pub struct BlobRef {
     /// The digest under which the bytes are stored.
     pub digest: Digest,
-    /// How many bytes there are.
+    /// The number of bytes.
     pub size: u64,
 }
 
-/// Bytes that are about to be stored under their digest.
+/// Bytes to store under their digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
     /// The digest of `bytes`.
@@ -131,7 +137,7 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// Digests the bytes.
+    /// Computes the digest of the bytes.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         Self {
@@ -140,7 +146,7 @@ impl Blob {
         }
     }
 
-    /// The reference that stands for this blob.
+    /// Returns the reference to this blob.
     #[must_use]
     pub fn reference(&self) -> BlobRef {
         BlobRef {
@@ -151,7 +157,7 @@ impl Blob {
 }
 
 impl ToolResultOutput {
-    /// Whether the call failed. A denied call did not fail: it did not run.
+    /// Whether the call ran and failed; false for a denied call.
     #[must_use]
     pub fn is_error(&self) -> bool {
         match self {
@@ -160,7 +166,7 @@ impl ToolResultOutput {
         }
     }
 
-    /// Whether the call succeeded: it ran and did not fail.
+    /// Whether the call ran and succeeded; false for a denied call.
     #[must_use]
     pub fn is_success(&self) -> bool {
         match self {
@@ -169,7 +175,7 @@ impl ToolResultOutput {
         }
     }
 
-    /// The union's tag, as in WIT and JSON.
+    /// Returns the tag of the variant in WIT and JSON.
     #[must_use]
     pub fn tag(&self) -> &'static str {
         match self {
@@ -182,8 +188,8 @@ impl ToolResultOutput {
         }
     }
 
-    /// Coerces what a host-side tool (a closure, an external or an MCP tool) returned: a string is text, every other value
-    /// is JSON. Nothing inside the value changes that, not even a `type` key.
+    /// Converts the return value of a host-side tool (a closure, an external or an MCP tool): a
+    /// string is text, every other value is JSON, whatever keys it has.
     #[must_use]
     pub fn from_value(value: Value) -> Self {
         match value {
@@ -192,19 +198,19 @@ impl ToolResultOutput {
         }
     }
 
-    /// The result of a host-side tool that may fail: a value as in [`Self::from_value`]; an error is told as text, and so is
-    /// that there is neither.
+    /// Converts what a fallible host-side tool returned: a value as in [`Self::from_value`], an
+    /// error or no value to error text.
     #[must_use]
-    pub fn from_run(run: Result<Option<Value>, String>) -> Self {
+    pub fn from_run(run: Result<Option<Value>, Box<dyn std::error::Error + Send + Sync>>) -> Self {
         match run {
             Ok(Some(value)) => Self::from_value(value),
             Ok(None) => Self::ErrorText("The tool returned no result.".to_owned()),
-            Err(message) => Self::ErrorText(message),
+            Err(error) => Self::ErrorText(error.to_string()),
         }
     }
 
-    /// Checks what no type can say: that JSON does not nest too deep to be read again, that the parts are not too many, and
-    /// that each file part can be shown (see [`ContentPart::validate`]).
+    /// Checks the bounds that the type does not express: the depth of JSON ([`json::MAX_DEPTH`]),
+    /// the number of parts ([`MAX_PARTS`]), and each part ([`ContentPart::validate`]).
     ///
     /// # Errors
     /// `invalid-output`, naming the part.
@@ -229,36 +235,60 @@ impl ToolResultOutput {
             )));
         }
         for (index, part) in parts.iter().enumerate() {
-            part.validate().map_err(|why| {
-                ToolFailure::invalid_output(format!("part {index} of the result {why}"))
+            part.validate().map_err(|error| {
+                ToolFailure::invalid_output(format!("part {index} of the result {error}"))
             })?;
         }
         Ok(())
     }
 }
 
+/// A part that a tool or a client may not send. The text follows a subject such as "part 0 of the
+/// result".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContentPartError {
+    /// Only the host knows which blobs a session has.
+    #[error("refers to a stored blob, which only the host may do")]
+    Blob,
+    /// The media type is not of the form `type/subtype`.
+    #[error("has the media type `{}`, which is not of the form type/subtype", .0.escape_debug())]
+    MalformedMediaType(String),
+    /// The bytes have the signature of another media type.
+    #[error("is declared as `{declared}`, but its bytes are `{sniffed}`")]
+    MediaTypeMismatch {
+        /// The declared media type.
+        declared: String,
+        /// The media type of the bytes.
+        sniffed: &'static str,
+    },
+    /// The bytes lack the signature of the declared media type.
+    #[error("is declared as `{0}`, but its bytes do not look like it")]
+    UnknownSignature(String),
+}
+
 impl ContentPart {
-    /// Checks a part that comes from outside: a file's media type agrees with its bytes, and it names no blob, since only
-    /// the host knows which blobs a session has.
+    /// Checks a part from outside the host: a file's media type agrees with its bytes, and it
+    /// refers to no blob.
     ///
     /// # Errors
-    /// A fragment that follows "part 0 of the result".
-    pub fn validate(&self) -> Result<(), String> {
+    /// The first check that fails.
+    pub fn validate(&self) -> Result<(), ContentPartError> {
         match self {
             Self::Text { .. } => Ok(()),
             Self::File(FilePart {
                 data: FileData::Blob(_),
                 ..
-            }) => Err("refers to a stored blob, which only the host may do".to_owned()),
+            }) => Err(ContentPartError::Blob),
             Self::File(file) => media::check(file),
         }
     }
 }
 
-/// The JSON form, read. The derive of an internally tagged enum gives the errors that name an unknown tag.
+/// The JSON form of [`ToolResultOutput`]. The derive of an internally tagged enum names an unknown
+/// tag in its error.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
-enum Wire {
+enum OutputForm {
     Text { value: String },
     Json { value: Value },
     Content { value: Vec<ContentPart> },
@@ -267,15 +297,15 @@ enum Wire {
     ExecutionDenied { reason: Option<String> },
 }
 
-impl From<Wire> for ToolResultOutput {
-    fn from(wire: Wire) -> Self {
-        match wire {
-            Wire::Text { value } => Self::Text(value),
-            Wire::Json { value } => Self::Json(value),
-            Wire::Content { value } => Self::Content(value),
-            Wire::ErrorText { value } => Self::ErrorText(value),
-            Wire::ErrorJson { value } => Self::ErrorJson(value),
-            Wire::ExecutionDenied { reason } => Self::ExecutionDenied(reason),
+impl From<OutputForm> for ToolResultOutput {
+    fn from(form: OutputForm) -> Self {
+        match form {
+            OutputForm::Text { value } => Self::Text(value),
+            OutputForm::Json { value } => Self::Json(value),
+            OutputForm::Content { value } => Self::Content(value),
+            OutputForm::ErrorText { value } => Self::ErrorText(value),
+            OutputForm::ErrorJson { value } => Self::ErrorJson(value),
+            OutputForm::ExecutionDenied { reason } => Self::ExecutionDenied(reason),
         }
     }
 }
@@ -295,7 +325,7 @@ impl Serialize for ToolResultOutput {
     }
 }
 
-/// Standard base64 with padding, as every provider's wire has it.
+/// Standard base64 with padding, as on every provider's wire.
 mod base64_text {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     use serde::Deserialize as _;

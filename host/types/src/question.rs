@@ -1,4 +1,4 @@
-//! Questions that a call asks a person, and their answers (`agent:tool/human`).
+//! Questions of a call to the user, and the answers (`agent:tool/human`).
 
 use crate::{
     accounting::{Accounting, AuditEntry},
@@ -7,46 +7,46 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The most questions of one call. Each but the first costs another run of the call from its start.
+/// The most questions of one call. Each answer costs another run of the call from its start.
 pub const MAX_QUESTIONS: usize = 16;
 
-/// A question of a call.
+/// A question of a call to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// What the person reads.
+    /// The text of the question.
     pub prompt: String,
-    /// What they may choose from; possibly nothing.
+    /// The choices; may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// Whether they may write something of their own.
+    /// Whether the answer may be free text. Without choices it may in any case.
     pub free_text: bool,
 }
 
-/// What a person answered.
+/// The user's answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Answer {
-    /// Their own words.
+    /// Free text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
     },
     /// One of the choices.
     Choice {
-        /// Which one, from 0.
+        /// The index of the choice, from 0.
         index: u32,
     },
-    /// They do not want to answer.
+    /// The user declined to answer.
     Cancelled,
 }
 
 /// A question with its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exchange {
-    /// What was asked.
+pub struct AnsweredQuestion {
+    /// The question.
     pub question: Question,
-    /// What was answered.
+    /// The answer.
     pub answer: Answer,
 }
 
@@ -54,37 +54,60 @@ pub struct Exchange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnsweredBy {
-    /// The call runs again from its start and is given the answers so far: for guests, which do not survive a pause.
+    /// The call runs again from its start with the answers so far: for guests, which do not survive
+    /// a pause.
     Rerun,
-    /// The answer is the call's result: for tools that end by asking back.
+    /// The answer is the call's result: for host-side tools that return a question.
     Result,
 }
 
 /// A run of a call that ended with a question.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
-    /// What it asks.
+pub struct PendingQuestion {
+    /// The question.
     pub question: Question,
-    /// How the answer reaches it.
+    /// How the answer reaches the call.
     pub answered_by: AnsweredBy,
-    /// What the run used.
+    /// The resources that the run used.
     pub accounting: Accounting,
-    /// What it asked of the gate.
+    /// The run's requests to the gate.
     pub audit: Vec<AuditEntry>,
 }
 
 /// The longest prompt, in bytes.
 const MAX_PROMPT_BYTES: usize = 4 * 1024;
 
-/// The most choices of a question, and the longest of them, in bytes.
+/// The most choices of a question.
 const MAX_CHOICES: usize = 32;
+
+/// The longest choice, in bytes.
 const MAX_CHOICE_BYTES: usize = 512;
 
+/// An answer that the question does not allow.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// Free text where only choices are allowed.
+    #[error("the question allows one of its {choices} choices and no text of one's own")]
+    NoFreeText {
+        /// The number of choices.
+        choices: usize,
+    },
+    /// A choice that does not exist.
+    #[error("there is no choice {index}; the question has {choices} choices, counted from 0")]
+    NoSuchChoice {
+        /// The index in the answer.
+        index: u32,
+        /// The number of choices.
+        choices: usize,
+    },
+}
+
 impl Question {
-    /// Checks that the question can be shown to a person.
+    /// Checks the bounds of the question: a prompt of at most 4 KiB that is not blank, and at most
+    /// 32 choices of 512 bytes.
     ///
     /// # Errors
-    /// `invalid-output`, saying what is wrong with it.
+    /// `invalid-output`, naming the bound.
     pub fn validate(&self) -> Result<(), ToolFailure> {
         let why = if self.prompt.trim().is_empty() {
             "it has no prompt".to_owned()
@@ -106,27 +129,25 @@ impl Question {
         )))
     }
 
-    /// Checks that an answer is one of those that the question allows.
+    /// Checks that the question allows an answer.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
-    pub fn check(&self, answer: &Answer) -> Result<(), String> {
+    /// If it does not.
+    pub fn check(&self, answer: &Answer) -> Result<(), AnswerError> {
+        let choices = self.choices.len();
         match answer {
             Answer::Cancelled => Ok(()),
-            Answer::Text { .. } if self.free_text || self.choices.is_empty() => Ok(()),
-            Answer::Text { .. } => Err(format!(
-                "the question allows one of its {} choices and no text of one's own",
-                self.choices.len()
-            )),
+            Answer::Text { .. } if self.free_text || choices == 0 => Ok(()),
+            Answer::Text { .. } => Err(AnswerError::NoFreeText { choices }),
             Answer::Choice { index } if self.choice(*index).is_some() => Ok(()),
-            Answer::Choice { index } => Err(format!(
-                "there is no choice {index}; the question has {} choices, counted from 0",
-                self.choices.len()
-            )),
+            Answer::Choice { index } => Err(AnswerError::NoSuchChoice {
+                index: *index,
+                choices,
+            }),
         }
     }
 
-    /// The answer as the result of the call that asked.
+    /// Returns the answer as the result of the call that asked.
     #[must_use]
     pub fn result(&self, answer: &Answer) -> ToolResultOutput {
         match answer {
@@ -135,7 +156,7 @@ impl Question {
                 ToolResultOutput::Text(self.choice(*index).unwrap_or_default().to_owned())
             }
             Answer::Cancelled => ToolResultOutput::ExecutionDenied(Some(
-                "The person did not want to answer the question.".to_owned(),
+                "The user did not want to answer the question.".to_owned(),
             )),
         }
     }

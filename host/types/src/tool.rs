@@ -1,4 +1,4 @@
-//! Tools as values: definitions, calls, and what the operator set up for each.
+//! Tools as the loop sees them: definitions, calls, and the trait that runs them.
 
 #[cfg(test)]
 mod tests;
@@ -7,20 +7,20 @@ use crate::id::{CallId, Digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What a call may change. Enforced by the policy, whatever the tool says of itself.
+/// The effect class of a tool. The policy enforces it, so a wrong declaration gains nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// Changes nothing: may run beside others, and again.
+    /// Changes nothing; may run concurrently and again.
     ReadOnly,
-    /// Changes something; a repetition with the same idempotency key changes nothing more.
+    /// Changes something; repeating the call with the same idempotency key changes nothing more.
     Idempotent,
     /// Changes something and is never repeated.
     Effectful,
 }
 
 impl Effect {
-    /// The kebab-case name, as in WIT.
+    /// Returns the kebab-case name, as in WIT.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,27 +31,27 @@ impl Effect {
     }
 }
 
-/// What a tool tells the model about itself (`tool-definition` in WIT).
+/// The definition of a tool for the model (`tool-definition` in WIT).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolDefinition {
-    /// The name that the model calls; fits [`is_tool_name`].
+    /// The name that the model calls; passes [`is_tool_name`].
     pub name: String,
-    /// A short name for people.
+    /// A short name for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the tool does; the model reads it.
+    /// The description for the model.
     pub description: String,
     /// The JSON Schema of the input; its root is an object.
     pub input_schema: Value,
-    /// The JSON Schema of a `json` result, where the tool promises one.
+    /// The JSON Schema of a `json` result, if the tool declares one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// What a call may change.
+    /// The declared effect.
     pub effect: Effect,
 }
 
-/// The longest tool name that every provider accepts.
+/// The longest tool name that every provider accepts, in bytes.
 pub const MAX_TOOL_NAME: usize = 64;
 
 /// Whether every provider accepts the name: `^[a-zA-Z0-9_-]{1,64}$` (OpenAI and Anthropic).
@@ -63,21 +63,21 @@ pub fn is_tool_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// A call that a model asked for.
+/// A call requested by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The id that the result must carry.
     pub id: CallId,
     /// The tool's name as the model wrote it.
     pub name: String,
-    /// The arguments, parsed; absent where the text below is not a JSON object.
+    /// The parsed arguments; absent if the text below is not a JSON object.
     pub input: Option<Map<String, Value>>,
     /// The arguments exactly as the model wrote them.
     pub raw_arguments: String,
 }
 
 impl ToolCall {
-    /// Parses the model's argument text. Empty text stands for no arguments, as several servers send it.
+    /// Parses the model's argument text. Empty text means no arguments; several servers send that.
     #[must_use]
     pub fn parse(id: CallId, name: String, raw_arguments: String) -> Self {
         let input = if raw_arguments.trim().is_empty() {
@@ -97,38 +97,38 @@ impl ToolCall {
     }
 }
 
-/// When a person is asked before a tool runs.
+/// When a call needs the user's approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approval {
-    /// The policy decides by effect: read-only runs, everything else is asked.
+    /// By effect: read-only calls run, others need approval.
     #[default]
     ByEffect,
-    /// Every call is asked.
+    /// Every call needs approval.
     Always,
-    /// No call is asked; grants and limits still hold.
+    /// No call needs approval; grants and limits still apply.
     Never,
 }
 
-/// What a person may decide about a call that waits for them.
+/// A decision of the user about a call that waits for approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecisionKind {
-    /// Run it as it is.
+    /// Run the call unchanged.
     Approve,
-    /// Run it with other arguments.
+    /// Run the call with other arguments.
     Edit,
-    /// Do not run it.
+    /// Do not run the call.
     Reject,
-    /// Do not run it, and answer in its place.
+    /// Do not run the call, and return this result in its place.
     Respond,
 }
 
 impl DecisionKind {
-    /// All of them, which is what a tool allows unless it is configured otherwise.
+    /// All kinds, the default for a tool.
     pub const ALL: [Self; 4] = [Self::Approve, Self::Edit, Self::Reject, Self::Respond];
 
-    /// The kebab-case name.
+    /// Returns the kebab-case name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -147,25 +147,24 @@ pub enum ToolRuntime {
     /// In this process.
     #[default]
     Host,
-    /// Outside: calls are handed to whoever runs the loop, who submits their results.
+    /// Outside: the caller of the loop receives the calls and submits their results.
     External,
 }
 
 /// A tool in the registry of a running host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegisteredTool {
-    /// What the model is told.
+    /// The definition for the model.
     pub definition: ToolDefinition,
-    /// The effect that the policy goes by. It is never weaker than what the tool declares: an `idempotent` that the operator
-    /// has not accepted is `effectful` here.
+    /// The effect that the policy enforces. Never weaker than declared: `idempotent` is `effectful`
+    /// here unless the operator accepted it.
     pub effect: Effect,
-    /// When a person is asked.
+    /// When a call needs approval.
     pub approval: Approval,
-    /// What they may decide; not empty.
+    /// The decisions that the user may take; not empty.
     pub decisions: Vec<DecisionKind>,
     /// Where its calls run.
     pub runtime: ToolRuntime,
-    /// The digest of the component that it is in, as the operator set it up: the code, and what it may reach. Absent for tools that
-    /// are in none.
+    /// The digest of the component with its grants; absent for tools outside components.
     pub component: Option<Digest>,
 }

@@ -4,7 +4,7 @@
 use super::{case::Case, run::Run};
 use agent_host_engine::policy::Grants;
 use agent_host_types::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     tool::ToolDefinition,
 };
 use serde::Serialize;
@@ -47,7 +47,7 @@ impl Touched {
             let used = runs
                 .iter()
                 .flat_map(|run| &run.audit)
-                .any(|entry| entry.verdict == Verdict::Allowed && entry.rule == rule);
+                .any(|entry| entry.verdict == AuditVerdict::Allowed && entry.rule == rule);
             *self.grants.entry((file.clone(), grant)).or_default() |= used;
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn changed(audit: &[AuditEntry]) -> bool {
     let harmless = ["stat", "list", "read", "GET", "HEAD"];
     audit.iter().any(|entry| {
         let what = entry.request.split(' ').next().unwrap_or_default();
-        entry.verdict == Verdict::Allowed
+        entry.verdict == AuditVerdict::Allowed
             && !harmless.contains(&what)
             // Of a secret, the request that it went into says it.
             && !what.starts_with("secret://")

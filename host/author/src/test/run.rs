@@ -7,7 +7,7 @@ use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     id::CallId,
     output::ToolResultOutput,
-    question::{Answer, Asked, Exchange},
+    question::{Answer, AnsweredQuestion, PendingQuestion},
     tool::Effect,
 };
 use futures_util::future::join_all;
@@ -77,7 +77,7 @@ async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
                     ..run
                 };
             }
-            RunEnd::Asked(Asked {
+            RunEnd::Asked(PendingQuestion {
                 question,
                 accounting,
                 audit: of_run,
@@ -85,13 +85,16 @@ async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
             }) => {
                 audit.extend(of_run);
                 let given: Result<&Answer, String> = match left.next() {
-                    Some(answer) => question.check(answer).map(|()| answer),
+                    Some(answer) => match question.check(answer) {
+                        Ok(()) => Ok(answer),
+                        Err(error) => Err(error.to_string()),
+                    },
                     None => Err("the case has no answer to it; add one to `answers`".to_owned()),
                 };
                 match given {
                     Ok(answer) => {
                         let answer = answer.clone();
-                        answers.push(Exchange { question, answer });
+                        answers.push(AnsweredQuestion { question, answer });
                     }
                     Err(why) => {
                         return Run {
@@ -112,7 +115,7 @@ async fn attempt(
     bench: &Bench<'_>,
     case: &Case,
     number: usize,
-    answers: &[Exchange],
+    answers: &[AnsweredQuestion],
 ) -> (RunEnd, Vec<ReportForm>) {
     let reports = Mutex::new(Vec::new());
     let call = Call {
@@ -143,6 +146,6 @@ async fn attempt(
     (end, reports.unwrap_or_else(PoisonError::into_inner))
 }
 
-fn prompt(exchange: &Exchange) -> String {
+fn prompt(exchange: &AnsweredQuestion) -> String {
     exchange.question.prompt.clone()
 }

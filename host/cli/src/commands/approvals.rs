@@ -4,7 +4,7 @@ use super::configure;
 use crate::{
     args::{ApprovalsArgs, ApprovalsCommand, ConfigArgs},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, date, harmless_line, json_text},
+    terminal::{BOLD, DIM, Terminal, date, escape_line, json_text},
 };
 use agent_host_app::{ApprovalFile, Overrides, ProjectApproval, approval_id};
 use agent_host_engine::{journal::JournalError, observer::Unobserved, session::Session};
@@ -120,11 +120,11 @@ fn find(all: Vec<Kept>, wanted: &str) -> Result<Kept, Failure> {
         (Some(one), None) => Ok(one),
         (None, _) => Err(Failure::usage(format!(
             "no approval with an id that begins with `{}` is remembered; `agent-host approvals list` shows those that are",
-            harmless_line(wanted)
+            escape_line(wanted)
         ))),
         (Some(one), Some(other)) => Err(Failure::usage(format!(
             "several approvals have an id that begins with `{}`, such as {} and {}; give more of the id",
-            harmless_line(wanted),
+            escape_line(wanted),
             one.id,
             other.id
         ))),
@@ -193,8 +193,8 @@ impl Kept {
             "{BOLD}{}{BOLD:#}  {}  {}  {DIM}{}{DIM:#}",
             self.id,
             date(self.at_ms),
-            harmless_line(&self.rule.to_string()),
-            harmless_line(&place),
+            escape_line(&self.rule.to_string()),
+            escape_line(&place),
         )
     }
 

@@ -4,7 +4,7 @@ use super::{configure, permissions::permissions};
 use crate::{
     args::{BuildArgs, ConfigArgs},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, bytes, harmless_line, json_text},
+    terminal::{BOLD, DIM, Terminal, bytes, escape_line, json_text},
 };
 use agent_host_app::Overrides;
 use agent_host_author::{self as author, BuildOptions, Built, Project};
@@ -59,7 +59,7 @@ fn as_text(built: &Built) -> String {
     let mut lines = vec![
         format!(
             "{BOLD}{}{BOLD:#}",
-            harmless_line(&built.component.display().to_string())
+            escape_line(&built.component.display().to_string())
         ),
         format!("  size        {}", bytes(built.size_bytes)),
         format!("  digest      {}", built.digest),
@@ -69,7 +69,7 @@ fn as_text(built: &Built) -> String {
     lines.extend(built.tools.iter().map(|tool| {
         format!(
             "  {} {DIM}{}{DIM:#}",
-            harmless_line(&tool.name),
+            escape_line(&tool.name),
             tool.effect.as_str()
         )
     }));

@@ -4,7 +4,7 @@ use super::configure;
 use crate::{
     args::{CacheArgs, CacheCommand, ConfigArgs},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, bytes, date, harmless_line, json_text},
+    terminal::{BOLD, DIM, Terminal, YELLOW, bytes, date, escape_line, json_text},
 };
 use agent_host_app::Overrides;
 use agent_host_sandbox::{CacheContent, CachedComponent, CompileCache};
@@ -79,12 +79,12 @@ fn line(component: &CachedComponent) -> String {
     };
     format!(
         "{BOLD}{}{BOLD:#}  {:>9}  {YELLOW}{:<8}{YELLOW:#}  {DIM}made {}, used {}{DIM:#}  {}",
-        harmless_line(&name),
+        escape_line(&name),
         bytes(component.bytes),
         state(&component.content),
         date(millis(component.made)),
         date(millis(component.used)),
-        harmless_line(&tools),
+        escape_line(&tools),
     )
 }
 

@@ -7,17 +7,17 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        Terminal, ask_question, audit_line, failure_text, harmless, json_text, one_line,
-        piped_input, whole,
+        Terminal, ask_question, audit_line, escape, failure_text, json_text, one_line, piped_input,
+        whole,
     },
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
 use agent_host_engine::tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _};
 use agent_host_types::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     id::{CallId, SessionId},
     output::ToolResultOutput,
-    question::{AnsweredBy, Exchange, MAX_QUESTIONS},
+    question::{AnsweredBy, AnsweredQuestion, MAX_QUESTIONS},
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         report = settle(&registry, invocation, &progress, terminal) => report?,
     };
     if !report.accounting.stdio.is_empty() {
-        terminal.note(&harmless(&report.accounting.stdio));
+        terminal.note(&escape(&report.accounting.stdio));
     }
     if matches!(report.output, ToolResultOutput::ExecutionDenied(_)) {
         explain_denials(&report.audit, &config, terminal);
@@ -100,7 +100,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
 fn explain_denials(audit: &[AuditEntry], config: &Config, terminal: &Terminal) {
     let denied = audit
         .iter()
-        .filter(|entry| entry.verdict == Verdict::Denied);
+        .filter(|entry| entry.verdict == AuditVerdict::Denied);
     for entry in denied {
         terminal.note(&audit_line(entry));
     }
@@ -134,7 +134,9 @@ async fn settle(
             return Ok(CallReport::of(question.result(&given)));
         }
         let answer = given;
-        invocation.answers.push(Exchange { question, answer });
+        invocation
+            .answers
+            .push(AnsweredQuestion { question, answer });
     }
 }
 
@@ -171,7 +173,7 @@ fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<E
     }
     match whole(output) {
         // A program reads exactly what the tool said; a terminal must not obey it.
-        Some(text) if terminal.stdout => terminal.println(&harmless(&text)),
+        Some(text) if terminal.stdout => terminal.println(&escape(&text)),
         Some(text) => terminal.println(&text),
         None => return Err(Failure::new(exit, failure_text(output))),
     }

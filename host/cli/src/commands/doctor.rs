@@ -5,7 +5,7 @@ use super::configure;
 use crate::{
     args::DoctorArgs,
     exit::{Exit, Failure},
-    terminal::{GREEN, RED, Terminal, YELLOW, harmless_line},
+    terminal::{GREEN, RED, Terminal, YELLOW, escape_line},
 };
 use agent_host_app::{
     ApprovalFile, CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry,
@@ -47,7 +47,7 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
         };
         terminal.println(&format!(
             "{style}{mark}{style:#} {name:<14} {}",
-            harmless_line(&text)
+            escape_line(&text)
         ));
     }
     Ok(exit)

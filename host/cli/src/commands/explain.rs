@@ -5,11 +5,11 @@ use super::configure;
 use crate::{
     args::ExplainArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, audit_line, harmless, harmless_line, json_text, tool_name},
+    terminal::{BOLD, DIM, Terminal, audit_line, escape, escape_line, json_text, tool_name},
 };
 use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
 use agent_host_journal::Store;
-use agent_host_types::accounting::Verdict;
+use agent_host_types::accounting::AuditVerdict;
 use serde_json::json;
 
 pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -57,18 +57,18 @@ fn asked(call: &ExplainedCall) -> String {
     let mut lines = vec![format!(
         "{BOLD}{}{BOLD:#} {DIM}({}, {}){DIM:#}",
         tool_name(&call.tool),
-        harmless_line(&call.call_id.0),
+        escape_line(&call.call_id.0),
         call.outcome
     )];
     if call.asked.is_empty() {
         lines.push("asked for nothing".to_owned());
     }
     for entry in &call.asked {
-        let hopeless = entry.verdict == Verdict::Denied && entry.grant.is_none();
+        let hopeless = entry.verdict == AuditVerdict::Denied && entry.grant.is_none();
         let more = if hopeless { "; no grant allows it" } else { "" };
         lines.push(format!("{}{DIM}{more}{DIM:#}", audit_line(entry)));
         let grant = entry.grant.iter().flat_map(|grant| grant.lines());
-        lines.extend(grant.map(|line| format!("    {}", harmless(line))));
+        lines.extend(grant.map(|line| format!("    {}", escape(line))));
     }
     format!("{}\n", lines.join("\n  "))
 }
@@ -80,14 +80,14 @@ pub(super) fn suggested(suggestions: &[Suggestion]) -> Option<String> {
         let lines: Vec<String> = suggestions
             .iter()
             .filter(|suggestion| suggestion.change == change)
-            .map(|suggestion| harmless(&suggestion.toml))
+            .map(|suggestion| escape(&suggestion.toml))
             .collect();
         (!lines.is_empty()).then(|| format!("{heading}\n\n{}\n", lines.join("\n\n")))
     };
     let arguments: Vec<String> = suggestions
         .iter()
         .filter_map(|suggestion| suggestion.argument.as_ref())
-        .map(|argument| format!("--grant {}", quoted(&harmless(argument))))
+        .map(|argument| format!("--grant {}", quoted(&escape(argument))))
         .collect();
     let arguments = (!arguments.is_empty()).then(|| {
         format!(

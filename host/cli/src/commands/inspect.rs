@@ -6,7 +6,7 @@ use super::{configure, permissions::permissions, reach};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, bytes, harmless, harmless_line, json_text},
+    terminal::{BOLD, DIM, Terminal, bytes, escape, escape_line, json_text},
 };
 use agent_host_app::{Entry, Overrides, Registry};
 use agent_host_author::{Description, Producers};
@@ -102,7 +102,7 @@ fn of_loading(sandbox: &SandboxConfig) -> Value {
 fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &SandboxConfig) -> String {
     let component = &entry.component;
     let mut lines = vec![
-        format!("{BOLD}{}{BOLD:#}", harmless_line(name)),
+        format!("{BOLD}{}{BOLD:#}", escape_line(name)),
         format!("  digest      {}", component.digest()),
         format!("  size        {}", bytes(component.size_bytes())),
         format!("  instances   {}", allocator(component)),
@@ -121,7 +121,7 @@ fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &Sandbox
     lines.push(String::new());
     lines.push(format!("{BOLD}Is granted{BOLD:#}"));
     let granted = reach::lines(&entry.grants).into_iter();
-    lines.extend(granted.map(|line| format!("  {}", harmless_line(&line))));
+    lines.extend(granted.map(|line| format!("  {}", escape_line(&line))));
     for (title, limits) in [
         ("Limits of a call", json!(entry.limits)),
         ("Limits of all calls together", of_sandbox(sandbox)),
@@ -138,13 +138,13 @@ fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &Sandbox
         lines.push(String::new());
         lines.push(format!("{BOLD}Functions that are no tools{BOLD:#}"));
         let refused = component.refused_functions().iter();
-        lines.extend(refused.map(|reason| format!("  {}", harmless_line(reason))));
+        lines.extend(refused.map(|reason| format!("  {}", escape_line(reason))));
     }
     lines.push(String::new());
     lines.push(format!("{BOLD}Interface{BOLD:#} {DIM}(WIT){DIM:#}"));
     match &described.wit {
         Ok(wit) => lines.extend(indented(wit)),
-        Err(why) => lines.push(format!("  cannot be shown: {}", harmless_line(why))),
+        Err(why) => lines.push(format!("  cannot be shown: {}", escape_line(why))),
     }
     lines.join("\n")
 }
@@ -156,7 +156,7 @@ fn made_with(producers: &Result<Producers, String>) -> Vec<String> {
         Err(why) => {
             return vec![format!(
                 "  made with   cannot be shown: {}",
-                harmless_line(why)
+                escape_line(why)
             )];
         }
     };
@@ -169,7 +169,7 @@ fn made_with(producers: &Result<Producers, String>) -> Vec<String> {
         let values =
             values.map(|(name, version)| format!("{name} {version}").trim_end().to_owned());
         let values = values.collect::<Vec<_>>().join(", ");
-        harmless_line(&format!("  {field:<11} {values}"))
+        escape_line(&format!("  {field:<11} {values}"))
     };
     producers.iter().map(line).collect()
 }
@@ -180,7 +180,7 @@ fn of_tool(tool: &ToolDefinition) -> Vec<String> {
         String::new(),
         format!(
             "{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}",
-            harmless_line(&tool.name),
+            escape_line(&tool.name),
             tool.effect.as_str()
         ),
     ];
@@ -201,7 +201,7 @@ fn schema(schema: &Value) -> impl Iterator<Item = String> {
 
 /// The lines of a text that a stranger wrote.
 fn indented(text: &str) -> Vec<String> {
-    let text = harmless(text);
+    let text = escape(text);
     text.lines().map(|line| format!("  {line}")).collect()
 }
 

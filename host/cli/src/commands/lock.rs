@@ -4,10 +4,10 @@ use super::configure;
 use crate::{
     args::LockArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, GREEN, RED, Terminal, harmless_line, json_text},
+    terminal::{BOLD, GREEN, RED, Terminal, escape_line, json_text},
 };
 use agent_host_app::{LockFile, Overrides, Registry, difference};
-use agent_host_types::lock::{Change, Lock, Pin, Standing};
+use agent_host_types::lock::{Change, Lock, LockEntry, LockStatus};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 struct Line {
     name: String,
     /// What is there, or what was there for one that is not configured any more.
-    pin: Pin,
+    pin: LockEntry,
     /// How it stands; absent for one that is not configured any more.
-    standing: Option<Standing>,
+    status: Option<LockStatus>,
     /// Whether it is accepted now, by this command.
     accepts: bool,
 }
@@ -35,10 +35,11 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
     let components = registry.components().iter();
     let components = components
         .filter(|entry| entry.source.is_file())
-        .map(|entry| (entry.name.clone(), Pin::Component(entry.locked())));
+        .map(|entry| (entry.name.clone(), LockEntry::Component(entry.locked())));
     let servers = registry.servers().iter();
-    let servers = servers.map(|entry| (entry.config.name.clone(), Pin::Server(entry.locked())));
-    let current: BTreeMap<String, Pin> = components.chain(servers).collect();
+    let servers =
+        servers.map(|entry| (entry.config.name.clone(), LockEntry::Server(entry.locked())));
+    let current: BTreeMap<String, LockEntry> = components.chain(servers).collect();
     let names = args.accept.as_deref();
     check_names(names.unwrap_or_default(), &file.lock, &current)?;
     let lines = lines(names, &file.lock, &current, absent);
@@ -64,10 +65,10 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
 fn check_names(
     names: &[String],
     lock: &Lock,
-    current: &BTreeMap<String, Pin>,
+    current: &BTreeMap<String, LockEntry>,
 ) -> Result<(), Failure> {
     let unknown = names.iter().find(|name| {
-        !current.contains_key(*name) && !lock.pins().any(|(pinned, _)| pinned == *name)
+        !current.contains_key(*name) && !lock.entries().any(|(pinned, _)| pinned == *name)
     });
     let Some(name) = unknown else {
         return Ok(());
@@ -83,7 +84,7 @@ fn check_names(
 fn lines(
     names: Option<&[String]>,
     lock: &Lock,
-    current: &BTreeMap<String, Pin>,
+    current: &BTreeMap<String, LockEntry>,
     absent: &[String],
 ) -> Vec<Line> {
     let accepts =
@@ -91,16 +92,16 @@ fn lines(
     let configured = current.iter().map(|(name, pin)| Line {
         name: name.clone(),
         pin: pin.clone(),
-        standing: Some(lock.standing(name, pin)),
+        status: Some(lock.status(name, pin)),
         accepts: accepts(name),
     });
     let gone = lock
-        .pins()
+        .entries()
         .filter(|(name, _)| !current.contains_key(*name) && !absent.contains(name))
         .map(|(name, pin)| Line {
             name: name.clone(),
             pin,
-            standing: None,
+            status: None,
             accepts: accepts(name),
         });
     let mut lines: Vec<Line> = configured.chain(gone).collect();
@@ -111,52 +112,52 @@ fn lines(
 /// Takes over what is there now, and nothing else of the same name. What is not configured any more leaves the lock.
 fn accept(lock: &mut Lock, lines: &[Line]) {
     for line in lines.iter().filter(|line| line.accepts) {
-        lock.forget(&line.name);
-        if line.standing.is_some() {
+        lock.remove(&line.name);
+        if line.status.is_some() {
             lock.accept(line.name.clone(), line.pin.clone());
         }
     }
 }
 
 impl Line {
-    /// The name of the standing for programs, and in words.
-    fn standing(&self) -> (&'static str, &'static str) {
-        match &self.standing {
-            Some(Standing::Same) => ("same", "accepted"),
-            Some(Standing::New) => ("new", "new"),
-            Some(Standing::Changed(_)) => ("changed", "changed since it was accepted"),
+    /// The name of the status for programs, and in words.
+    fn status(&self) -> (&'static str, &'static str) {
+        match &self.status {
+            Some(LockStatus::Same) => ("same", "accepted"),
+            Some(LockStatus::New) => ("new", "new"),
+            Some(LockStatus::Changed(_)) => ("changed", "changed since it was accepted"),
             None => ("gone", "accepted, not configured any more"),
         }
     }
 
     fn changes(&self) -> &[Change] {
-        match &self.standing {
-            Some(Standing::Changed(changes)) => changes,
-            Some(Standing::Same | Standing::New) | None => &[],
+        match &self.status {
+            Some(LockStatus::Changed(changes)) => changes,
+            Some(LockStatus::Same | LockStatus::New) | None => &[],
         }
     }
 
     /// What kind of thing it is, and which one.
     fn what(&self) -> (&'static str, String) {
         match &self.pin {
-            Pin::Component(component) => ("component", component.component.to_string()),
-            Pin::Server(server) => ("server", server.server.clone()),
+            LockEntry::Component(component) => ("component", component.component.to_string()),
+            LockEntry::Server(server) => ("server", server.server.clone()),
         }
     }
 
     /// Whether there is nothing to be accepted.
     fn is_settled(&self) -> bool {
-        matches!(self.standing, Some(Standing::Same) | None)
+        matches!(self.status, Some(LockStatus::Same) | None)
     }
 
     fn print(&self, terminal: &Terminal) {
-        let (name, (_, words)) = (harmless_line(&self.name), self.standing());
+        let (name, (_, words)) = (escape_line(&self.name), self.status());
         terminal.println(&format!(
             "{BOLD}{name:<20}{BOLD:#} {words:<35} {}",
-            harmless_line(&self.what().1)
+            escape_line(&self.what().1)
         ));
         for line in difference(self.changes()) {
-            let line = harmless_line(&line);
+            let line = escape_line(&line);
             terminal.println(&match line.get(..4) {
                 Some("  + ") => format!("{GREEN}{line}{GREEN:#}"),
                 Some("  - ") => format!("{RED}{line}{RED:#}"),
@@ -174,7 +175,7 @@ fn as_json(file: &LockFile, lines: &[Line]) -> Value {
             json!({
                 "name": line.name,
                 kind: what,
-                "standing": line.standing().0,
+                "status": line.status().0,
                 "changes": line.changes(),
                 "accepted_now": line.accepts,
             })

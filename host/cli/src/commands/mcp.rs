@@ -6,7 +6,7 @@ use crate::{
     args::{McpArgs, McpCommand, McpServed},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{Terminal, YELLOW, harmless, json_lines},
+    terminal::{Terminal, YELLOW, escape, json_lines},
 };
 use agent_host_app::{Config, Host, Overrides};
 use agent_host_engine::tool::ToolRunner as _;
@@ -111,7 +111,7 @@ fn intro(host: &Host, whom: &str, terminal: &Terminal) {
     let tools = host.registry().tools().iter();
     let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
     let reach = reach::of(host.registry()).join("\n  ");
-    terminal.note(&harmless(&format!(
+    terminal.note(&escape(&format!(
         "serving over {whom}: {}\nwhich may reach: {reach}",
         names.join(", ")
     )));
@@ -121,12 +121,12 @@ fn tell(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
     match reloaded {
         Reloaded::Served { components } if !quiet => terminal.note(&format!(
             "changed, and served from now on: {}",
-            harmless(&components.join(", "))
+            escape(&components.join(", "))
         )),
         Reloaded::Served { .. } => {}
         Reloaded::Refused { error } => terminal.note(&format!(
             "{YELLOW}not reloaded, what was accepted goes on being served:{YELLOW:#} {}",
-            harmless(&error.to_string())
+            escape(&error.to_string())
         )),
     }
 }
@@ -165,7 +165,7 @@ fn started(served: &McpServed, terminal: &Terminal) -> Result<Value, Failure> {
     if let Some(file) = &config.file {
         option("--config", text(file)?);
         if served.config.config.is_none() {
-            terminal.note(&harmless(&format!(
+            terminal.note(&escape(&format!(
                 "The entry names {}, so that whatever it says from now on is served without a question about trust.",
                 file.display()
             )));

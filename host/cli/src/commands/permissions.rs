@@ -1,6 +1,6 @@
 //! What the imports of a component mean, for the person who decides about it.
 
-use crate::terminal::harmless_line;
+use crate::terminal::escape_line;
 
 /// What the imports mean, in plain words. An import that is not listed here is shown by its name.
 pub(super) fn permissions(imports: &[String]) -> Vec<String> {
@@ -32,7 +32,7 @@ fn permission(import: &str) -> String {
             "agent:tool/human" => "asking you questions (agent:tool/human)",
             _ => "the types of the contract (agent:tool/types)",
         },
-        _ => return harmless_line(import),
+        _ => return escape_line(import),
     };
     words.to_owned()
 }

@@ -11,8 +11,7 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        LiveView, Terminal, compose, failure_text, harmless, json_text, piped_input, tool_name,
-        whole,
+        LiveView, Terminal, compose, escape, failure_text, json_text, piped_input, tool_name, whole,
     },
 };
 use agent_host_app::{Host, Overrides};
@@ -370,7 +369,7 @@ impl Run<'_> {
         }
         // A program reads exactly what the model said; a terminal must not obey it.
         self.terminal.println(&if self.terminal.stdout {
-            harmless(text)
+            escape(text)
         } else {
             text.to_owned()
         });

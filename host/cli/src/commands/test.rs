@@ -6,7 +6,7 @@ use crate::{
     exit::{Exit, Failure},
     itself,
     terminal::{
-        BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, harmless, harmless_line, json_text, micros,
+        BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, escape, escape_line, json_text, micros,
     },
 };
 use agent_host_app::Environment;
@@ -97,7 +97,7 @@ fn as_text(report: &TestReport) -> String {
         lines.push(String::new());
         lines.push(format!("{BOLD}Definitions{BOLD:#}"));
         lines.extend(report.findings.iter().map(|finding| {
-            let (tool, text) = (harmless_line(&finding.tool), harmless_line(&finding.text));
+            let (tool, text) = (escape_line(&finding.tool), escape_line(&finding.text));
             format!("  {YELLOW}{tool}{YELLOW:#}: {text}")
         }));
     }
@@ -121,27 +121,27 @@ fn of_case(case: &CaseReport) -> Vec<String> {
     };
     let mut lines = vec![format!(
         "{word} {} {DIM}{} in {}, {}, {}{DIM:#}",
-        harmless_line(&case.name),
-        harmless_line(&case.tool),
-        harmless_line(&case.file),
+        escape_line(&case.name),
+        escape_line(&case.tool),
+        escape_line(&case.file),
         micros(case.wall_us),
         bytes(case.peak_memory_bytes),
     )];
     for mismatch in &case.mismatches {
         lines.push(format!(
             "    {} {DIM}(- expected, + came){DIM:#}",
-            harmless_line(&mismatch.what)
+            escape_line(&mismatch.what)
         ));
         let diff = mismatch.lines().into_iter();
-        lines.extend(diff.map(|line| format!("    {}", harmless_line(&line))));
+        lines.extend(diff.map(|line| format!("    {}", escape_line(&line))));
     }
     if !passed && !case.stdio.is_empty() {
         lines.push(format!("    {DIM}it wrote:{DIM:#}"));
-        let wrote = harmless(&case.stdio);
+        let wrote = escape(&case.stdio);
         lines.extend(wrote.lines().map(|line| format!("      {line}")));
     }
     for file in &case.written {
-        lines.push(format!("    wrote {}", harmless_line(file)));
+        lines.push(format!("    wrote {}", escape_line(file)));
     }
     lines
 }
@@ -151,12 +151,12 @@ fn of_coverage(coverage: &Coverage) -> Vec<String> {
     let unused = coverage.grants.iter().filter(|grant| !grant.used);
     let mut lines: Vec<String> = unused
         .map(|unused| {
-            let (grant, file) = (harmless_line(&unused.grant), harmless_line(&unused.file));
+            let (grant, file) = (escape_line(&unused.grant), escape_line(&unused.file));
             format!("  {grant}, granted in {file}, was not used")
         })
         .collect();
     let uncalled = coverage.uncalled.iter();
-    lines.extend(uncalled.map(|tool| format!("  {} has no case", harmless_line(tool))));
+    lines.extend(uncalled.map(|tool| format!("  {} has no case", escape_line(tool))));
     if !lines.is_empty() {
         let heading = format!("{BOLD}Not touched by any case{BOLD:#}");
         lines.splice(0..0, [String::new(), heading]);

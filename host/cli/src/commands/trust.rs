@@ -4,7 +4,7 @@
 use crate::{
     args::TrustArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, Terminal, YELLOW, answer, date, harmless_line},
+    terminal::{BOLD, Terminal, YELLOW, answer, date, escape_line},
 };
 use agent_host_app::{Environment, TrustFile, config::Untrusted};
 use agent_host_author::{Project, test};
@@ -19,7 +19,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     let file = trust_file(&environment)?;
     if args.list {
         for trusted in file.read()? {
-            let path = harmless_line(&trusted.path.display().to_string());
+            let path = escape_line(&trusted.path.display().to_string());
             terminal.println(&format!("{}  {path}", date(trusted.at_ms)));
         }
         return Ok(Exit::Done);
@@ -31,7 +31,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     if args.revoke {
         let gone = file.remove(&directory)?;
         for trusted in &gone {
-            let path = harmless_line(&trusted.path.display().to_string());
+            let path = escape_line(&trusted.path.display().to_string());
             terminal.println(&format!("revoked {path}"));
         }
         if gone.is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         terminal.note("Nothing in this directory needs trust.");
     }
     for untrusted in configuration.iter().chain(&cases) {
-        let path = harmless_line(&untrusted.path.display().to_string());
+        let path = escape_line(&untrusted.path.display().to_string());
         if TrustFile::holds(untrusted, &environment).map_err(Failure::usage)? {
             terminal.note(&format!("{path} is trusted already."));
             continue;
@@ -114,7 +114,7 @@ fn asks(untrusted: &Untrusted, terminal: &Terminal) -> bool {
         "{}\nTrust is remembered until one of these settings changes, and `agent-host trust --revoke` takes it back. It is trust in \
          the components and programs of that directory, too.\n{BOLD}Do you trust {}?{BOLD:#} [y] yes  [n] no, as is any other answer",
         told(untrusted),
-        harmless_line(&directory.display().to_string())
+        escape_line(&directory.display().to_string())
     );
     matches!(
         answer(terminal, &question).as_deref().map(str::trim),
@@ -132,14 +132,14 @@ fn told(untrusted: &Untrusted) -> String {
     };
     format!(
         "{YELLOW}{}{YELLOW:#} came with its directory, and asks for more than an untrusted file gets:\n{}{more}",
-        harmless_line(&untrusted.path.display().to_string()),
+        escape_line(&untrusted.path.display().to_string()),
         harmless_lines(&lines)
     )
 }
 
 /// Each line by itself, so that none of them begins another one.
 fn harmless_lines(lines: &[String]) -> String {
-    let lines: Vec<String> = lines.iter().map(|line| harmless_line(line)).collect();
+    let lines: Vec<String> = lines.iter().map(|line| escape_line(line)).collect();
     lines.join("\n")
 }
 

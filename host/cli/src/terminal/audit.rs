@@ -1,13 +1,13 @@
 //! One request of a call to the gate, as a line.
 
-use super::{DIM, GREEN, YELLOW, harmless_line};
-use agent_host_types::accounting::{AuditEntry, Verdict};
+use super::{DIM, GREEN, YELLOW, escape_line};
+use agent_host_types::accounting::{AuditEntry, AuditVerdict};
 
 /// What was asked, what the gate said, how often, and by which rule.
 pub(crate) fn audit_line(entry: &AuditEntry) -> String {
     let (style, word) = match entry.verdict {
-        Verdict::Allowed => (GREEN, "allowed"),
-        Verdict::Denied => (YELLOW, "denied"),
+        AuditVerdict::Allowed => (GREEN, "allowed"),
+        AuditVerdict::Denied => (YELLOW, "denied"),
     };
     let times = if entry.count == 1 {
         String::new()
@@ -16,7 +16,7 @@ pub(crate) fn audit_line(entry: &AuditEntry) -> String {
     };
     format!(
         "{style}{word}{style:#} {}{times} {DIM}by {}{DIM:#}",
-        harmless_line(&entry.request),
-        harmless_line(&entry.rule)
+        escape_line(&entry.request),
+        escape_line(&entry.rule)
     )
 }

@@ -1,8 +1,8 @@
 //! What a person (or a program behind `stream-json`) sees while a turn runs.
 
 use super::{
-    DIM, GREEN, RED, Terminal, YELLOW, harmless, harmless_line, json_text, micros, one_line,
-    shrunk, summary, tool_name,
+    DIM, GREEN, RED, Terminal, YELLOW, escape, escape_line, json_text, micros, one_line, shrunk,
+    summary, tool_name,
 };
 use crate::args::OutputFormat;
 use agent_host_engine::observer::{Live, Observer};
@@ -96,7 +96,7 @@ impl LiveView {
         match self.format {
             OutputFormat::Text if self.terminal.stdout => {
                 self.rest();
-                self.terminal.print(&harmless(text));
+                self.terminal.print(&escape(text));
                 self.line_open
                     .store(!text.ends_with('\n'), Ordering::Relaxed);
             }
@@ -143,7 +143,7 @@ impl Observer for LiveView {
             )),
             Live::Note(text) => {
                 self.settle();
-                self.step(&format!("{YELLOW}note{YELLOW:#} {}", harmless_line(text)));
+                self.step(&format!("{YELLOW}note{YELLOW:#} {}", escape_line(text)));
                 if self.format == OutputFormat::StreamJson {
                     self.terminal
                         .println(&json_text(&json!({ "live": "note", "text": text })));

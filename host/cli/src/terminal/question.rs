@@ -40,7 +40,7 @@ pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question)
                 let answer = answer(line, question);
                 match question.check(&answer) {
                     Ok(()) => return Some(answer),
-                    Err(why) => terminal.note(&why),
+                    Err(error) => terminal.note(&error.to_string()),
                 }
             }
         }

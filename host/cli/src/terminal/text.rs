@@ -1,12 +1,12 @@
 //! Small renderings for people: sizes, times, and one line of something long.
 
-use agent_host_engine::text::{harmless_json, harmless_line};
+use agent_host_engine::text::{escape_json, escape_line};
 use agent_host_types::context::Shrunk;
 use serde_json::Value;
 
 /// Text of a model or a tool, fit to be shown, on one line of at most so many characters.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
-    let line = harmless_line(text);
+    let line = escape_line(text);
     match line.char_indices().nth(max) {
         None => line,
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
@@ -15,12 +15,12 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
 
 /// JSON for programs, on one line. It is the same on a terminal, which it cannot steer: no other JSON is written to stdout.
 pub(crate) fn json_text(value: &Value) -> String {
-    harmless_json(&value.to_string()).into_owned()
+    escape_json(&value.to_string()).into_owned()
 }
 
 /// The same on many lines.
 pub(crate) fn json_lines(value: &Value) -> String {
-    harmless_json(&format!("{value:#}")).into_owned()
+    escape_json(&format!("{value:#}")).into_owned()
 }
 
 /// The most characters of a tool's name. Those of the registry are shorter; a model may call any other.

@@ -11,7 +11,7 @@ use pretty_assertions::assert_eq;
 use std::convert::Infallible;
 
 #[test]
-fn f16_names_stay_below_where_they_are_put() {
+fn f16_artifact_name_stays_below_its_directory() {
     for name in [
         "report.md",
         "plots/one.png",
@@ -67,7 +67,7 @@ fn bytes(name: &str, bytes: &[u8]) -> ContentPart {
     file(Some(name), FileData::Bytes(bytes.to_vec()))
 }
 
-/// The records of calls with these parts as their results, in the form in which the loop keeps them.
+/// Returns the records of calls with these parts as results, settled as the loop does.
 fn settled(results: Vec<Vec<ContentPart>>) -> Vec<Result<EventRecord, Infallible>> {
     let session = SessionId::new();
     let said = Event::InputReceived {
@@ -98,7 +98,7 @@ fn settled(results: Vec<Vec<ContentPart>>) -> Vec<Result<EventRecord, Infallible
         .collect()
 }
 
-/// The latest of a name is kept, and a name that is none keeps nothing else from being there.
+/// The latest file of a name wins, and a refused name does not affect the others.
 #[test]
 fn artifacts_are_the_named_files_of_results() {
     let records = settled(vec![

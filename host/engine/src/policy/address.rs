@@ -1,9 +1,11 @@
-//! Which addresses are public. Everything else (this machine, its networks, cloud metadata, and every form that hides an
-//! IPv4 address inside an IPv6 one) needs a grant of the address itself.
+//! The classes of IP addresses. Every class but public (this machine, its networks, cloud metadata,
+//! also as IPv4 addresses embedded in IPv6) needs a grant of the address itself.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is for. Sources: the IANA special-purpose registries for IPv4 and IPv6 addresses.
+/// The purpose of an address, by the IANA special-purpose registries
+/// ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
+/// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressClass {
     /// A host on the public internet.
@@ -14,18 +16,19 @@ pub enum AddressClass {
     Private,
     /// The local link (169.254.0.0/16 with the cloud metadata address, `fe80::/10`).
     LinkLocal,
-    /// The host of a virtual machine (168.63.129.16 of Azure), which hands out its configuration and extensions. It looks public.
+    /// The host of a virtual machine (168.63.129.16 of Azure), which serves its configuration and
+    /// extensions. It looks public.
     Platform,
-    /// The shared space behind carrier-grade NAT (RFC 6598).
+    /// The shared space of carrier-grade NAT (RFC 6598).
     CarrierNat,
-    /// Many hosts at once (224.0.0.0/4, `ff00::/8`, broadcast).
+    /// Multicast and broadcast (224.0.0.0/4, `ff00::/8`, 255.255.255.255).
     Multicast,
     /// Reserved, for documentation or for benchmarks.
     Reserved,
 }
 
 impl AddressClass {
-    /// The kebab-case name, as rules show it.
+    /// Returns the kebab-case name, as in names of rules.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,7 +44,8 @@ impl AddressClass {
     }
 }
 
-/// Classifies an address by its number alone: an address of this machine can be a public one. IPv6 forms that carry an IPv4 address (mapped, compatible, NAT64, 6to4) are judged by it.
+/// Classifies an address by its number alone; this machine may have public addresses. IPv6 forms
+/// that embed an IPv4 address (mapped, compatible, NAT64, 6to4) have its class.
 #[must_use]
 pub fn classify(address: IpAddr) -> AddressClass {
     match address {
@@ -81,8 +85,8 @@ fn classify_v6(address: Ipv6Addr) -> AddressClass {
         0xfc00..=0xfdff | 0xfec0..=0xfeff => AddressClass::Private,
         0xfe80..=0xfebf => AddressClass::LinkLocal,
         0xff00..=0xffff => AddressClass::Multicast,
-        // Only 2000::/3 is handed out (RFC 4291); 2001::/23 holds Teredo, ORCHID and the like, 2001:db8::/32 and 3fff::/20 are
-        // for documentation.
+        // Only 2000::/3 is assigned (RFC 4291); 2001::/23 holds Teredo, ORCHID and the like,
+        // 2001:db8::/32 and 3fff::/20 are for documentation.
         0x2001 if second < 0x0200 || second == 0x0db8 => AddressClass::Reserved,
         0x3fff if second < 0x1000 => AddressClass::Reserved,
         0x2000..=0x3fff => AddressClass::Public,
@@ -90,19 +94,20 @@ fn classify_v6(address: Ipv6Addr) -> AddressClass {
     }
 }
 
-/// The IPv4 address that an IPv6 address stands for, where it stands for one.
+/// Returns the IPv4 address that an IPv6 address embeds.
 #[must_use]
 pub fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let from = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
         // `::` and `::1` are addresses of their own, not compatible forms of 0.0.0.0 and 0.0.0.1.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
-        // Mapped (::ffff:0:0/96), translated (::ffff:0:0:0/96) and the deprecated compatible form (::/96).
+        // Mapped (::ffff:0:0/96), translated (::ffff:0:0:0/96) and the deprecated compatible form
+        // (::/96).
         [0, 0, 0, 0, 0, 0xffff | 0, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
             Some(from(high, low))
         }
-        // NAT64: 64:ff9b::/96 (RFC 6052). Its local-use sibling 64:ff9b:1::/48 (RFC 8215) may hold the IPv4 address at one of
-        // several places, so it is left to be reserved as a whole.
+        // NAT64: 64:ff9b::/96 (RFC 6052). Its local-use sibling 64:ff9b:1::/48 (RFC 8215) may hold
+        // the IPv4 address at one of several offsets, so all of it stays reserved.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(from(high, low)),
         // 6to4: 2002::/16 (RFC 3056).
         [0x2002, high, low, ..] => Some(from(high, low)),

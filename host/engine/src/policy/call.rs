@@ -1,4 +1,4 @@
-//! Whether a call may start.
+//! The decision whether a call may start.
 
 use super::Ruling;
 use agent_host_types::{
@@ -7,8 +7,8 @@ use agent_host_types::{
     tool::{Approval, DecisionKind, Effect, RegisteredTool},
 };
 
-/// Decides whether a call of this tool with these arguments may run by itself. Grants and limits hold during the call in any
-/// case. `remembered` are the rules by which a person does not want to be asked again.
+/// Decides whether a call of this tool with these arguments needs approval. Grants and limits apply
+/// during the call in any case. `remembered` are the remembered approvals of the user.
 #[must_use]
 pub fn decide_call<'a>(
     tool: &RegisteredTool,
@@ -19,7 +19,7 @@ pub fn decide_call<'a>(
     let Ruling::Ask { .. } = &ruling else {
         return ruling;
     };
-    // Where nobody may approve any longer, nobody's earlier approval counts.
+    // If approving is no longer allowed, earlier approvals do not count.
     let covered = tool.decisions.contains(&DecisionKind::Approve)
         && remembered
             .into_iter()

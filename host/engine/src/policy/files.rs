@@ -1,4 +1,4 @@
-//! Whether a file operation may happen.
+//! The decision about a file operation.
 
 use super::{
     DEFAULT_DENY, DirGrant, DirMode, Grants, PathRules, Ruling,
@@ -7,27 +7,27 @@ use super::{
 };
 use agent_host_types::tool::Effect;
 
-/// What a tool wants to do with a path.
+/// An operation of a tool on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOp {
-    /// See that it is there and what it is.
+    /// Read the metadata.
     Stat,
-    /// List a folder.
+    /// List a directory.
     List,
     /// Read the content.
     Read,
     /// Write, create, truncate, delete, link or set times; rename a file.
     Write,
-    /// Write to a file that has an executable bit, put another in its place, or give such a file another name.
+    /// Write to, replace or rename a file with an executable bit.
     WriteExecutable,
-    /// Make a directory, or set the times of one.
+    /// Create a directory, or set its times.
     WriteDir,
-    /// Rename a folder with everything in it, or give a folder that name.
+    /// Rename a directory, or give a directory this name.
     Move,
 }
 
 impl FileOp {
-    /// The word for messages and the audit.
+    /// Returns the name for messages and the audit.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl FileOp {
         }
     }
 
-    /// Whether it changes anything.
+    /// Whether the operation changes anything.
     #[must_use]
     pub fn changes(self) -> bool {
         match self {
@@ -50,9 +50,9 @@ impl FileOp {
     }
 }
 
-/// Decides a file operation of a tool with this effect, in the grant with this index, on a path that the sandbox has already
-/// resolved: relative to the grant, without `..`, without symbolic links. Masks are not decided here: a masked path does
-/// not exist for the guest.
+/// Decides a file operation of a tool with this effect in the grant with this index. The path is
+/// already resolved by the sandbox: relative to the grant, without `..` and symbolic links. The
+/// sandbox applies masks; a masked path does not exist for the guest.
 #[must_use]
 pub fn decide_file(
     grants: &Grants,
@@ -64,7 +64,7 @@ pub fn decide_file(
     let Some(dir) = grants.dirs.get(grant) else {
         return Ruling::Deny {
             rule: DEFAULT_DENY.to_owned(),
-            reason: "no folder grant covers this path".to_owned(),
+            reason: "no directory grant covers this path".to_owned(),
             grant: None,
         };
     };
@@ -81,7 +81,7 @@ pub fn decide_file(
         return Ruling::Deny {
             rule: format!("grants.dir[{grant}].deny `{pattern}`"),
             reason: format!(
-                "moving this folder would move what the operator denies as `{pattern}`"
+                "moving this directory would move what the operator denies as `{pattern}`"
             ),
             grant: None,
         };
@@ -127,14 +127,15 @@ pub fn decide_file(
     }
 }
 
-/// Whether the grant's `allow` list, if it has one, lets an operation happen.
+/// Whether the grant's `allow` list permits an operation; an empty list permits all.
 fn is_among_allowed(dir: &DirGrant, op: FileOp, path: &str) -> bool {
     matches!(op, FileOp::Stat | FileOp::List)
         || dir.allow.is_empty()
         || dir.allow.first_match(path).is_some()
 }
 
-/// Why the path is not to be written for what it would run later, unless the grant allows it.
+/// Returns why the path must not be written because programs run it later, unless the grant allows
+/// it.
 fn runs_later(dir: &DirGrant, op: FileOp, path: &str) -> Option<RunLater> {
     let found = run_later::find(path, op == FileOp::WriteDir)?;
     dir.allow_run_later
@@ -143,8 +144,9 @@ fn runs_later(dir: &DirGrant, op: FileOp, path: &str) -> Option<RunLater> {
         .then_some(found)
 }
 
-/// The lines of the folder's grant that would have to be different for an operation that no `deny` pattern is against; nothing
-/// where none would help. The folder's place on the host is not for the audit, so the grant is named by the guest's path.
+/// Returns the lines to change in the grant to allow an operation that no `deny` pattern matches;
+/// `None` if no change would. The audit must not show host paths, so the grant is named by the
+/// guest's path.
 fn smallest_change(dir: &DirGrant, effect: Effect, op: FileOp, path: &str) -> Option<String> {
     if op.changes() && effect == Effect::ReadOnly {
         return None;
@@ -166,9 +168,10 @@ fn smallest_change(dir: &DirGrant, effect: Effect, op: FileOp, path: &str) -> Op
     Some(lines.join("\n"))
 }
 
-/// The list in TOML, and a pattern for exactly this path and what is below it; nothing where no pattern names it.
+/// Returns the patterns as TOML with one for exactly this path and its descendants; `None` if no
+/// pattern can name it.
 fn with_path(rules: &PathRules, path: &str) -> Option<String> {
-    // The leading slash keeps a single name from holding at every depth.
+    // Without the leading slash a single name would match at every depth.
     let pattern = format!("/{}", globset::escape(path));
     PathRules::new(&[&pattern]).ok()?.first_match(path)?;
     let patterns = rules.patterns().iter().map(String::as_str);

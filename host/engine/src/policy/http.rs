@@ -1,4 +1,4 @@
-//! Whether an HTTP request may leave.
+//! The decision about an HTTP request.
 
 use super::{
     AddressClass, DEFAULT_DENY, Grants, HttpGrant, Ruling, classify, http_grant::smallest, url_path,
@@ -6,7 +6,7 @@ use super::{
 use agent_host_types::tool::Effect;
 use std::net::IpAddr;
 
-/// A request as the sandbox will really send it: taken from the parsed URL, never from the guest's string.
+/// A request as the sandbox sends it: taken from the parsed URL, never from the guest's string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpRequest<'a> {
     /// The method, upper case.
@@ -17,12 +17,12 @@ pub struct HttpRequest<'a> {
     pub host: &'a str,
     /// The port.
     pub port: u16,
-    /// The path as it is sent, without the query.
+    /// The path as sent, without the query.
     pub path: &'a str,
 }
 
-/// Decides a request by its URL and the tool's effect. Any grant that covers it allows it; the first such grant is the rule.
-/// The address that the name leads to is decided by [`decide_address`].
+/// Decides a request by its URL and the tool's effect. The first grant that covers it is the rule.
+/// [`decide_address`] decides about the resolved address.
 #[must_use]
 pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -> Ruling {
     let too_much = effect == Effect::ReadOnly && !matches!(request.method, "GET" | "HEAD");
@@ -30,7 +30,7 @@ pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -
         return Ruling::Deny {
             rule: DEFAULT_DENY.to_owned(),
             reason: why_uncovered(&grants.http, request),
-            // No grant gives a tool more than its effect allows.
+            // No grant widens the effect.
             grant: if too_much { None } else { smallest(request) },
         };
     };
@@ -49,7 +49,7 @@ pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -
     }
 }
 
-/// What it is about a request that no grant covers.
+/// Returns why no grant covers a request.
 fn why_uncovered(grants: &[HttpGrant], request: &HttpRequest<'_>) -> String {
     let HttpRequest {
         method,
@@ -77,9 +77,9 @@ fn why_uncovered(grants: &[HttpGrant], request: &HttpRequest<'_>) -> String {
     }
 }
 
-/// Decides whether a request may connect to an address. A private or otherwise special address needs a grant that names
-/// that very address: a name that resolves to one is refused. So does a public address that
-/// `is_own`: one of this machine.
+/// Decides whether a request may connect to an address. A private or otherwise special address, and
+/// a public address of this machine (`is_own`), needs a grant of the address itself; a name that
+/// resolves to one is refused.
 #[must_use]
 pub fn decide_address(
     grants: &Grants,

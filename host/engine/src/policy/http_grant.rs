@@ -1,25 +1,23 @@
-//! HTTP grants: what one may say, what it covers, and its lines in `agent.toml`.
+//! HTTP grants: validation, matching, and their lines in `agent.toml`.
 
 use super::{GrantError, HttpGrant, HttpRequest, toml_text, url_path};
 use std::net::IpAddr;
 
-/// The longest host name (RFC 1035, section 2.3.4), in bytes.
+/// The longest host name, in bytes ([RFC 1035, section
+/// 2.3.4](https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4)).
 const MAX_HOST_BYTES: usize = 253;
-/// The longest part of a host name between two dots, in bytes.
+/// The longest label of a host name, in bytes.
 const MAX_LABEL_BYTES: usize = 63;
 
 impl HttpGrant {
-    /// The grant in the form in which requests are compared with it: scheme and host lower case, methods upper case, addresses
-    /// in their shortest spelling, no path for `/`, which covers every path.
+    /// Normalises the grant for matching: scheme and host in lower case, methods in upper case,
+    /// addresses in their shortest form, no path for `/`, which covers every path.
     ///
     /// # Errors
-    /// The first part that cannot be used. A grant that would never match, or that could be read in two ways, is one.
+    /// The first part that would never match or is ambiguous.
     pub fn checked(self) -> Result<Self, GrantError> {
         if self.port == Some(0) {
-            return Err(GrantError(
-                "an HTTP grant has port 0, which no server has; write its port, or leave it out for the scheme's own"
-                    .to_owned(),
-            ));
+            return Err(GrantError::Port);
         }
         let methods = self.methods.iter().map(|method| checked_method(method));
         Ok(Self {
@@ -34,7 +32,7 @@ impl HttpGrant {
         })
     }
 
-    /// Whether a request is within the grant.
+    /// Whether the grant covers a request.
     #[must_use]
     pub fn covers(&self, request: &HttpRequest<'_>) -> bool {
         self.covers_server(request)
@@ -42,7 +40,7 @@ impl HttpGrant {
             && self.covers_path(request.path)
     }
 
-    /// Whether a request goes to where the grant leads, whatever its method and path.
+    /// Whether the grant covers scheme, host and port of a request.
     pub(super) fn covers_server(&self, request: &HttpRequest<'_>) -> bool {
         host_matches(&self.host, request.host)
             && self
@@ -52,7 +50,8 @@ impl HttpGrant {
             && self.port.unwrap_or(own_port(request.scheme)) == request.port
     }
 
-    /// Methods differ by case (RFC 9110, section 9.1).
+    /// Methods are case-sensitive ([RFC 9110, section
+    /// 9.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.1)).
     pub(super) fn covers_method(&self, method: &str) -> bool {
         self.methods.is_empty() || self.methods.iter().any(|granted| granted == method)
     }
@@ -63,7 +62,7 @@ impl HttpGrant {
         })
     }
 
-    /// The grant as lines of `agent.toml`.
+    /// Returns the grant as lines of `agent.toml`.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut lines = vec![
@@ -86,8 +85,8 @@ impl HttpGrant {
     }
 }
 
-/// The smallest grant that covers a request, as lines of `agent.toml`; nothing where no grant can. A grant names a path with
-/// all below it, so that much is granted beyond the request, and a path that no grant can name is left out.
+/// Returns the smallest grant that covers a request, as lines of `agent.toml`; `None` if no grant
+/// can. A path also grants its descendants; a path that no grant can name is left out.
 pub(super) fn smallest(request: &HttpRequest<'_>) -> Option<String> {
     let with_path = |path: Option<&str>| {
         let grant = HttpGrant {
@@ -107,7 +106,8 @@ fn own_port(scheme: &str) -> u16 {
     if scheme == "https" { 443 } else { 80 }
 }
 
-/// Addresses are compared as addresses, because one address has many spellings; a wildcard never covers an address.
+/// Compares addresses by value, since one address has many spellings. A wildcard never covers an
+/// address.
 fn host_matches(pattern: &str, host: &str) -> bool {
     if let Ok(address) = host.parse::<IpAddr>() {
         return pattern.parse() == Ok(address);
@@ -131,18 +131,13 @@ fn checked_scheme(written: &str) -> Result<String, GrantError> {
     if matches!(&*scheme, "http" | "https") {
         return Ok(scheme);
     }
-    Err(GrantError(format!(
-        "the scheme `{}` of an HTTP grant is neither `http` nor `https`; write one of them, or leave it out for both",
-        written.escape_debug()
-    )))
+    Err(GrantError::Scheme(written.to_owned()))
 }
 
 fn checked_host(written: &str) -> Result<String, GrantError> {
-    let refuse = |why: &str| {
-        Err(GrantError(format!(
-            "the host `{}` of an HTTP grant cannot be used: {why}",
-            written.escape_debug()
-        )))
+    let refuse = |reason| {
+        let host = written.to_owned();
+        Err(GrantError::Host { host, reason })
     };
     let bare = written
         .strip_prefix('[')
@@ -189,11 +184,9 @@ fn checked_host(written: &str) -> Result<String, GrantError> {
 }
 
 fn checked_method(written: &str) -> Result<String, GrantError> {
-    let refuse = |why: &str| {
-        Err(GrantError(format!(
-            "the method `{}` of an HTTP grant cannot be used: {why}",
-            written.escape_debug()
-        )))
+    let refuse = |reason| {
+        let method = written.to_owned();
+        Err(GrantError::Method { method, reason })
     };
     let method = written.to_ascii_uppercase();
     if method == "CONNECT" {
@@ -207,18 +200,16 @@ fn checked_method(written: &str) -> Result<String, GrantError> {
 }
 
 fn checked_path(written: &str) -> Result<String, GrantError> {
-    let refuse = |why: &str| {
-        Err(GrantError(format!(
-            "the path `{}` of an HTTP grant cannot be used: it {why}; write it as it is sent, such as `/v1/` or `/a%20b`",
-            written.escape_debug()
-        )))
+    let refuse = |reason| {
+        let path = written.to_owned();
+        Err(GrantError::Path { path, reason })
     };
     if let Some(why) = url_path::ambiguity(written) {
         return refuse(why);
     }
-    // What the parser of URLs would encode or cut off never arrives in a path, so such a grant would cover nothing.
-    let sent_otherwise = |c: char| !c.is_ascii_graphic() || "\"#<>?`{}".contains(c);
-    if written.contains(sent_otherwise) {
+    // The URL parser encodes or cuts off these characters, so such a grant would cover nothing.
+    let is_never_sent = |c: char| !c.is_ascii_graphic() || "\"#<>?`{}".contains(c);
+    if written.contains(is_never_sent) {
         return refuse("has a character that is never sent in a path");
     }
     Ok(written.to_owned())

@@ -1,26 +1,27 @@
-//! Rules over paths inside a granted folder. It knows globs and text; it never looks at a file.
+//! Glob patterns over paths inside a granted directory. Reads no files.
 
 use super::GrantError;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// A list of globs over paths relative to a grant, with the text of each for messages.
+/// Globs over paths relative to a grant, with their text for messages.
 #[derive(Clone, Debug, Default)]
 pub struct PathRules {
     patterns: Vec<String>,
-    /// Two globs for each pattern: the path itself, and everything below it.
+    /// Two globs for each pattern: the path itself and its descendants.
     covered: GlobSet,
-    /// The folders on the way to what a pattern names: whoever moves one of them moves that as well.
+    /// The ancestors of what the patterns name: moving one of them moves that as well.
     above: GlobSet,
-    /// For each glob of `above`, the pattern that it comes from.
+    /// The index of the pattern of each glob of `above`.
     above_pattern: Vec<usize>,
 }
 
 impl PathRules {
-    /// Compiles globs: `*` stays within one name, `**` crosses folders, a pattern without `/` matches the name at any depth,
-    /// and a pattern that matches a folder covers everything in it.
+    /// Compiles globs: `*` stays within one name, `**` crosses directories, a pattern without `/`
+    /// matches the name at any depth, and a pattern that matches a directory covers everything in
+    /// it.
     ///
     /// # Errors
-    /// The first pattern that is not a glob or cannot match a path inside the folder.
+    /// The first pattern that is not a glob or cannot match a path inside the directory.
     pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, GrantError> {
         let mut covered = GlobSetBuilder::new();
         let mut above = GlobSetBuilder::new();
@@ -30,7 +31,7 @@ impl PathRules {
             let rooted = names.join("/");
             covered.add(glob(pattern, &rooted)?);
             covered.add(glob(pattern, &format!("{rooted}/**"))?);
-            // A leading `**` stands for any depth; moving a folder only changes the depth.
+            // A leading `**` matches any depth, and moving a directory only changes the depth.
             let floating = names.iter().take_while(|name| **name == "**").count();
             for end in floating + 1..names.len() {
                 if let Some(prefix) = names.get(..end) {
@@ -39,11 +40,7 @@ impl PathRules {
                 }
             }
         }
-        let build = |set: GlobSetBuilder| {
-            set.build().map_err(|error| {
-                GrantError(format!("the path patterns cannot be compiled: {error}"))
-            })
-        };
+        let build = |set: GlobSetBuilder| set.build().map_err(GrantError::Globs);
         Ok(Self {
             patterns: patterns
                 .iter()
@@ -61,35 +58,36 @@ impl PathRules {
         self.patterns.is_empty()
     }
 
-    /// The patterns as they were written.
+    /// Returns the patterns as written.
     #[must_use]
     pub fn patterns(&self) -> &[String] {
         &self.patterns
     }
 
-    /// The first pattern that matches a path relative to the grant, written with `/` and without `.` or `..`.
+    /// Returns the first pattern that matches a path relative to the grant, written with `/` and
+    /// without `.` or `..`.
     #[must_use]
     pub fn first_match(&self, path: &str) -> Option<&str> {
         let index = self.covered.matches(path).first().copied()? / 2;
         self.patterns.get(index).map(String::as_str)
     }
 
-    /// The first pattern that may match something below this folder, and would not match it any more (or would begin to
-    /// match it) if the folder had another name. A pattern that is a single name holds at any depth, so it is never one.
+    /// Returns the first pattern that may match below this directory and would stop (or start) to
+    /// match if the directory were renamed. A single name matches at any depth, so it is never
+    /// returned.
     #[must_use]
-    pub fn first_below(&self, folder: &str) -> Option<&str> {
-        let glob = self.above.matches(folder).first().copied()?;
+    pub fn first_below(&self, directory: &str) -> Option<&str> {
+        let glob = self.above.matches(directory).first().copied()?;
         let index = self.above_pattern.get(glob).copied()?;
         self.patterns.get(index).map(String::as_str)
     }
 }
 
-/// The names that a pattern consists of, from the grant's folder down.
+/// Splits a pattern into names, from the granted directory down.
 fn names(pattern: &str) -> Result<Vec<&str>, GrantError> {
-    let refuse = |why: &str| {
-        Err(GrantError(format!(
-            "the path pattern `{pattern}` {why}; write it relative to the granted folder, such as `docs/*.md`"
-        )))
+    let refuse = |reason| {
+        let pattern = pattern.to_owned();
+        Err(GrantError::Pattern { pattern, reason })
     };
     let mut names: Vec<&str> = pattern
         .split('/')
@@ -99,7 +97,7 @@ fn names(pattern: &str) -> Result<Vec<&str>, GrantError> {
         return refuse("names nothing");
     }
     if names.contains(&"..") {
-        return refuse("leaves the folder with `..`");
+        return refuse("leaves the directory with `..`");
     }
     if names
         .iter()
@@ -117,10 +115,8 @@ fn glob(pattern: &str, text: &str) -> Result<globset::Glob, GrantError> {
     GlobBuilder::new(text)
         .literal_separator(true)
         .build()
-        .map_err(|error| {
-            GrantError(format!(
-                "the path pattern `{pattern}` is not a glob: {}",
-                error.kind()
-            ))
+        .map_err(|source| GrantError::Glob {
+            pattern: pattern.to_owned(),
+            source,
         })
 }

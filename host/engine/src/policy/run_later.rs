@@ -1,21 +1,21 @@
-//! Files that programs of the user run later, without asking: writing one runs code outside
-//! of the sandbox. Tools may read them, and may not write them unless the grant says so.
+//! Files that programs of the user run later without asking, so that writing one runs code outside
+//! the sandbox. Tools may read them, and may write them only if the grant allows it.
 //!
-//! The table is incomplete and cannot be complete. Build scripts (`Makefile`, `build.rs`,
-//! `package.json`, `setup.py`) stay writable, since writing programs is what coding tools are for;
-//! so do bare git repositories, whose files have ordinary names.
+//! The table cannot be complete. Build scripts (`Makefile`, `build.rs`, `package.json`, `setup.py`)
+//! stay writable, since coding tools write programs; so do bare git repositories, whose files have
+//! ordinary names.
 
 use super::PathRules;
 use crate::text::{is_deceptive, is_joiner, is_unseen};
 use std::sync::LazyLock;
 
-/// Why its files are not to be written, and the patterns of the files, in lower case. A pattern
-/// without `/` holds at any depth.
-type Group = (&'static str, &'static [&'static str]);
+/// The reason not to write some files, and their patterns in lower case. A pattern without `/`
+/// matches at any depth.
+type RunLaterFiles = (&'static str, &'static [&'static str]);
 
-/// What runs later.
+/// All files that run later.
 #[rustfmt::skip]
-const TABLE: &[Group] = &[
+const TABLE: &[RunLaterFiles] = &[
     ("git runs the hooks and the commands that it finds there", &[
         "**/.git/hooks", "**/.git/modules", "**/.git/worktrees", "**/.git/config*",
         "**/.git/commondir", ".gitconfig", "**/.config/git", ".githooks",
@@ -55,19 +55,18 @@ const TABLE: &[Group] = &[
     ]),
 ];
 
-/// The patterns of the table, compiled. A test shows that they are patterns; were they none, no
-/// write would be allowed.
+/// The compiled patterns. A test checks that they compile; otherwise no write would be allowed.
 static RULES: LazyLock<Option<PathRules>> = LazyLock::new(|| PathRules::new(&patterns()).ok());
 
-/// Why a path is not to be written.
+/// The reason not to write a path.
 pub(super) struct RunLater {
-    /// The pattern of the table.
+    /// The pattern in the table.
     pub(super) pattern: &'static str,
-    /// Who runs it.
+    /// The program that runs it, as a clause.
     pub(super) reason: &'static str,
 }
 
-/// The patterns, in the order of the table.
+/// Returns the patterns in the order of the table.
 pub(super) fn patterns() -> Vec<&'static str> {
     TABLE
         .iter()
@@ -76,9 +75,9 @@ pub(super) fn patterns() -> Vec<&'static str> {
         .collect()
 }
 
-/// Finds why a path is not to be written: it is a file that runs later or, unless `makes_dir`, it
-/// is on the way to one. A file, a link or another directory with that name could bring such files
-/// along; a new directory is empty.
+/// Returns why a path must not be written: it is a file that runs later or, unless `makes_dir`, an
+/// ancestor of one. A file, a link or a moved directory of that name could contain such files; a
+/// new directory is empty.
 pub(super) fn find(path: &str, makes_dir: bool) -> Option<RunLater> {
     let Some(rules) = &*RULES else {
         return Some(RunLater {
@@ -95,12 +94,11 @@ pub(super) fn find(path: &str, makes_dir: bool) -> Option<RunLater> {
     })
 }
 
-/// The path as the file systems see it that tell names apart the least: without upper and lower
-/// case, characters that are not seen (ext4 with case folding), and dots or spaces at the end of a
-/// name (FAT).
+/// Folds a path like the file systems that distinguish the fewest names: ignores case and invisible
+/// characters (ext4 with case folding), and dots and spaces at the end of a name (FAT).
 fn fold(path: &str) -> String {
     let seen = |c: &char| !is_deceptive(*c) && !is_unseen(*c) && !is_joiner(*c);
-    // Upper case first: `ſ` is a lower case letter, and the same as `s`.
+    // Upper case first: `ſ` is a lower-case letter that equals `s`.
     let text: String = path.chars().filter(seen).collect();
     let text = text.to_uppercase().to_lowercase();
     let names: Vec<&str> = text

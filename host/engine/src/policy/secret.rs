@@ -1,22 +1,22 @@
-//! Whether a secret may be put into a request.
+//! The decision whether a secret may be sent in a request.
 
 use super::{DEFAULT_DENY, Grants, HttpRequest, Ruling, SecretGrant};
 use agent_host_types::tool::is_tool_name;
 use std::net::IpAddr;
 
-/// Where in a request a guest asks for a secret.
+/// The part of a request that contains the placeholder of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretPlace {
-    /// In a header field's value.
+    /// The value of a header field.
     Header,
-    /// In a value of the query.
+    /// A value of the query.
     Query,
-    /// In another part of the URL: the path, or a name in the query.
+    /// Another part of the URL: the path, or a name in the query.
     Elsewhere,
 }
 
-/// Decides whether the secret of this name may be put there. The request itself is decided by [`super::decide_http`]; a grant
-/// of a host is no grant of a secret, and the other way round.
+/// Decides whether a secret may be sent in this part of a request. [`super::decide_http`] decides
+/// about the request itself: a grant of a host does not grant a secret, nor the reverse.
 #[must_use]
 pub fn decide_secret(
     grants: &Grants,
@@ -30,7 +30,7 @@ pub fn decide_secret(
         .enumerate()
         .find(|(_, grant)| grant.name == name);
     let Some((index, grant)) = found else {
-        // Whether there is such a secret is not for the guest to know.
+        // The guest must not learn whether such a secret exists.
         return Ruling::Deny {
             rule: DEFAULT_DENY.to_owned(),
             reason: format!("no secret `{}` is granted", name.escape_debug()),
@@ -47,7 +47,7 @@ pub fn decide_secret(
         return deny("place", reason.to_owned(), None);
     }
     if !is_audience(grant, request) {
-        // No grant is offered: a secret has one audience, and the guest is not the one to choose it.
+        // No grant is suggested: a secret has one audience, and the guest must not choose it.
         let audience = grant.audience();
         return deny(
             "audience",
@@ -69,7 +69,8 @@ pub fn decide_secret(
     }
 }
 
-/// Scheme, host and port, all three. One address has many spellings, so addresses are compared as addresses.
+/// Compares scheme, host and port. Addresses are compared by value, since one address has many
+/// spellings.
 fn is_audience(grant: &SecretGrant, request: &HttpRequest<'_>) -> bool {
     let same_host = match request.host.parse::<IpAddr>() {
         Ok(address) => grant.host.parse() == Ok(address),
@@ -79,7 +80,7 @@ fn is_audience(grant: &SecretGrant, request: &HttpRequest<'_>) -> bool {
 }
 
 impl SecretGrant {
-    /// The one server that gets it, as an address.
+    /// Returns the URL of the one server that receives it.
     #[must_use]
     pub fn audience(&self) -> String {
         let Self {

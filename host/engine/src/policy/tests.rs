@@ -12,7 +12,7 @@ mod secret;
 
 use super::{PathRules, Ruling};
 
-/// The rule of a ruling, with its verdict before it.
+/// Returns the decision and the rule of a ruling.
 fn short(ruling: Ruling) -> String {
     match ruling {
         Ruling::Allow { rule } => format!("allow {rule}"),

@@ -1,9 +1,9 @@
-//! Texts as TOML writes them, for the grants that denials suggest. The texts are a guest's, and what is written is read by a
-//! person before it is copied: whatever is not a letter, a digit or visible ASCII is written as an escape.
+//! TOML strings for the grants that denials suggest. The texts are a guest's and the operator
+//! copies the result, so everything but letters, digits and visible ASCII is escaped.
 
 use std::fmt::Write as _;
 
-/// A basic string.
+/// Returns a basic string.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -22,7 +22,7 @@ pub(super) fn string(text: &str) -> String {
     out
 }
 
-/// An array of them, on one line.
+/// Returns an array of basic strings on one line.
 pub(super) fn strings<S: AsRef<str>>(texts: &[S]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| string(text.as_ref())).collect();
     format!("[{}]", texts.join(", "))

@@ -1,9 +1,9 @@
-//! Paths of URLs as grants compare them: byte for byte and by whole segments, in the form in which they are sent. A server
-//! decodes a path before it acts on it, and servers differ in how often and in what order they do; a path that two of them
-//! could take for different places is within no path that a grant names.
+//! Comparison of URL paths with grants: byte for byte and by whole segments, as sent. Servers
+//! differ in how often and in what order they decode a path; no grant covers a path that two
+//! servers could resolve differently.
 
-/// Why servers could take a path for different places, as the end of a sentence about it; nothing for a plain path. The parser
-/// of URLs has already resolved `.` and `..`, also in their encoded forms, and turned `\` into `/`.
+/// Returns why servers could resolve a path differently, as a predicate; `None` for an unambiguous
+/// path. The URL parser has already resolved `.` and `..`, also encoded, and replaced `\` by `/`.
 pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
     let Some(segments) = path.strip_prefix('/') else {
         return Some("does not begin with `/`");
@@ -11,7 +11,7 @@ pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
     let mut segments = segments.split('/').peekable();
     while let Some(segment) = segments.next() {
         if segment.is_empty() && segments.peek().is_some() {
-            // Some servers merge slashes before they compare, and some do not.
+            // Some servers merge slashes before they compare.
             return Some("has an empty segment");
         }
         if let Some(why) = segment_ambiguity(segment) {
@@ -34,7 +34,8 @@ fn segment_ambiguity(segment: &str) -> Option<&'static str> {
     if name.contains(char::is_control) {
         return Some("has a control character");
     }
-    // Some servers cut parameters (`;x=1`) off a segment, or spaces and dots off its end, before they resolve `..`.
+    // Some servers cut parameters (`;x=1`) off a segment, or spaces and dots off its end, before
+    // they resolve `..`.
     let (bare, parameters) = match name.split_once(';') {
         Some((bare, _)) => (bare, true),
         None => (&*name, false),
@@ -46,7 +47,7 @@ fn segment_ambiguity(segment: &str) -> Option<&'static str> {
     None
 }
 
-/// The text of a segment, decoded once.
+/// Decodes a segment once.
 fn decoded(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();
@@ -62,8 +63,8 @@ fn decoded(segment: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether a path is the prefix or lies below it, by whole segments: `/v1` covers `/v1`, `/v1/` and `/v1/a`, not `/v1a`;
-/// `/v1/` does not cover `/v1`.
+/// Whether a path is the prefix or a descendant by whole segments: `/v1` covers `/v1`, `/v1/` and
+/// `/v1/a`, not `/v1a`; `/v1/` does not cover `/v1`.
 pub(super) fn is_within(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix)
         .is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))

@@ -1,9 +1,21 @@
-//! The schema of a run's final answer, which models write as text.
+//! The schema of a run's final answer, which the model writes as text.
 
-use super::Schema;
+use super::{Schema, SchemaError, ValueError};
 use serde_json::Value;
 
-/// The compiled schema of an answer. It is the operator's own, and held to the same bounds as a stranger's.
+/// Text that is not an answer of the requested form.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseAnswerError {
+    /// The text is not exactly one JSON value.
+    #[error("it is not one JSON value ({0})")]
+    NotJson(#[source] serde_json::Error),
+    /// The value does not fit the schema.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+}
+
+/// The compiled schema of an answer. It comes from the operator and has the same bounds as the
+/// schemas of tools.
 #[derive(Debug)]
 pub struct AnswerSchema(Schema);
 
@@ -19,30 +31,30 @@ impl AnswerSchema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// What is wrong with the schema, as a fragment.
-    pub fn compile(schema: &Value) -> Result<Self, String> {
+    /// If the schema is invalid or exceeds a bound.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         Schema::compile(schema).map(Self)
     }
 
-    /// The schema.
+    /// Returns the schema as JSON.
     #[must_use]
     pub fn schema(&self) -> &Value {
         &self.0.source
     }
 
-    /// Reads an answer: one JSON value, which many models put between the marks of a code block.
+    /// Parses an answer: one JSON value, optionally in a Markdown code block.
     ///
     /// # Errors
-    /// Why it does not fit, as a fragment.
-    pub fn parse(&self, text: &str) -> Result<Value, String> {
-        let value: Value = serde_json::from_str(unfenced(text))
-            .map_err(|error| format!("it is not one JSON value ({error})"))?;
+    /// If the text is not one JSON value or the value does not fit the schema.
+    pub fn parse(&self, text: &str) -> Result<Value, ParseAnswerError> {
+        let value = serde_json::from_str(unfenced(text)).map_err(ParseAnswerError::NotJson)?;
         self.0.check(&value, "the answer")?;
         Ok(value)
     }
 }
 
-/// The text between the marks of a Markdown code block, where that is all there is.
+/// Returns the content of a Markdown code block if the text is nothing else, and the trimmed text
+/// otherwise.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text

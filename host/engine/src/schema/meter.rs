@@ -1,30 +1,32 @@
-//! What checking a value against a schema can cost at most, found out by walking through both without comparing anything. The
-//! validator itself has no such bound: a schema of bounded size and a value of bounded size multiply.
+//! An upper bound for the cost of checking a value against a schema, counted by walking through
+//! both without comparing anything. The validator has no such bound: the sizes of schema and value
+//! multiply.
 
 use super::unfold::find;
 use serde_json::{Map, Value};
 
-/// How many steps one check may take. A step costs the validator some ten nanoseconds.
+/// The most steps of one check. A step costs the validator about ten nanoseconds.
 const MAX_STEPS: u64 = 2_000_000;
 
-/// How deep a check may go, schemas within schemas and values within values together. The validator recurses as deep.
+/// The deepest recursion of a check, counting nested schemas and nested values. The validator
+/// recurses as deep.
 const MAX_DEPTH: usize = 256;
 
-/// How much text is looked at in one step, in bytes.
+/// The text that counts as one step, in bytes.
 const TEXT_STEP_BYTES: usize = 8;
 
-/// A check would go too deep, or take too long.
+/// A check would exceed [`MAX_DEPTH`] or [`MAX_STEPS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooMuch;
+pub(super) struct OverBudget;
 
-/// Adds up the steps of one check.
-pub(super) struct Meter<'s> {
+/// Counts the steps of one check.
+pub(super) struct CostMeter<'s> {
     root: &'s Value,
     left: u64,
 }
 
-impl<'s> Meter<'s> {
-    /// For a check against this whole schema.
+impl<'s> CostMeter<'s> {
+    /// Creates a meter for checks against the whole schema `root`.
     pub(super) fn new(root: &'s Value) -> Self {
         Self {
             root,
@@ -32,20 +34,21 @@ impl<'s> Meter<'s> {
         }
     }
 
-    /// Whether the check is so small that every fault may be looked for: each one that is found costs a hundred steps.
+    /// Whether the check is cheap enough to collect every mismatch: each one costs about a hundred
+    /// steps.
     pub(super) fn is_small(&self) -> bool {
         MAX_STEPS - self.left <= MAX_STEPS / 100
     }
 
-    /// Walks through a schema and a value.
+    /// Adds the cost of checking `value` against `schema`.
     pub(super) fn walk(
         &mut self,
         schema: &Value,
         value: &Value,
         depth: usize,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), OverBudget> {
         if depth > MAX_DEPTH {
-            return Err(TooMuch);
+            return Err(OverBudget);
         }
         self.spend(1)?;
         let Value::Object(keywords) = schema else {
@@ -64,20 +67,20 @@ impl<'s> Meter<'s> {
         Ok(())
     }
 
-    fn spend(&mut self, steps: usize) -> Result<(), TooMuch> {
+    fn spend(&mut self, steps: usize) -> Result<(), OverBudget> {
         let steps = u64::try_from(steps).unwrap_or(u64::MAX);
-        self.left = self.left.checked_sub(steps).ok_or(TooMuch)?;
+        self.left = self.left.checked_sub(steps).ok_or(OverBudget)?;
         Ok(())
     }
 
-    /// Keywords that hold for the value itself.
+    /// Adds keywords that apply to the value itself.
     fn in_place(
         &mut self,
         keyword: &str,
         of: &Value,
         value: &Value,
         depth: usize,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), OverBudget> {
         match (keyword, of) {
             ("$ref", Value::String(reference)) => match find(self.root, reference) {
                 Some(target) => self.walk(target, value, depth),
@@ -96,14 +99,14 @@ impl<'s> Meter<'s> {
         }
     }
 
-    /// Keywords that hold for the fields of an object.
+    /// Adds keywords that apply to the fields of an object.
     fn fields(
         &mut self,
         keyword: &str,
         of: &Value,
         fields: &Map<String, Value>,
         depth: usize,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), OverBudget> {
         match (keyword, of) {
             ("properties", Value::Object(all)) => {
                 for (name, of) in all {
@@ -136,14 +139,14 @@ impl<'s> Meter<'s> {
         Ok(())
     }
 
-    /// Keywords that hold for the items of a list.
+    /// Adds keywords that apply to the items of an array.
     fn items(
         &mut self,
         keyword: &str,
         of: &Value,
         items: &[Value],
         depth: usize,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), OverBudget> {
         match (keyword, of) {
             ("prefixItems" | "items", Value::Array(all)) => all
                 .iter()
@@ -158,8 +161,8 @@ impl<'s> Meter<'s> {
         }
     }
 
-    /// Keywords that look at every character.
-    fn text(&mut self, keyword: &str, text: &str) -> Result<(), TooMuch> {
+    /// Adds keywords that read every character.
+    fn text(&mut self, keyword: &str, text: &str) -> Result<(), OverBudget> {
         match keyword {
             "pattern" | "format" | "minLength" | "maxLength" | "contentEncoding"
             | "contentMediaType" => self.spend(text.len() / TEXT_STEP_BYTES),
@@ -167,9 +170,9 @@ impl<'s> Meter<'s> {
         }
     }
 
-    fn whole(&mut self, value: &Value, depth: usize) -> Result<(), TooMuch> {
+    fn whole(&mut self, value: &Value, depth: usize) -> Result<(), OverBudget> {
         if depth > MAX_DEPTH {
-            return Err(TooMuch);
+            return Err(OverBudget);
         }
         self.spend(1)?;
         match value {

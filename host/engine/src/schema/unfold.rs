@@ -1,19 +1,21 @@
-//! How large a schema is once its references are unfolded. A validator follows a reference wherever it stands, so thirty
-//! definitions that each use the next one twice are a billion checks of one value, in a schema of two kilobytes.
+//! The size of a schema with its references unfolded. A validator follows a reference wherever it
+//! occurs, so 30 definitions that each use the next one twice are a billion checks of one value, in
+//! a schema of 2 kB.
 
+use super::SchemaError;
 use serde_json::Value;
 
-/// The most values of a schema, each counted as often as references lead to it. The schemas of real tools have a few hundred;
-/// so many are checked against one value in about a millisecond.
+/// The most values of a schema, each counted once for every path of references to it. Schemas of
+/// real tools have a few hundred; this many are checked against one value in about a millisecond.
 pub(super) const MAX_VALUES: usize = 20_000;
 
-/// How many references may lead from one to the next. Whoever compiles the schema recurses as deep.
+/// The longest chain of references. The compiler of the schema recurses as deep.
 pub(super) const MAX_REFERENCES: usize = 16;
 
-/// The keys that give a part of a schema another base, or lead to a part that depends on the way to it. With them a reference
-/// could lead elsewhere than where it is followed here. An `$anchor` is a name for references of the form `#NAME`, which are
-/// not taken, and changes nothing for the others.
-const RENAMING: [&str; 5] = [
+/// Keys that change the base of references, or make a reference depend on the path to it. With them
+/// a reference could resolve to another value than here. An `$anchor` only names a target for
+/// references of the form `#NAME`, which are refused.
+const BASE_KEYS: [&str; 5] = [
     "$id",
     "$dynamicAnchor",
     "$dynamicRef",
@@ -21,14 +23,11 @@ const RENAMING: [&str; 5] = [
     "$recursiveRef",
 ];
 
-/// Checks that a schema is small when it is unfolded, and ends.
-///
-/// # Errors
-/// What of it is not taken, as a fragment.
-pub(super) fn check(schema: &Value) -> Result<(), String> {
+/// Checks that a schema is finite and within the bounds when its references are unfolded.
+pub(super) fn check(schema: &Value) -> Result<(), SchemaError> {
     let draft = schema.get("$schema").and_then(Value::as_str);
     if draft.is_some_and(|draft| draft.contains("draft-04")) {
-        return Err("it is written in draft 4, in which the key `id` moves references; write it in a later draft of JSON Schema".to_owned());
+        return Err(SchemaError::Draft4);
     }
     let mut unfolding = Unfolding {
         root: schema,
@@ -42,58 +41,59 @@ struct Unfolding<'a> {
     root: &'a Value,
     /// The references that are being followed.
     trail: Vec<&'a str>,
+    /// The number of values that may still be visited.
     left: usize,
 }
 
 impl<'a> Unfolding<'a> {
-    fn visit(&mut self, value: &'a Value) -> Result<(), String> {
-        self.left = self.left.checked_sub(1).ok_or_else(|| {
-            format!("with its references unfolded it has more than {MAX_VALUES} values; use fewer references to parts with references")
-        })?;
+    fn visit(&mut self, value: &'a Value) -> Result<(), SchemaError> {
+        self.left = self.left.checked_sub(1).ok_or(SchemaError::TooLarge)?;
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.visit(item)),
             Value::Object(fields) => fields
                 .iter()
-                // The name of the whole schema renames nothing in it.
+                // The `$id` of the whole schema changes no reference in it.
                 .filter(|(key, _)| *key != "$id" || !std::ptr::eq(value, self.root))
                 .try_for_each(|(key, inner)| self.field(key, inner)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }
     }
 
-    fn field(&mut self, key: &str, value: &'a Value) -> Result<(), String> {
+    fn field(&mut self, key: &str, value: &'a Value) -> Result<(), SchemaError> {
         match value {
             Value::String(target) if key == "$ref" => self.follow(target),
-            Value::String(_) | Value::Bool(_) if RENAMING.contains(&key) => Err(format!(
-                "it has the key `{key}`; name its parts by `$defs` and refer to them by `#/$defs/NAME`"
-            )),
+            Value::String(_) | Value::Bool(_) if BASE_KEYS.contains(&key) => {
+                Err(SchemaError::ReferenceBase {
+                    key: key.to_owned(),
+                })
+            }
             other => self.visit(other),
         }
     }
 
-    fn follow(&mut self, target: &'a str) -> Result<(), String> {
-        let shown: String = target.chars().take(80).collect();
-        let found = find(self.root, target).ok_or_else(|| {
-            format!("the reference `{shown}` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`")
-        })?;
+    fn follow(&mut self, target: &'a str) -> Result<(), SchemaError> {
+        let reference = || target.chars().take(80).collect();
+        let Some(value) = find(self.root, target) else {
+            return Err(SchemaError::UnresolvedReference {
+                reference: reference(),
+            });
+        };
         if self.trail.contains(&target) {
-            return Err(format!(
-                "the reference `{shown}` leads back to itself; write the levels out that are needed"
-            ));
+            return Err(SchemaError::RecursiveReference {
+                reference: reference(),
+            });
         }
         if self.trail.len() == MAX_REFERENCES {
-            return Err(format!(
-                "more than {MAX_REFERENCES} references lead from one to the next; put the parts in place"
-            ));
+            return Err(SchemaError::ReferenceChain);
         }
         self.trail.push(target);
-        let visited = self.visit(found);
+        let visited = self.visit(value);
         self.trail.pop();
         visited
     }
 }
 
-/// Where a reference leads in a schema, if it leads to a part of it.
+/// Resolves a reference to a value of the schema.
 pub(super) fn find<'s>(root: &'s Value, target: &str) -> Option<&'s Value> {
     target
         .strip_prefix('#')

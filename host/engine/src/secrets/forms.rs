@@ -1,7 +1,9 @@
-//! The forms in which a value may come back: as it is, in base64, in hexadecimal, URL-encoded, and as a JSON string has it.
-//! Upper and lower case are not told apart, which covers both spellings of hexadecimal digits and fields that are lower-cased.
+//! The redacted forms of a value: plain, base64, hexadecimal, URL-encoded, and escaped as in a JSON
+//! string. Matching ignores case, which covers both spellings of hexadecimal digits and lower-cased
+//! fields.
 //!
-//! Not promised: any other encoding, compression, an encoding of an encoding, lines broken within a value, or a part of it.
+//! Not covered: other encodings, compression, nested encodings, line breaks within a value, and
+//! parts of a value.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use base64::{
@@ -12,13 +14,14 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::collections::BTreeMap;
 
-/// RFC 3986, section 2.3: everything but unreserved characters is encoded.
+/// Encodes everything but unreserved characters ([RFC 3986, section
+/// 2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// What `encodeURIComponent` leaves (ECMA-262, section 19.2.6).
+/// The set of `encodeURIComponent` (ECMA-262, section 19.2.6).
 const COMPONENT: &AsciiSet = &UNRESERVED
     .remove(b'!')
     .remove(b'\'')
@@ -27,7 +30,7 @@ const COMPONENT: &AsciiSet = &UNRESERVED
     .remove(b'*');
 /// The URL standard's `application/x-www-form-urlencoded` set; a space is a `+` there.
 const FORM: &AsciiSet = &UNRESERVED.remove(b'*').add(b'~').remove(b' ');
-/// The URL standard's special-query set: what a parser encodes in a query that somebody wrote by hand.
+/// The URL standard's special-query set, by which a parser encodes a hand-written query.
 const QUERY: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -36,25 +39,25 @@ const QUERY: &AsciiSet = &CONTROLS
     .add(b'>')
     .add(b'\'');
 
-/// A form of a value in some bytes.
-pub(super) struct Found<'a> {
+/// An occurrence of a form in some bytes.
+pub(super) struct FormMatch<'a> {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// What takes its place.
+    /// The replacement.
     pub(super) mark: &'a str,
 }
 
 /// Finds all forms of all values at once.
 pub(super) struct Forms {
     matcher: AhoCorasick,
-    /// For each pattern, what takes its place.
+    /// The replacement of each pattern.
     marks: Vec<String>,
 }
 
 impl Forms {
-    /// Prepares the forms of these values; nothing where they are too many for the matcher.
+    /// Builds the matcher; `None` if the values are too many for it.
     pub(super) fn new(values: &BTreeMap<String, SecretString>) -> Option<Self> {
-        // Where two values share a form, it goes by the first name.
+        // A form that two values share has the first name.
         let mut known: BTreeMap<Vec<u8>, String> = BTreeMap::new();
         for (name, value) in values {
             for form in forms(value.expose_secret().as_bytes()) {
@@ -66,27 +69,27 @@ impl Forms {
         let (patterns, marks): (Vec<_>, Vec<_>) = known.into_iter().unzip();
         let matcher = AhoCorasick::builder()
             .ascii_case_insensitive(true)
-            // The longest, so that no rest of a longer form stays behind a shorter one.
+            // The longest, so that no rest of a longer form remains behind a shorter one.
             .match_kind(MatchKind::LeftmostLongest)
-            // Small: the other kinds take many times the memory for the same answers.
+            // The other kinds take many times the memory.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(&patterns)
             .ok()?;
         Some(Self { matcher, marks })
     }
 
-    /// The first form that begins at `from` or after it, and there the longest.
-    pub(super) fn find(&self, bytes: &[u8], from: usize) -> Option<Found<'_>> {
+    /// Returns the first form at or after `from`; of several there, the longest.
+    pub(super) fn find(&self, bytes: &[u8], from: usize) -> Option<FormMatch<'_>> {
         let found = self.matcher.find(Input::new(bytes).range(from..))?;
-        Some(Found {
+        Some(FormMatch {
             start: found.start(),
             end: found.end(),
             mark: self.marks.get(found.pattern().as_usize())?,
         })
     }
 
-    /// Replaces every form that begins before `until`, and returns the text with the number of bytes that it stands for. These
-    /// are `until`, or more where a form reaches beyond it.
+    /// Replaces every form that begins before `until`. Returns the redacted bytes and the number of
+    /// input bytes that they cover: `until`, or more if a form extends beyond it.
     pub(super) fn redact(&self, bytes: &[u8], until: usize) -> (Vec<u8>, usize) {
         let mut out = Vec::with_capacity(until);
         let mut done = 0;
@@ -99,13 +102,14 @@ impl Forms {
         (out, done.max(until))
     }
 
-    /// The bytes that have to be known behind a place to tell whether a form begins there, rounded up to a power of two.
+    /// Returns the bytes needed after a position to decide whether a form begins there, rounded up
+    /// to a power of two.
     pub(super) fn look_ahead(&self) -> usize {
         self.matcher.max_pattern_len().next_power_of_two()
     }
 }
 
-/// All forms of a value.
+/// Returns all forms of a value.
 fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = vec![value.to_vec(), hex::encode(value).into_bytes()];
     for set in [UNRESERVED, COMPONENT, QUERY] {
@@ -126,8 +130,8 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// The base64 of a value that stands behind this many other bytes (or three more, and so on): those letters that come from
-/// the value alone, whatever is before and behind it.
+/// Returns the base64 letters that depend on the value alone if `before` bytes (modulo 3) precede
+/// it.
 fn in_base64(value: &[u8], alphabet: &alphabet::Alphabet, before: usize) -> Vec<u8> {
     let bytes = [vec![0; before], value.to_vec()].concat();
     let mut letters = GeneralPurpose::new(alphabet, NO_PAD)

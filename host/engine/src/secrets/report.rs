@@ -1,4 +1,4 @@
-//! Redaction of what a call returns and of what is reported about it.
+//! Redaction of results, failures, questions and audit entries.
 
 use super::Secrets;
 use agent_host_types::{
@@ -39,11 +39,11 @@ impl Secrets {
         choices.iter_mut().for_each(|choice| self.string(choice));
     }
 
-    /// Checks a result as it is. Why it fails is told of the redacted result, so that no message has a value, or a piece of one
-    /// at the place where it is cut.
+    /// Checks a result. On failure the result is redacted and the failure is that of the redacted
+    /// result, so that the message has neither a value nor the head of one that was cut.
     ///
     /// # Errors
-    /// The failure of `check`; a general one for a result that passes only with marks in it.
+    /// The failure of `check`, or a general one if the redacted result passes.
     pub fn validate(
         &self,
         output: &mut ToolResultOutput,
@@ -54,8 +54,9 @@ impl Secrets {
                 return failure;
             }
             self.output(output);
-            let told = check(output).err();
-            told.unwrap_or_else(|| ToolFailure::invalid_output("The tool's result is not valid."))
+            let redacted = check(output).err();
+            redacted
+                .unwrap_or_else(|| ToolFailure::invalid_output("The tool's result is not valid."))
         })
     }
 
@@ -92,12 +93,12 @@ impl Secrets {
                     *bytes = redacted;
                 }
             }
-            // A digest of what was journaled before.
+            // The digest of bytes that are already journaled.
             FileData::Blob(_) => {}
         }
     }
 
-    /// Redacts a JSON value, the names in it included.
+    /// Redacts a JSON value, including keys.
     pub fn json(&self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -107,19 +108,19 @@ impl Secrets {
         }
     }
 
-    /// Redacts an object, the names in it included.
+    /// Redacts an object, including keys.
     pub fn object(&self, fields: &mut Map<String, Value>) {
         if self.is_empty() {
             return;
         }
-        let shown: Map<String, Value> = std::mem::take(fields)
+        let redacted: Map<String, Value> = std::mem::take(fields)
             .into_iter()
             .map(|(name, mut field)| {
                 self.json(&mut field);
                 (self.text(&name).into_owned(), field)
             })
             .collect();
-        *fields = shown;
+        *fields = redacted;
     }
 
     /// Redacts a text in place.

@@ -1,10 +1,10 @@
-//! Values, their forms, and streams that are cut anywhere.
+//! Values, their forms, and streams with every chunk border.
 
 mod values;
 
 use super::{Redaction, SecretError, Secrets};
 use agent_host_types::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     failure::ToolFailure,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
@@ -26,7 +26,7 @@ fn secrets(values: &[(&str, &str)]) -> Arc<Secrets> {
     Arc::new(Secrets::new(values).unwrap())
 }
 
-/// What comes out of a stream of these pieces.
+/// Returns the redacted stream of these chunks.
 fn streamed<'a>(secrets: &Arc<Secrets>, pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut redaction = Redaction::new(Arc::clone(secrets));
     let mut out = Vec::new();
@@ -38,7 +38,7 @@ fn streamed<'a>(secrets: &Arc<Secrets>, pieces: impl IntoIterator<Item = &'a [u8
 }
 
 #[test]
-fn every_form_is_found_wherever_it_is_cut() {
+fn every_form_is_redacted_across_chunk_borders() {
     let secrets = secrets(&[("github", VALUE), ("other", "correct-horse")]);
     for form in forms() {
         let text = format!("<{form}|{form}>");
@@ -57,14 +57,14 @@ fn every_form_is_found_wherever_it_is_cut() {
 }
 
 #[test]
-fn credentials_in_base64_are_found_at_every_alignment() {
+fn base64_of_a_value_is_redacted_at_every_alignment() {
     let secrets = secrets(&[("github", VALUE)]);
     for user in ["", "a", "ab", "abc", "abcd"] {
         for engine in [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE] {
             let text = engine.encode(format!("{user}:{VALUE}:{user}"));
             let shown = secrets.text(&text).into_owned();
             let (before, after) = shown.split_once("[secret:github]").unwrap();
-            // Letters that hold bits of a neighbour stay: at most one on each side.
+            // Letters with bits of a neighbour remain: at most one on each side.
             let neighbours = format!("{user}:").len();
             assert_eq!(before.len(), (neighbours * 8).div_ceil(6), "{text}");
             assert!(after.len() <= neighbours * 8 / 6 + 4, "{text}: {after}");
@@ -73,7 +73,7 @@ fn credentials_in_base64_are_found_at_every_alignment() {
 }
 
 #[test]
-fn the_longest_value_counts_and_nothing_else_is_touched() {
+fn longest_value_wins_and_other_text_is_unchanged() {
     let secrets = secrets(&[
         ("long", "abcdefgh-ijklmnop"),
         ("short", "abcdefgh"),
@@ -99,7 +99,7 @@ fn the_longest_value_counts_and_nothing_else_is_touched() {
     }
 }
 
-/// Returns the length of each piece that comes out, the rest at the end last.
+/// Returns the length of each chunk of output; the last is the rest.
 fn delivered(secrets: &Arc<Secrets>, text: &str, size: usize) -> Vec<usize> {
     let mut redaction = Redaction::new(Arc::clone(secrets));
     let pieces = text.as_bytes().chunks(size);
@@ -109,7 +109,7 @@ fn delivered(secrets: &Arc<Secrets>, text: &str, size: usize) -> Vec<usize> {
 }
 
 #[test]
-fn a_beginning_of_a_value_is_delivered_like_other_text() {
+fn head_of_a_value_is_delayed_like_other_text() {
     let secrets = secrets(&[("s", VALUE)]);
     for form in forms() {
         for length in 0..form.len() {
@@ -127,7 +127,7 @@ fn a_beginning_of_a_value_is_delivered_like_other_text() {
 }
 
 #[test]
-fn the_tail_is_held_until_more_or_the_end_comes() {
+fn stream_holds_back_its_tail_until_the_end() {
     // The longest form of `abcdefgh` is `%61%62..`, of 24 bytes.
     let secrets = secrets(&[("s", "abcdefgh")]);
     let mut redaction = Redaction::new(Arc::clone(&secrets));
@@ -153,7 +153,7 @@ fn the_tail_is_held_until_more_or_the_end_comes() {
 }
 
 #[test]
-fn a_selection_finds_its_own_values_and_no_others() {
+fn selection_redacts_only_its_own_values() {
     let all = secrets(&[
         ("a", "abcdefgh"),
         ("ab", "abcdefghij"),
@@ -176,7 +176,7 @@ fn a_selection_finds_its_own_values_and_no_others() {
 }
 
 #[test]
-fn values_that_cannot_be_secrets() {
+fn value_that_cannot_be_a_secret_is_refused() {
     let table = [
         ("1234567".to_owned(), Some(SecretError::TooShort)),
         (String::new(), Some(SecretError::TooShort)),
@@ -200,7 +200,7 @@ fn values_that_cannot_be_secrets() {
 }
 
 #[test]
-fn what_a_call_says_is_redacted_everywhere() {
+fn every_part_of_a_report_is_redacted() {
     let secrets = secrets(&[("s", "abcdefgh")]);
     let text = |text: &str| format!("<{text}>");
     let file = |data, name: &str| {
@@ -242,7 +242,7 @@ fn what_a_call_says_is_redacted_everywhere() {
     assert_eq!(secrets.failure(failure("abcdefgh")), failure("[secret:s]"));
     let audit = |value: &str| AuditEntry {
         request: text(value),
-        verdict: Verdict::Denied,
+        verdict: AuditVerdict::Denied,
         rule: text(value),
         count: 1,
         grant: Some(text(value)),

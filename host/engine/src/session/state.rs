@@ -14,7 +14,7 @@ use agent_host_types::{
     message::{Message, Role, ToolResult},
     model::{Provenance, StopReason, Usage},
     output::ContentPart,
-    question::{AnsweredBy, Exchange},
+    question::{AnsweredBy, AnsweredQuestion},
     tool::{Effect, ToolCall},
     turn::Outcome,
 };
@@ -57,7 +57,7 @@ pub struct BatchCall {
     /// Its result.
     pub result: Option<ToolResult>,
     /// What it asked in earlier runs, with the answers.
-    pub answers: Vec<Exchange>,
+    pub answers: Vec<AnsweredQuestion>,
     /// The shared state when it first ran.
     pub(crate) shared: Option<Arc<Map<String, Value>>>,
     /// How the answer to its open question reaches it.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 const FIFTH: usize = INLINE_TEXT_BYTES / 5;
 
-/// What a text of one repeated character is cut to, with `left_out` bytes in its middle.
+/// Returns what remains of a long text, with the note between head and tail.
 fn cut(whole: &str, head: &str, tail: &str) -> String {
     let left_out = whole.len() - head.len() - tail.len();
     let digest = Blob::new(whole.as_bytes().to_vec()).digest;
@@ -33,7 +33,7 @@ fn file(media_type: &str, data: FileData) -> ContentPart {
 
 /// T14, at the bound and one above it, for every variant that holds text.
 #[test]
-fn long_text_keeps_head_and_tail_and_the_whole_is_a_blob() {
+fn long_text_keeps_head_and_tail_and_moves_to_a_blob() {
     let (fits, long) = (
         "a".repeat(INLINE_TEXT_BYTES),
         "a".repeat(INLINE_TEXT_BYTES + 1),
@@ -53,9 +53,9 @@ fn long_text_keeps_head_and_tail_and_the_whole_is_a_blob() {
     }
 }
 
-/// JSON is measured as it is written; two bytes of it are the quotes.
+/// The length of JSON is that of its text; two bytes of it are the quotes.
 #[test]
-fn long_json_becomes_text_of_the_same_state() {
+fn long_json_becomes_text_and_stays_success_or_error() {
     let string = |len: usize| json!("a".repeat(len - 2));
     let fits = ToolResultOutput::Json(string(INLINE_TEXT_BYTES));
     let expected = Settled {
@@ -83,9 +83,9 @@ fn long_json_becomes_text_of_the_same_state() {
     assert_eq!(settled, expected);
 }
 
-/// Neither cut falls inside a character, wherever the characters lie.
+/// At every alignment of the characters.
 #[test]
-fn cuts_fall_between_characters() {
+fn long_text_is_cut_at_character_boundaries() {
     for (shift, symbol) in [
         (0, "é"),
         (1, "é"),
@@ -114,7 +114,7 @@ fn cuts_fall_between_characters() {
 }
 
 #[test]
-fn bytes_move_to_blobs_and_everything_else_stays() {
+fn bytes_move_to_blobs_and_other_parts_stay() {
     let parts = vec![
         text("see"),
         file("image/png", FileData::Bytes(vec![1, 2])),
@@ -131,9 +131,9 @@ fn bytes_move_to_blobs_and_everything_else_stays() {
     assert_eq!(settle(ToolResultOutput::Content(parts)), expected);
 }
 
-/// The budget is the result's, not each part's: what the first parts use up, the later ones do not have.
+/// The first parts use up the budget of the later ones.
 #[test]
-fn parts_share_one_budget_of_text() {
+fn parts_share_one_budget_of_inline_text() {
     let (first, second, third) = (
         "a".repeat(INLINE_TEXT_BYTES - 1000),
         "b".repeat(2000),
@@ -158,7 +158,7 @@ fn parts_share_one_budget_of_text() {
 }
 
 #[test]
-fn a_persons_words_stay_whole_and_their_files_move() {
+fn user_message_keeps_its_text_and_moves_its_files() {
     let long = "w".repeat(2 * INLINE_TEXT_BYTES);
     let message = Message::parts(
         Role::User,

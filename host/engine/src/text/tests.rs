@@ -2,7 +2,7 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn deceptive_characters_are_replaced_and_long_text_is_cut() {
+fn shown_replaces_deceptive_characters_and_cuts() {
     let cases = [
         ("plain\ttext\n", 80, "plain\ttext\n"),
         ("\u{1b}[31mred", 80, "\u{FFFD}[31mred"),
@@ -14,12 +14,12 @@ fn deceptive_characters_are_replaced_and_long_text_is_cut() {
         ("éééééé", 7, "éé..."),
     ];
     for (text, max_bytes, expected) in cases {
-        assert_eq!(shown(text, max_bytes), expected, "{text:?}");
+        assert_eq!(sanitize(text, max_bytes), expected, "{text:?}");
     }
 }
 
 #[test]
-fn text_cannot_steer_a_terminal() {
+fn harmless_escapes_what_a_terminal_obeys() {
     let cases = [
         ("plain", "plain"),
         ("two\nlines\tkept", "two\nlines\tkept"),
@@ -37,14 +37,13 @@ fn text_cannot_steer_a_terminal() {
         ),
     ];
     for (input, expected) in cases {
-        assert_eq!(harmless(input), expected, "{input:?}");
+        assert_eq!(escape(input), expected, "{input:?}");
     }
-    assert_eq!(harmless_line("a\nb\tc"), "a b c");
+    assert_eq!(escape_line("a\nb\tc"), "a b c");
 }
 
-/// Whoever decides by a text sees what is in it.
 #[test]
-fn two_texts_that_look_the_same_are_told_apart() {
+fn exact_makes_different_texts_look_different() {
     let cases = [
         ("naïve 日本 👍\n\tkept", "naïve 日本 👍\n\tkept"),
         (
@@ -64,11 +63,11 @@ fn two_texts_that_look_the_same_are_told_apart() {
 }
 
 #[test]
-fn json_stays_the_same_value_without_characters_that_steer() {
+fn harmless_json_keeps_the_value() {
     let steering = "\u{7f}\u{9b}31m\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{2028}\u{ad}\u{e0041}\u{fe0f}\u{fff9}";
     let value = serde_json::json!({ steering: [steering, "naïve 日本 👍\n\t\u{1b}[2J"] });
     for json in [value.to_string(), format!("{value:#}")] {
-        let shown = harmless_json(&json);
+        let shown = escape_json(&json);
         let found: Vec<char> = shown.chars().filter(|c| steering.contains(*c)).collect();
         let own = ['3', '1', 'm'];
         assert!(found.iter().all(|c| own.contains(c)), "{found:?}");
@@ -78,18 +77,18 @@ fn json_stays_the_same_value_without_characters_that_steer() {
         );
     }
     assert_eq!(
-        harmless_json("\"\u{9b}\u{e0041}\""),
+        escape_json("\"\u{9b}\u{e0041}\""),
         r#""\u009b\udb40\udc41""#
     );
     assert!(matches!(
-        harmless_json("{\n \"a\": \"日本\"}"),
+        escape_json("{\n \"a\": \"日本\"}"),
         Cow::Borrowed(_)
     ));
 }
 
-/// No row of framed text begins with anything but the bar, wherever the text breaks, and none is wider than asked for.
+/// Every row begins with the bar and none is too wide, wherever the text breaks.
 #[test]
-fn framed_text_cannot_leave_its_frame() {
+fn framed_text_stays_in_its_frame() {
     let cases = [
         ("one line", 80, "│ one line"),
         ("two\nlines\n", 80, "│ two\n│ lines\n│ "),

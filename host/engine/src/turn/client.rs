@@ -22,7 +22,7 @@ use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::CallId,
     output::ToolResultOutput,
-    question::{Answer, AnsweredBy, Asked, Exchange},
+    question::{Answer, AnsweredBy, AnsweredQuestion, PendingQuestion},
     tool::{Effect, ToolCall},
     turn::TurnError,
 };
@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 pub struct ClientCall {
     entry: BatchCall,
     /// The question with which its last run ended, with that run.
-    asked: Option<(Box<Run>, Asked)>,
+    asked: Option<(Box<Run>, PendingQuestion)>,
     /// Its result, where a person's answer is it.
     answered: Option<ToolResultOutput>,
     /// Whether a decision or an answer was recorded that may not be durable yet.
@@ -248,7 +248,7 @@ impl Agent {
         };
         session.record_all(vec![asked, answered], Vec::new());
         call.fresh = true;
-        call.entry.answers.push(Exchange {
+        call.entry.answers.push(AnsweredQuestion {
             question: text,
             answer,
         });

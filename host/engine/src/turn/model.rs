@@ -287,7 +287,10 @@ impl Agent {
                     session.record(Event::RepairRequested { message }, Vec::new());
                     return Ok(End::NeedsMoreTurns);
                 }
-                Err(message) => return Err(TurnError::InvalidAnswer { message }),
+                Err(error) => {
+                    let message = error.to_string();
+                    return Err(TurnError::InvalidAnswer { message });
+                }
             },
         };
         Ok(End::Done {

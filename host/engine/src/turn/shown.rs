@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::text::{framed, harmless_line};
+use crate::text::{escape_line, framed};
 use agent_host_types::{continuation::PendingCall, question::Question};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -47,8 +47,8 @@ impl ShownCall {
             below: format!(
                 "These are all {} characters of the arguments of {}; rule {}, arguments {name}{}",
                 text.chars().count(),
-                harmless_line(&call.tool),
-                harmless_line(&call.rule),
+                escape_line(&call.tool),
+                escape_line(&call.rule),
                 executables(call, input, columns)
             ),
         }
@@ -88,7 +88,7 @@ impl fmt::Display for ShownCall {
 pub fn call_heading(call: &PendingCall) -> String {
     format!(
         "{}, which is {}",
-        harmless_line(&call.tool),
+        escape_line(&call.tool),
         call.effect.as_str()
     )
 }
@@ -110,7 +110,7 @@ impl ShownQuestion {
     /// The words for a question of a tool, on a screen of `columns` columns.
     #[must_use]
     pub fn new(tool: &str, question: &Question, columns: usize) -> Self {
-        let tool = harmless_line(tool);
+        let tool = escape_line(tool);
         let choices = question.choices.iter();
         Self {
             asks: format!("The tool {tool} asks you, in its own words:"),

@@ -10,9 +10,9 @@ use crate::{
     gate::Gate,
     instance::failure::Stop,
 };
+use agent_host_engine::secrets::Secrets;
 use agent_host_types::{
-    question::{Answer, Exchange, Question},
-    secrets::Secrets,
+    question::{Answer, AnsweredQuestion, Question},
     tool::Effect,
 };
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct HumanCtx {
     granted: Arc<Secrets>,
     can_ask: bool,
     /// The answers of earlier runs that this one has not reached yet.
-    answers: std::vec::IntoIter<Exchange>,
+    answers: std::vec::IntoIter<AnsweredQuestion>,
 }
 
 impl HumanCtx {
@@ -32,7 +32,7 @@ impl HumanCtx {
         gate: Arc<Gate>,
         granted: Arc<Secrets>,
         can_ask: bool,
-        answers: Vec<Exchange>,
+        answers: Vec<AnsweredQuestion>,
     ) -> Self {
         Self {
             gate,

@@ -85,7 +85,7 @@ impl progress::Host for ProgressCtx {
         if due {
             self.last = Some(now);
             let report = Report {
-                message: text::shown(&message, MAX_MESSAGE_BYTES),
+                message: text::sanitize(&message, MAX_MESSAGE_BYTES),
                 fraction: fraction
                     .filter(|fraction| !fraction.is_nan())
                     .map(|fraction| fraction.clamp(0.0, 1.0)),

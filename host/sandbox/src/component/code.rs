@@ -86,7 +86,7 @@ pub(crate) fn instantiate(
     let component = deserialize(overflow, code)?;
     let why = format!(
         "the component does not fit into the pool: {}",
-        text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+        text::sanitize(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
     );
     Ok((component, Allocator::OnDemand { why }))
 }
@@ -135,7 +135,7 @@ fn not_a_component(why: &str) -> LoadError {
         LoadFault::NotAComponent,
         format!(
             "the bytes are not a WebAssembly component: {}. The file may be cut off or something else; build or download it again",
-            text::shown(&why, MAX_DETAIL_BYTES)
+            text::sanitize(&why, MAX_DETAIL_BYTES)
         ),
     )
 }
@@ -150,7 +150,7 @@ fn refused(bytes: &[u8], error: &wasmtime::Error) -> LoadError {
             LoadFault::UnsupportedFeature,
             format!(
                 "the component needs a WebAssembly feature that tools do not get here: {}. Build it without (threads, garbage collection, exceptions, 64-bit memory and async functions are off)",
-                text::shown(&why, MAX_DETAIL_BYTES)
+                text::sanitize(&why, MAX_DETAIL_BYTES)
             ),
         ),
         Err(_) => not_a_component(&why),

@@ -157,7 +157,7 @@ impl Compiler {
 
     /// Makes of the child's end what its operator is told.
     fn judge(&self, status: ExitStatus, said: Said) -> Result<Vec<u8>, LoadError> {
-        let words = text::shown(said.words.trim(), MAX_WORDS_BYTES);
+        let words = text::sanitize(said.words.trim(), MAX_WORDS_BYTES);
         let Some(confinement) = wire::confinement(&said.answer) else {
             return Err(self.not_a_worker(status, &words));
         };

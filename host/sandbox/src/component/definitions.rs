@@ -80,7 +80,7 @@ pub(crate) async fn ask(
             );
             let wrote = stdio::combined(&telemetry);
             if !wrote.is_empty() {
-                let wrote = text::shown(wrote.trim(), STDIO_BYTES);
+                let wrote = text::sanitize(wrote.trim(), STDIO_BYTES);
                 why = format!("{why} It left:\n{wrote}\n");
             }
             Err(broken(&why))
@@ -93,7 +93,7 @@ pub(crate) async fn ask(
 /// # Errors
 /// `contract-mismatch`, naming the tool and what is wrong with it.
 pub(crate) fn check(raw: Vec<RawDefinition>) -> Result<Definitions, LoadError> {
-    Definitions::check(raw).map_err(|why| broken(&why))
+    Definitions::check(raw).map_err(|error| broken(&error.to_string()))
 }
 
 fn from_wit(definition: wit::ToolDefinition) -> RawDefinition {

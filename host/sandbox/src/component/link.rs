@@ -70,7 +70,7 @@ pub(crate) fn link(
         EntryPoint::Contract(HostPre::new(pre).map_err(|error| {
             mismatch(&format!(
                 "its export `{EXPORT}` does not have the types of the contract: {}",
-                text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+                text::sanitize(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
             ))
         })?)
     } else {
@@ -100,7 +100,7 @@ fn is_types(component: &Component, item: &ComponentItem) -> bool {
 
 /// Checks an import by its name. The linker knows the interfaces of WASI.
 fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
-    let shown = text::shown(name, MAX_NAME_BYTES);
+    let shown = text::sanitize(name, MAX_NAME_BYTES);
     let Some(own) = name.strip_prefix(PACKAGE) else {
         return if is_types || name.starts_with("wasi:") {
             Ok(())
@@ -131,7 +131,7 @@ fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
     match names.find(|name| name.starts_with("agent:tool/tool")) {
         Some(other) => Err(mismatch(&format!(
             "it exports `{}`",
-            text::shown(other, MAX_NAME_BYTES)
+            text::sanitize(other, MAX_NAME_BYTES)
         ))),
         None => Ok(false),
     }
@@ -157,8 +157,8 @@ fn missing(name: &str) -> LoadError {
 
 /// Converts the linker's first error: a missing interface, or one with other types.
 fn link_error(error: &wasmtime::Error) -> LoadError {
-    let what = text::shown(&error.to_string(), MAX_DETAIL_BYTES);
-    let cause = text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES);
+    let what = text::sanitize(&error.to_string(), MAX_DETAIL_BYTES);
+    let cause = text::sanitize(&error.root_cause().to_string(), MAX_DETAIL_BYTES);
     if cause.ends_with("implementation is missing") {
         let name = what.split('`').nth(1).unwrap_or(&what).to_owned();
         return missing(&name);

@@ -189,7 +189,7 @@ impl ToolComponent {
                 ToolErrorCode::UnknownTool,
                 format!(
                     "There is no tool `{}` in this component.",
-                    text::shown(tool, MAX_NAME_BYTES)
+                    text::sanitize(tool, MAX_NAME_BYTES)
                 ),
             )),
         }
@@ -426,7 +426,7 @@ fn from_source(
                 LoadFault::CompileLimit,
                 format!(
                     "the compiled component cannot be loaded: {}. It may need more memory than there is",
-                    text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+                    text::sanitize(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
                 ),
             )
         })?;

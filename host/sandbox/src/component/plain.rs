@@ -116,7 +116,8 @@ impl PlainComponent {
                 signature,
             };
             let why = if taken.insert(function.tool.to_ascii_lowercase()) {
-                function.definition(&Docs::default(), effect).check().err()
+                let checked = function.definition(&Docs::default(), effect).check();
+                checked.err().map(|error| error.to_string())
             } else {
                 Some(format!(
                     "another function is the tool `{}` already",
@@ -182,7 +183,7 @@ impl PlainComponent {
                 ToolErrorCode::InvalidInput,
                 format!(
                     "The arguments do not fit the function's types; it did not run. {}",
-                    text::shown(&error.to_string(), 300)
+                    text::sanitize(&error.to_string(), 300)
                 ),
             )
         })?;
@@ -197,8 +198,8 @@ impl PlainComponent {
 impl Function {
     fn definition(&self, docs: &Docs, effect: Effect) -> RawDefinition {
         let description = match docs.of(&self.path) {
-            Some(docs) => text::shown(docs, MAX_DESCRIPTION_BYTES),
-            None => text::shown(
+            Some(docs) => text::sanitize(docs, MAX_DESCRIPTION_BYTES),
+            None => text::sanitize(
                 &format!("Calls the function `{}{}`.", self.path, self.signature),
                 MAX_SIGNATURE_BYTES,
             ),
@@ -306,8 +307,8 @@ fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, Signa
 }
 
 fn reason(path: &FunctionPath, why: &str) -> String {
-    let path = text::shown(&path.to_string(), MAX_PATH_BYTES);
-    text::shown(&format!("`{path}`: {why}"), MAX_REASON_BYTES)
+    let path = text::sanitize(&path.to_string(), MAX_PATH_BYTES);
+    text::sanitize(&format!("`{path}`: {why}"), MAX_REASON_BYTES)
 }
 
 fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
@@ -316,7 +317,7 @@ fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
     let exports = component.component_type();
     let names: Vec<String> = exports
         .exports(component.engine())
-        .map(|(name, _)| format!("`{}`", text::shown(name, MAX_PATH_BYTES)))
+        .map(|(name, _)| format!("`{}`", text::sanitize(name, MAX_PATH_BYTES)))
         .collect();
     let (what, list) = if refused.is_empty() {
         ("the component exports no functions, but", names.as_slice())

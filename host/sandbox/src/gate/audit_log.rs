@@ -1,8 +1,8 @@
 //! The audit log of one gate: distinct requests with counts, the first refusal, and hosts.
 //! Everything is bounded, because the guest chooses every text in it.
 
-use crate::text::shown;
-use agent_host_types::accounting::{AuditEntry, Verdict};
+use crate::text::sanitize;
+use agent_host_types::accounting::{AuditEntry, AuditVerdict};
 use std::collections::{BTreeSet, HashMap};
 
 /// The distinct requests that are kept; later ones are only counted, under [`OTHERS`].
@@ -42,7 +42,7 @@ impl AuditLog {
     /// Records an allowed request.
     pub(super) fn allow(&mut self, request: &str, rule: &str) {
         let request = one_line(request, MAX_REQUEST_BYTES);
-        self.count(request, Verdict::Allowed, rule, None);
+        self.count(request, AuditVerdict::Allowed, rule, None);
     }
 
     /// Records a refusal with its reason and the smallest grant that would allow the request.
@@ -55,10 +55,10 @@ impl AuditLog {
                 is_limit: rule.starts_with(LIMITS),
             });
         }
-        self.count(request, Verdict::Denied, rule, grant);
+        self.count(request, AuditVerdict::Denied, rule, grant);
     }
 
-    fn count(&mut self, request: String, verdict: Verdict, rule: &str, grant: Option<&str>) {
+    fn count(&mut self, request: String, verdict: AuditVerdict, rule: &str, grant: Option<&str>) {
         let key = (request, rule.to_owned());
         if let Some(entry) = self
             .indices
@@ -80,8 +80,8 @@ impl AuditLog {
             self.indices.insert(key, self.entries.len() - 1);
         } else {
             match verdict {
-                Verdict::Allowed => self.others_allowed += 1,
-                Verdict::Denied => self.others_denied += 1,
+                AuditVerdict::Allowed => self.others_allowed += 1,
+                AuditVerdict::Denied => self.others_denied += 1,
             }
         }
     }
@@ -96,8 +96,8 @@ impl AuditLog {
     /// Returns the entries, with those beyond the bound summed up at the end.
     pub(super) fn entries(&self) -> Vec<AuditEntry> {
         let others = [
-            (Verdict::Allowed, self.others_allowed),
-            (Verdict::Denied, self.others_denied),
+            (AuditVerdict::Allowed, self.others_allowed),
+            (AuditVerdict::Denied, self.others_denied),
         ];
         let others = others
             .into_iter()
@@ -124,5 +124,5 @@ impl AuditLog {
 
 /// Replaces line breaks and tabs: a file name with one must not look like the next entry.
 fn one_line(text: &str, max_bytes: usize) -> String {
-    shown(&text.replace(['\n', '\t'], "\u{FFFD}"), max_bytes)
+    sanitize(&text.replace(['\n', '\t'], "\u{FFFD}"), max_bytes)
 }

@@ -5,7 +5,7 @@ use agent_host_engine::policy::{
     DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules,
 };
 use agent_host_types::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
     tool::Effect,
 };
@@ -37,7 +37,7 @@ fn gate(limits: &Limits) -> Arc<Gate> {
     Gate::new(Arc::new(grants), Effect::Effectful, limits)
 }
 
-fn entry(request: &str, verdict: Verdict, rule: &str, count: u64) -> AuditEntry {
+fn entry(request: &str, verdict: AuditVerdict, rule: &str, count: u64) -> AuditEntry {
     AuditEntry {
         request: request.to_owned(),
         verdict,
@@ -57,7 +57,7 @@ const EXAMPLE: HttpRequest<'static> = HttpRequest {
 
 #[test]
 fn call_stats_record_every_request() {
-    use Verdict::{Allowed, Denied};
+    use AuditVerdict::{Allowed, Denied};
     let gate = gate(&Limits::default());
     assert_eq!(gate.check_file(0, FileOp::Read, "notes.txt"), Ok(()));
     assert_eq!(gate.check_file(0, FileOp::Read, "notes.txt"), Ok(()));
@@ -148,8 +148,8 @@ fn audit_log_entries_and_hosts_are_bounded() {
         stats.audit.get(audit_log::MAX_ENTRIES..),
         Some(
             [
-                entry("others", Verdict::Allowed, "others", 10),
-                entry("others", Verdict::Denied, "others", 3),
+                entry("others", AuditVerdict::Allowed, "others", 10),
+                entry("others", AuditVerdict::Denied, "others", 3),
             ]
             .as_slice()
         )
@@ -189,7 +189,7 @@ fn audit_log_texts_are_bounded_and_one_line() {
         stats.audit.last(),
         Some(&entry(
             "read /workspace/a\u{FFFD}read /b\u{FFFD}[2J\u{FFFD}c\u{FFFD}d",
-            Verdict::Allowed,
+            AuditVerdict::Allowed,
             "grants.dir[0]",
             1
         ))

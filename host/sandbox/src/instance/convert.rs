@@ -118,7 +118,7 @@ fn parse(json: &str) -> Result<Value, ToolFailure> {
     serde_json::from_str(json).map_err(|error| {
         ToolFailure::invalid_output(format!(
             "The tool returned text as JSON that is not JSON: {}.",
-            text::shown(&error.to_string(), 200)
+            text::sanitize(&error.to_string(), 200)
         ))
     })
 }

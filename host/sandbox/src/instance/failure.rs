@@ -74,7 +74,7 @@ pub(crate) fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limit
                 ToolErrorCode::Trap,
                 format!(
                     "The tool was stopped: {}.",
-                    text::shown(&stop.to_string(), MAX_DETAIL_BYTES)
+                    text::sanitize(&stop.to_string(), MAX_DETAIL_BYTES)
                 ),
             ),
         };
@@ -181,7 +181,7 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
     }
     // Where the guest's own allocator answers for its arguments, nothing of the guest is on the stack either.
     let in_guest = in_guest || cause.starts_with("realloc return: ");
-    let detail = text::shown(&cause, MAX_DETAIL_BYTES);
+    let detail = text::sanitize(&cause, MAX_DETAIL_BYTES);
     // The guest's allocator, which was asked for room for the arguments, has no frame any more when its answer is looked at.
     if in_guest || cause.starts_with("realloc return") {
         failure(

@@ -2,9 +2,9 @@ use super::*;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// The names are a contract with models and clients; a change here breaks theirs.
+/// The names are a contract with models and clients.
 #[test]
-fn every_code_has_its_name() {
+fn every_code_has_its_fixed_name() {
     let names: Vec<&str> = ToolErrorCode::ALL
         .iter()
         .map(|code| code.as_str())
@@ -36,7 +36,7 @@ fn every_code_has_its_name() {
 }
 
 #[test]
-fn a_failure_becomes_error_json() {
+fn failure_converts_to_error_json() {
     let failure = ToolFailure::new(ToolErrorCode::Trap, "The tool crashed.");
     assert_eq!(failure.to_string(), "trap: The tool crashed.");
     assert_eq!(
@@ -46,7 +46,7 @@ fn a_failure_becomes_error_json() {
 }
 
 #[test]
-fn messages_are_cut_at_their_bound_and_between_characters() {
+fn long_message_is_cut_at_a_character_boundary() {
     let bound = MAX_MESSAGE_BYTES;
     let cases = [
         ("a".repeat(bound), "a".repeat(bound)),

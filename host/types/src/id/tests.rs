@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 const ABC: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
 #[test]
-fn digests_are_printed_and_read() {
+fn digest_round_trips_through_text_and_json() {
     let digest = Digest::of(b"abc");
     assert_eq!(digest.to_string(), ABC);
     assert_eq!(format!("{digest:?}"), ABC);
@@ -19,7 +19,7 @@ fn digests_are_printed_and_read() {
 }
 
 #[test]
-fn other_texts_are_no_digests() {
+fn digest_of_another_form_is_refused() {
     let hex = ABC.trim_start_matches("sha256:");
     let cases = [
         String::new(),
@@ -46,9 +46,10 @@ fn other_texts_are_no_digests() {
     }
 }
 
-/// This fails when anything in the build turns on serde_json's `preserve_order`, on which digests of arguments rest.
+/// Fails if anything in the build turns on serde_json's `preserve_order`; digests of arguments
+/// depend on it being off.
 #[test]
-fn the_digest_of_json_does_not_depend_on_the_order_of_keys() {
+fn json_digest_does_not_depend_on_key_order() {
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let (one, other) = (
         read(r#"{"b": {"y": 1, "x": [1, {"q": 0, "p": 0}]}, "a": null}"#),
@@ -68,7 +69,7 @@ fn the_digest_of_json_does_not_depend_on_the_order_of_keys() {
 }
 
 #[test]
-fn session_ids_survive_their_text_and_sort_by_time() {
+fn session_id_round_trips_and_sorts_by_time() {
     let (first, second) = (SessionId::new(), SessionId::new());
     assert_eq!(first.to_string().parse::<SessionId>().unwrap(), first);
     assert_eq!(json!(first), json!(first.to_string()));

@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 #[test]
-fn the_bound_is_exact_for_arrays_and_objects() {
+fn depth_bound_is_exact_for_arrays_and_objects() {
     let arrays = |levels: usize| (0..levels).fold(json!("x"), |inner, _| json!([inner]));
     let objects = |levels: usize| (0..levels).fold(json!("x"), |inner, _| json!({"k": inner}));
     let cases = [

@@ -1,5 +1,5 @@
-//! Results as older systems stored them. Nothing else here reads their forms: the union's own form has no flag, and only the
-//! parts that it names.
+//! Loads results that older systems stored. The union's own form has no error flag and no
+//! deprecated parts; only this module reads them.
 
 #[cfg(test)]
 mod tests;
@@ -10,34 +10,35 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A stored result in today's form.
+/// A stored result in the current form.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
+pub struct LoadedResult {
     /// The result.
     pub output: ToolResultOutput,
-    /// One sentence for each part of a deprecated kind.
+    /// A message for each part of a deprecated kind.
     pub warnings: Vec<String>,
 }
 
-/// Why a value is no stored result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// A value that is not a stored result.
+#[derive(Debug, thiserror::Error)]
 #[error(
     "this is no stored tool result: {0}; it has `result` and perhaps `is_error`, or `type` and `value`"
 )]
-pub struct NotAResult(String);
+pub struct StoredResultError(#[source] serde_json::Error);
 
-/// Reads a result that was stored as `{"result": .., "is_error"?: ..}`, whose flag stays what it says, or in the union's form
-/// with parts of the deprecated kinds `file-data`, `file-url`, `file-id`, `image-data` and `image-url`, which become files.
+/// Loads a result of the form `{"result": .., "is_error"?: ..}`, keeping its flag, or of the
+/// union's form with parts of the deprecated kinds `file-data`, `file-url`, `file-id`, `image-data`
+/// and `image-url`, which become files.
 ///
 /// # Errors
-/// When the value has neither form, or something in it is not what its form says.
-pub fn load(stored: Value) -> Result<Loaded, NotAResult> {
+/// If the value has neither form.
+pub fn load(stored: Value) -> Result<LoadedResult, StoredResultError> {
     let mut warnings = Vec::new();
     let has = |key: &str| stored.get(key).is_some();
     let output = if has("result") && !has("type") {
-        flagged(read(stored)?)
+        read::<FlaggedResult>(stored)?.output()
     } else if stored.get("type").and_then(Value::as_str) == Some("content") {
-        let Content { value, .. } = read(stored)?;
+        let StoredContent { value, .. } = read(stored)?;
         let mut parts = Vec::new();
         for (index, part) in value.into_iter().enumerate() {
             if let Some(kind) = part.deprecated_kind() {
@@ -51,51 +52,53 @@ pub fn load(stored: Value) -> Result<Loaded, NotAResult> {
     } else {
         read(stored)?
     };
-    Ok(Loaded { output, warnings })
+    Ok(LoadedResult { output, warnings })
 }
 
-fn read<T: DeserializeOwned>(stored: Value) -> Result<T, NotAResult> {
-    serde_json::from_value(stored).map_err(|error| NotAResult(error.to_string()))
+fn read<T: DeserializeOwned>(stored: Value) -> Result<T, StoredResultError> {
+    serde_json::from_value(stored).map_err(StoredResultError)
 }
 
-/// The form with a flag.
+/// The form with an error flag.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Flagged {
+struct FlaggedResult {
     result: Value,
     #[serde(default)]
     is_error: bool,
 }
 
-fn flagged(Flagged { result, is_error }: Flagged) -> ToolResultOutput {
-    match (result, is_error) {
-        (result, false) => ToolResultOutput::from_value(result),
-        (Value::String(text), true) => ToolResultOutput::ErrorText(text),
-        (value, true) => ToolResultOutput::ErrorJson(value),
+impl FlaggedResult {
+    fn output(self) -> ToolResultOutput {
+        match (self.result, self.is_error) {
+            (result, false) => ToolResultOutput::from_value(result),
+            (Value::String(text), true) => ToolResultOutput::ErrorText(text),
+            (value, true) => ToolResultOutput::ErrorJson(value),
+        }
     }
 }
 
 /// The union's multipart variant.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
+struct StoredContent {
     #[serde(rename = "type")]
     _type: String,
-    value: Vec<Part>,
+    value: Vec<StoredPart>,
 }
 
-/// A part as it was ever stored. Some wrote the names of its fields in camel case.
+/// A part of any stored kind. Some systems wrote field names in camel case.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
-enum Part {
+enum StoredPart {
     Text {
         text: String,
     },
     File(FilePart),
-    FileData(Data),
-    ImageData(Data),
-    FileUrl(Url),
-    ImageUrl(Url),
+    FileData(StoredBytes),
+    ImageData(StoredBytes),
+    FileUrl(StoredUrl),
+    ImageUrl(StoredUrl),
     FileId {
         #[serde(alias = "fileId")]
         file_id: FileId,
@@ -104,7 +107,7 @@ enum Part {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Data {
+struct StoredBytes {
     #[serde(with = "super::base64_text")]
     data: Vec<u8>,
     #[serde(alias = "mediaType")]
@@ -114,14 +117,14 @@ struct Data {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Url {
+struct StoredUrl {
     url: String,
     #[serde(alias = "mediaType")]
     media_type: Option<String>,
     filename: Option<String>,
 }
 
-/// The name of a file that a provider keeps: one name, or one for each provider.
+/// The id of a file at a provider: one id, or one for each provider.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum FileId {
@@ -129,7 +132,7 @@ enum FileId {
     ByProvider(BTreeMap<String, String>),
 }
 
-impl Part {
+impl StoredPart {
     fn deprecated_kind(&self) -> Option<&'static str> {
         match self {
             Self::Text { .. } | Self::File(_) => None,
@@ -141,17 +144,18 @@ impl Part {
         }
     }
 
-    /// The part in today's form; a file that several providers keep is one part for each.
+    /// Returns the part in the current form; a file id of several providers becomes one part for
+    /// each.
     fn parts(self) -> Vec<ContentPart> {
         let file = match self {
             Self::Text { text } => return vec![ContentPart::Text { text }],
             Self::File(file) => file,
-            Self::FileData(Data {
+            Self::FileData(StoredBytes {
                 data,
                 media_type,
                 filename,
             })
-            | Self::ImageData(Data {
+            | Self::ImageData(StoredBytes {
                 data,
                 media_type,
                 filename,
@@ -167,12 +171,12 @@ impl Part {
                     filename,
                 }
             }
-            Self::FileUrl(Url {
+            Self::FileUrl(StoredUrl {
                 url,
                 media_type,
                 filename,
             })
-            | Self::ImageUrl(Url {
+            | Self::ImageUrl(StoredUrl {
                 url,
                 media_type,
                 filename,
@@ -188,22 +192,22 @@ impl Part {
 }
 
 impl FileId {
-    /// A reference that no model can be shown, so that each is told in a note what it does not see.
+    /// Returns a `file-id:` URL for each id. No provider loads it, so the model gets a note in its
+    /// place.
     fn parts(self) -> Vec<ContentPart> {
-        let names: Vec<String> = match self {
-            Self::One(name) => vec![name],
-            Self::ByProvider(names) => names
-                .into_iter()
-                .map(|(provider, name)| format!("{provider}/{name}"))
-                .collect(),
-        };
-        let part = |name| {
+        let part = |id: String| {
             ContentPart::File(FilePart {
                 media_type: media::OCTET_STREAM.to_owned(),
-                data: FileData::Url(format!("file-id:{name}")),
+                data: FileData::Url(format!("file-id:{id}")),
                 filename: None,
             })
         };
-        names.into_iter().map(part).collect()
+        match self {
+            Self::One(id) => vec![part(id)],
+            Self::ByProvider(ids) => ids
+                .into_iter()
+                .map(|(provider, id)| part(format!("{provider}/{id}")))
+                .collect(),
+        }
     }
 }

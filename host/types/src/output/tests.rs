@@ -74,7 +74,8 @@ fn forms() -> Vec<(ToolResultOutput, Value)> {
     ]
 }
 
-/// U2 and U5: every variant has one JSON form and comes back from it; bytes are standard base64 with padding.
+/// U2 and U5: every variant has one JSON form and comes back from it; bytes are standard base64
+/// with padding.
 #[test]
 fn json_forms() {
     for (output, form) in forms() {
@@ -85,9 +86,9 @@ fn json_forms() {
     }
 }
 
-/// What a tool that may fail came to: a value, an error, or neither.
+/// A tool returned a value, an error, or neither.
 #[test]
-fn what_a_run_gave() {
+fn from_run_maps_value_error_and_no_result() {
     let table = [
         (Ok(Some(json!("x"))), ToolResultOutput::Text("x".into())),
         (Ok(Some(Value::Null)), ToolResultOutput::Json(Value::Null)),
@@ -96,7 +97,7 @@ fn what_a_run_gave() {
             ToolResultOutput::ErrorText("The tool returned no result.".into()),
         ),
         (
-            Err("no such file".to_owned()),
+            Err("no such file".into()),
             ToolResultOutput::ErrorText("no such file".into()),
         ),
     ];
@@ -105,7 +106,8 @@ fn what_a_run_gave() {
     }
 }
 
-/// A denial is neither: the loop goes on, and it does not end a run that waits for a success.
+/// A denial is neither a success nor an error: the loop continues, and a run that waits for a
+/// success does not end.
 #[test]
 fn success_error_and_denial_are_three_states() {
     let states: Vec<(&str, bool, bool)> = forms()
@@ -125,9 +127,9 @@ fn success_error_and_denial_are_three_states() {
     assert_eq!(states, expected);
 }
 
-/// What is not exactly the form is refused, and never read as something near it.
+/// Anything but exactly the form is refused, and never read as something similar.
 #[test]
-fn other_forms_are_refused() {
+fn json_of_another_form_is_refused() {
     let part = |part: Value| json!({"type": "content", "value": [part]});
     let data = |data: Value| part(json!({"type": "file", "media_type": "a/b", "data": data}));
     let cases = [
@@ -193,7 +195,7 @@ fn other_forms_are_refused() {
 
 /// U1 and U3: a string is text, everything else is JSON, and a `type` key inside changes nothing.
 #[test]
-fn host_side_values_are_coerced_by_their_kind_alone() {
+fn host_side_value_is_coerced_by_its_type_alone() {
     let union_like = json!({"type": "text", "value": "x", "extra": [1]});
     assert_eq!(
         ToolResultOutput::from_value(json!("plain")),
@@ -214,14 +216,14 @@ fn host_side_values_are_coerced_by_their_kind_alone() {
     }
 }
 
-/// U7: the words are part of the contract.
+/// U7: the text is part of the contract.
 #[test]
-fn the_text_of_a_denial() {
+fn denial_without_reason_has_the_default_text() {
     assert_eq!(DENIED_TEXT, "Tool call execution denied.");
 }
 
 #[test]
-fn validation_names_the_part() {
+fn validate_names_the_invalid_part() {
     let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     let bytes = |media: &str, bytes: &[u8]| {
         ToolResultOutput::Content(vec![
@@ -317,16 +319,17 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_output_survives_its_json_form(output in any_output()) {
+    fn output_round_trips_through_json(output in any_output()) {
         let text = serde_json::to_string(&output).unwrap();
         prop_assert_eq!(serde_json::from_str::<ToolResultOutput>(&text).unwrap(), output);
     }
 }
 
-/// Arguments are approved by their digest and read again from text. A reader that is off by one in the last digit (as
-/// serde_json is without its feature `float_roundtrip`) would refuse them as altered.
+/// Arguments are approved by their digest and parsed again from text. A parser that is off by one
+/// in the last digit (as serde_json is without its feature `float_roundtrip`) would refuse them as
+/// altered.
 #[test]
-fn doubles_survive_to_the_last_bit() {
+fn doubles_round_trip_to_the_last_bit() {
     for text in [
         "31.245270191439438",
         "121.48791951161945",

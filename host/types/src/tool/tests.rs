@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 #[test]
-fn names_are_those_that_every_provider_accepts() {
+fn tool_name_is_one_that_every_provider_accepts() {
     let (longest, too_long) = ("a".repeat(64), "a".repeat(65));
     for name in ["a", "read_file", "Read-File9", longest.as_str()] {
         assert!(is_tool_name(name), "{name}");
@@ -25,7 +25,7 @@ fn names_are_those_that_every_provider_accepts() {
 
 /// S6 and S7.
 #[test]
-fn argument_text_is_an_object_or_nothing() {
+fn arguments_that_are_not_an_object_are_absent() {
     let cases = [
         ("", Some(json!({}))),
         (" \n", Some(json!({}))),
@@ -59,7 +59,7 @@ fn argument_text_is_an_object_or_nothing() {
 }
 
 #[test]
-fn effects_are_ordered_by_what_they_may_change() {
+fn effects_are_ordered_from_weak_to_strong() {
     assert!(Effect::ReadOnly < Effect::Idempotent && Effect::Idempotent < Effect::Effectful);
     for effect in [Effect::ReadOnly, Effect::Idempotent, Effect::Effectful] {
         assert_eq!(json!(effect), json!(effect.as_str()));

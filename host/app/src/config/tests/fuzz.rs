@@ -51,7 +51,7 @@ memory-bytes = 1000000
 pooling = "off"
 "#;
 
-const LOCK: &str = r#"version = 2
+const LOCK: &str = r#"version = 1
 [tool.files]
 component = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 imports = ["wasi:io/streams@0.2.6"]

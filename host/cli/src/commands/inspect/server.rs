@@ -1,7 +1,7 @@
 //! What an MCP server says of its tools, before any of them is called.
 
 use super::of_tool;
-use crate::terminal::{BOLD, Terminal, harmless_line, json_text};
+use crate::terminal::{BOLD, Terminal, escape_line, json_text};
 use agent_host_app::ServerEntry;
 use serde_json::json;
 
@@ -21,11 +21,11 @@ pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
         return terminal.println(&json_text(&shown));
     }
     let mut lines = vec![
-        format!("{BOLD}{}{BOLD:#}", harmless_line(&entry.config.name)),
-        format!("  server      {}", harmless_line(&identity)),
+        format!("{BOLD}{}{BOLD:#}", escape_line(&entry.config.name)),
+        format!("  server      {}", escape_line(&identity)),
         format!(
             "  protocol    {}",
-            harmless_line(&version.unwrap_or_default())
+            escape_line(&version.unwrap_or_default())
         ),
         format!("  deadline    {} ms", config.deadline.as_millis()),
         format!("  at once     {} calls", config.concurrent_calls),

@@ -3,7 +3,7 @@
 
 use crate::{
     commands::reach,
-    terminal::{BOLD, DIM, Terminal, YELLOW, harmless_line},
+    terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
 use agent_host_app::Host;
 use agent_host_engine::{session::Session, tool::ToolRunner as _};
@@ -51,6 +51,6 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
 fn row(terminal: &Terminal, name: &str, text: &str) {
     terminal.note(&format!(
         "{DIM}{name:<8}{DIM:#} {BOLD}{}{BOLD:#}",
-        harmless_line(text)
+        escape_line(text)
     ));
 }

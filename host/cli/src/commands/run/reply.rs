@@ -5,7 +5,7 @@ use super::read_bounded;
 use crate::{
     args::RunArgs,
     exit::Failure,
-    terminal::{date, harmless_line, one_line, tool_name},
+    terminal::{date, escape_line, one_line, tool_name},
 };
 use agent_host_types::{
     approval::Decision,
@@ -121,7 +121,7 @@ fn decisions(
         let Some(place) = words.iter().position(|(id, _)| *id == call.call_id) else {
             return Err(Failure::usage(format!(
                 "nothing was decided about call {}; every call that waits needs a decision:\n{}",
-                harmless_line(&call.call_id.0),
+                escape_line(&call.call_id.0),
                 list(calls)
             )));
         };
@@ -134,7 +134,7 @@ fn decisions(
             Word::Choice(_) => {
                 return Err(Failure::usage(format!(
                     "call {} waits for a decision, and a choice is the answer to a question",
-                    harmless_line(&call_id.0)
+                    escape_line(&call_id.0)
                 )));
             }
         });
@@ -145,7 +145,7 @@ fn decisions(
     let twice = calls.iter().any(|call| call.call_id == *other);
     Err(Failure::usage(format!(
         "call {} {}. These wait:\n{}",
-        harmless_line(&other.0),
+        escape_line(&other.0),
         if twice {
             "was decided twice"
         } else {
@@ -178,7 +178,7 @@ pub(super) fn wanted(continuation: &Continuation) -> String {
              choice:NUMBER, reject",
             tool_name(tool),
             one_line(&question.prompt, 500),
-            call = harmless_line(&call_id.0),
+            call = escape_line(&call_id.0),
         ),
         Awaiting::External { calls } => format!(
             "These calls run outside (--output-format json prints all of them):\n{}\nTo go on with their results: {resume} --submit FILE",
@@ -192,7 +192,7 @@ fn list(calls: &[PendingCall]) -> String {
     let line = |call: &PendingCall| {
         format!(
             "  {}  {} {}",
-            harmless_line(&call.call_id.0),
+            escape_line(&call.call_id.0),
             tool_name(&call.tool),
             one_line(&json!(call.input).to_string(), 200)
         )
@@ -208,7 +208,7 @@ fn answer(
     let refuse = |why: &str| {
         Failure::usage(format!(
             "{why} Call {} asks: {}",
-            harmless_line(&call_id.0),
+            escape_line(&call_id.0),
             one_line(&question.prompt, 500)
         ))
     };

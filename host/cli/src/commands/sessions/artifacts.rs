@@ -4,7 +4,7 @@
 use super::manage::{find, told};
 use crate::{
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, bytes, harmless_line, json_text},
+    terminal::{BOLD, DIM, Terminal, bytes, escape_line, json_text},
 };
 use agent_host_engine::artifact::{ArtifactName, Artifacts};
 use agent_host_journal::Store;
@@ -48,18 +48,18 @@ pub(super) fn list(
         } else {
             format!(
                 "{BOLD}{}{BOLD:#}  {}, {}  {DIM}{} by {}{DIM:#}",
-                harmless_line(&name.to_string()),
-                harmless_line(&artifact.media_type),
+                escape_line(&name.to_string()),
+                escape_line(&artifact.media_type),
                 bytes(artifact.blob.size),
                 artifact.blob.digest,
-                harmless_line(&artifact.tool)
+                escape_line(&artifact.tool)
             )
         });
     }
     for error in refused {
         terminal.note(&format!(
             "Not kept by name: {}",
-            harmless_line(&error.to_string())
+            escape_line(&error.to_string())
         ));
     }
     Ok(Exit::Done)

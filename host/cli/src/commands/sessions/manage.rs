@@ -2,7 +2,7 @@
 
 use crate::{
     exit::{Exit, Failure},
-    terminal::{Terminal, bytes, harmless},
+    terminal::{Terminal, bytes, escape},
 };
 use agent_host_app::OpenError;
 use agent_host_engine::journal::JournalError;
@@ -65,7 +65,7 @@ pub(super) fn write_content(
                 bytes(content.len() as u64)
             ))
         })?;
-        terminal.println(&harmless(text));
+        terminal.println(&escape(text));
     } else {
         terminal.write_bytes(content);
     }

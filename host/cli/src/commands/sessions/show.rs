@@ -1,8 +1,8 @@
 //! One event of a session as text for people.
 
 use crate::terminal::{
-    BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, date, harmless, harmless_line, micros,
-    one_line, shrunk, summary, tool_name,
+    BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, date, escape, escape_line, micros, one_line,
+    shrunk, summary, tool_name,
 };
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
@@ -36,13 +36,13 @@ fn event(event: &Event) -> String {
             ..
         } => {
             let part = |before: &str, text: &Option<String>| {
-                let text = text.as_deref().map(harmless_line);
+                let text = text.as_deref().map(escape_line);
                 text.map(|text| format!(" {before} {text}"))
                     .unwrap_or_default()
             };
             format!(
                 "{BOLD}session{BOLD:#} started by agent-host {}{}{}",
-                harmless_line(program),
+                escape_line(program),
                 part("in", folder),
                 part("for", client)
             )
@@ -65,8 +65,8 @@ fn event(event: &Event) -> String {
             };
             format!(
                 "{BOLD}turn {turn}{BOLD:#} asks {}:{} with {messages} messages and {tools} tools{size}",
-                harmless_line(&provenance.provider),
-                harmless_line(&provenance.model)
+                escape_line(&provenance.provider),
+                escape_line(&provenance.model)
             )
         }
         Event::ResultsReferenced { results, size } => format!(
@@ -131,11 +131,11 @@ fn event(event: &Event) -> String {
         }
         Event::ApprovalRemembered { rule, .. } => format!(
             "{BOLD}remembered{BOLD:#} approval of {}",
-            harmless_line(&rule.to_string())
+            escape_line(&rule.to_string())
         ),
         Event::ApprovalRevoked { rule } => format!(
             "{BOLD}revoked{BOLD:#} approval of {}",
-            harmless_line(&rule.to_string())
+            escape_line(&rule.to_string())
         ),
         Event::DecisionRecorded { decisions, .. } => {
             format!(
@@ -169,7 +169,7 @@ fn call(tool: &str, input: &Map<String, Value>, id: &CallId, how: &str) -> Strin
         "{BOLD}call{BOLD:#} {} {} {DIM}({}, {how}){DIM:#}",
         tool_name(tool),
         one_line(&json!(input).to_string(), SHOWN_CHARACTERS),
-        harmless_line(&id.0)
+        escape_line(&id.0)
     )
 }
 
@@ -191,7 +191,7 @@ fn blobs(results: &[ReferencedResult]) -> String {
     let lines: Vec<String> = results
         .iter()
         .map(|result| {
-            let call = harmless_line(&result.call_id.0);
+            let call = escape_line(&result.call_id.0);
             format!(
                 "{call}: {}, blob {}",
                 bytes(result.blob.size),
@@ -228,8 +228,8 @@ fn replied(reply: &ModelReply, discarded: Usage, duration_ms: u64) -> String {
     let by = reply.provenance.as_ref().map_or_else(String::new, |model| {
         format!(
             " {}:{}",
-            harmless_line(&model.provider),
-            harmless_line(&model.model)
+            escape_line(&model.provider),
+            escape_line(&model.model)
         )
     });
     let text = if reply.text.is_empty() {
@@ -290,14 +290,14 @@ fn used(accounting: &Accounting) -> String {
     if !accounting.hosts.is_empty() {
         parts.push(format!(
             "connected to {}",
-            harmless_line(&accounting.hosts.join(", "))
+            escape_line(&accounting.hosts.join(", "))
         ));
     }
     parts.join(", ")
 }
 
 fn decision(decision: &Decision) -> String {
-    let call = harmless_line(&decision.call_id().0);
+    let call = escape_line(&decision.call_id().0);
     match decision {
         Decision::Approve { .. } => format!("approve {call}"),
         Decision::Edit { input, .. } => format!(
@@ -339,7 +339,7 @@ fn ended(outcome: &Outcome) -> String {
 
 /// Text under its heading. Long text is cut here, for the eye only: the journal has it all.
 fn indent(text: &str) -> String {
-    let text = harmless(text);
+    let text = escape(text);
     let cut = match text.char_indices().nth(SHOWN_CHARACTERS) {
         None => text,
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

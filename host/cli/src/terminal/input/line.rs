@@ -1,7 +1,7 @@
 //! A line of input while it is typed: the text, and what the terminal shows of each key. Pure.
 
 use super::keys::Key;
-use crate::terminal::harmless;
+use crate::terminal::escape;
 use unicode_width::UnicodeWidthStr as _;
 
 /// The longest line, in bytes. What is typed or pasted beyond is not taken, and not shown.
@@ -24,7 +24,7 @@ impl Line {
 
     /// The whole line as it is shown.
     pub(super) fn shown(&self) -> String {
-        harmless(&self.text)
+        escape(&self.text)
     }
 
     /// Takes a key that does not end the line, and returns what to write to the terminal for it.
@@ -58,7 +58,7 @@ impl Line {
             return String::new();
         }
         self.text.push(character);
-        harmless(character.encode_utf8(&mut [0; 4]))
+        escape(character.encode_utf8(&mut [0; 4]))
     }
 
     fn erase(&mut self, remove: impl FnOnce(&mut String) -> bool) -> String {

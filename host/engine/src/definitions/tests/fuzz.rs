@@ -1,4 +1,5 @@
-//! Any texts as definitions: what passes is bounded, fit to be shown, and passes again.
+//! Arbitrary texts as definitions: what passes is bounded, has no deceptive characters, and passes
+//! again.
 
 use super::*;
 use crate::mutations::mutated;
@@ -68,6 +69,7 @@ proptest! {
         let definitions = match Definitions::check(raw) {
             Ok(definitions) => definitions,
             Err(error) => {
+                let error = error.to_string();
                 prop_assert!(error.len() < 1_000, "{error}");
                 prop_assert!(!error.chars().any(text::is_deceptive), "{error}");
                 return Ok(());
@@ -76,8 +78,8 @@ proptest! {
         prop_assert_eq!(definitions.all().len(), count);
         let shown = serde_json::to_string(definitions.all()).unwrap();
         prop_assert!(!shown.chars().any(text::is_deceptive), "{shown}");
-        let kept = definitions.all().iter().map(RawDefinition::from_checked).collect();
-        let again = Definitions::check(kept).map_err(TestCaseError::fail)?;
+        let cached = definitions.all().iter().map(RawDefinition::from_checked).collect();
+        let again = Definitions::check(cached).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(again.all(), definitions.all());
     }
 }

@@ -1,10 +1,10 @@
-//! What an address is for.
+//! Classes of addresses.
 
 use crate::policy::{AddressClass, classify};
 use pretty_assertions::assert_eq;
 
 #[test]
-fn address_classes() {
+fn address_belongs_to_its_registered_class() {
     use AddressClass::{
         CarrierNat, LinkLocal, Loopback, Multicast, Platform, Private, Public, Reserved,
     };

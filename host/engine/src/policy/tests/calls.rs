@@ -1,4 +1,4 @@
-//! Rulings on whether a call may start.
+//! Rulings on calls.
 
 use super::short;
 use crate::policy::decide_call;
@@ -29,7 +29,7 @@ fn tool(effect: Effect, approval: Approval) -> RegisteredTool {
 }
 
 #[test]
-fn call_rulings() {
+fn call_ruling_follows_approval_and_effect() {
     let table = [
         (
             Effect::ReadOnly,
@@ -55,9 +55,9 @@ fn call_rulings() {
     }
 }
 
-/// A remembered approval holds for the arguments that it names, and for the tool exactly as it was.
+/// A remembered approval covers the arguments that it names, and the tool exactly as it was.
 #[test]
-fn remembered_approvals() {
+fn remembered_approval_covers_the_unchanged_tool() {
     let send = || tool(Effect::Effectful, Approval::Always);
     let (one, two) = (json_digest(&json!({"n": 1})), json_digest(&json!({"n": 2})));
     let this = ApprovalRule::new(&send(), RememberWhat::Arguments, one);

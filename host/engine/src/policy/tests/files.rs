@@ -1,4 +1,4 @@
-//! Rulings on files and on calls.
+//! Rulings on file operations.
 
 use super::{rules, short};
 use crate::policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, PathRules, Ruling, decide_file};
@@ -19,7 +19,7 @@ fn dir(mode: DirMode, allow: &[&str], deny: &[&str]) -> DirGrant {
 }
 
 #[test]
-fn file_rulings() {
+fn file_ruling_follows_grant_effect_and_operation() {
     use DirMode::{ReadOnly as Ro, ReadWrite as Rw};
     use Effect::{Effectful, Idempotent, ReadOnly};
     use FileOp::{List, Move, Read, Stat, Write};
@@ -94,14 +94,14 @@ fn file_rulings() {
         decide_file(&Grants::default(), Effectful, 0, Read, "x"),
         Ruling::Deny {
             rule: "default-deny".to_owned(),
-            reason: "no folder grant covers this path".to_owned(),
+            reason: "no directory grant covers this path".to_owned(),
             grant: None,
         }
     );
 }
 
 #[test]
-fn the_smallest_change_of_a_folder_grant() {
+fn file_denial_suggests_the_smallest_grant_change() {
     use DirMode::{ReadOnly as Ro, ReadWrite as Rw};
     use Effect::{Effectful, ReadOnly};
     use FileOp::{Read, Write};
@@ -130,7 +130,7 @@ fn the_smallest_change_of_a_folder_grant() {
             "src/a*",
             Some(vec![allow("/src/a[*]"), mode.to_owned()]),
         ),
-        // No pattern names this one.
+        // No pattern can name this path.
         (2, Effectful, Read, "a{b", None),
         (2, ReadOnly, Write, "docs/a", None),
     ] {

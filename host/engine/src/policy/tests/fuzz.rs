@@ -1,4 +1,4 @@
-//! Any address, in every form that hides it, against the standard library's own word for what is not public.
+//! Arbitrary addresses in every embedded form, compared with the standard library's classification.
 
 use crate::policy::{
     AddressClass, Grants, HttpGrant, HttpRequest, Ruling, classify, decide_address,
@@ -6,7 +6,7 @@ use crate::policy::{
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses, mostly near the special ones.
+/// Addresses, mostly near special ones.
 fn v4() -> impl Strategy<Value = Ipv4Addr> {
     let first = prop_oneof![
         prop::sample::select(vec![0_u8, 10, 100, 127, 169, 172, 192, 198, 203, 224, 255]),
@@ -19,7 +19,7 @@ fn v4() -> impl Strategy<Value = Ipv4Addr> {
     (first, second, any::<u8>(), any::<u8>()).prop_map(|(a, b, c, d)| Ipv4Addr::new(a, b, c, d))
 }
 
-/// Every IPv6 form that carries the address and that some network delivers to it.
+/// Returns every IPv6 form that embeds the address and that some network delivers to it.
 fn forms(v4: Ipv4Addr) -> [Ipv6Addr; 5] {
     let [a, b, c, d] = v4.octets();
     let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -32,8 +32,8 @@ fn forms(v4: Ipv4Addr) -> [Ipv6Addr; 5] {
     ]
 }
 
-/// Whether a request to a name that leads to this address would go out, with everything granted.
-fn goes_out(address: IpAddr) -> bool {
+/// Whether a request to a name that resolves to this address is allowed if everything is granted.
+fn is_allowed(address: IpAddr) -> bool {
     let grants = Grants {
         http: vec![HttpGrant {
             host: "*".to_owned(),
@@ -56,7 +56,7 @@ fn goes_out(address: IpAddr) -> bool {
 
 proptest! {
     #[test]
-    fn special_addresses_stay_unreached_in_every_form(v4 in v4()) {
+    fn special_address_is_denied_in_every_form(v4 in v4()) {
         let special = v4.is_loopback()
             || v4.is_private()
             || v4.is_link_local()
@@ -64,16 +64,16 @@ proptest! {
             || v4.is_broadcast()
             || v4.is_documentation()
             || v4.is_unspecified();
-        let out = goes_out(v4.into());
+        let out = is_allowed(v4.into());
         prop_assert!(!(special && out), "{v4}");
         prop_assert_eq!(out, classify(v4.into()) == AddressClass::Public);
         for form in forms(v4) {
-            prop_assert!(!goes_out(form.into()) || out, "{form} goes out and {v4} does not");
+            prop_assert!(!is_allowed(form.into()) || out, "{form} goes out and {v4} does not");
         }
     }
 
     #[test]
-    fn special_ipv6_addresses_stay_unreached(segments in any::<[u16; 8]>(), first in prop::sample::select(vec![
+    fn special_ipv6_address_is_denied(segments in any::<[u16; 8]>(), first in prop::sample::select(vec![
         0_u16, 0x64, 0x100, 0x2001, 0x2002, 0x3fff, 0x5f00, 0xfc00, 0xfe80, 0xfec0, 0xff02,
     ]), near in any::<bool>()) {
         let mut segments = segments;
@@ -86,6 +86,6 @@ proptest! {
             || v6.is_unspecified()
             || v6.is_unique_local()
             || v6.is_unicast_link_local();
-        prop_assert!(!(special && goes_out(v6.into())), "{v6}");
+        prop_assert!(!(special && is_allowed(v6.into())), "{v6}");
     }
 }

@@ -1,4 +1,4 @@
-//! Rulings on requests and on the addresses that they lead to.
+//! Rulings on requests and on the addresses that they resolve to.
 
 use super::short;
 use crate::policy::{Grants, HttpGrant, HttpRequest, Ruling, decide_address, decide_http};
@@ -26,7 +26,7 @@ fn request<'a>(method: &'a str, scheme: &'a str, host: &'a str, port: u16) -> Ht
 }
 
 #[test]
-fn http_rulings() {
+fn http_ruling_follows_grant_and_effect() {
     let grants = Grants {
         http: vec![
             http(Some("https"), "Api.example.com", None),
@@ -198,7 +198,7 @@ fn http_rulings() {
 }
 
 #[test]
-fn address_rulings() {
+fn special_address_needs_a_grant_of_itself() {
     let grants = Grants {
         http: vec![
             http(None, "*", None),

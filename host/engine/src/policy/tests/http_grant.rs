@@ -1,4 +1,4 @@
-//! Methods and paths of HTTP grants, what a grant may say, and what is suggested for a denial.
+//! HTTP grants: methods, paths, validation, and suggestions after a denial.
 
 use super::short;
 use crate::policy::{
@@ -35,7 +35,7 @@ fn grants(http: Vec<HttpGrant>) -> Grants {
 }
 
 #[test]
-fn methods_and_paths_narrow_a_grant() {
+fn http_grant_covers_only_its_methods_and_paths() {
     let grants = grants(vec![
         grant(&["GET", "HEAD"], Some("/v1/")),
         grant(&["POST"], Some("/v1/items")),
@@ -58,7 +58,7 @@ fn methods_and_paths_narrow_a_grant() {
         ("POST", "/v1/items7", "deny default-deny"),
         ("POST", "/v1/items;x=1", "deny default-deny"),
         ("POST", "/v1/item%73", "deny default-deny"),
-        // Where grants overlap, the first that covers is the rule.
+        // Of overlapping grants, the first that covers is the rule.
         ("GET", "/v1/items", "allow grants.http[0]"),
         ("DELETE", "/anything/..%2f", "allow grants.http[3]"),
     ] {
@@ -75,7 +75,7 @@ fn methods_and_paths_narrow_a_grant() {
 }
 
 #[test]
-fn a_path_that_servers_could_read_in_two_ways_is_within_no_path() {
+fn ambiguous_path_is_covered_by_no_path_grant() {
     let grants = grants(vec![grant(&[], Some("/v1/"))]);
     for path in [
         "/v1/%2e%2e/admin",
@@ -127,7 +127,7 @@ fn a_path_that_servers_could_read_in_two_ways_is_within_no_path() {
 }
 
 #[test]
-fn denials_say_what_was_not_covered_and_what_would() {
+fn http_denial_says_what_is_uncovered_and_suggests() {
     let suggested = |rest: &str| {
         Some(format!(
             "[[grants.http]]\nhost = \"api.example\"\nscheme = \"https\"\n{rest}"
@@ -160,7 +160,7 @@ fn denials_say_what_was_not_covered_and_what_would() {
             "no HTTP grant covers GET of this path of https://api.example:443",
             suggested("methods = [\"GET\"]\npath = \"/v2/\""),
         ),
-        // No grant can name this path, so the smallest one names none.
+        // No grant can name this path, so the suggestion names none.
         (
             Effect::Effectful,
             request("GET", "/v1/a%2fb"),
@@ -183,7 +183,7 @@ fn denials_say_what_was_not_covered_and_what_would() {
                     .to_owned(),
             ),
         ),
-        // What no grant can say is not suggested.
+        // A grant that would be refused is not suggested.
         (
             Effect::Effectful,
             local,
@@ -222,7 +222,7 @@ fn denials_say_what_was_not_covered_and_what_would() {
 }
 
 #[test]
-fn an_address_is_suggested_only_where_it_was_asked_for() {
+fn address_grant_is_suggested_only_for_a_literal() {
     let literal = HttpRequest {
         scheme: "http",
         host: "10.0.0.1",
@@ -272,7 +272,7 @@ fn an_address_is_suggested_only_where_it_was_asked_for() {
 }
 
 #[test]
-fn what_a_grant_may_say() {
+fn http_grant_is_normalised_or_refused_with_a_reason() {
     let written = HttpGrant {
         scheme: Some("HTTPS".to_owned()),
         host: "API.example".to_owned(),

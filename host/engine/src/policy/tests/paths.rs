@@ -1,11 +1,11 @@
-//! Path rules.
+//! Path patterns.
 
 use super::rules;
-use crate::policy::{GrantError, PathRules};
+use crate::policy::PathRules;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn patterns_cover_paths() {
+fn pattern_matches_paths_and_their_descendants() {
     let table: &[(&str, &[&str], &[&str])] = &[
         (
             ".env*",
@@ -48,7 +48,7 @@ fn patterns_cover_paths() {
 }
 
 #[test]
-fn patterns_know_the_folders_above_them() {
+fn pattern_is_found_below_its_ancestors() {
     let table: &[(&str, &[&str], &[&str])] = &[
         (".ssh", &[], &[".ssh", "a", "a/.ssh"]),
         (".git/config", &[".git"], &["a", "a/.git", ".git/config"]),
@@ -72,7 +72,7 @@ fn patterns_know_the_folders_above_them() {
 }
 
 #[test]
-fn the_pattern_that_is_named_is_the_one_that_matched() {
+fn first_match_returns_the_pattern_that_matched() {
     let rules = rules(&["one", "two/x/y", "three/z"]);
     assert_eq!(
         (
@@ -98,8 +98,8 @@ fn the_pattern_that_is_named_is_the_one_that_matched() {
 }
 
 #[test]
-fn bad_patterns_are_refused() {
-    let relative = "write it relative to the granted folder, such as `docs/*.md`";
+fn pattern_that_cannot_match_is_refused() {
+    let relative = "write it relative to the granted directory, such as `docs/*.md`";
     let table = [
         ("", format!("the path pattern `` names nothing; {relative}")),
         (
@@ -108,7 +108,7 @@ fn bad_patterns_are_refused() {
         ),
         (
             "../x",
-            format!("the path pattern `../x` leaves the folder with `..`; {relative}"),
+            format!("the path pattern `../x` leaves the directory with `..`; {relative}"),
         ),
         (
             "{a,b/c}",
@@ -122,6 +122,7 @@ fn bad_patterns_are_refused() {
         ),
     ];
     for (pattern, text) in table {
-        assert_eq!(PathRules::new(&[pattern]).err(), Some(GrantError(text)));
+        let error = PathRules::new(&[pattern]).unwrap_err();
+        assert_eq!(error.to_string(), text);
     }
 }

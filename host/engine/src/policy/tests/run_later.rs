@@ -1,4 +1,4 @@
-//! Files that run later: what the table covers, and how a grant allows one.
+//! Files that run later: the table, and grants that allow one.
 
 use super::{rules, short};
 use crate::policy::{
@@ -43,7 +43,7 @@ fn run_later_patterns_are_lower_case_globs_listed_once() {
     PathRules::new(&patterns).unwrap();
     for pattern in patterns {
         assert_eq!(pattern, pattern.to_lowercase());
-        // What the pattern names is found under its own pattern: none is hidden behind another.
+        // No pattern is shadowed by another.
         let path = pattern.trim_start_matches("**/").replace('*', "x");
         let found = run_later::find(&path, true).map(|found| found.pattern);
         assert_eq!(found, Some(pattern), "{path}");
@@ -51,7 +51,7 @@ fn run_later_patterns_are_lower_case_globs_listed_once() {
 }
 
 #[test]
-fn files_that_run_later_are_read_and_not_written() {
+fn run_later_file_is_readable_and_not_writable() {
     let (allowed, denied) = ("allow grants.dir[0]", |pattern: &str| {
         format!("deny files.run-later `{pattern}`")
     });
@@ -68,7 +68,7 @@ fn files_that_run_later_are_read_and_not_written() {
         (".github/workflows/ci.yml", "**/.github/workflows"),
         ("Jenkinsfile", "jenkinsfile*"),
         (".mcp.json", ".mcp.json"),
-        // As file systems see it that fold case, ignore what is not seen, or drop dots at the end.
+        // For file systems that fold case, ignore invisible characters, or drop dots at the end.
         (".GIT/Hooks/pre-commit", "**/.git/hooks"),
         (".hu\u{17f}ky/x", ".husky"),
         (".gi\u{200c}t/hooks/x", "**/.git/hooks"),
@@ -102,7 +102,7 @@ fn files_that_run_later_are_read_and_not_written() {
 }
 
 #[test]
-fn way_to_files_that_run_later_is_only_made_as_a_directory() {
+fn run_later_ancestor_may_only_become_a_directory() {
     for path in [".git", "sub/.git", ".github", ".GitHub", ".config", ".yarn"] {
         for (op, expected) in [
             (FileOp::Write, "deny"),
@@ -117,7 +117,7 @@ fn way_to_files_that_run_later_is_only_made_as_a_directory() {
 }
 
 #[test]
-fn grant_names_what_may_run_later() {
+fn run_later_grant_allows_only_what_it_names() {
     let workflows = [".github/workflows"];
     for (allowed, op, path, expected) in [
         (
@@ -162,7 +162,7 @@ fn grant_names_what_may_run_later() {
 }
 
 #[test]
-fn denial_of_a_file_that_runs_later_names_the_smallest_grant() {
+fn run_later_denial_suggests_the_smallest_grant() {
     let head = "# changed lines of the [[grants.dir]] with guest = \"/workspace\"";
     let path = ".github/workflows/ci.yml";
     let denial = |lines: &str| Ruling::Deny {
@@ -177,7 +177,7 @@ fn denial_of_a_file_that_runs_later_names_the_smallest_grant() {
     let decide = |grants: &Grants, effect| decide_file(grants, effect, 0, FileOp::Write, path);
     let allowed = "allow-run-later = [\"Jenkinsfile\", \"/.github/workflows/ci.yml\"]";
     assert_eq!(decide(&grants, Effect::Effectful), denial(allowed));
-    // A grant that does not let anything be written needs both lines.
+    // A read-only grant needs both lines.
     grants.dirs[0].mode = DirMode::ReadOnly;
     let Ruling::Deny { rule, grant, .. } = decide(&grants, Effect::Effectful) else {
         panic!("it is allowed");

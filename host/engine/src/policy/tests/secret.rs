@@ -1,4 +1,4 @@
-//! Rulings on secrets: the name, the place, and each part of the audience.
+//! Rulings on secrets: the name, the part of the request, and each part of the audience.
 
 use crate::policy::{Grants, HttpRequest, Ruling, SecretGrant, SecretPlace, decide_secret};
 use pretty_assertions::assert_eq;
@@ -35,7 +35,7 @@ fn to<'a>(scheme: &'a str, host: &'a str, port: u16) -> HttpRequest<'a> {
 }
 
 #[test]
-fn secret_rulings() {
+fn secret_ruling_follows_grant_and_place() {
     use SecretPlace::{Elsewhere, Header, Query};
     let api = to("https", "api.example.com", 443);
     let table = [
@@ -69,7 +69,7 @@ fn secret_rulings() {
 }
 
 #[test]
-fn each_part_of_the_audience_counts() {
+fn secret_is_denied_if_any_audience_part_differs() {
     let wrong = [
         to("http", "api.example.com", 443),
         to("http", "api.example.com", 80),
@@ -111,7 +111,7 @@ fn each_part_of_the_audience_counts() {
 }
 
 #[test]
-fn the_smallest_grant_is_offered_where_one_would_help() {
+fn secret_denial_suggests_a_grant_that_would_help() {
     let api = to("https", "api.example.com", 443);
     let table = [
         (

@@ -1,10 +1,10 @@
-//! Any JSON as a schema, and any JSON as the input that it is held against: neither comes from us.
+//! Arbitrary JSON as a schema and as an input: both are untrusted.
 
 use super::*;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
-/// The longest that one schema and one input may keep the loop busy.
+/// The longest time for compiling one schema and checking one input.
 const BOUND: Duration = Duration::from_secs(2);
 
 /// Words that mean something in a schema, as keys and as values.
@@ -72,7 +72,8 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
 }
 
 proptest! {
-    /// A schema compiles or is refused, and an input is accepted or refused, all in bounded time and with bounded words.
+    /// A schema compiles or is refused, and an input is accepted or refused, all in bounded time
+    /// and with bounded words.
     #[test]
     fn schemas_and_inputs(schema in object(), input in object()) {
         let mut schema = schema;

@@ -9,7 +9,7 @@ use agent_host_types::{
     id::{CallId, Digest},
     message::{Message, Role, ToolResult},
     model::{ModelReply, StopReason, Usage},
-    question::{Answer, AnsweredBy, Exchange},
+    question::{Answer, AnsweredBy, AnsweredQuestion},
     tool::Effect,
     turn::Outcome,
 };
@@ -171,7 +171,7 @@ impl SessionState {
         if let Some(Awaiting::Answer { question, .. }) = open.map(|open| open.awaiting)
             && let Some(entry) = self.entry(call_id)
         {
-            entry.answers.push(Exchange {
+            entry.answers.push(AnsweredQuestion {
                 question,
                 answer: answer.clone(),
             });

@@ -13,7 +13,7 @@ use agent_host_types::{
     failure::ToolFailure,
     id::{CallId, SessionId, json_digest},
     output::ToolResultOutput,
-    question::{Asked, MAX_QUESTIONS},
+    question::{MAX_QUESTIONS, PendingQuestion},
     tool::ToolCall,
 };
 use serde_json::{Map, Value, json};
@@ -174,7 +174,7 @@ fn idempotency_key(session: SessionId, call: &CallId) -> String {
 }
 
 /// The note that a call asked a person something.
-pub(in crate::turn) fn question(session: &Session, run: &Run, asked: Asked) -> Event {
+pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQuestion) -> Event {
     Event::QuestionAsked {
         request: request_name(session),
         turn: session.state().turns(),

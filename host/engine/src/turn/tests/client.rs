@@ -13,7 +13,7 @@ use agent_host_types::{
     event::Event,
     id::{CallId, SessionId},
     output::ToolResultOutput,
-    question::{Answer, AnsweredBy, Asked, Exchange, Question},
+    question::{Answer, AnsweredBy, AnsweredQuestion, PendingQuestion, Question},
     tool::{Approval, DecisionKind, Effect},
     turn::TurnError,
 };
@@ -248,8 +248,8 @@ async fn a_decision_that_does_not_fit_changes_nothing() {
 
 fn asks(answered_by: AnsweredBy) -> impl Fn(Invocation) -> RunEnd + Send + Sync + 'static {
     move |invocation| {
-        let Some(Exchange { answer, .. }) = invocation.answers.first() else {
-            return RunEnd::Asked(Asked {
+        let Some(AnsweredQuestion { answer, .. }) = invocation.answers.first() else {
+            return RunEnd::Asked(PendingQuestion {
                 question: Question {
                     prompt: "Which?".into(),
                     choices: vec!["red".into(), "blue".into()],

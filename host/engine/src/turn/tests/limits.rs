@@ -3,7 +3,7 @@
 use super::harness::*;
 use crate::tool::{CallReport, RunEnd};
 use agent_host_types::{
-    accounting::{Accounting, AuditEntry, Verdict},
+    accounting::{Accounting, AuditEntry, AuditVerdict},
     approval::Decision,
     budget::Budget,
     event::Event,
@@ -12,7 +12,7 @@ use agent_host_types::{
     limits::Limits,
     model::{ModelError, ModelErrorKind, ModelReply},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
-    question::{AnsweredBy, Asked, Question},
+    question::{AnsweredBy, PendingQuestion, Question},
     tool::{Approval, Effect, ToolCall},
     turn::{AgentInput, Outcome, TurnError},
 };
@@ -211,7 +211,7 @@ async fn cancelled_call_keeps_its_audit_and_accounting() {
     };
     let audit = vec![AuditEntry {
         request: "POST https://a.example/".to_owned(),
-        verdict: Verdict::Allowed,
+        verdict: AuditVerdict::Allowed,
         rule: "grants.http[0]".to_owned(),
         count: 1,
         grant: None,
@@ -229,7 +229,7 @@ async fn cancelled_call_keeps_its_audit_and_accounting() {
                 token.cancel();
                 invocation.cancel.cancelled().await;
                 if asks {
-                    return RunEnd::Asked(Asked {
+                    return RunEnd::Asked(PendingQuestion {
                         question: Question {
                             prompt: "Go on?".to_owned(),
                             choices: Vec::new(),

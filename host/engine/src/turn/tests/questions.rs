@@ -11,7 +11,7 @@ use agent_host_types::{
     continuation::{Awaiting, Continuation},
     id::CallId,
     output::ToolResultOutput,
-    question::{Answer, AnsweredBy, Asked, Exchange, MAX_QUESTIONS, Question},
+    question::{Answer, AnsweredBy, AnsweredQuestion, MAX_QUESTIONS, PendingQuestion, Question},
     tool::{Approval, Effect},
     turn::{AgentInput, Outcome},
 };
@@ -27,7 +27,7 @@ fn question(prompt: &str) -> Question {
 }
 
 fn ask(prompt: &str, answered_by: AnsweredBy) -> RunEnd {
-    RunEnd::Asked(Asked {
+    RunEnd::Asked(PendingQuestion {
         question: question(prompt),
         answered_by,
         accounting: Accounting::default(),
@@ -126,7 +126,7 @@ async fn a_question_survives_restarts() {
         assert_eq!(bench.ran(), ["a", "b"]);
         // The same key for every run of the call, and the use of the answer is durable before the call runs.
         assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
-        let exchange = |prompt: &str, answer| Exchange {
+        let exchange = |prompt: &str, answer| AnsweredQuestion {
             question: question(prompt),
             answer,
         };
@@ -153,7 +153,7 @@ async fn a_normal_call_beside_the_asking_one_is_kept() {
 /// S10: a tool that ends by asking back is given no second run: the answer is its result.
 #[tokio::test]
 async fn the_answer_is_the_result_of_a_tool_that_asked_back() {
-    let refused = denied("The person did not want to answer the question.");
+    let refused = denied("The user did not want to answer the question.");
     let table = [
         (words("the left one"), text("the left one")),
         (Answer::Choice { index: 1 }, text("blue")),
@@ -387,7 +387,7 @@ async fn questions_that_cannot_be_shown() {
             let mut question = question("?");
             spoil(&mut question);
             let (answered_by, accounting) = (AnsweredBy::Rerun, Accounting::default());
-            RunEnd::Asked(Asked {
+            RunEnd::Asked(PendingQuestion {
                 question,
                 answered_by,
                 accounting,

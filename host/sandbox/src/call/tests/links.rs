@@ -4,7 +4,7 @@ use super::{call_with, sandbox};
 use crate::guests::{Body, Guest};
 use agent_host_engine::policy::{Grants, HttpGrant};
 use agent_host_types::{
-    accounting::Verdict,
+    accounting::AuditVerdict,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
@@ -37,12 +37,12 @@ async fn an_address_needs_the_grant_of_a_request() {
         filename: None,
     });
     for (grants, part, verdict) in [
-        (Grants::default(), text, Verdict::Denied),
-        (granted, file, Verdict::Allowed),
+        (Grants::default(), text, AuditVerdict::Denied),
+        (granted, file, AuditVerdict::Allowed),
     ] {
         let report = call_with(&tool, "echo", json!({}), grants, &Limits::default()).await;
         assert_eq!(report.output, ToolResultOutput::Content(vec![part]));
-        let audit: Vec<(&str, Verdict)> = report
+        let audit: Vec<(&str, AuditVerdict)> = report
             .audit
             .iter()
             .map(|entry| (entry.request.as_str(), entry.verdict))

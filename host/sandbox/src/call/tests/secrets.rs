@@ -15,7 +15,7 @@ use agent_host_types::{
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
-    question::{Answer, Exchange, Question},
+    question::{Answer, AnsweredQuestion, Question},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
@@ -169,7 +169,7 @@ fn question(prompt: &str) -> Question {
     }
 }
 
-fn talk(answers: Vec<Exchange>) -> Talk {
+fn talk(answers: Vec<AnsweredQuestion>) -> Talk {
     Talk {
         can_ask: true,
         answers,
@@ -182,7 +182,7 @@ fn red(question: Question) -> Talk {
     let answer = Answer::Text {
         text: "red".to_owned(),
     };
-    talk(vec![Exchange { question, answer }])
+    talk(vec![AnsweredQuestion { question, answer }])
 }
 
 /// What is journaled has no value in it, and the guest says the same again when it runs for the second time.

@@ -10,7 +10,7 @@ use agent_host_types::{
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
-    question::{Answer, AnsweredBy, Exchange, Question},
+    question::{Answer, AnsweredBy, AnsweredQuestion, Question},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
@@ -54,7 +54,7 @@ async fn a_guest_asks() {
         can_ask,
         answers: answers
             .iter()
-            .map(|(prompt, text)| Exchange {
+            .map(|(prompt, text)| AnsweredQuestion {
                 question: Question {
                     prompt: (*prompt).to_owned(),
                     ..which()

@@ -129,7 +129,7 @@ pub(super) fn read_answer(mut output: Vec<u8>) -> Option<Answer> {
                 .find(|known| known.as_str() == fault)?;
             Some(Answer::Refused(LoadError::new(
                 fault,
-                text::shown(message, MAX_TEXT_BYTES),
+                text::sanitize(message, MAX_TEXT_BYTES),
             )))
         }
         OTHER_ENGINE => Some(Answer::OtherEngine),

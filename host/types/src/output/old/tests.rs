@@ -1,4 +1,4 @@
-use super::{Loaded, load};
+use super::{LoadedResult, load};
 use crate::output::{ContentPart, FileData, FilePart, ToolResultOutput};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 fn output(stored: Value) -> ToolResultOutput {
-    let Loaded { output, warnings } = load(stored).unwrap();
+    let LoadedResult { output, warnings } = load(stored).unwrap();
     assert_eq!(warnings, Vec::<String>::new());
     output
 }
 
-/// U4: the flag of an old result is what decides whether it is an error, and nothing in the result is.
+/// U4: only the flag of an old result decides whether it is an error, not its content.
 #[test]
-fn the_flag_of_an_old_result_is_kept() {
+fn old_result_keeps_its_error_flag() {
     use ToolResultOutput::{ErrorJson, ErrorText, Json, Text};
     let table = [
         (
@@ -64,7 +64,7 @@ fn file(media_type: &str, data: FileData, filename: Option<&str>) -> ContentPart
 
 /// U11: each deprecated kind is a file, and one sentence tells of it.
 #[test]
-fn deprecated_parts_are_files() {
+fn deprecated_part_loads_as_a_file_with_a_warning() {
     let url = |url: &str| FileData::Url(url.into());
     let bytes = || FileData::Bytes(PNG.to_vec());
     let table = [
@@ -127,7 +127,7 @@ fn deprecated_parts_are_files() {
         let mut parts = vec![ContentPart::Text { text: "t".into() }];
         parts.extend(expected);
         let warning = format!("part 1 is of the deprecated kind `{kind}`; it was read as a file");
-        let expected = Loaded {
+        let expected = LoadedResult {
             output: ToolResultOutput::Content(parts),
             warnings: vec![warning],
         };
@@ -138,7 +138,7 @@ fn deprecated_parts_are_files() {
 
 /// What has no known form is refused with what is wrong about it.
 #[test]
-fn what_is_no_result_is_refused() {
+fn value_of_unknown_form_is_refused() {
     let table = [
         (json!("text"), "invalid type"),
         (json!({}), "missing field `type`"),

@@ -1,4 +1,5 @@
-//! Any text as the arguments of a call: a model writes it, and whoever can write to the model.
+//! Arbitrary text as the arguments of a call: the model writes it, under the influence of untrusted
+//! text.
 
 use super::*;
 use crate::{event::Event, id::json_digest, json::is_object_too_deep};

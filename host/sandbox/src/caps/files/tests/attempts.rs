@@ -7,7 +7,7 @@ use super::{
 use crate::gate::Gate;
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
 use agent_host_types::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
     tool::Effect,
 };
@@ -388,7 +388,7 @@ async fn read_only_grant_or_tool_changes_nothing() {
             .stats()
             .audit
             .into_iter()
-            .filter(|entry| entry.verdict == Verdict::Denied)
+            .filter(|entry| entry.verdict == AuditVerdict::Denied)
             .map(|entry| entry.rule)
             .collect();
         assert_eq!(rules, vec![rule; rules.len()]);
@@ -448,7 +448,7 @@ async fn audit_log_lists_requests_and_first_denial() {
         count,
         grant: None,
     };
-    use Verdict::{Allowed, Denied};
+    use AuditVerdict::{Allowed, Denied};
     let stats = fixture.stats();
     assert_eq!(
         stats.audit,

@@ -6,7 +6,7 @@ use super::{
 };
 use agent_host_engine::policy::DirMode;
 use agent_host_types::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
@@ -15,7 +15,7 @@ use std::{fs, os::unix::fs::symlink};
 /// The refusals, each with its rule.
 fn refusals(fixture: &Fixture) -> Vec<(String, String)> {
     let denied = |entry: AuditEntry| {
-        (entry.verdict == Verdict::Denied).then_some((entry.request, entry.rule))
+        (entry.verdict == AuditVerdict::Denied).then_some((entry.request, entry.rule))
     };
     fixture
         .stats()

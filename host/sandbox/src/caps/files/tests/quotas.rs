@@ -3,7 +3,7 @@
 use super::fixture::{Fixture, code, limited, writable};
 use agent_host_engine::policy::DirQuota;
 use agent_host_types::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
 };
 use pretty_assertions::assert_eq;
@@ -27,7 +27,7 @@ fn limits(file_write_bytes: u64, file_creates: u64) -> Limits {
 fn refused(path: &str, rule: &str, count: u64) -> AuditEntry {
     AuditEntry {
         request: format!("write {path}"),
-        verdict: Verdict::Denied,
+        verdict: AuditVerdict::Denied,
         rule: rule.to_owned(),
         count,
         grant: None,
@@ -36,7 +36,7 @@ fn refused(path: &str, rule: &str, count: u64) -> AuditEntry {
 
 fn denials(fixture: &Fixture) -> Vec<AuditEntry> {
     let audit = fixture.stats().audit;
-    let denied = |entry: &AuditEntry| entry.verdict == Verdict::Denied;
+    let denied = |entry: &AuditEntry| entry.verdict == AuditVerdict::Denied;
     audit.into_iter().filter(denied).collect()
 }
 

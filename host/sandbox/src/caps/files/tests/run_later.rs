@@ -1,7 +1,7 @@
 //! Files that the user's programs run later, and executable files.
 
 use super::fixture::{Fixture, writable};
-use agent_host_types::accounting::Verdict;
+use agent_host_types::accounting::AuditVerdict;
 use pretty_assertions::assert_eq;
 use std::{
     fs,
@@ -77,7 +77,7 @@ async fn run_later_files_are_read_only() {
     let hook = hook.unwrap();
     assert_eq!(
         (hook.verdict, hook.rule.as_str()),
-        (Verdict::Denied, "files.run-later `**/.git/hooks`")
+        (AuditVerdict::Denied, "files.run-later `**/.git/hooks`")
     );
     assert_eq!(
         hook.grant.as_deref(),

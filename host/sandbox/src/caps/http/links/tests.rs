@@ -1,10 +1,10 @@
 use super::*;
 use agent_host_engine::policy::{Grants, HttpGrant};
-use agent_host_types::{accounting::Verdict, limits::Limits, tool::Effect};
+use agent_host_types::{accounting::AuditVerdict, limits::Limits, tool::Effect};
 use pretty_assertions::assert_eq;
 
 /// Converts an image at this URL in a call that may reach `https://good.example/pictures/`.
-fn judged(url: &str) -> (ContentPart, Vec<(Verdict, String)>) {
+fn judged(url: &str) -> (ContentPart, Vec<(AuditVerdict, String)>) {
     let grants = Grants {
         http: vec![HttpGrant {
             scheme: Some("https".to_owned()),
@@ -49,7 +49,7 @@ fn result_link_allowed_is_normalized() {
             "https://good.example/pictures/b",
         ),
     ] {
-        let allowed = vec![(Verdict::Allowed, "grants.http[0]".to_owned())];
+        let allowed = vec![(AuditVerdict::Allowed, "grants.http[0]".to_owned())];
         assert_eq!(judged(url), (image(kept), allowed), "{url:?}");
     }
 }
@@ -79,7 +79,7 @@ fn result_link_denied_becomes_a_note() {
         let note = format!(
             "[image/png, at {url}; it is not fetched, since this tool may not reach that address]"
         );
-        let denied = rule.map(|rule| (Verdict::Denied, rule.to_owned()));
+        let denied = rule.map(|rule| (AuditVerdict::Denied, rule.to_owned()));
         let expected = (ContentPart::Text { text: note }, Vec::from_iter(denied));
         assert_eq!(judged(url), expected, "{url:?}");
     }

@@ -7,7 +7,7 @@ use super::{
 use crate::secrets::values::{VALUE, forms, secrets};
 use agent_host_engine::policy::SecretGrant;
 use agent_host_types::{
-    accounting::{AuditEntry, Verdict},
+    accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
 };
 use http::{HeaderName, Request};
@@ -56,7 +56,7 @@ fn denied(call: &Running) -> Vec<(String, String)> {
     call.stats()
         .audit
         .into_iter()
-        .filter(|entry| entry.verdict == Verdict::Denied)
+        .filter(|entry| entry.verdict == AuditVerdict::Denied)
         .map(|entry| (entry.request, entry.rule))
         .collect()
 }
@@ -102,7 +102,7 @@ async fn audit_log_names_secrets_without_values() {
     );
     let entry = |request: String, rule: &str| AuditEntry {
         request,
-        verdict: Verdict::Allowed,
+        verdict: AuditVerdict::Allowed,
         rule: rule.to_owned(),
         count: 1,
         grant: None,
