@@ -8,4 +8,5 @@ pub(crate) mod progress;
 pub(crate) mod state;
 pub(crate) mod stdio;
 pub(crate) mod telemetry;
+pub(crate) mod unwind;
 pub(crate) mod wasi;

@@ -7,8 +7,9 @@ mod tests;
 
 use crate::{
     bindings::human::{self, Answer as WitAnswer, Question as WitQuestion},
+    caps::unwind::Unwind,
     gate::Gate,
-    instance::{failure::Stop, store::CallState},
+    instance::store::CallState,
 };
 use agent_host_core::{
     question::{Answer, Exchange, Question},
@@ -33,12 +34,12 @@ impl Questions {
         }
     }
 
-    fn ask(&mut self, question: Question) -> Result<WitAnswer, Stop> {
+    fn ask(&mut self, question: Question) -> Result<WitAnswer, Unwind> {
         if let Some(earlier) = self.answers.next() {
             return if earlier.question == question {
                 Ok(to_wit(earlier.answer))
             } else {
-                Err(Stop::QuestionChanged)
+                Err(Unwind::QuestionChanged)
             };
         }
         // What an effectful call has done cannot be done again, so it may not be ended for a question any more.
@@ -46,7 +47,7 @@ impl Questions {
         if !self.can_ask || is_bound {
             return Ok(WitAnswer::Unavailable);
         }
-        Err(Stop::Asked(question))
+        Err(Unwind::Asked(question))
     }
 }
 

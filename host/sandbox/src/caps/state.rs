@@ -1,10 +1,7 @@
 //! `agent:tool/state`: the state that the tools of a session share. A call sees it as it was when its first run began; what it
 //! merges goes into its report, and the loop merges that if the call settles.
 
-use crate::{
-    bindings::state,
-    instance::{failure::Stop, store::CallState},
-};
+use crate::{bindings::state, caps::unwind::Unwind, instance::store::CallState};
 use agent_host_core::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -43,17 +40,17 @@ impl state::Host for CallState {
     async fn merge(&mut self, delta: String) -> wasmtime::Result<()> {
         let bytes = self.shared.merged_bytes.saturating_add(delta.len());
         if bytes > MAX_DELTA_BYTES {
-            return Err(Stop::StateTooLarge {
+            return Err(Unwind::StateTooLarge {
                 limit: MAX_DELTA_BYTES,
             }
             .into());
         }
         let mut delta: Map<String, Value> = serde_json::from_str(&delta).map_err(|error| {
-            Stop::StateNotAnObject(self.secrets.all.text(&error.to_string()).into_owned())
+            Unwind::StateNotAnObject(self.secrets.all.text(&error.to_string()).into_owned())
         })?;
         if json::is_object_too_deep(&delta) {
             let why = format!("it nests more than {} levels deep", json::MAX_DEPTH);
-            return Err(Stop::StateNotAnObject(why).into());
+            return Err(Unwind::StateNotAnObject(why).into());
         }
         // A later call reads the state, so that of another tool's secrets nothing may show in it.
         self.secrets.granted.object(&mut delta);

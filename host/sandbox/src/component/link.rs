@@ -1,86 +1,85 @@
-//! Whether a component is a tool for this host: its imports and exports are held against the contract, and linked. What it
-//! imports is only linked, never allowed: that is the gate's.
+//! Checks a component's imports and exports against the contract and links them. A linked import is
+//! not allowed yet: the gate decides on its use.
 
 use crate::{
     bindings::HostPre,
-    component::plain::Plain,
+    component::{code::shorten, error::LoadError, plain::Plain},
     engine::Allocator,
-    error::{LoadError, LoadFault},
     instance::{linker::linker, store::CallState},
     text,
 };
 use wasmtime::component::{Component, types::ComponentItem};
 
-/// The package that tools and this host speak, and the version of it.
+/// The package of the contract, and its version.
 const PACKAGE: &str = "agent:tool/";
-const CONTRACT_VERSION: &str = "0.1.0";
+pub(super) const CONTRACT_VERSION: &str = "0.1.0";
 
-/// What a component exports that speaks the contract.
-const EXPORT: &str = "agent:tool/tool@0.1.0";
+/// The export of a component that implements the contract.
+pub(super) const EXPORT: &str = "agent:tool/tool@0.1.0";
 
-/// What of the package a component can import. `types` has no functions; bindings import it all the same.
+/// The interfaces of the package that a component can import. `types` has no functions, but bindings
+/// import it.
 const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
 
-/// What is shown of a name that a component chose, in bytes, and of a linker's error.
+/// The bound on a name that a component chose, in bytes.
 const MAX_NAME_BYTES: usize = 120;
-const MAX_DETAIL_BYTES: usize = 300;
 
 /// How a component is called.
-pub(crate) enum Entry {
-    /// It exports `agent:tool/tool`.
+pub(crate) enum EntryPoint {
+    /// Through its export `agent:tool/tool`.
     Contract(HostPre<CallState>),
-    /// It exports ordinary functions.
+    /// Through its own functions.
     Plain(Plain),
 }
 
-/// A component that was held against the contract and linked.
+/// A checked and linked component.
 pub(crate) struct Linked {
-    pub(crate) entry: Entry,
+    pub(crate) entry_point: EntryPoint,
     pub(crate) imports: Vec<String>,
     pub(crate) allocator: Allocator,
 }
 
-/// Links a component.
+/// Checks and links a component.
 ///
 /// # Errors
-/// `contract-mismatch` and `missing-capability`, naming what does not fit.
+/// `contract-mismatch` and `missing-capability`, naming the import or export.
 pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked, LoadError> {
     let ty = component.component_type();
     let mut reaches_outside = false;
     let mut imports = Vec::new();
     for (name, item) in ty.imports(component.engine()) {
-        let is_types = is_types(component, &item.ty);
-        check_import(name, is_types)?;
-        reaches_outside |= !is_types;
-        // Others' types ask for nothing. Those of the contract are named all the same, because locks pin the list.
-        if !is_types || name.starts_with(PACKAGE) {
+        let types_only = is_types_only(component, &item.ty);
+        check_import(name, types_only)?;
+        reaches_outside |= !types_only;
+        // Types need no permission. The contract's are listed all the same, because locks pin the list.
+        if !types_only || name.starts_with(PACKAGE) {
             imports.push(name.to_owned());
         }
     }
     let exports = ty.exports(component.engine()).map(|(name, _)| name);
-    let speaks_contract = check_exports(&exports.collect::<Vec<_>>())?;
+    let is_contract = check_exports(&exports.collect::<Vec<_>>())?;
     let pre = linker(component.engine())
         .and_then(|linker| linker.instantiate_pre(component))
         .map_err(|error| link_error(&error))?;
-    let entry = if speaks_contract {
-        Entry::Contract(HostPre::new(pre).map_err(|error| {
+    let entry_point = if is_contract {
+        EntryPoint::Contract(HostPre::new(pre).map_err(|error| {
             mismatch(&format!(
                 "its export `{EXPORT}` does not have the types of the contract: {}",
-                text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+                shorten(&error.root_cause().to_string())
             ))
         })?)
     } else {
-        Entry::Plain(Plain::new(pre, reaches_outside)?)
+        EntryPoint::Plain(Plain::new(pre, reaches_outside)?)
     };
     Ok(Linked {
-        entry,
+        entry_point,
         imports,
         allocator,
     })
 }
 
-/// Whether an import has types of values and nothing else: functions that a component exports are written with those.
-fn is_types(component: &Component, item: &ComponentItem) -> bool {
+/// True if an import has value types and nothing else; signatures of exported functions use those.
+fn is_types_only(component: &Component, item: &ComponentItem) -> bool {
     match item {
         ComponentItem::Type(_) => true,
         ComponentItem::ComponentInstance(interface) => interface
@@ -94,19 +93,19 @@ fn is_types(component: &Component, item: &ComponentItem) -> bool {
     }
 }
 
-/// Checks an import by its name. Which of WASI there is, the linker knows.
-fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
+/// Checks an import by its name. The linker checks which WASI interfaces exist.
+fn check_import(name: &str, types_only: bool) -> Result<(), LoadError> {
     let shown = text::shown(name, MAX_NAME_BYTES);
     let Some(own) = name.strip_prefix(PACKAGE) else {
-        return if is_types || name.starts_with("wasi:") {
+        return if types_only || name.starts_with("wasi:") {
             Ok(())
         } else {
-            Err(missing(&shown))
+            Err(LoadError::MissingCapability { import: shown })
         };
     };
     let (interface, version) = own.split_once('@').unwrap_or((own, ""));
     if !OFFERED.contains(&interface) {
-        return Err(missing(&shown));
+        return Err(LoadError::MissingCapability { import: shown });
     }
     if version != CONTRACT_VERSION {
         return Err(mismatch(&format!("it imports `{shown}`")));
@@ -114,7 +113,7 @@ fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Whether a component speaks the contract; one that exports anything else may have functions.
+/// Returns true for the contract's export, and false for other exports, which may be functions.
 fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
     if names.contains(&EXPORT) {
         return Ok(true);
@@ -132,31 +131,19 @@ fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
     }
 }
 
-fn mismatch(found: &str) -> LoadError {
-    LoadError::new(
-        LoadFault::ContractMismatch,
-        format!(
-            "the component is not a tool for this host, which needs the export `{EXPORT}`: {found}. Build it against the WIT package agent:tool@{CONTRACT_VERSION}"
-        ),
-    )
-}
-
-fn missing(name: &str) -> LoadError {
-    LoadError::new(
-        LoadFault::MissingCapability,
-        format!(
-            "the component imports `{name}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human); build it without that import"
-        ),
-    )
-}
-
-/// The linker's first complaint: an interface that is not there, or one with other types.
-fn link_error(error: &wasmtime::Error) -> LoadError {
-    let what = text::shown(&error.to_string(), MAX_DETAIL_BYTES);
-    let cause = text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES);
-    if cause.ends_with("implementation is missing") {
-        let name = what.split('`').nth(1).unwrap_or(&what).to_owned();
-        return missing(&name);
+fn mismatch(reason: &str) -> LoadError {
+    LoadError::ContractMismatch {
+        reason: reason.to_owned(),
     }
-    mismatch(&format!("{what}: {cause}"))
+}
+
+/// Explains the linker's first error: an interface that is missing or has other types.
+fn link_error(error: &wasmtime::Error) -> LoadError {
+    let item = shorten(&error.to_string());
+    let cause = shorten(&error.root_cause().to_string());
+    if cause.ends_with("implementation is missing") {
+        let import = item.split('`').nth(1).unwrap_or(&item).to_owned();
+        return LoadError::MissingCapability { import };
+    }
+    mismatch(&format!("{item}: {cause}"))
 }

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{caps::telemetry::Telemetry, schedule::guest_runtime::end_slice};
+use crate::{caps::telemetry::Telemetry, schedule::guest_runtime::yield_slice};
 use agent_host_core::limits::Limits;
 use std::sync::Arc;
 use wasmtime::{ResourceLimiter, ResourceLimiterAsync};
@@ -88,7 +88,7 @@ impl ResourceLimiterAsync for Pausing {
         let growth = desired.saturating_sub(current) as u64;
         if !self.paused && self.limiter.used.saturating_add(growth) > QUICK_MEMORY_BYTES {
             self.paused = true;
-            end_slice().await;
+            yield_slice().await;
         }
         self.limiter.memory_growing(current, desired, maximum)
     }

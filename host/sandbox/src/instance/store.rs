@@ -1,24 +1,28 @@
-//! The state of one call and `configure_store`, the only place that makes a store: every limit of a call is set here, or the
-//! call does not start.
+//! The state of one call and `configure_store`, which alone creates stores: it sets every limit of a
+//! call, or the call does not start.
 
 use crate::{
     bindings::types,
     caps::{
-        files::{FilesError, FilesState, GatedFs},
+        files::{FilesState, GatedFs},
         http::{GatedHttp, HttpClient, links},
         human::Questions,
         progress::Progress,
         state::SharedState,
         telemetry::Telemetry,
+        unwind::Unwind,
         wasi::Wasi,
     },
     gate::Gate,
-    instance::{
-        failure::Stop,
-        limiter::{Limiter, Pausing, as_count},
-    },
+    instance::limiter::{Limiter, Pausing, as_count},
+    secrets::Redactors,
 };
-use agent_host_core::{limits::Limits, output::ToolResultOutput, secrets::Secrets};
+use agent_host_core::{
+    failure::{ToolErrorCode, ToolFailure},
+    limits::Limits,
+    output::ToolResultOutput,
+    secrets::Secrets,
+};
 use std::{
     path::PathBuf,
     sync::Arc,
@@ -28,16 +32,17 @@ use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-/// Ticks of the guests' clock between two looks at the deadline. With one, a call that lasts a few microseconds would be
-/// interrupted whenever a tick happened to fall into it.
+/// Epoch ticks between two checks of the deadline. With one, a tick would interrupt even a call that
+/// lasts a few microseconds.
 const TICKS: u64 = 2;
 
-/// What a guest's set of header fields may hold beyond `http-header-bytes`, in bytes: wasi:http counts some 70 for each field
-/// besides its text, and it has no error for a set that is full but the guest's end. So what is somewhat too large to send is
-/// made all the same, and then refused with the standard error when it is to be sent. Each open resource may hold this much.
-const FIELDS_ROOM: u64 = 32 * 1024;
+/// What a guest's header fields may take beyond `http-header-bytes`, in bytes. wasi:http counts some
+/// 70 bytes for each field besides its text, and traps when a set of fields is full. So a set that is
+/// slightly too large can be built, and is refused with the standard error when it is sent. Each
+/// open resource may take this much.
+const EXTRA_FIELD_BYTES: u64 = 32 * 1024;
 
-/// Everything that the host functions of one call work on.
+/// The data of one store: the state of all host functions of one call.
 pub(crate) struct CallState {
     wasi: Wasi,
     http: WasiHttpCtx,
@@ -46,57 +51,46 @@ pub(crate) struct CallState {
     table: ResourceTable,
     pub(crate) limiter: Pausing,
     pub(crate) progress: Progress,
-    /// What is seen of the call from outside.
     pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) shared: SharedState,
     pub(crate) questions: Questions,
     pub(crate) secrets: Redactors,
-    /// The limits in force.
     pub(crate) limits: Limits,
 }
 
-/// The secrets that one call's texts are searched for.
-#[derive(Default)]
-pub(crate) struct Redactors {
-    /// The secrets of all tools: for texts that only users, the journal and the model read.
-    pub(crate) all: Arc<Secrets>,
-    /// The secrets that the tool was granted: for texts that guests receive or can read back. Nothing there depends on other values.
-    pub(crate) granted: Arc<Secrets>,
-}
-
-/// What is particular to one call. Its parts are shared with the caller, who reads them when the call has ended or was stopped.
+/// The parts of one call. The caller shares some of them and reads them after the call's end.
 pub(crate) struct CallSetup {
     pub(crate) gate: Arc<Gate>,
     pub(crate) limits: Limits,
     pub(crate) deadline: Instant,
     pub(crate) protected: Arc<[PathBuf]>,
-    /// Whether the granted folders are opened. It is in vain for a component that cannot ask for them.
-    pub(crate) folders: bool,
+    /// True to open the granted directories; unneeded for a component that cannot list preopens.
+    pub(crate) mounts_dirs: bool,
     pub(crate) client: Arc<HttpClient>,
     /// The secrets of all tools.
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) telemetry: Arc<Telemetry>,
-    /// The time between two progress reports.
+    /// The least time between two progress reports.
     pub(crate) progress_interval: Duration,
-    /// The state that it shares with other calls, as it sees it.
     pub(crate) shared: SharedState,
     pub(crate) questions: Questions,
 }
 
-/// Makes the store of one call, with every limit of `Limits` that is not the outer deadline, the result's size or the gate's.
+/// Creates the store of one call. Sets every limit of [`Limits`] but the outer deadline, the size of
+/// the result, and those that the gate enforces.
 ///
 /// # Errors
-/// When a granted folder cannot be opened.
+/// `tool-unavailable` if a granted directory cannot be opened.
 pub(crate) fn configure_store(
     engine: &Engine,
     setup: CallSetup,
-) -> Result<Store<CallState>, FilesError> {
+) -> Result<Store<CallState>, ToolFailure> {
     let CallSetup {
         gate,
         limits,
         deadline,
         protected,
-        folders,
+        mounts_dirs,
         client,
         secrets,
         telemetry,
@@ -104,13 +98,20 @@ pub(crate) fn configure_store(
         shared,
         questions,
     } = setup;
-    let files = if folders {
-        FilesState::open(Arc::clone(&gate), &protected)?
+    let files = if mounts_dirs {
+        FilesState::open(Arc::clone(&gate), &protected).map_err(|error| {
+            // The error names a host path, so only the operator reads it.
+            tracing::warn!("a call was not started: {error}");
+            ToolFailure::new(
+                ToolErrorCode::ToolUnavailable,
+                "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
+            )
+        })?
     } else {
         FilesState::without_folders(Arc::clone(&gate))
     };
     let mut http = WasiHttpCtx::new();
-    let fields = limits.http_header_bytes.saturating_add(FIELDS_ROOM);
+    let fields = limits.http_header_bytes.saturating_add(EXTRA_FIELD_BYTES);
     http.set_field_size_limit(as_count(fields));
     let mut table = ResourceTable::new();
     let (transfer_bytes, open_resources) = (
@@ -147,7 +148,7 @@ pub(crate) fn configure_store(
     store.set_epoch_deadline(TICKS);
     store.epoch_deadline_callback(move |_| {
         if Instant::now() >= deadline {
-            return Err(Stop::Deadline.into());
+            return Err(Unwind::Deadline.into());
         }
         Ok(UpdateDeadline::Yield(TICKS))
     });
@@ -155,12 +156,11 @@ pub(crate) fn configure_store(
 }
 
 impl CallState {
-    /// Asks the gate for the files that a result names by their address.
+    /// Asks the gate for the URLs in a result.
     pub(crate) fn judge_links(&self, output: &mut ToolResultOutput) {
         links::judge(output, self.hooks.gate());
     }
 
-    /// What the guest holds open.
     pub(crate) fn table(&mut self) -> &mut ResourceTable {
         &mut self.table
     }

@@ -1,5 +1,5 @@
 use super::{Questions, WitAnswer};
-use crate::{gate::Gate, instance::failure::Stop};
+use crate::{caps::unwind::Unwind, gate::Gate};
 use agent_host_core::{
     limits::Limits,
     policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
@@ -94,7 +94,7 @@ fn a_call_that_changed_something_is_not_ended_for_a_question() {
         };
         let mut questions = Questions::new(gate, true, Vec::new());
         match questions.ask(question) {
-            Err(Stop::Asked(_)) => assert!(asks, "{index}"),
+            Err(Unwind::Asked(_)) => assert!(asks, "{index}"),
             Ok(WitAnswer::Unavailable) => assert!(!asks, "{index}"),
             other => panic!("{index}: {other:?}"),
         }
