@@ -8,10 +8,10 @@ mod tests;
 
 use crate::{
     bindings::types as wit,
-    caps::{human::Questions, progress::Report, state::SharedState, telemetry::Telemetry},
+    caps::{as_count, progress::Report, telemetry::Telemetry},
     component::{link::EntryPoint, tool::ToolComponent},
     gate::Gate,
-    instance::{limiter::as_count, store::CallSetup},
+    instance::store::{CallContext, CallSetup},
     schedule::guest_runtime::Started,
 };
 use agent_host_core::{
@@ -20,7 +20,6 @@ use agent_host_core::{
     id::CallId,
     limits::Limits,
     policy::Grants,
-    question::Exchange,
     secrets::Secrets,
     tool::{CallReport, Effect, ProgressSink, RunEnd},
 };
@@ -63,17 +62,6 @@ impl Call<'_> {
     fn report_progress(&self, report: &Report) {
         (self.progress)(&self.secrets.text(&report.message), report.fraction);
     }
-}
-
-/// The session's part in one call: the state shared by its tools, and the user's answers.
-#[derive(Clone, Debug, Default)]
-pub struct CallContext {
-    /// The shared state that the call reads.
-    pub shared: Arc<Map<String, Value>>,
-    /// The questions of earlier runs of this call, with their answers.
-    pub answers: Vec<Exchange>,
-    /// True if the user can be asked now.
-    pub can_ask: bool,
 }
 
 impl ToolComponent {
@@ -125,12 +113,7 @@ impl ToolComponent {
             secrets: Arc::clone(&call.secrets),
             telemetry: Arc::clone(&telemetry),
             progress_interval: shared.progress_interval,
-            shared: SharedState::new(Arc::clone(&call.context.shared)),
-            questions: Questions::new(
-                Arc::clone(&gate),
-                call.context.can_ask,
-                call.context.answers.clone(),
-            ),
+            context: call.context.clone(),
             limits,
         };
         let work = guest::run(Box::new(GuestJob {

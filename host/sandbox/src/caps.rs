@@ -1,5 +1,9 @@
-//! The host functions that a guest can call, one file for each interface. None of them decides what is allowed: effects on
-//! the world ask the gate.
+//! The host functions that a guest can import: one module for each capability. None of them
+//! decides what is allowed: every effect asks the [gate](crate::gate).
+//!
+//! A capability keeps the data of one call in its context, a field of the store's data. Its host
+//! functions are implemented on that context or, if they hand out resources, on a view: the context
+//! with the call's resource table, as in wasmtime-wasi.
 
 pub(crate) mod files;
 pub(crate) mod http;
@@ -10,3 +14,8 @@ pub(crate) mod stdio;
 pub(crate) mod telemetry;
 pub(crate) mod unwind;
 pub(crate) mod wasi;
+
+/// Converts a limit to the engine's type, saturating.
+pub(crate) fn as_count(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}

@@ -36,8 +36,8 @@ use agent_host_core::text;
 use agent_host_test_guests as guests;
 
 pub use agent_host_core::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
-pub use call::{Call, CallContext};
-pub use caps::http::{Recording, RecordingError};
+pub use call::Call;
+pub use caps::http::{Recording, RecordingError, RecordingLineError};
 pub use component::{
     bytes::ComponentBytes,
     cache::{CacheContent, CachedComponent, CompileCache, Pruned},
@@ -50,5 +50,6 @@ pub use component::{
 pub use config::{CompileLimits, CompileWorker, Pooling, SandboxConfig};
 pub use engine::Allocator;
 pub use error::SandboxError;
+pub use instance::store::CallContext;
 pub use sandbox::Sandbox;
 pub use schedule::threads::start_runtime;

@@ -7,7 +7,7 @@ use agent_host_core::secrets::Secrets;
 use std::sync::Arc;
 
 /// The secrets that one call's texts are redacted of.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Redactors {
     /// The secrets of all tools: for texts that only users, the journal and the model read.
     pub(crate) all: Arc<Secrets>,

@@ -5,7 +5,7 @@
 use crate::{
     bindings::{Host, HostPre, types as wit},
     caps::unwind::Unwind,
-    component::plain::Bound,
+    component::plain::BoundCall,
     instance::{
         convert, failure,
         store::{CallSetup, CallState, configure_store},
@@ -30,7 +30,7 @@ pub(super) enum Target {
     /// `agent:tool/tool.call`.
     Tool(HostPre<CallState>, wit::ToolCall),
     /// A function of a plain component.
-    Function(Bound),
+    Function(BoundCall),
 }
 
 /// How a guest that did not fail ended.
@@ -52,9 +52,9 @@ pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
                 yield_slice().await;
             }
             let state = store.data_mut();
-            let merges = state.shared.take_merges();
+            let merges = state.state.take_merges();
             let mut output = convert::output(output, &state.secrets, &state.limits)?;
-            state.judge_links(&mut output);
+            state.http.check_links(&mut output);
             Ok(GuestEnd::Result(output, merges))
         }
         Err(error) => match error.downcast_ref::<Unwind>() {

@@ -8,7 +8,7 @@ use crate::{
     },
     caps::{stdio, telemetry::Telemetry},
     component::tool::ToolComponent,
-    gate::{Gate, Tally},
+    gate::{CallStats, Gate},
     instance::failure,
     schedule::guest_runtime::{Started, TaskError, TaskHandle},
 };
@@ -74,15 +74,15 @@ impl RunningCall {
             })
         });
         let result = validate(result, tool, call);
-        let mut tally = gate.tally();
-        tally.redact(&call.secrets);
-        let Tally {
+        let mut stats = gate.stats();
+        stats.redact(&call.secrets);
+        let CallStats {
             audit,
             first_denial,
             bytes_in,
             bytes_out,
             hosts,
-        } = tally;
+        } = stats;
         let accounting = Accounting {
             wall_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
             peak_memory_bytes: telemetry.peak_memory_bytes(),

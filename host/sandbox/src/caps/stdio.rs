@@ -1,5 +1,5 @@
-//! What a guest writes to stdout and stderr: the end of it is kept in memory for people, the rest is dropped. It never reaches
-//! the host's own streams, and never the model.
+//! The stdout and stderr of a guest: the last bytes are kept in memory for users, the rest is
+//! dropped. They never reach the host's own streams, nor the model.
 
 #[cfg(test)]
 mod tests;
@@ -18,17 +18,16 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-/// What a guest may hand over in one write, in bytes; it bounds the host's copy.
+/// The most bytes of one write, which bounds the host's copy.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The last bytes of a stream.
+/// The last `capacity` bytes of a stream.
 pub(crate) struct Tail {
     bytes: Mutex<VecDeque<u8>>,
     capacity: usize,
 }
 
 impl Tail {
-    /// Keeps up to `capacity` bytes.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             bytes: Mutex::default(),
@@ -40,7 +39,7 @@ impl Tail {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to the end; what no longer fits goes from the beginning.
+    /// Appends bytes, and drops the oldest beyond the capacity.
     pub(crate) fn push(&self, new: &[u8]) {
         let kept = new
             .get(new.len().saturating_sub(self.capacity)..)
@@ -51,14 +50,13 @@ impl Tail {
         bytes.extend(kept);
     }
 
-    /// What is kept, as text.
     pub(crate) fn text(&self) -> String {
         let mut bytes = self.lock();
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
 }
 
-/// Both streams as one text for people.
+/// Returns both streams as one text for users.
 pub(crate) fn combined(telemetry: &Telemetry) -> String {
     let (out, err) = (telemetry.stdout.text(), telemetry.stderr.text());
     match (out.is_empty(), err.is_empty()) {
@@ -68,14 +66,14 @@ pub(crate) fn combined(telemetry: &Telemetry) -> String {
     }
 }
 
-/// One of the streams, as a guest has it.
+/// The guest's side of one stream.
 #[derive(Clone)]
-pub(crate) struct Stream {
+pub(crate) struct StdioStream {
     telemetry: Arc<Telemetry>,
     is_stderr: bool,
 }
 
-impl Stream {
+impl StdioStream {
     pub(crate) fn stdout(telemetry: &Arc<Telemetry>) -> Self {
         Self {
             telemetry: Arc::clone(telemetry),
@@ -99,13 +97,13 @@ impl Stream {
     }
 }
 
-impl IsTerminal for Stream {
+impl IsTerminal for StdioStream {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Stream {
+impl StdoutStream for StdioStream {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
         Box::new(self.clone())
     }
@@ -116,7 +114,7 @@ impl StdoutStream for Stream {
 }
 
 #[wasmtime_wasi::async_trait]
-impl OutputStream for Stream {
+impl OutputStream for StdioStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.push(&bytes);
         Ok(())
@@ -132,11 +130,11 @@ impl OutputStream for Stream {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Stream {
+impl Pollable for StdioStream {
     async fn ready(&mut self) {}
 }
 
-impl tokio::io::AsyncWrite for Stream {
+impl tokio::io::AsyncWrite for StdioStream {
     fn poll_write(
         self: Pin<&mut Self>,
         _: &mut Context<'_>,

@@ -3,12 +3,12 @@
 
 use crate::{
     bindings::{HostPre, types as wit},
-    caps::{human::Questions, state::SharedState, stdio, telemetry::Telemetry},
+    caps::{stdio, telemetry::Telemetry},
     component::{error::LoadError, shared::Shared},
     gate::Gate,
     instance::{
         convert, failure,
-        store::{CallSetup, CallState, configure_store},
+        store::{CallContext, CallSetup, CallState, configure_store},
     },
     text,
 };
@@ -52,8 +52,7 @@ pub(crate) async fn query(
     let gate = Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits);
     let telemetry = Telemetry::new(STDIO_BYTES);
     let setup = CallSetup {
-        shared: SharedState::new(Arc::default()),
-        questions: Questions::new(Arc::clone(&gate), false, Vec::new()),
+        context: CallContext::default(),
         gate,
         deadline: Instant::now() + timeout,
         protected: Arc::clone(&shared.protected),

@@ -3,7 +3,7 @@
 
 use crate::{
     bindings::HostPre,
-    component::{code::shorten, error::LoadError, plain::Plain},
+    component::{code::shorten, error::LoadError, plain::PlainComponent},
     engine::Allocator,
     instance::{linker::linker, store::CallState},
     text,
@@ -29,11 +29,11 @@ pub(crate) enum EntryPoint {
     /// Through its export `agent:tool/tool`.
     Contract(HostPre<CallState>),
     /// Through its own functions.
-    Plain(Plain),
+    Plain(PlainComponent),
 }
 
 /// A checked and linked component.
-pub(crate) struct Linked {
+pub(crate) struct LinkedComponent {
     pub(crate) entry_point: EntryPoint,
     pub(crate) imports: Vec<String>,
     pub(crate) allocator: Allocator,
@@ -43,7 +43,10 @@ pub(crate) struct Linked {
 ///
 /// # Errors
 /// `contract-mismatch` and `missing-capability`, naming the import or export.
-pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked, LoadError> {
+pub(crate) fn link(
+    component: &Component,
+    allocator: Allocator,
+) -> Result<LinkedComponent, LoadError> {
     let ty = component.component_type();
     let mut reaches_outside = false;
     let mut imports = Vec::new();
@@ -69,9 +72,9 @@ pub(crate) fn link(component: &Component, allocator: Allocator) -> Result<Linked
             ))
         })?)
     } else {
-        EntryPoint::Plain(Plain::new(pre, reaches_outside)?)
+        EntryPoint::Plain(PlainComponent::new(pre, reaches_outside)?)
     };
-    Ok(Linked {
+    Ok(LinkedComponent {
         entry_point,
         imports,
         allocator,

@@ -10,7 +10,7 @@ use crate::{
         code::{self, TrustedCode},
         definitions,
         error::LoadError,
-        link::{EntryPoint, Linked, link},
+        link::{EntryPoint, LinkedComponent, link},
         plain::Docs,
         shared::Shared,
         tool::{Compiled, HandleState, Loaded, ToolComponent},
@@ -176,7 +176,10 @@ fn host_failed(error: &dyn Display) -> LoadError {
 
 /// Loads a component from the cache, which holds only components that passed every check. An entry
 /// that no longer loads is replaced.
-fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(Linked, Definitions, Digest)> {
+fn from_cache(
+    shared: &Shared,
+    hash: blake3::Hash,
+) -> Option<(LinkedComponent, Definitions, Digest)> {
     let entry = shared.cache.as_ref()?.get(hash)?;
     let load = || {
         let (component, allocator) = code::instantiate(&shared.engines, &entry.code())
@@ -197,7 +200,10 @@ fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(Linked, Definition
     load().inspect_err(warn).ok()
 }
 
-fn from_source(shared: &Shared, machine_code: Vec<u8>) -> Result<(Linked, Vec<u8>), LoadError> {
+fn from_source(
+    shared: &Shared,
+    machine_code: Vec<u8>,
+) -> Result<(LinkedComponent, Vec<u8>), LoadError> {
     let code = TrustedCode::compiled(&machine_code);
     let (component, allocator) =
         code::instantiate(&shared.engines, &code).map_err(|error| LoadError::MachineCode {

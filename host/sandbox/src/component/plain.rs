@@ -1,16 +1,18 @@
-//! Components that know nothing of this host: each ordinary function that one exports is a tool. Its schema comes from its WIT
-//! types, its description from the docs that the component may carry, and its arguments and results are converted here, so that
-//! a call of it is a call like any other: a fresh instance, every limit, one result.
+//! Plain components, which do not speak the contract: each ordinary function that one exports is a
+//! tool. Its schema comes from its WIT types and its description from the docs in the component;
+//! arguments and results are converted here, so that a call is like any other: a fresh instance,
+//! every limit, one result.
 //!
-//! What a function does is not known from its type, and nothing is guessed: see [`Plain::new`] for its effect.
+//! The effect of a function cannot be told from its type, and nothing is guessed: see
+//! [`PlainComponent::new`].
 
 mod docs;
 mod names;
 mod schema;
-mod shape;
 #[cfg(test)]
 mod tests;
 mod value;
+mod wit_type;
 
 pub(crate) use docs::Docs;
 
@@ -23,9 +25,8 @@ use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     tool::{Effect, ToolDefinition},
 };
-use names::Place;
+use names::FunctionPath;
 use serde_json::{Map, Value};
-use shape::Signature;
 use std::{collections::HashSet, sync::Arc};
 use wasmtime::{
     Store,
@@ -34,56 +35,56 @@ use wasmtime::{
         types::{ComponentFunc, ComponentItem},
     },
 };
+use wit_type::{Signature, SignatureError};
 
-/// The functions of one component that are looked at; real ones export a few dozen.
+/// The most functions of one component; real ones export a few dozen.
 const MAX_FUNCTIONS: usize = 1_000;
 
-/// The refused functions that an error names, and what is shown of each and of its name, in bytes.
+/// The refused functions that an error names, and the bytes shown of each reason and of its path.
 const MAX_NAMED: usize = 5;
 const MAX_REASON_BYTES: usize = 180;
-const MAX_PLACE_BYTES: usize = 80;
+const MAX_PATH_BYTES: usize = 80;
 
-/// What is shown of a signature, in bytes, where there are no docs.
+/// The bytes shown of a signature in place of docs.
 const MAX_SIGNATURE_BYTES: usize = 1024;
 
 /// A component whose functions are its tools.
-pub(crate) struct Plain {
+pub(crate) struct PlainComponent {
     pre: InstancePre<CallState>,
     functions: Vec<Arc<Function>>,
     refused: Vec<String>,
     effect: Effect,
 }
 
-/// A function that is a tool. Everything about it that a call needs is looked up once, when the component is loaded.
+/// A function that is a tool, with everything that a call of it needs.
 struct Function {
-    /// The name of the tool.
     tool: String,
-    /// Where the component has it.
-    place: Place,
+    path: FunctionPath,
     index: ComponentExportIndex,
     signature: Signature,
 }
 
-/// A function with its arguments, ready to be called.
-pub(crate) struct Bound {
+/// A function with its arguments.
+pub(crate) struct BoundCall {
     pre: InstancePre<CallState>,
     function: Arc<Function>,
     arguments: Vec<Val>,
 }
 
-/// A function that is exported, whatever its types are.
-struct Exported {
-    place: Place,
+/// An exported function of any type.
+struct ExportedFunction {
+    path: FunctionPath,
     index: ComponentExportIndex,
     ty: ComponentFunc,
 }
 
-impl Plain {
-    /// Takes the functions of a component. One that reaches nothing outside itself cannot change anything, so its tools are
-    /// read-only; those of any other may do whatever it is granted.
+impl PlainComponent {
+    /// Selects the functions of a component that can be tools. Tools of a component that
+    /// `reaches_outside` are effectful; others cannot change anything, so they are read-only.
     ///
     /// # Errors
-    /// `contract-mismatch` with the reason for each function, when none of them can be a tool; or when there are too many.
+    /// `contract-mismatch`, if no function can be a tool, with the reason for each; or if there are
+    /// too many.
     pub(crate) fn new(
         pre: InstancePre<CallState>,
         reaches_outside: bool,
@@ -95,19 +96,19 @@ impl Plain {
         };
         let mut refused = Vec::new();
         let mut usable = Vec::new();
-        for Exported { place, index, ty } in exported(pre.component())? {
-            match signature(&place, &ty) {
-                Ok(signature) => usable.push((place, index, signature)),
-                Err(why) => refused.push(reason(&place, &why)),
+        for ExportedFunction { path, index, ty } in exported(pre.component())? {
+            match signature(&path, &ty) {
+                Ok(signature) => usable.push((path, index, signature)),
+                Err(why) => refused.push(reason(&path, &why.to_string())),
             }
         }
-        let names = names::assign(usable.iter().map(|(place, ..)| place));
+        let names = names::tool_names(usable.iter().map(|(path, ..)| path));
         let mut functions = Vec::with_capacity(usable.len());
         let mut taken = HashSet::new();
-        for (tool, (place, index, signature)) in names.into_iter().zip(usable) {
+        for (tool, (path, index, signature)) in names.into_iter().zip(usable) {
             let function = Function {
                 tool,
-                place,
+                path,
                 index,
                 signature,
             };
@@ -121,7 +122,7 @@ impl Plain {
             };
             match why {
                 None => functions.push(Arc::new(function)),
-                Some(why) => refused.push(reason(&function.place, &why)),
+                Some(why) => refused.push(reason(&function.path, &why)),
             }
         }
         if functions.is_empty() {
@@ -135,12 +136,12 @@ impl Plain {
         })
     }
 
-    /// The functions that are no tools, each with the reason.
+    /// The functions that cannot be tools, each with the reason.
     pub(crate) fn refused(&self) -> &[String] {
         &self.refused
     }
 
-    /// What the tools are, in the component's order.
+    /// Returns the definitions of the tools, in the component's order.
     pub(crate) fn definitions(&self, docs: &Docs) -> Vec<RawDefinition> {
         let functions = self.functions.iter();
         functions
@@ -148,22 +149,22 @@ impl Plain {
             .collect()
     }
 
-    /// Whether these are the definitions of this component's tools. What was kept by another version of this host may name
-    /// them differently.
+    /// Returns whether these are the definitions of this component's tools; another version of this
+    /// host may have cached them under other names.
     pub(crate) fn has_all(&self, definitions: &[ToolDefinition]) -> bool {
         let functions = self.functions.iter().map(|function| &function.tool);
         functions.eq(definitions.iter().map(|definition| &definition.name))
     }
 
-    /// Converts the arguments of one of its tools; they were checked against its schema.
+    /// Converts the arguments of a tool, which were checked against its schema.
     ///
     /// # Errors
-    /// `invalid-input`, with what a schema cannot say, and `unknown-tool`.
+    /// `unknown-tool`, and `invalid-input` for faults that a schema cannot express.
     pub(crate) fn bind(
         &self,
         tool: &str,
         input: &Map<String, Value>,
-    ) -> Result<Bound, ToolFailure> {
+    ) -> Result<BoundCall, ToolFailure> {
         let mut functions = self.functions.iter();
         let function = functions
             .find(|function| function.tool == tool)
@@ -173,16 +174,16 @@ impl Plain {
                     "There is no such function in this component.",
                 )
             })?;
-        let arguments = value::arguments(&function.signature.params, input).map_err(|misfit| {
+        let arguments = value::arguments(&function.signature.params, input).map_err(|error| {
             ToolFailure::new(
                 ToolErrorCode::InvalidInput,
                 format!(
                     "The arguments do not fit the function's types; it did not run. {}",
-                    text::shown(&misfit.to_string(), 300)
+                    text::shown(&error.to_string(), 300)
                 ),
             )
         })?;
-        Ok(Bound {
+        Ok(BoundCall {
             pre: self.pre.clone(),
             function: Arc::clone(function),
             arguments,
@@ -192,10 +193,10 @@ impl Plain {
 
 impl Function {
     fn definition(&self, docs: &Docs, effect: Effect) -> RawDefinition {
-        let description = match docs.of(&self.place) {
+        let description = match docs.of(&self.path) {
             Some(docs) => text::shown(docs, MAX_DESCRIPTION_BYTES),
             None => text::shown(
-                &format!("Calls the function `{}{}`.", self.place, self.signature),
+                &format!("Calls the function `{}{}`.", self.path, self.signature),
                 MAX_SIGNATURE_BYTES,
             ),
         };
@@ -209,13 +210,12 @@ impl Function {
     }
 }
 
-impl Bound {
-    /// The engine that it runs on.
+impl BoundCall {
     pub(crate) fn engine(&self) -> &wasmtime::Engine {
         self.pre.engine()
     }
 
-    /// Calls the function in an instance of its own, and makes a tool's result of what it returns.
+    /// Calls the function in a fresh instance, and converts its result.
     pub(crate) async fn call(
         &self,
         store: &mut Store<CallState>,
@@ -224,7 +224,7 @@ impl Bound {
         let function = instance
             .get_func(&mut *store, self.function.index)
             .ok_or_else(|| wasmtime::format_err!("the function is not in its component"))?;
-        // What is in it before the call does not matter.
+        // The initial value does not matter.
         let mut results = vec![Val::Bool(false); self.function.signature.result.iter().len()];
         function
             .call_async(&mut *store, &self.arguments, &mut results)
@@ -236,8 +236,8 @@ impl Bound {
     }
 }
 
-/// All functions that a component exports, in its order: those at its root, and those in its interfaces.
-fn exported(component: &Component) -> Result<Vec<Exported>, LoadError> {
+/// Returns all functions that a component exports, in its order: at its root and in its interfaces.
+fn exported(component: &Component) -> Result<Vec<ExportedFunction>, LoadError> {
     let engine = component.engine();
     let root = component.component_type();
     let mut found = Vec::new();
@@ -276,14 +276,14 @@ fn exported_at(
     interface: Option<&Arc<str>>,
     function: &str,
     ty: ComponentFunc,
-) -> Option<Exported> {
+) -> Option<ExportedFunction> {
     let instance = match interface {
         Some(interface) => Some(component.get_export_index(None, &**interface)?),
         None => None,
     };
-    Some(Exported {
+    Some(ExportedFunction {
         index: component.get_export_index(instance.as_ref(), function)?,
-        place: Place {
+        path: FunctionPath {
             interface: interface.cloned(),
             function: function.to_owned(),
         },
@@ -291,20 +291,19 @@ fn exported_at(
     })
 }
 
-/// The types of a function, if it can be a tool.
-fn signature(place: &Place, ty: &ComponentFunc) -> Result<Signature, String> {
-    if place.is_of_wasi() {
-        return Err("it is an entry point of WASI".to_owned());
+fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, SignatureError> {
+    if path.is_of_wasi() {
+        return Err(SignatureError::WasiEntryPoint);
     }
-    if place.is_of_a_resource() {
-        return Err("it belongs to a resource, which no JSON value can stand for".to_owned());
+    if path.is_of_a_resource() {
+        return Err(SignatureError::OfResource);
     }
-    Signature::of(ty)
+    Signature::new(ty)
 }
 
-fn reason(place: &Place, why: &str) -> String {
-    let place = text::shown(&place.to_string(), MAX_PLACE_BYTES);
-    text::shown(&format!("`{place}`: {why}"), MAX_REASON_BYTES)
+fn reason(path: &FunctionPath, why: &str) -> String {
+    let path = text::shown(&path.to_string(), MAX_PATH_BYTES);
+    text::shown(&format!("`{path}`: {why}"), MAX_REASON_BYTES)
 }
 
 fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
@@ -313,7 +312,7 @@ fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
     let exports = component.component_type();
     let names: Vec<String> = exports
         .exports(component.engine())
-        .map(|(name, _)| format!("`{}`", text::shown(name, MAX_PLACE_BYTES)))
+        .map(|(name, _)| format!("`{}`", text::shown(name, MAX_PATH_BYTES)))
         .collect();
     let (what, list) = if refused.is_empty() {
         ("the component exports no functions, but", names.as_slice())

@@ -102,7 +102,7 @@ impl HandleState {
         Arc::new(Self {
             queue: shared.admission.queue(concurrent_calls),
             schedule: shared.guests.schedule(),
-            client: shared.client.of_another(recording),
+            client: shared.client.for_tool(recording),
         })
     }
 }

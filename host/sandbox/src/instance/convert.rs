@@ -1,5 +1,5 @@
-//! Values that cross between WIT and the core crate's types. JSON text is parsed here and nowhere else; a blob reference never
-//! comes from a guest, because WIT has no case for it.
+//! Conversions from WIT values to those of the core crate. JSON text of guests is parsed here and
+//! nowhere else. A blob reference never comes from a guest, because WIT has no case for it.
 
 #[cfg(test)]
 mod tests;
@@ -13,21 +13,22 @@ use agent_host_core::{
 };
 use serde_json::Value;
 
-/// The values in one JSON document of a result. A value of two bytes of text takes 32 bytes or more in memory, so the bytes of
-/// the text alone bound too little.
+/// The most values in one JSON result. A value of two bytes of text takes 32 bytes or more in
+/// memory, so a limit of the text alone is too weak.
 const MAX_JSON_VALUES: usize = 1_000_000;
 
-/// A result of more bytes than this takes longer to take over than a quick call may last: about 100 us.
+/// A larger result takes longer to convert than a quick call may last: about 100 us.
 const QUICK_BYTES: u64 = 16 * 1024;
 
-/// Whether taking over a result takes long.
+/// Returns whether converting a result takes longer than a quick call may last.
 pub(crate) fn takes_long(output: &wit::ToolResultOutput) -> bool {
     size_bytes(output) > QUICK_BYTES
 }
 
-/// Takes over a guest's result: bounded, parsed, without any form of the tool's own secrets, and checked. In this order, so that
-/// no message about it can hold a piece of a value. Other tools' secrets are still in it: whether a result is taken decides what
-/// becomes of the state that the call merged, which a guest can read.
+/// Converts a guest's result: bounds it, parses it, redacts the tool's own secrets, and validates
+/// it, in this order, so that no message about it can hold a piece of a value. Other tools' secrets
+/// stay in it: its validity decides whether the state that the call merged is kept, which a guest
+/// can read.
 ///
 /// # Errors
 /// `output-too-large` and `invalid-output`.
@@ -56,7 +57,7 @@ pub(crate) fn output(
     Ok(output)
 }
 
-/// What a result weighs: all texts and bytes in it.
+/// Returns the bytes of all texts and data in a result.
 fn size_bytes(output: &wit::ToolResultOutput) -> u64 {
     let bytes = match output {
         wit::ToolResultOutput::Text(text)
@@ -69,7 +70,8 @@ fn size_bytes(output: &wit::ToolResultOutput) -> u64 {
     bytes as u64
 }
 
-/// A part weighs its fields; an empty one weighs something, too, so that their number is bounded.
+/// Returns the bytes of a part; an empty one counts as well, so that the number of parts is
+/// bounded.
 fn part_bytes(part: &wit::ContentPart) -> usize {
     size_of::<ContentPart>()
         + match part {
@@ -117,8 +119,8 @@ fn parse(json: &str) -> Result<Value, ToolFailure> {
     })
 }
 
-/// An upper bound of the values in a JSON text, without building any: each value but the first follows a comma, a colon or an
-/// opening bracket outside strings.
+/// Returns an upper bound of the values in a JSON text without building any: each value but the
+/// first follows a comma, a colon or an opening bracket outside strings.
 fn count_values(json: &str) -> usize {
     let (mut count, mut in_string, mut escaped) = (1, false, false);
     for byte in json.bytes() {
@@ -140,7 +142,6 @@ fn count_values(json: &str) -> usize {
     count
 }
 
-/// Takes over a guest's word about its effect.
 pub(crate) fn effect(effect: wit::Effect) -> Effect {
     match effect {
         wit::Effect::ReadOnly => Effect::ReadOnly,

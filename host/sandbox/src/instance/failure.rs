@@ -4,7 +4,7 @@
 use crate::{
     caps::unwind::Unwind,
     instance::{
-        limiter::{Limiter, Refused},
+        limiter::{LimitExceeded, Limiter},
         store::CallState,
     },
     schedule::guest_runtime::TaskError,
@@ -89,8 +89,8 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
             "The tool recursed too deep and was stopped. Try it with a smaller or less deeply nested input.",
         );
     }
-    if let Some(refused) = limiter.refused() {
-        return refused_failure(refused, limits);
+    if let Some(exceeded) = limiter.exceeded() {
+        return limit_failure(exceeded, limits);
     }
     if error.is::<PoolConcurrencyLimitError>() {
         return failure(
@@ -194,16 +194,16 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
     }
 }
 
-fn refused_failure(refused: Refused, limits: &Limits) -> ToolFailure {
-    match refused {
-        Refused::Memory => failure(
+fn limit_failure(exceeded: LimitExceeded, limits: &Limits) -> ToolFailure {
+    match exceeded {
+        LimitExceeded::Memory => failure(
             ToolErrorCode::OutOfMemory,
             format!(
                 "The tool needed more memory than the {} bytes that one call may use (limit `memory-bytes`). Try it with a smaller input.",
                 limits.memory_bytes
             ),
         ),
-        Refused::TableElements => failure(
+        LimitExceeded::TableElements => failure(
             ToolErrorCode::ResourceLimit,
             format!(
                 "The tool was stopped: one of its tables grew beyond {} elements (limit `table-elements`).",

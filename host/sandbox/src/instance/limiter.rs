@@ -1,30 +1,33 @@
-//! Counts the memory and the tables of one call against their limits, over all instances together. wasmtime's own limiter
-//! bounds each memory alone, so that a component with many memories passes it.
+//! Counts the memory and the tables of one call against their limits, over all instances together.
+//! wasmtime's own limiter bounds each memory alone, so a component with many memories would pass
+//! it.
 //!
-//! [`Pausing`] is how it is in a store: a call that takes much memory ends its slice first.
+//! Stores use [`PausingLimiter`]: a call that takes much memory ends its slice first.
 
 #[cfg(test)]
 mod tests;
 
-use crate::{caps::telemetry::Telemetry, schedule::guest_runtime::yield_slice};
+use crate::{
+    caps::{as_count, telemetry::Telemetry},
+    schedule::guest_runtime::yield_slice,
+};
 use agent_host_core::limits::Limits;
 use std::sync::Arc;
 use wasmtime::{ResourceLimiter, ResourceLimiterAsync};
 
-/// A call with more memory than this, in bytes, does not stay on its caller's thread: one instruction can fill all of a memory,
-/// and nothing interrupts it. 32 MiB take a few milliseconds.
+/// A call with more bytes of memory does not stay on its caller's thread: one instruction can fill
+/// all of a memory, and nothing interrupts it. 32 MiB take a few milliseconds.
 const QUICK_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
 
-/// What the limiter refused; it tells a call that ran out of memory apart from one that crashed for another reason.
+/// The limit that a call exceeded, which tells running out of memory apart from other crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum LimitExceeded {
     /// More memory than the limit, or than the machine has.
     Memory,
     /// More table elements than the limit.
     TableElements,
 }
 
-/// The counts of one store.
 pub(crate) struct Limiter {
     memory_bytes: u64,
     table_elements: u64,
@@ -33,11 +36,10 @@ pub(crate) struct Limiter {
     tables: usize,
     /// The sum of all memories now, in bytes.
     used: u64,
-    /// What the last growth added: given back if the machine then cannot provide it.
+    /// The bytes of the last growth, given back if the machine cannot provide them.
     last_growth: u64,
-    /// Is told of every `used`.
     telemetry: Arc<Telemetry>,
-    refused: Option<Refused>,
+    exceeded: Option<LimitExceeded>,
 }
 
 impl Limiter {
@@ -51,24 +53,25 @@ impl Limiter {
             used: 0,
             last_growth: 0,
             telemetry,
-            refused: None,
+            exceeded: None,
         }
     }
 
-    /// What was refused last, if anything. It stands although the guest may have gone on with less: a runtime that is out of
-    /// memory still allocates a little before it gives up, and then ends like any other crash.
-    pub(crate) fn refused(&self) -> Option<Refused> {
-        self.refused
+    /// The last exceeded limit. It stays although the guest may have continued with less: a runtime
+    /// that is out of memory still allocates a little before it gives up, and then ends like any
+    /// other crash.
+    pub(crate) fn exceeded(&self) -> Option<LimitExceeded> {
+        self.exceeded
     }
 }
 
 /// The limiter of one store, which lets a call with much memory pause before it gets it.
-pub(crate) struct Pausing {
+pub(crate) struct PausingLimiter {
     pub(crate) limiter: Limiter,
     paused: bool,
 }
 
-impl Pausing {
+impl PausingLimiter {
     pub(crate) fn new(limiter: Limiter) -> Self {
         Self {
             limiter,
@@ -78,7 +81,7 @@ impl Pausing {
 }
 
 #[wasmtime_wasi::async_trait]
-impl ResourceLimiterAsync for Pausing {
+impl ResourceLimiterAsync for PausingLimiter {
     async fn memory_growing(
         &mut self,
         current: usize,
@@ -119,11 +122,6 @@ impl ResourceLimiterAsync for Pausing {
     }
 }
 
-/// A limit as the engine counts; one beyond the machine's word is none.
-pub(crate) fn as_count(limit: u64) -> usize {
-    usize::try_from(limit).unwrap_or(usize::MAX)
-}
-
 impl ResourceLimiter for Limiter {
     fn memory_growing(
         &mut self,
@@ -133,14 +131,14 @@ impl ResourceLimiter for Limiter {
     ) -> wasmtime::Result<bool> {
         let growth = desired.saturating_sub(current) as u64;
         let wanted = self.used.saturating_add(growth);
-        // First our limit: a memory without a maximum of its own has that of its addresses here, and who asks for more than
-        // those has run out of memory, too.
+        // Our limit first: a memory without a maximum of its own has that of its address space, and
+        // a guest that asks for more than that is out of memory as well.
         if wanted > self.memory_bytes {
-            self.refused = Some(Refused::Memory);
+            self.exceeded = Some(LimitExceeded::Memory);
             return Ok(false);
         }
         if maximum.is_some_and(|maximum| desired > maximum) {
-            // The memory's own maximum: it is refused anyway, and not by our limit.
+            // The memory's own maximum, not our limit.
             return Ok(false);
         }
         self.used = wanted;
@@ -153,7 +151,7 @@ impl ResourceLimiter for Limiter {
         tracing::debug!("the machine did not provide memory for a guest: {error}");
         self.used = self.used.saturating_sub(self.last_growth);
         self.last_growth = 0;
-        self.refused = Some(Refused::Memory);
+        self.exceeded = Some(LimitExceeded::Memory);
         Ok(())
     }
 
@@ -167,7 +165,7 @@ impl ResourceLimiter for Limiter {
             return Ok(false);
         }
         if desired as u64 > self.table_elements {
-            self.refused = Some(Refused::TableElements);
+            self.exceeded = Some(LimitExceeded::TableElements);
             return Ok(false);
         }
         Ok(true)

@@ -2,60 +2,64 @@
 //! call, or the call does not start.
 
 use crate::{
-    bindings::types,
     caps::{
-        files::{FilesState, GatedFs},
-        http::{GatedHttp, HttpClient, links},
-        human::Questions,
-        progress::Progress,
-        state::SharedState,
+        as_count,
+        files::FilesCtx,
+        http::{HttpClient, HttpCtx},
+        human::HumanCtx,
+        progress::ProgressCtx,
+        state::StateCtx,
         telemetry::Telemetry,
         unwind::Unwind,
-        wasi::Wasi,
+        wasi::LazyWasiCtx,
     },
     gate::Gate,
-    instance::limiter::{Limiter, Pausing, as_count},
+    instance::limiter::{Limiter, PausingLimiter},
     secrets::Redactors,
 };
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
-    output::ToolResultOutput,
+    question::Exchange,
     secrets::Secrets,
 };
+use serde_json::{Map, Value};
 use std::{
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
-use wasmtime_wasi::{WasiCtxView, WasiView};
-use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 /// Epoch ticks between two checks of the deadline. With one, a tick would interrupt even a call that
 /// lasts a few microseconds.
 const TICKS: u64 = 2;
 
-/// What a guest's header fields may take beyond `http-header-bytes`, in bytes. wasi:http counts some
-/// 70 bytes for each field besides its text, and traps when a set of fields is full. So a set that is
-/// slightly too large can be built, and is refused with the standard error when it is sent. Each
-/// open resource may take this much.
-const EXTRA_FIELD_BYTES: u64 = 32 * 1024;
-
-/// The data of one store: the state of all host functions of one call.
+/// The data of one call: a context for each capability, which host functions reach through the
+/// views in `views.rs`, and what the whole call shares.
 pub(crate) struct CallState {
-    wasi: Wasi,
-    http: WasiHttpCtx,
-    hooks: GatedHttp,
-    files: FilesState,
-    table: ResourceTable,
-    pub(crate) limiter: Pausing,
-    pub(crate) progress: Progress,
+    pub(crate) table: ResourceTable,
+    pub(crate) files: FilesCtx,
+    pub(crate) http: HttpCtx,
+    pub(crate) human: HumanCtx,
+    pub(crate) progress: ProgressCtx,
+    pub(crate) state: StateCtx,
+    pub(crate) wasi: LazyWasiCtx,
+    pub(crate) limiter: PausingLimiter,
     pub(crate) telemetry: Arc<Telemetry>,
-    pub(crate) shared: SharedState,
-    pub(crate) questions: Questions,
     pub(crate) secrets: Redactors,
     pub(crate) limits: Limits,
+}
+
+/// The session's part in one call: the state shared by its tools, and the user's answers.
+#[derive(Clone, Debug, Default)]
+pub struct CallContext {
+    /// The shared state that the call reads.
+    pub shared: Arc<Map<String, Value>>,
+    /// The questions of earlier runs of this call, with their answers.
+    pub answers: Vec<Exchange>,
+    /// True if the user can be asked now.
+    pub can_ask: bool,
 }
 
 /// The parts of one call. The caller shares some of them and reads them after the call's end.
@@ -72,8 +76,7 @@ pub(crate) struct CallSetup {
     pub(crate) telemetry: Arc<Telemetry>,
     /// The least time between two progress reports.
     pub(crate) progress_interval: Duration,
-    pub(crate) shared: SharedState,
-    pub(crate) questions: Questions,
+    pub(crate) context: CallContext,
 }
 
 /// Creates the store of one call. Sets every limit of [`Limits`] but the outer deadline, the size of
@@ -95,11 +98,10 @@ pub(crate) fn configure_store(
         secrets,
         telemetry,
         progress_interval,
-        shared,
-        questions,
+        context,
     } = setup;
     let files = if mounts_dirs {
-        FilesState::open(Arc::clone(&gate), &protected).map_err(|error| {
+        FilesCtx::open(Arc::clone(&gate), &protected).map_err(|error| {
             // The error names a host path, so only the operator reads it.
             tracing::warn!("a call was not started: {error}");
             ToolFailure::new(
@@ -108,11 +110,8 @@ pub(crate) fn configure_store(
             )
         })?
     } else {
-        FilesState::without_folders(Arc::clone(&gate))
+        FilesCtx::without_dirs(Arc::clone(&gate))
     };
-    let mut http = WasiHttpCtx::new();
-    let fields = limits.http_header_bytes.saturating_add(EXTRA_FIELD_BYTES);
-    http.set_field_size_limit(as_count(fields));
     let mut table = ResourceTable::new();
     let (transfer_bytes, open_resources) = (
         as_count(limits.max_transfer_bytes),
@@ -124,20 +123,26 @@ pub(crate) fn configure_store(
         all: secrets,
     };
     let state = CallState {
-        wasi: Wasi::new(
-            Arc::clone(&gate),
-            Arc::clone(&telemetry),
-            limits.random_bytes,
-        ),
-        http,
-        hooks: GatedHttp::new(gate, client, Arc::clone(&secrets.all), &limits, deadline),
-        files,
         table,
-        limiter: Pausing::new(Limiter::new(&limits, Arc::clone(&telemetry))),
-        progress: Progress::new(Arc::clone(&telemetry), progress_interval),
+        files,
+        http: HttpCtx::new(
+            Arc::clone(&gate),
+            client,
+            secrets.clone(),
+            &limits,
+            deadline,
+        ),
+        human: HumanCtx::new(
+            Arc::clone(&gate),
+            Arc::clone(&secrets.granted),
+            context.can_ask,
+            context.answers,
+        ),
+        progress: ProgressCtx::new(Arc::clone(&telemetry), progress_interval),
+        state: StateCtx::new(context.shared, secrets.clone()),
+        wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes),
+        limiter: PausingLimiter::new(Limiter::new(&limits, Arc::clone(&telemetry))),
         telemetry,
-        shared,
-        questions,
         secrets,
         limits,
     };
@@ -154,44 +159,3 @@ pub(crate) fn configure_store(
     });
     Ok(store)
 }
-
-impl CallState {
-    /// Asks the gate for the URLs in a result.
-    pub(crate) fn judge_links(&self, output: &mut ToolResultOutput) {
-        links::judge(output, self.hooks.gate());
-    }
-
-    pub(crate) fn table(&mut self) -> &mut ResourceTable {
-        &mut self.table
-    }
-
-    /// The view for the file interfaces, which go through the gate.
-    pub(crate) fn gated_files(&mut self) -> GatedFs<'_> {
-        GatedFs {
-            table: &mut self.table,
-            files: &mut self.files,
-        }
-    }
-}
-
-impl WasiView for CallState {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView {
-            ctx: self.wasi.ctx(),
-            table: &mut self.table,
-        }
-    }
-}
-
-impl WasiHttpView for CallState {
-    fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView {
-            hooks: &mut self.hooks,
-            table: &mut self.table,
-            ctx: &mut self.http,
-        }
-    }
-}
-
-/// The interface `types` has no functions.
-impl types::Host for CallState {}

@@ -2,7 +2,7 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn the_end_of_what_was_written_is_kept() {
+fn tail_keeps_the_last_bytes() {
     let cases: [(usize, &[&str], &str); 6] = [
         (8, &["abc"], "abc"),
         (8, &["abcd", "efgh"], "abcdefgh"),
@@ -14,7 +14,7 @@ fn the_end_of_what_was_written_is_kept() {
     for (capacity, writes, expected) in cases {
         let telemetry = Telemetry::new(capacity);
         for write in writes {
-            Stream::stdout(&telemetry)
+            StdioStream::stdout(&telemetry)
                 .write(Bytes::copy_from_slice(write.as_bytes()))
                 .unwrap();
         }
@@ -23,7 +23,7 @@ fn the_end_of_what_was_written_is_kept() {
 }
 
 #[test]
-fn both_streams_are_told_apart() {
+fn combined_output_separates_streams() {
     let cases = [
         ("", "", ""),
         ("out", "", "out"),
@@ -32,8 +32,8 @@ fn both_streams_are_told_apart() {
     ];
     for (out, err, expected) in cases {
         let telemetry = Telemetry::new(80);
-        Stream::stdout(&telemetry).push(out.as_bytes());
-        Stream::stderr(&telemetry).push(err.as_bytes());
+        StdioStream::stdout(&telemetry).push(out.as_bytes());
+        StdioStream::stderr(&telemetry).push(err.as_bytes());
         assert_eq!(combined(&telemetry), expected);
     }
 }

@@ -1,25 +1,26 @@
-//! The docs that a component may carry: a custom section `package-docs`, as wit-parser writes it for the WIT that a component
-//! was built from. It is JSON behind one byte of a version. Nothing in it is needed, so what cannot be read is left out.
+//! The docs of a component: a custom section `package-docs`, which wit-parser writes for the WIT
+//! that a component was built from. It is JSON after a version byte. Docs are optional, so what
+//! cannot be read is ignored.
 
-use super::names::Place;
+use super::names::FunctionPath;
 use serde_json::Value;
 use wasmparser::{Parser, Payload};
 
-/// The name of the section.
 const SECTION: &str = "package-docs";
 
-/// The largest section that is read, in bytes. A WIT package of a hundred functions with docs has about 30 KB.
+/// The largest section that is read, in bytes. A WIT package of a hundred functions with docs has
+/// about 30 KB.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// The versions of the section's form, by its first byte. Both are read in the same way.
+/// The versions of the section, by its first byte. Both are read in the same way.
 const VERSIONS: std::ops::RangeInclusive<u8> = 0..=1;
 
-/// The docs of one WIT package; the default has none.
+/// The docs of one WIT package; empty by default.
 #[derive(Debug, Default)]
 pub(crate) struct Docs(Value);
 
 impl Docs {
-    /// Reads the section from a component that was compiled before, so that it is well-formed.
+    /// Reads the section of a component that was compiled before, so it is well-formed.
     pub(crate) fn read(component: &[u8]) -> Self {
         let found = section(component).and_then(|section| {
             let (version, json) = section.split_first()?;
@@ -34,10 +35,10 @@ impl Docs {
         Self(found.unwrap_or_default())
     }
 
-    /// What is said of a function.
-    pub(super) fn of(&self, place: &Place) -> Option<&str> {
-        let function = place.function.as_str();
-        match place.interface_name() {
+    /// Returns the docs of a function.
+    pub(super) fn of(&self, path: &FunctionPath) -> Option<&str> {
+        let function = path.function.as_str();
+        match path.interface_name() {
             None => self
                 .worlds()
                 .find_map(|world| of_function(world, ["func_exports", "funcs"], function)),
@@ -61,7 +62,8 @@ impl Docs {
     }
 }
 
-/// What is said of a function in one of these maps: in the first version as a text, since then in an object.
+/// Returns the docs of a function in one of these maps: in the first version a text, since then an
+/// object.
 fn of_function<'a, const N: usize>(
     within: &'a Value,
     keys: [&str; N],
@@ -72,7 +74,7 @@ fn of_function<'a, const N: usize>(
         .find_map(|said| said.as_str().or_else(|| said.get("docs")?.as_str()))
 }
 
-/// The section of the outermost component; those within belong to what it is made of.
+/// Returns the section of the outermost component; nested ones have their own.
 fn section(component: &[u8]) -> Option<&[u8]> {
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component) {

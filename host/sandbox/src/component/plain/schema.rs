@@ -1,69 +1,70 @@
-//! The JSON Schema of WIT types. A value that fits the schema fits the type, but for what no bounded schema can say: the digits of
-//! an integer that is given as text, and the letters of base64.
+//! JSON Schemas of WIT types. A value that fits the schema fits the type, except for what no
+//! bounded schema can express: the digits of an integer in text form, and the alphabet of base64.
 
-use super::shape::{Choice, Fields, Int, Shape, Signature};
+use super::wit_type::{CaseKind, Fields, IntType, Signature, WitType};
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
 
-/// The texts that stand for floats that JSON has no numbers for.
+/// The texts for floats that JSON has no numbers for.
 pub(super) const NOT_A_NUMBER: &str = "NaN";
 pub(super) const INFINITY: &str = "Infinity";
 pub(super) const MINUS_INFINITY: &str = "-Infinity";
 
-/// The longest integer of 64 bits in digits, with its sign.
+/// The most digits of a 64-bit integer, with its sign.
 const MAX_DIGITS: usize = 20;
 
-/// An object with these fields, and no others.
+/// Returns the schema of an object with exactly these fields.
 pub(super) fn object(fields: &Fields) -> Value {
     let shown = fields
         .iter()
-        .map(|(name, shape)| (name.clone(), of(shape), !shape.is_optional()));
+        .map(|(name, ty)| (name.clone(), of(ty), !ty.is_optional()));
     object_of(shown)
 }
 
-/// The schema of a function's result where that is JSON; of the `ok` of a `result`, since the `err` is an error.
+/// Returns the schema of a function's result if that is JSON; of the `ok` of a `result`, since the
+/// `err` is an error.
 pub(super) fn of_result(signature: &Signature) -> Option<Value> {
-    let shape = match signature.result.as_ref()? {
-        Shape::Choice(Choice::Result, cases) => cases.get("ok")?.as_ref()?,
-        shape => shape,
+    let ty = match signature.result.as_ref()? {
+        WitType::Cases(CaseKind::Result, cases) => cases.get("ok")?.as_ref()?,
+        ty => ty,
     };
     // Text has no schema.
-    (*shape != Shape::String).then(|| of(shape))
+    (*ty != WitType::String).then(|| of(ty))
 }
 
-fn of(shape: &Shape) -> Value {
-    match shape {
-        Shape::Bool => json!({ "type": "boolean" }),
-        Shape::Int(int) => integer(*int),
-        Shape::Float32 => float(&json!({
+fn of(ty: &WitType) -> Value {
+    match ty {
+        WitType::Bool => json!({ "type": "boolean" }),
+        WitType::Int(int) => integer(*int),
+        WitType::Float32 => float(&json!({
             "type": "number",
             "minimum": f64::from(f32::MIN),
             "maximum": f64::from(f32::MAX),
         })),
-        Shape::Float64 => float(&json!({ "type": "number" })),
-        Shape::Char => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
-        Shape::String => json!({ "type": "string" }),
-        Shape::Bytes => json!({
+        WitType::Float64 => float(&json!({ "type": "number" })),
+        WitType::Char => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
+        WitType::String => json!({ "type": "string" }),
+        WitType::Bytes => json!({
             "type": "string",
             "contentEncoding": "base64",
             "description": "Bytes in base64.",
         }),
-        Shape::List(item) => json!({ "type": "array", "items": of(item) }),
-        Shape::Tuple(items) => json!({
+        WitType::List(item) => json!({ "type": "array", "items": of(item) }),
+        WitType::Tuple(items) => json!({
             "type": "array",
             "prefixItems": items.iter().map(of).collect::<Vec<_>>(),
             "minItems": items.len(),
             "maxItems": items.len(),
         }),
-        Shape::Record(fields) => object(fields),
-        Shape::Choice(_, cases) => choice(cases),
-        Shape::Enum(names) => json!({ "type": "string", "enum": names }),
-        Shape::Flags(names) => json!({
+        WitType::Record(fields) => object(fields),
+        WitType::Cases(_, cases) => cases_schema(cases),
+        WitType::Enum(names) => json!({ "type": "string", "enum": names }),
+        WitType::Flags(names) => json!({
             "type": "array",
             "items": { "type": "string", "enum": names },
             "uniqueItems": true,
         }),
-        Shape::Option(inner) => json!({ "anyOf": [of(inner), { "type": "null" }] }),
+        WitType::Option(inner) => json!({ "anyOf": [of(inner), { "type": "null" }] }),
     }
 }
 
@@ -83,19 +84,19 @@ fn object_of(fields: impl Iterator<Item = (String, Value, bool)>) -> Value {
     })
 }
 
-/// `{"tag": CASE, "val": VALUE}`, as other hosts of components have it.
-fn choice(cases: &BTreeMap<String, Option<Shape>>) -> Value {
-    let cases = cases.iter().map(|(name, shape)| {
+/// `{"tag": CASE, "val": VALUE}`, as in other component hosts.
+fn cases_schema(cases: &BTreeMap<String, Option<WitType>>) -> Value {
+    let cases = cases.iter().map(|(name, ty)| {
         let tag = ("tag".to_owned(), json!({ "const": name }), true);
-        let val = shape
+        let val = ty
             .as_ref()
-            .map(|shape| ("val".to_owned(), of(shape), !shape.is_optional()));
+            .map(|ty| ("val".to_owned(), of(ty), !ty.is_optional()));
         object_of([tag].into_iter().chain(val))
     });
     json!({ "oneOf": cases.collect::<Vec<_>>() })
 }
 
-fn integer(int: Int) -> Value {
+fn integer(int: IntType) -> Value {
     let (least, most) = int.range();
     let (minimum, maximum) = (Number::from_i128(least), Number::from_i128(most));
     if int.is_wide() {

@@ -64,7 +64,7 @@ fn failure(output: &ToolResultOutput) -> (&str, &str) {
 }
 
 #[tokio::test]
-async fn a_secret_is_taken_out_of_what_a_function_returns() {
+async fn secret_in_function_result_is_redacted() {
     let wit = "package test:made; world w { export f: func(v: string) -> string; }";
     let tool = load(wit, &echo("f")).await.unwrap();
     assert_eq!(
@@ -81,7 +81,7 @@ fn names(tool: &ToolComponent) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn functions_of_one_name_are_told_apart_by_their_interfaces() {
+async fn functions_of_one_name_are_prefixed_by_interface() {
     let wit = "package test:made@1.2.0;
         interface text { reverse: func(); parse: func(); }
         interface numbers { parse: func(); SUM: func(); }
@@ -126,7 +126,7 @@ async fn functions_of_one_name_are_told_apart_by_their_interfaces() {
     }
 }
 
-/// What an interface has whose function can be no tool.
+/// The content of an interface whose function is refused.
 struct Refused {
     items: String,
     function: String,
@@ -148,8 +148,7 @@ impl Refused {
 }
 
 fn refused() -> Vec<Refused> {
-    const RESOURCE: &str =
-        "`test:made/api#f`: its types have a resource, which no JSON value can stand for";
+    const RESOURCE: &str = "`test:made/api#f`: its types have a resource, which has no JSON form";
     let fields: Vec<String> = (0..3_000).map(|at| format!("field-{at}: bool")).collect();
     let lists = |levels| (0..levels).fold("u32".to_owned(), |ty, _| format!("list<{ty}>"));
     let long = "f".repeat(65);
@@ -181,7 +180,7 @@ fn refused() -> Vec<Refused> {
                 "fff`: a name has 1 to 64 letters, digits, `_` and `-`",
             )
         },
-        // The end of a name makes room for the reason.
+        // A long name is cut in favour of the reason.
         Refused {
             function: "f".repeat(200),
             ..Refused::new(
@@ -193,7 +192,7 @@ fn refused() -> Vec<Refused> {
 }
 
 #[tokio::test]
-async fn a_function_that_can_be_no_tool_is_refused_with_the_reason() {
+async fn unusable_function_is_refused_with_reason() {
     for refused in refused() {
         let Refused {
             items,
@@ -224,7 +223,7 @@ async fn a_function_that_can_be_no_tool_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_a_resource_or_to_wasi_is_no_tool() {
+async fn functions_of_resources_or_wasi_are_refused() {
     let wit = "package test:made;
         interface api { resource counter { constructor(); next: func() -> u32; } plain: func(); }
         world w { export api; }";
@@ -232,7 +231,7 @@ async fn what_belongs_to_a_resource_or_to_wasi_is_no_tool() {
         (func (export "test:made/api#[method]counter.next") (param i32) (result i32) unreachable)
         (func (export "test:made/api#plain"))"#;
     let tool = load(wit, core).await.unwrap();
-    let why = "it belongs to a resource, which no JSON value can stand for";
+    let why = "it belongs to a resource, which has no JSON form";
     assert_eq!(names(&tool), ["plain"]);
     assert_eq!(
         tool.refused_functions(),
@@ -252,7 +251,7 @@ async fn what_belongs_to_a_resource_or_to_wasi_is_no_tool() {
 }
 
 #[tokio::test]
-async fn two_functions_of_one_name_in_interfaces_of_one_name_are_one_tool() {
+async fn duplicate_tool_name_is_refused() {
     let wit = "package test:made;
         package other:one { interface api { f: func(); } }
         package other:two { interface api { f: func(); } }
@@ -271,7 +270,7 @@ async fn two_functions_of_one_name_in_interfaces_of_one_name_are_one_tool() {
 }
 
 #[tokio::test]
-async fn more_functions_than_a_model_can_be_told_of_are_refused() {
+async fn too_many_functions_are_refused() {
     for (count, says) in [
         (129, "it defines 129 tools, more than 128"),
         (1_001, "exports more than 1000 functions"),
@@ -289,12 +288,12 @@ async fn more_functions_than_a_model_can_be_told_of_are_refused() {
 }
 
 #[tokio::test]
-async fn a_function_that_reaches_outside_is_effectful() {
+async fn function_of_importing_component_is_effectful() {
     const SEED: &str =
         r#"(import "wasi:random/insecure-seed@0.2.6" "insecure-seed" (func (param i32)))"#;
     let cases: [(&str, &str, Effect, &[&str]); 3] = [
         ("", "", Effect::ReadOnly, &[]),
-        // Types do nothing, whoever they belong to.
+        // Types have no effects, whatever interface they belong to.
         ("use types.{point};", "", Effect::ReadOnly, &[]),
         (
             "import wasi:random/insecure-seed@0.2.6;",
@@ -322,7 +321,7 @@ async fn a_function_that_reaches_outside_is_effectful() {
 }
 
 #[tokio::test]
-async fn types_of_another_interface_are_no_obstacle() {
+async fn types_of_another_interface_are_accepted() {
     let wit = "package test:made;
         interface types { record point { x: u32 } }
         interface api { use types.{point}; same: func(p: point) -> point; }
@@ -361,7 +360,7 @@ const DOCUMENTED_CORE: &str = r#"(func (export "test:made/api#f")) (func (export
     (func (export "g")) (func (export "inline#h"))"#;
 
 #[tokio::test]
-async fn docs_in_the_component_describe_its_tools() {
+async fn component_docs_describe_its_tools() {
     let documented = with_section(
         component(DOCUMENTED, DOCUMENTED_CORE),
         "package-docs",
@@ -386,7 +385,7 @@ async fn docs_in_the_component_describe_its_tools() {
 }
 
 #[tokio::test]
-async fn docs_that_cannot_be_used_are_left_out() {
+async fn unusable_docs_are_ignored() {
     let told = "Calls the function `f()`.";
     let docs = |said: Value| {
         let json = json!({ "worlds": { "w": { "funcs": { "f": said } } } });
@@ -426,7 +425,7 @@ async fn docs_that_cannot_be_used_are_left_out() {
 }
 
 #[tokio::test]
-async fn a_plain_component_comes_from_the_cache() {
+async fn plain_component_loads_from_cache() {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = |folder: &Path| {
         Sandbox::new(SandboxConfig {

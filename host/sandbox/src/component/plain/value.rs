@@ -1,9 +1,9 @@
-//! JSON to WIT values, and back. What comes in was checked against the schema; what goes out is of its type, since the engine
-//! made it. Both are bounded.
+//! Conversions from JSON to WIT values and back. Arguments were checked against the schema; results
+//! are of their type, since the engine made them. Both are bounded.
 
 use super::{
     schema::{INFINITY, MINUS_INFINITY, NOT_A_NUMBER},
-    shape::{Choice, Fields, Int, Shape, Signature},
+    wit_type::{CaseKind, Fields, IntType, Signature, WitType},
 };
 use crate::bindings::types as wit;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -11,25 +11,26 @@ use serde_json::{Map, Number, Value, json};
 use std::fmt;
 use wasmtime::{bail, component::Val, format_err};
 
-/// The WIT values in the arguments of one call, each byte of a list of bytes among them: one takes up to 40 bytes of memory. It
-/// is about what a result may have by the default of `max-transfer-bytes`, of which each value takes as much.
+/// The most WIT values in the arguments of one call, each byte of a list of bytes among them: one
+/// takes up to 40 bytes of memory. A result may have about as many by the default of
+/// `max-transfer-bytes`.
 const MAX_VALUES: usize = 400_000;
 
-/// The largest and the smallest integer that a 64-bit float holds exactly, with all before it (`Number.MAX_SAFE_INTEGER`).
+/// The largest integer up to which a 64-bit float holds all exactly (`Number.MAX_SAFE_INTEGER`).
 const MAX_EXACT: i128 = (1 << 53) - 1;
 
-/// A result of more values, and bytes of text, takes longer to convert than a quick call may last.
+/// A result of more values and bytes of text takes longer to convert than a quick call may last.
 const QUICK_WEIGHT: usize = 2_000;
 
-/// An argument that fits the schema and is no value of its type all the same.
+/// An argument that fits the schema but is no value of its type.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Misfit {
-    /// Where, from the inside out.
+pub(super) struct ArgumentError {
+    /// From the inside out.
     path: Vec<String>,
     why: String,
 }
 
-impl Misfit {
+impl ArgumentError {
     fn new(why: impl Into<String>) -> Self {
         Self {
             path: Vec::new(),
@@ -43,106 +44,107 @@ impl Misfit {
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path: Vec<&str> = self.path.iter().rev().map(String::as_str).collect();
         write!(f, "`/{}` {}", path.join("/"), self.why)
     }
 }
 
-/// The arguments of a function.
-pub(super) fn arguments(params: &Fields, input: &Map<String, Value>) -> Result<Vec<Val>, Misfit> {
-    let fields = Converting { left: MAX_VALUES }.fields(params, input)?;
+/// Converts the arguments of a function.
+pub(super) fn arguments(
+    params: &Fields,
+    input: &Map<String, Value>,
+) -> Result<Vec<Val>, ArgumentError> {
+    let fields = ArgumentConverter { left: MAX_VALUES }.fields(params, input)?;
     Ok(fields.into_iter().map(|(_, val)| val).collect())
 }
 
-/// Converts the arguments of one call, and counts their values.
-struct Converting {
+/// Converts the arguments of one call and counts their values.
+struct ArgumentConverter {
     left: usize,
 }
 
-impl Converting {
-    fn spend(&mut self, values: usize) -> Result<(), Misfit> {
+impl ArgumentConverter {
+    fn spend(&mut self, values: usize) -> Result<(), ArgumentError> {
         self.left = self.left.checked_sub(values).ok_or_else(|| {
-            Misfit::new(format!(
+            ArgumentError::new(format!(
                 "is more than a call takes: all arguments together have at most {MAX_VALUES} values, each byte in a list of bytes among them"
             ))
         })?;
         Ok(())
     }
 
-    fn val(&mut self, shape: &Shape, value: &Value) -> Result<Val, Misfit> {
+    fn val(&mut self, ty: &WitType, value: &Value) -> Result<Val, ArgumentError> {
         self.spend(1)?;
-        match (shape, value) {
-            (Shape::Bool, Value::Bool(value)) => Ok(Val::Bool(*value)),
-            (Shape::Int(int), value) => integer(*int, value),
-            (Shape::Float32, value) => float(value).and_then(narrowed).map(Val::Float32),
-            (Shape::Float64, value) => float(value).map(Val::Float64),
-            (Shape::Char, Value::String(text)) => {
+        match (ty, value) {
+            (WitType::Bool, Value::Bool(value)) => Ok(Val::Bool(*value)),
+            (WitType::Int(int), value) => integer(*int, value),
+            (WitType::Float32, value) => float(value).and_then(narrowed).map(Val::Float32),
+            (WitType::Float64, value) => float(value).map(Val::Float64),
+            (WitType::Char, Value::String(text)) => {
                 let mut chars = text.chars();
                 match (chars.next(), chars.next()) {
                     (Some(only), None) => Ok(Val::Char(only)),
-                    _ => Err(Misfit::new("is not one character")),
+                    _ => Err(ArgumentError::new("is not one character")),
                 }
             }
-            (Shape::String, Value::String(text)) => Ok(Val::String(text.clone())),
-            (Shape::Bytes, Value::String(text)) => self.bytes(text),
-            (Shape::List(item), Value::Array(items)) => {
-                let shapes = std::iter::repeat(&**item);
-                self.items(shapes, items).map(Val::List)
+            (WitType::String, Value::String(text)) => Ok(Val::String(text.clone())),
+            (WitType::Bytes, Value::String(text)) => self.bytes(text),
+            (WitType::List(item), Value::Array(items)) => {
+                let types = std::iter::repeat(&**item);
+                self.items(types, items).map(Val::List)
             }
-            (Shape::Tuple(shapes), Value::Array(items)) if shapes.len() == items.len() => {
-                self.items(shapes.iter(), items).map(Val::Tuple)
+            (WitType::Tuple(types), Value::Array(items)) if types.len() == items.len() => {
+                self.items(types.iter(), items).map(Val::Tuple)
             }
-            (Shape::Record(fields), Value::Object(object)) => {
+            (WitType::Record(fields), Value::Object(object)) => {
                 self.fields(fields, object).map(Val::Record)
             }
-            (Shape::Choice(choice, cases), Value::Object(object)) => {
+            (WitType::Cases(kind, cases), Value::Object(object)) => {
                 let tag = object.get("tag").and_then(Value::as_str);
-                let (tag, shape) = tag
+                let (tag, ty) = tag
                     .and_then(|tag| cases.get_key_value(tag))
-                    .ok_or_else(|| Misfit::new("has no `tag` of its cases"))?;
-                let val = match shape {
-                    Some(shape) => Some(self.field("val", shape, object)?),
+                    .ok_or_else(|| ArgumentError::new("has no `tag` of its cases"))?;
+                let val = match ty {
+                    Some(ty) => Some(self.field("val", ty, object)?),
                     None => None,
                 };
-                Ok(choice.val(tag, val.map(Box::new)))
+                Ok(kind.val(tag, val.map(Box::new)))
             }
-            (Shape::Enum(_), Value::String(name)) => Ok(Val::Enum(name.clone())),
-            (Shape::Flags(_), Value::Array(names)) => {
+            (WitType::Enum(_), Value::String(name)) => Ok(Val::Enum(name.clone())),
+            (WitType::Flags(_), Value::Array(names)) => {
                 let names = names.iter().map(|name| name.as_str().map(str::to_owned));
                 let names: Option<Vec<String>> = names.collect();
                 names
                     .map(Val::Flags)
-                    .ok_or_else(|| Misfit::new("has no names"))
+                    .ok_or_else(|| ArgumentError::new("has no names"))
             }
-            (Shape::Option(_), Value::Null) => Ok(Val::Option(None)),
-            (Shape::Option(inner), value) => {
+            (WitType::Option(_), Value::Null) => Ok(Val::Option(None)),
+            (WitType::Option(inner), value) => {
                 let val = self.val(inner, value)?;
                 Ok(Val::Option(Some(Box::new(val))))
             }
-            _ => Err(Misfit::new("is of another type")),
+            _ => Err(ArgumentError::new("is of another type")),
         }
     }
 
-    fn bytes(&mut self, text: &str) -> Result<Val, Misfit> {
+    fn bytes(&mut self, text: &str) -> Result<Val, ArgumentError> {
         self.spend(base64::decoded_len_estimate(text.len()))?;
         let bytes = STANDARD
             .decode(text)
-            .map_err(|_| Misfit::new("is not standard base64 with its padding"))?;
+            .map_err(|_| ArgumentError::new("is not standard base64 with its padding"))?;
         Ok(Val::List(bytes.into_iter().map(Val::U8).collect()))
     }
 
     fn items<'a>(
         &mut self,
-        shapes: impl Iterator<Item = &'a Shape>,
+        types: impl Iterator<Item = &'a WitType>,
         items: &[Value],
-    ) -> Result<Vec<Val>, Misfit> {
-        let items = shapes.zip(items).enumerate();
+    ) -> Result<Vec<Val>, ArgumentError> {
+        let items = types.zip(items).enumerate();
         items
-            .map(|(index, (shape, item))| {
-                self.val(shape, item).map_err(|misfit| misfit.within(index))
-            })
+            .map(|(index, (ty, item))| self.val(ty, item).map_err(|error| error.within(index)))
             .collect()
     }
 
@@ -150,26 +152,26 @@ impl Converting {
         &mut self,
         fields: &Fields,
         object: &Map<String, Value>,
-    ) -> Result<Vec<(String, Val)>, Misfit> {
+    ) -> Result<Vec<(String, Val)>, ArgumentError> {
         fields
             .iter()
-            .map(|(name, shape)| Ok((name.clone(), self.field(name, shape, object)?)))
+            .map(|(name, ty)| Ok((name.clone(), self.field(name, ty, object)?)))
             .collect()
     }
 
-    /// A field; one that is not there is `null`.
+    /// Converts a field; a missing one is `null`.
     fn field(
         &mut self,
         name: &str,
-        shape: &Shape,
+        ty: &WitType,
         object: &Map<String, Value>,
-    ) -> Result<Val, Misfit> {
-        self.val(shape, object.get(name).unwrap_or(&Value::Null))
-            .map_err(|misfit| misfit.within(name))
+    ) -> Result<Val, ArgumentError> {
+        self.val(ty, object.get(name).unwrap_or(&Value::Null))
+            .map_err(|error| error.within(name))
     }
 }
 
-impl Choice {
+impl CaseKind {
     fn val(self, tag: &str, val: Option<Box<Val>>) -> Val {
         match self {
             Self::Variant => Val::Variant(tag.to_owned(), val),
@@ -180,7 +182,7 @@ impl Choice {
     }
 }
 
-fn integer(int: Int, value: &Value) -> Result<Val, Misfit> {
+fn integer(int: IntType, value: &Value) -> Result<Val, ArgumentError> {
     let whole = match value {
         Value::Number(number) => whole(number),
         Value::String(digits) if int.is_wide() => digits.parse().ok(),
@@ -188,22 +190,22 @@ fn integer(int: Int, value: &Value) -> Result<Val, Misfit> {
     };
     whole
         .and_then(|whole| int.val(whole))
-        .ok_or_else(|| Misfit::new("is not an integer of its range"))
+        .ok_or_else(|| ArgumentError::new("is not an integer of its range"))
 }
 
-/// The integer that a number is. `1.0` and `1e3` are integers, too.
+/// Returns the integer value of a number. `1.0` and `1e3` are integers, too.
 fn whole(number: &Number) -> Option<i128> {
     let exact = number.as_i64().map(i128::from);
     exact
         .or_else(|| number.as_u64().map(i128::from))
         .or_else(|| {
             let float = number.as_f64()?;
-            // Far beyond the range this is the greatest i128, which is beyond the range, too.
+            // The cast saturates, far beyond every range.
             (float.fract() == 0.0).then_some(float as i128)
         })
 }
 
-fn float(value: &Value) -> Result<f64, Misfit> {
+fn float(value: &Value) -> Result<f64, ArgumentError> {
     let float = match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => match text.as_str() {
@@ -214,25 +216,25 @@ fn float(value: &Value) -> Result<f64, Misfit> {
         },
         _ => None,
     };
-    float.ok_or_else(|| Misfit::new("is not a number"))
+    float.ok_or_else(|| ArgumentError::new("is not a number"))
 }
 
-/// The nearest `f32`; a finite number does not become an infinite one.
-fn narrowed(float: f64) -> Result<f32, Misfit> {
+/// Returns the nearest `f32`; a finite number does not become infinite.
+fn narrowed(float: f64) -> Result<f32, ArgumentError> {
     let narrow = float as f32;
     if float.is_finite() && narrow.is_infinite() {
-        return Err(Misfit::new("is too large for an f32"));
+        return Err(ArgumentError::new("is too large for an f32"));
     }
     Ok(narrow)
 }
 
-/// Whether converting these takes long.
+/// Returns whether converting these takes longer than a quick call may last.
 pub(super) fn takes_long(results: &[Val]) -> bool {
     let mut left = QUICK_WEIGHT;
     !results.iter().all(|val| spend(val, &mut left))
 }
 
-/// Takes what a value weighs from what is left, and says whether that was enough.
+/// Subtracts the weight of a value, and returns whether enough was left.
 fn spend(val: &Val, left: &mut usize) -> bool {
     let text = if let Val::String(text) = val {
         text.len()
@@ -253,87 +255,88 @@ fn spend(val: &Val, left: &mut usize) -> bool {
     }
 }
 
-/// The result of a tool. Text stays text, nothing is `null`, and the `err` of a `result` is an error.
+/// Converts the result of a function. Text stays text, no value is `null`, and the `err` of a
+/// `result` is an error.
 pub(super) fn output(
     signature: &Signature,
     result: Option<Val>,
 ) -> wasmtime::Result<wit::ToolResultOutput> {
     use wit::ToolResultOutput as Output;
-    let (is_error, shape, val) = match (&signature.result, result) {
-        (Some(Shape::Choice(Choice::Result, cases)), Some(Val::Result(result))) => {
+    let (is_error, ty, val) = match (&signature.result, result) {
+        (Some(WitType::Cases(CaseKind::Result, cases)), Some(Val::Result(result))) => {
             let (is_error, tag, val) = match result {
                 Ok(val) => (false, "ok", val),
                 Err(val) => (true, "err", val),
             };
-            let shape = cases.get(tag).and_then(Option::as_ref);
-            (is_error, shape, val.map(|val| *val))
+            let ty = cases.get(tag).and_then(Option::as_ref);
+            (is_error, ty, val.map(|val| *val))
         }
-        (shape, val) => (false, shape.as_ref(), val),
+        (ty, val) => (false, ty.as_ref(), val),
     };
-    Ok(match (is_error, shape, val) {
+    Ok(match (is_error, ty, val) {
         (false, None, _) => Output::Json(Value::Null.to_string()),
         (true, None, _) => {
             Output::ErrorText("The function failed, and does not say why.".to_owned())
         }
         (false, _, Some(Val::String(text))) => Output::Text(text),
         (true, _, Some(Val::String(text))) => Output::ErrorText(text),
-        (false, Some(shape), Some(val)) => Output::Json(json(shape, &val)?.to_string()),
-        (true, Some(shape), Some(val)) => Output::ErrorJson(json(shape, &val)?.to_string()),
+        (false, Some(ty), Some(val)) => Output::Json(json(ty, &val)?.to_string()),
+        (true, Some(ty), Some(val)) => Output::ErrorJson(json(ty, &val)?.to_string()),
         (_, Some(_), None) => bail!("it has no value"),
     })
 }
 
-/// A value as JSON. What is not of its type is an error; the engine has checked all of them.
-fn json(shape: &Shape, val: &Val) -> wasmtime::Result<Value> {
-    Ok(match (shape, val) {
-        (Shape::Bool, Val::Bool(value)) => Value::Bool(*value),
-        (Shape::Int(_), val) => integer_json(val)?,
-        (Shape::Float32, Val::Float32(value)) => float_json(f64::from(*value)),
-        (Shape::Float64, Val::Float64(value)) => float_json(*value),
-        (Shape::Char, Val::Char(value)) => Value::String(value.to_string()),
-        (Shape::String, Val::String(text)) => Value::String(text.clone()),
-        (Shape::Bytes, Val::List(bytes)) => {
+/// Converts a value to JSON. One that is not of its type is an error; the engine has checked all of
+/// them.
+fn json(ty: &WitType, val: &Val) -> wasmtime::Result<Value> {
+    Ok(match (ty, val) {
+        (WitType::Bool, Val::Bool(value)) => Value::Bool(*value),
+        (WitType::Int(_), val) => integer_json(val)?,
+        (WitType::Float32, Val::Float32(value)) => float_json(f64::from(*value)),
+        (WitType::Float64, Val::Float64(value)) => float_json(*value),
+        (WitType::Char, Val::Char(value)) => Value::String(value.to_string()),
+        (WitType::String, Val::String(text)) => Value::String(text.clone()),
+        (WitType::Bytes, Val::List(bytes)) => {
             let bytes = bytes.iter().map(|byte| match byte {
                 Val::U8(byte) => Ok(*byte),
                 _ => Err(untyped()),
             });
             Value::String(STANDARD.encode(bytes.collect::<wasmtime::Result<Vec<u8>>>()?))
         }
-        (Shape::List(item), Val::List(items)) => {
+        (WitType::List(item), Val::List(items)) => {
             let items = items.iter().map(|val| json(item, val));
             Value::Array(items.collect::<wasmtime::Result<_>>()?)
         }
-        (Shape::Tuple(shapes), Val::Tuple(items)) => {
-            let items = shapes.iter().zip(items);
+        (WitType::Tuple(types), Val::Tuple(items)) => {
+            let items = types.iter().zip(items);
             Value::Array(
                 items
-                    .map(|(shape, val)| json(shape, val))
+                    .map(|(ty, val)| json(ty, val))
                     .collect::<wasmtime::Result<_>>()?,
             )
         }
-        (Shape::Record(shapes), Val::Record(fields)) => {
-            let fields = shapes.iter().zip(fields);
-            let fields =
-                fields.map(|((name, shape), (_, val))| Ok((name.clone(), json(shape, val)?)));
+        (WitType::Record(types), Val::Record(fields)) => {
+            let fields = types.iter().zip(fields);
+            let fields = fields.map(|((name, ty), (_, val))| Ok((name.clone(), json(ty, val)?)));
             Value::Object(fields.collect::<wasmtime::Result<_>>()?)
         }
-        (Shape::Choice(_, cases), val) => {
+        (WitType::Cases(_, cases), val) => {
             let (tag, val) = case(val)?;
-            let shape = cases.get(tag).ok_or_else(untyped)?;
-            match (shape, val) {
-                (Some(shape), Some(val)) => json!({ "tag": tag, "val": json(shape, val)? }),
+            let ty = cases.get(tag).ok_or_else(untyped)?;
+            match (ty, val) {
+                (Some(ty), Some(val)) => json!({ "tag": tag, "val": json(ty, val)? }),
                 _ => json!({ "tag": tag }),
             }
         }
-        (Shape::Enum(_), Val::Enum(name)) => Value::String(name.clone()),
-        (Shape::Flags(_), Val::Flags(names)) => json!(names),
-        (Shape::Option(_), Val::Option(None)) => Value::Null,
-        (Shape::Option(inner), Val::Option(Some(val))) => json(inner, val)?,
+        (WitType::Enum(_), Val::Enum(name)) => Value::String(name.clone()),
+        (WitType::Flags(_), Val::Flags(names)) => json!(names),
+        (WitType::Option(_), Val::Option(None)) => Value::Null,
+        (WitType::Option(inner), Val::Option(Some(val))) => json(inner, val)?,
         _ => return Err(untyped()),
     })
 }
 
-/// The case that a value is of, and the value in it.
+/// Returns the name of a value's case and the value in it.
 fn case(val: &Val) -> wasmtime::Result<(&str, Option<&Val>)> {
     Ok(match val {
         Val::Variant(tag, val) => (tag, val.as_deref()),
@@ -345,7 +348,7 @@ fn case(val: &Val) -> wasmtime::Result<(&str, Option<&Val>)> {
     })
 }
 
-/// A number, or digits where the number would not be exact.
+/// Returns a number, or text in digits if the number would not be exact.
 fn integer_json(val: &Val) -> wasmtime::Result<Value> {
     let whole = match val {
         Val::S8(value) => i128::from(*value),
@@ -365,7 +368,7 @@ fn integer_json(val: &Val) -> wasmtime::Result<Value> {
 }
 
 fn float_json(value: f64) -> Value {
-    // JSON has numbers for those that are finite, and for no others.
+    // JSON has numbers for finite ones only.
     Number::from_f64(value).map_or_else(
         || {
             let text = if value.is_nan() {

@@ -22,7 +22,7 @@ fn content(media_type: &str, data: FileData) -> ToolResultOutput {
 }
 
 #[test]
-fn every_variant_crosses() {
+fn every_output_variant_converts() {
     let text = || "t".to_owned();
     let cases = [
         (
@@ -75,7 +75,7 @@ fn every_variant_crosses() {
 }
 
 #[test]
-fn what_is_not_valid_does_not_cross() {
+fn invalid_output_is_refused() {
     let limits = Limits {
         output_bytes: 4_000_000,
         ..Limits::default()
@@ -127,7 +127,7 @@ fn what_is_not_valid_does_not_cross() {
 }
 
 #[test]
-fn a_result_of_exactly_the_limit_crosses() {
+fn output_of_exactly_the_limit_converts() {
     let limits = Limits {
         output_bytes: 10,
         ..Limits::default()
@@ -144,7 +144,7 @@ fn a_result_of_exactly_the_limit_crosses() {
 }
 
 #[test]
-fn values_are_counted_outside_strings() {
+fn json_values_are_counted_outside_strings() {
     let cases = [
         ("1", 1),
         (r#"",,[:""#, 1),

@@ -18,7 +18,7 @@ fn grow(limiter: &mut Limiter, from: usize, to: usize) -> bool {
 }
 
 #[test]
-fn memories_add_up() {
+fn memories_share_one_limit() {
     let mut limiter = limiter();
     let steps = [
         // One memory, then a second one, up to exactly the limit.
@@ -31,38 +31,38 @@ fn memories_add_up() {
         assert_eq!(grow(&mut limiter, from, to), allowed, "{from} {to}");
         assert_eq!(limiter.telemetry.peak_memory_bytes(), peak, "{from} {to}");
     }
-    assert_eq!(limiter.refused(), Some(Refused::Memory));
+    assert_eq!(limiter.exceeded(), Some(LimitExceeded::Memory));
 }
 
 #[test]
-fn a_memory_beyond_its_own_maximum_is_not_our_refusal() {
+fn growth_beyond_own_maximum_is_not_our_limit() {
     let mut limiter = limiter();
     assert!(!limiter.memory_growing(0, 50, Some(40)).unwrap());
     assert!(!limiter.table_growing(0, 50, Some(40)).unwrap());
-    assert_eq!(limiter.refused(), None);
-    // Beyond both, it is the limit.
+    assert_eq!(limiter.exceeded(), None);
+    // Beyond both, our limit is reported.
     assert!(!limiter.memory_growing(0, 101, Some(40)).unwrap());
-    assert_eq!(limiter.refused(), Some(Refused::Memory));
+    assert_eq!(limiter.exceeded(), Some(LimitExceeded::Memory));
 }
 
 #[test]
-fn what_the_machine_does_not_give_is_given_back() {
+fn failed_growth_is_given_back() {
     let mut limiter = limiter();
     assert!(grow(&mut limiter, 0, 90));
     limiter
         .memory_grow_failed(wasmtime::Error::msg("no memory"))
         .unwrap();
-    assert_eq!(limiter.refused(), Some(Refused::Memory));
+    assert_eq!(limiter.exceeded(), Some(LimitExceeded::Memory));
     assert!(grow(&mut limiter, 0, 90));
 }
 
 #[test]
-fn tables_and_counts_have_their_limits() {
+fn tables_and_instances_are_limited() {
     let mut limiter = limiter();
     assert!(limiter.table_growing(0, 10, None).unwrap());
-    assert_eq!(limiter.refused(), None);
+    assert_eq!(limiter.exceeded(), None);
     assert!(!limiter.table_growing(10, 11, None).unwrap());
-    assert_eq!(limiter.refused(), Some(Refused::TableElements));
+    assert_eq!(limiter.exceeded(), Some(LimitExceeded::TableElements));
     assert_eq!(
         (limiter.instances(), limiter.memories(), limiter.tables()),
         (1, 2, 3)

@@ -1,14 +1,15 @@
-//! What calls of plain functions come to: results by their types, and the same abnormal ends as those of any other tool.
+//! Outcomes of calls of plain functions: results by their types, and the same failures as any other
+//! tool.
 
 use super::{call, failure, load, report};
 use agent_host_core::{limits::Limits, output::ToolResultOutput};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// Signatures, the code behind them, and what a call comes to.
+/// Signatures, their code, and the outcome of a call.
 fn results() -> Vec<(&'static str, String, ToolResultOutput)> {
     use ToolResultOutput::{ErrorJson, ErrorText, Json, Text};
-    // At 8: the case of a result; at 12 and 16 what is in it: the text at 24.
+    // At 8: the case of a result; at 12 and 16 its payload: the text at 24.
     const HI: &str = r#"(data (i32.const 24) "hi")"#;
     vec![
         ("()", "", Json(Value::Null)),
@@ -61,7 +62,7 @@ fn results() -> Vec<(&'static str, String, ToolResultOutput)> {
 }
 
 #[tokio::test]
-async fn results_become_what_their_types_say() {
+async fn function_result_converts_by_its_type() {
     for (signature, core, expected) in results() {
         let wit = format!("package test:made; world w {{ export f: func{signature}; }}");
         let tool = load(&wit, &core).await.unwrap();
@@ -69,7 +70,7 @@ async fn results_become_what_their_types_say() {
     }
 }
 
-/// What a function returns, its code, and the code of the end.
+/// A result type, the code, and the failure code.
 const ENDS: [(&str, &str, &str); 12] = [
     ("-> u32", "unreachable", "trap"),
     ("-> u32", "(loop $l (br $l)) unreachable", "timeout"),
@@ -85,7 +86,7 @@ const ENDS: [(&str, &str, &str); 12] = [
         "(drop (memory.grow (i32.const 32))) (call $return (i32.const 65536) (i32.const 2000000))",
         "output-too-large",
     ),
-    // More than `max-transfer-bytes`, counted by the values that are made of it.
+    // More than `max-transfer-bytes`, counted by the values.
     (
         "-> list<u8>",
         "(drop (memory.grow (i32.const 32))) (call $return (i32.const 65536) (i32.const 500000))",
@@ -116,7 +117,7 @@ const ENDS: [(&str, &str, &str); 12] = [
 ];
 
 #[tokio::test]
-async fn plain_functions_end_like_other_tools() {
+async fn plain_function_failures_match_other_tools() {
     let limits = Limits {
         deadline_ms: 300,
         memory_bytes: 16 * 1024 * 1024,
@@ -138,7 +139,7 @@ async fn plain_functions_end_like_other_tools() {
 }
 
 #[tokio::test]
-async fn what_is_cleaned_up_after_a_call_may_trap_too() {
+async fn trap_in_post_return_fails_the_call() {
     let wit = "package test:made; world w { export f: func() -> string; }";
     let core = r#"(func (export "f") (result i32) (call $return (i32.const 24) (i32.const 1)))
         (func (export "cabi_post_f") (param i32) unreachable)"#;
@@ -148,7 +149,7 @@ async fn what_is_cleaned_up_after_a_call_may_trap_too() {
 }
 
 #[tokio::test]
-async fn no_state_is_left_between_calls() {
+async fn calls_share_no_state() {
     let wit = "package test:made; world w { export next: func() -> u32; }";
     let core = r#"(global $count (mut i32) (i32.const 0))
         (func (export "next") (result i32)
@@ -161,9 +162,9 @@ async fn no_state_is_left_between_calls() {
     }
 }
 
-/// A result that takes long to convert leaves its caller's thread first, and is whole.
+/// A result that takes long to convert leaves its caller's thread first.
 #[tokio::test]
-async fn a_large_result_is_whole() {
+async fn large_result_converts_whole() {
     let wit = "package test:made; world w { export f: func(v: list<string>) -> list<string>; }";
     let tool = load(wit, &super::made::echo("f")).await.unwrap();
     let words: Vec<String> = (0..5_000).map(|index| format!("word {index}")).collect();

@@ -1,5 +1,5 @@
-//! Types that nobody thought of, and values of them: JSON that goes through a function which returns its argument comes back as
-//! it went, in the one form that results have.
+//! Random types with values of them: JSON that passes through a function which returns its argument
+//! comes back unchanged, in the canonical form of results.
 
 use super::{
     call, failure,
@@ -54,7 +54,7 @@ fn ty() -> impl Strategy<Value = Ty> {
 }
 
 impl Ty {
-    /// As WIT; the types that need a name go to `named`.
+    /// Formats as WIT; named types go to `named`.
     fn wit(&self, named: &mut Vec<String>) -> String {
         let many = |types: &[Self], named: &mut Vec<String>| -> Vec<String> {
             types.iter().map(|ty| ty.wit(named)).collect()
@@ -99,12 +99,12 @@ impl Ty {
         name
     }
 
-    /// Whether `null` is a value of it.
+    /// Returns whether `null` is a value of it.
     fn is_nullable(&self) -> bool {
         matches!(self, Self::Option(inner) if !inner.is_nullable())
     }
 
-    /// JSON that goes in, and the JSON that comes out for it.
+    /// Returns JSON for an argument, and the JSON expected of the result.
     fn value(&self) -> BoxedStrategy<(Value, Value)> {
         match self {
             Self::Simple(name) => simple(name),
@@ -141,7 +141,7 @@ fn one_of(options: Vec<BoxedStrategy<(Value, Value)>>) -> BoxedStrategy<(Value, 
     prop::strategy::Union::new(options).boxed()
 }
 
-/// What comes back just as it went.
+/// Values that come back unchanged.
 fn same<T: Into<Value> + std::fmt::Debug>(
     values: impl Strategy<Value = T> + 'static,
 ) -> BoxedStrategy<(Value, Value)> {
@@ -223,7 +223,8 @@ fn no_number() -> BoxedStrategy<(Value, Value)> {
     same(prop::sample::select(&["NaN", "Infinity", "-Infinity"][..]))
 }
 
-/// Goes in as a number or as digits; comes out as a number where a 64-bit float holds it and all integers before it.
+/// A number or digits as an argument; a number in the result if a 64-bit float holds all integers
+/// up to it.
 fn wide(values: impl Strategy<Value = i128> + 'static) -> BoxedStrategy<(Value, Value)> {
     let number = |value: i128| serde_json::from_str::<Value>(&value.to_string()).unwrap();
     (values, any::<bool>())
@@ -260,7 +261,7 @@ fn anything() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Puts something else in the place of one of the values in a value.
+/// Replaces one of the values in a value.
 fn replace(value: &mut Value, at: &Index, with: &Value) {
     fn count(value: &Value) -> usize {
         1 + match value {
@@ -322,9 +323,9 @@ async fn echoing(sandbox: &Sandbox, ty: &Ty) -> ToolComponent {
 }
 
 proptest! {
-    /// JSON to WIT to the guest and back is the identity, and all of it fits the schemas.
+    /// JSON to WIT to the guest and back is the identity, and everything fits the schemas.
     #[test]
-    fn values_of_any_type_come_back((ty, input, output) in typed_values()) {
+    fn any_typed_value_round_trips((ty, input, output) in typed_values()) {
         let Host { runtime, sandbox } = &*HOST;
         runtime.block_on(async {
             let tool = echoing(sandbox, &ty).await;
@@ -333,16 +334,17 @@ proptest! {
             prop_assert_eq!(promised.validate(&output), Ok(()));
             let echoed = call(&tool, "echo", &json!({ "v": input })).await;
             prop_assert_eq!(&echoed, &ToolResultOutput::Json(output.clone()));
-            // What came out goes in again.
+            // The result is a valid argument.
             let again = call(&tool, "echo", &json!({ "v": output })).await;
             prop_assert_eq!(again, echoed);
             Ok(())
         })?;
     }
 
-    /// A value with something else in it is refused before the guest runs, or is another value of the type.
+    /// A value with a replaced part is refused before the guest runs, or is another value of the
+    /// type.
     #[test]
-    fn other_values_are_refused_or_come_back(
+    fn mistyped_value_is_refused_or_round_trips(
         (ty, mut input, _) in typed_values(),
         at in any::<Index>(),
         with in anything(),

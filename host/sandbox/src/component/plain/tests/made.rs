@@ -1,9 +1,9 @@
-//! Components made of WIT and the text of a core module.
+//! Components built from WIT and the text of a core module.
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{PackageMetadata, Resolve};
 
-/// A memory, an allocator that never frees, and a place for what is returned at the address 8.
+/// A memory, an allocator that never frees, and a return area at address 8.
 const RUNTIME: &str = r#"
     (memory (export "memory") 1)
     (global $heap (mut i32) (i32.const 4096))
@@ -23,7 +23,7 @@ const RUNTIME: &str = r#"
         (i32.store (i32.const 12) (local.get $len))
         (i32.const 8))"#;
 
-/// A core function that returns the list or the string that it is given, whatever is in it.
+/// A core function that returns its list or string argument.
 pub(super) fn echo(export: &str) -> String {
     format!(
         r#"(func (export "{export}") (param i32 i32) (result i32) (call $return (local.get 0) (local.get 1)))"#
@@ -50,7 +50,7 @@ pub(super) fn component(wit: &str, core: &str) -> Vec<u8> {
         .unwrap()
 }
 
-/// What tools write into a component's section for docs, of this package.
+/// Returns a docs section for this package, as component tools write it.
 pub(super) fn docs(wit: &str) -> Vec<u8> {
     let (resolve, package) = resolved(wit);
     PackageMetadata::extract(&resolve, package)

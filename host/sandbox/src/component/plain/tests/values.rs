@@ -17,7 +17,7 @@ async fn echoing(types: &str, ty: &str) -> ToolComponent {
     load(&wit, &echo("test:made/api#echo")).await.unwrap()
 }
 
-/// Types with names, the type that is asked about, its schema, and how its signature reads.
+/// Named types, the type under test, its schema, and its signature.
 fn schemas() -> Vec<(&'static str, &'static str, Value, &'static str)> {
     let wide = |range: &str, least: Value, most: Value| {
         json!({
@@ -154,7 +154,7 @@ fn schemas() -> Vec<(&'static str, &'static str, Value, &'static str)> {
 }
 
 #[tokio::test]
-async fn every_type_has_its_schema() {
+async fn every_type_has_a_schema() {
     for (types, ty, schema, reads) in schemas() {
         let tool = echoing(types, ty).await;
         let list = json!({ "type": "array", "items": schema });
@@ -177,7 +177,7 @@ async fn every_type_has_its_schema() {
     }
 }
 
-/// A type, values that go in, and what comes out of it.
+/// A type, argument values, and the result.
 fn round_trips() -> Vec<(&'static str, Value, Value)> {
     let same = |ty, value: Value| (ty, value.clone(), value);
     vec![
@@ -262,7 +262,7 @@ fn round_trips() -> Vec<(&'static str, Value, Value)> {
 }
 
 #[tokio::test]
-async fn values_come_back_as_they_went() {
+async fn values_round_trip() {
     for (ty, input, expected) in round_trips() {
         let tool = echoing("", ty).await;
         assert_eq!(
@@ -274,7 +274,7 @@ async fn values_come_back_as_they_went() {
 }
 
 #[tokio::test]
-async fn named_types_come_back_as_they_went() {
+async fn named_type_values_round_trip() {
     let names: Vec<String> = (0..300).map(|at| format!("e{at}")).collect();
     let wide = format!("enum wide {{ {} }}", names.join(", "));
     let cases = [
@@ -314,7 +314,7 @@ async fn named_types_come_back_as_they_went() {
     }
 }
 
-/// The function ends any call of it, so a value that reaches it is a `trap`.
+/// The function always traps, so a value that reaches it is a `trap`.
 async fn trapping(types: &str, ty: &str) -> ToolComponent {
     let wit = format!(
         "package test:made; interface api {{ {types} take: func(v: list<{ty}>); }} world w {{ export api; }}"
@@ -324,7 +324,7 @@ async fn trapping(types: &str, ty: &str) -> ToolComponent {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_never_reaches_the_function() {
+async fn mistyped_argument_never_reaches_the_function() {
     let cases = [
         ("", "bool", json!(0)),
         ("", "s8", json!(128)),
@@ -374,14 +374,14 @@ async fn what_does_not_fit_never_reaches_the_function() {
             .unwrap_err();
         assert_eq!(failure(&refused.into()), failure(&output), "{ty} {value}");
     }
-    // What the others did not reach.
+    // Cases that the tables above do not reach.
     let tool = trapping("", "bool").await;
     let output = call(&tool, "take", &json!({ "v": [true] })).await;
     assert_eq!(failure(&output).0, "trap");
 }
 
 #[tokio::test]
-async fn a_misfit_that_no_schema_tells_names_its_place() {
+async fn argument_error_beyond_schema_names_its_path() {
     let tool = trapping("record r { a: tuple<bool, u64> }", "r").await;
     let output = call(&tool, "take", &json!({ "v": [{ "a": [true, "x"] }] })).await;
     assert_eq!(
@@ -397,7 +397,7 @@ async fn a_misfit_that_no_schema_tells_names_its_place() {
 }
 
 #[tokio::test]
-async fn parameters_are_the_fields_of_the_input() {
+async fn parameters_are_input_fields() {
     let wit = "package test:made; world w { export pick: func(first-name: string, times: option<u8>) -> u32; export all: func(); }";
     let core = r#"(func (export "pick") (param i32 i32 i32 i32) (result i32)
             (i32.add (local.get 1) (i32.mul (local.get 2) (local.get 3))))

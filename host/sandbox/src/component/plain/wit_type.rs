@@ -1,4 +1,5 @@
-//! The WIT types of a function, taken over from the engine once: bounded, and without those that no JSON value can stand for.
+//! The WIT types of a function, converted from the engine's once: bounded, and without those that
+//! have no JSON form.
 
 use std::{collections::BTreeMap, fmt};
 use wasmtime::component::{
@@ -6,21 +7,22 @@ use wasmtime::component::{
     types::{ComponentFunc, Type},
 };
 
-/// How deep types may nest. Each level of WIT takes up to four levels of the schema, of which there may be 32.
+/// The deepest nesting of types. Each level of WIT takes up to four levels of the schema, which may
+/// have 32.
 const MAX_DEPTH: usize = 24;
 
-/// What the types of one function may weigh, in bytes: [`TYPE_BYTES`] for each, as often as it is used, and all names in it. The
-/// schema, which may have as many, is larger than this.
+/// The largest weight of the types of one function, in bytes: [`TYPE_BYTES`] for each use of a
+/// type, and all names in it. The schema, which has the same bound, is larger than this.
 const MAX_BYTES: usize = 64 * 1024;
 const TYPE_BYTES: usize = 16;
 
-/// The values of a type.
+/// A WIT type that has a JSON form.
 #[derive(Debug, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum WitType {
     /// `bool`
     Bool,
     /// `u8` to `s64`
-    Int(Int),
+    Int(IntType),
     /// `f32`
     Float32,
     /// `f64`
@@ -31,28 +33,29 @@ pub(super) enum Shape {
     String,
     /// `list<u8>`
     Bytes,
-    /// Any other list.
+    /// Any other list
     List(Box<Self>),
     /// `tuple`
     Tuple(Vec<Self>),
-    /// `record`, with its fields in their order
+    /// `record`
     Record(Fields),
-    /// One of several cases, with a value or without.
-    Choice(Choice, BTreeMap<String, Option<Self>>),
-    /// `enum`, with its names in their order
+    /// One of several cases, each with a value or without
+    Cases(CaseKind, BTreeMap<String, Option<Self>>),
+    /// `enum`
     Enum(Vec<String>),
-    /// `flags`, with their names in their order
+    /// `flags`
     Flags(Vec<String>),
-    /// `option` of a type that is none itself; an option of an option is a [`Self::Choice`], because `null` could be either.
+    /// `option` of a type that is not an option; an option of an option is [`Self::Cases`], because
+    /// `null` could mean either
     Option(Box<Self>),
 }
 
 /// Named values: the fields of a record, or the parameters of a function.
-pub(super) type Fields = Vec<(String, Shape)>;
+pub(super) type Fields = Vec<(String, WitType)>;
 
-/// Which type a choice is of.
+/// The type that has cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum CaseKind {
     /// `variant`
     Variant,
     /// `result`, with the cases `ok` and `err`
@@ -61,9 +64,8 @@ pub(super) enum Choice {
     Option,
 }
 
-/// The types of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Int {
+pub(super) enum IntType {
     S8,
     U8,
     S16,
@@ -74,22 +76,39 @@ pub(super) enum Int {
     U64,
 }
 
+/// A function that cannot be a tool. The texts are fragments that follow its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SignatureError {
+    #[error("it is an entry point of WASI")]
+    WasiEntryPoint,
+    #[error("it belongs to a resource, which has no JSON form")]
+    OfResource,
+    #[error("it is an async function, which this host does not call")]
+    Async,
+    #[error("its types have {0}, which has no JSON form")]
+    NoJsonForm(&'static str),
+    #[error("its types nest more than {MAX_DEPTH} levels deep")]
+    TooDeep,
+    #[error("its types are too large for a schema")]
+    TooLarge,
+}
+
 /// The types of a function.
 #[derive(Debug, PartialEq)]
 pub(super) struct Signature {
     pub(super) params: Fields,
-    pub(super) result: Option<Shape>,
+    pub(super) result: Option<WitType>,
 }
 
-impl Shape {
-    /// Whether a field of this type may be left out: it stands for `none` then.
+impl WitType {
+    /// Returns whether a field of this type may be left out, which means `none`.
     pub(super) fn is_optional(&self) -> bool {
         matches!(self, Self::Option(_))
     }
 }
 
-impl Int {
-    /// The least and the greatest.
+impl IntType {
+    /// Returns the least and the greatest value.
     pub(super) fn range(self) -> (i128, i128) {
         match self {
             Self::S8 => (i8::MIN.into(), i8::MAX.into()),
@@ -103,12 +122,13 @@ impl Int {
         }
     }
 
-    /// Whether there are values that a JSON number does not hold everywhere: many programs read it as a 64-bit float.
+    /// Returns whether some values have no exact JSON number, as many programs read one as a 64-bit
+    /// float.
     pub(super) fn is_wide(self) -> bool {
         matches!(self, Self::S64 | Self::U64)
     }
 
-    /// The value; absent beyond the range.
+    /// Returns the value, if it is in range.
     pub(super) fn val(self, value: i128) -> Option<Val> {
         Some(match self {
             Self::S8 => Val::S8(value.try_into().ok()?),
@@ -137,99 +157,98 @@ impl Int {
 }
 
 impl Signature {
-    /// Takes over the types of a function.
-    ///
-    /// # Errors
-    /// Why it cannot be a tool, as a fragment.
-    pub(super) fn of(ty: &ComponentFunc) -> Result<Self, String> {
+    /// Converts the types of a function.
+    pub(super) fn new(ty: &ComponentFunc) -> Result<Self, SignatureError> {
         if ty.async_() {
-            return Err("it is an async function, which this host does not call".to_owned());
+            return Err(SignatureError::Async);
         }
-        let mut taking = Taking { left: MAX_BYTES };
-        let params = taking.named(ty.params(), 0)?;
+        let mut builder = WitTypeBuilder { left: MAX_BYTES };
+        let params = builder.named(ty.params(), 0)?;
         let result = ty.results().next();
         Ok(Self {
             params,
-            result: result.map(|ty| taking.take(&ty, 0)).transpose()?,
+            result: result.map(|ty| builder.build(&ty, 0)).transpose()?,
         })
     }
 }
 
-/// Takes over types, and counts them.
-struct Taking {
+/// Converts types, and counts their weight.
+struct WitTypeBuilder {
     /// In bytes.
     left: usize,
 }
 
-impl Taking {
-    fn spend(&mut self, bytes: usize) -> Result<(), String> {
+impl WitTypeBuilder {
+    fn spend(&mut self, bytes: usize) -> Result<(), SignatureError> {
         self.left = self
             .left
             .checked_sub(bytes)
-            .ok_or("its types are too large for a schema")?;
+            .ok_or(SignatureError::TooLarge)?;
         Ok(())
     }
 
-    fn take(&mut self, ty: &Type, depth: usize) -> Result<Shape, String> {
+    fn build(&mut self, ty: &Type, depth: usize) -> Result<WitType, SignatureError> {
         if depth > MAX_DEPTH {
-            return Err(format!("its types nest more than {MAX_DEPTH} levels deep"));
+            return Err(SignatureError::TooDeep);
         }
         self.spend(TYPE_BYTES)?;
         let depth = depth + 1;
         Ok(match ty {
-            Type::Bool => Shape::Bool,
-            Type::S8 => Shape::Int(Int::S8),
-            Type::U8 => Shape::Int(Int::U8),
-            Type::S16 => Shape::Int(Int::S16),
-            Type::U16 => Shape::Int(Int::U16),
-            Type::S32 => Shape::Int(Int::S32),
-            Type::U32 => Shape::Int(Int::U32),
-            Type::S64 => Shape::Int(Int::S64),
-            Type::U64 => Shape::Int(Int::U64),
-            Type::Float32 => Shape::Float32,
-            Type::Float64 => Shape::Float64,
-            Type::Char => Shape::Char,
-            Type::String => Shape::String,
-            Type::List(list) => match self.take(&list.ty(), depth)? {
-                Shape::Int(Int::U8) => Shape::Bytes,
-                item => Shape::List(Box::new(item)),
+            Type::Bool => WitType::Bool,
+            Type::S8 => WitType::Int(IntType::S8),
+            Type::U8 => WitType::Int(IntType::U8),
+            Type::S16 => WitType::Int(IntType::S16),
+            Type::U16 => WitType::Int(IntType::U16),
+            Type::S32 => WitType::Int(IntType::S32),
+            Type::U32 => WitType::Int(IntType::U32),
+            Type::S64 => WitType::Int(IntType::S64),
+            Type::U64 => WitType::Int(IntType::U64),
+            Type::Float32 => WitType::Float32,
+            Type::Float64 => WitType::Float64,
+            Type::Char => WitType::Char,
+            Type::String => WitType::String,
+            Type::List(list) => match self.build(&list.ty(), depth)? {
+                WitType::Int(IntType::U8) => WitType::Bytes,
+                item => WitType::List(Box::new(item)),
             },
             Type::Tuple(tuple) => {
                 let types = tuple.types();
-                Shape::Tuple(
+                WitType::Tuple(
                     types
-                        .map(|ty| self.take(&ty, depth))
+                        .map(|ty| self.build(&ty, depth))
                         .collect::<Result<_, _>>()?,
                 )
             }
             Type::Record(record) => {
                 let fields = record.fields().map(|field| (field.name, field.ty));
-                Shape::Record(self.named(fields, depth)?)
+                WitType::Record(self.named(fields, depth)?)
             }
             Type::Variant(variant) => {
                 let cases = variant.cases().map(|case| (case.name, case.ty));
-                self.choice(Choice::Variant, cases, depth)?
+                self.cases(CaseKind::Variant, cases, depth)?
             }
             Type::Result(result) => {
                 let cases = [("ok", result.ok()), ("err", result.err())];
-                self.choice(Choice::Result, cases.into_iter(), depth)?
+                self.cases(CaseKind::Result, cases.into_iter(), depth)?
             }
-            Type::Option(option) => match self.take(&option.ty(), depth)? {
-                inner @ Shape::Option(_) => {
+            Type::Option(option) => match self.build(&option.ty(), depth)? {
+                inner @ WitType::Option(_) => {
                     let cases = [("some", Some(inner)), ("none", None)];
-                    let cases = cases.map(|(name, shape)| (name.to_owned(), shape));
-                    Shape::Choice(Choice::Option, cases.into())
+                    let cases = cases.map(|(name, ty)| (name.to_owned(), ty));
+                    WitType::Cases(CaseKind::Option, cases.into())
                 }
-                inner => Shape::Option(Box::new(inner)),
+                inner => WitType::Option(Box::new(inner)),
             },
-            Type::Enum(names) => Shape::Enum(self.names(names.names())?),
-            Type::Flags(names) => Shape::Flags(self.names(names.names())?),
-            Type::Own(_) | Type::Borrow(_) => return Err(refused("a resource")),
-            Type::Future(_) => return Err(refused("a future")),
-            Type::Stream(_) => return Err(refused("a stream")),
-            Type::ErrorContext => return Err(refused("an error-context")),
-            Type::Map(_) => return Err(refused("a map")),
-            Type::FixedLengthList(_) => return Err(refused("a list of fixed length")),
+            Type::Enum(names) => WitType::Enum(self.names(names.names())?),
+            Type::Flags(names) => WitType::Flags(self.names(names.names())?),
+            Type::Own(_) | Type::Borrow(_) => return Err(SignatureError::NoJsonForm("a resource")),
+            Type::Future(_) => return Err(SignatureError::NoJsonForm("a future")),
+            Type::Stream(_) => return Err(SignatureError::NoJsonForm("a stream")),
+            Type::ErrorContext => return Err(SignatureError::NoJsonForm("an error-context")),
+            Type::Map(_) => return Err(SignatureError::NoJsonForm("a map")),
+            Type::FixedLengthList(_) => {
+                return Err(SignatureError::NoJsonForm("a list of fixed length"));
+            }
         })
     }
 
@@ -237,30 +256,36 @@ impl Taking {
         &mut self,
         fields: impl Iterator<Item = (&'a str, Type)>,
         depth: usize,
-    ) -> Result<Fields, String> {
+    ) -> Result<Fields, SignatureError> {
         fields
             .map(|(name, ty)| {
                 self.spend(name.len())?;
-                Ok((name.to_owned(), self.take(&ty, depth)?))
+                Ok((name.to_owned(), self.build(&ty, depth)?))
             })
             .collect()
     }
 
-    fn choice<'a>(
+    fn cases<'a>(
         &mut self,
-        choice: Choice,
+        kind: CaseKind,
         cases: impl Iterator<Item = (&'a str, Option<Type>)>,
         depth: usize,
-    ) -> Result<Shape, String> {
+    ) -> Result<WitType, SignatureError> {
         let cases = cases.map(|(name, ty)| {
             self.spend(TYPE_BYTES + name.len())?;
-            let shape = ty.map(|ty| self.take(&ty, depth)).transpose()?;
-            Ok((name.to_owned(), shape))
+            let ty = ty.map(|ty| self.build(&ty, depth)).transpose()?;
+            Ok((name.to_owned(), ty))
         });
-        Ok(Shape::Choice(choice, cases.collect::<Result<_, String>>()?))
+        Ok(WitType::Cases(
+            kind,
+            cases.collect::<Result<_, SignatureError>>()?,
+        ))
     }
 
-    fn names<'a>(&mut self, names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, String> {
+    fn names<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<String>, SignatureError> {
         names
             .map(|name| {
                 self.spend(TYPE_BYTES + name.len())?;
@@ -270,12 +295,8 @@ impl Taking {
     }
 }
 
-fn refused(what: &str) -> String {
-    format!("its types have {what}, which no JSON value can stand for")
-}
-
 impl fmt::Display for Signature {
-    /// As in WIT, without the name: `(a: u32, b: list<string>) -> bool`.
+    /// Formats as in WIT, without the name: `(a: u32, b: list<string>) -> bool`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({})", Commas(&self.params, named))?;
         match &self.result {
@@ -285,8 +306,9 @@ impl fmt::Display for Signature {
     }
 }
 
-impl fmt::Display for Shape {
-    /// As in WIT, where types with names have their content in place of those: the engine does not keep them.
+impl fmt::Display for WitType {
+    /// Formats as in WIT, with the content of named types in place of their names, which the engine
+    /// does not keep.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool => f.write_str("bool"),
@@ -299,7 +321,7 @@ impl fmt::Display for Shape {
             Self::List(item) => write!(f, "list<{item}>"),
             Self::Tuple(items) => write!(f, "tuple<{}>", Commas(items, fmt::Display::fmt)),
             Self::Record(fields) => write!(f, "record {{ {} }}", Commas(fields, named)),
-            Self::Choice(choice, cases) => choice.fmt(cases, f),
+            Self::Cases(kind, cases) => kind.fmt(cases, f),
             Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
             Self::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
             Self::Option(inner) => write!(f, "option<{inner}>"),
@@ -307,10 +329,10 @@ impl fmt::Display for Shape {
     }
 }
 
-impl Choice {
+impl CaseKind {
     fn fmt(
         self,
-        cases: &BTreeMap<String, Option<Shape>>,
+        cases: &BTreeMap<String, Option<WitType>>,
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result {
         let of = |name| cases.get(name).and_then(Option::as_ref);
@@ -327,8 +349,8 @@ impl Choice {
             },
             Self::Variant => {
                 let cases: Vec<_> = cases.iter().collect();
-                let case = Commas(&cases, |(name, shape), f| match shape {
-                    Some(shape) => write!(f, "{name}({shape})"),
+                let case = Commas(&cases, |(name, ty), f| match ty {
+                    Some(ty) => write!(f, "{name}({ty})"),
                     None => f.write_str(name),
                 });
                 write!(f, "variant {{ {case} }}")
@@ -337,11 +359,11 @@ impl Choice {
     }
 }
 
-fn named((name, shape): &(String, Shape), f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{name}: {shape}")
+fn named((name, ty): &(String, WitType), f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{name}: {ty}")
 }
 
-/// Items with commas between them, each written by the function.
+/// Comma-separated items, each written by the function.
 struct Commas<'a, T>(&'a [T], fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result);
 
 impl<T> fmt::Display for Commas<'_, T> {

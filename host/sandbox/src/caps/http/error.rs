@@ -1,34 +1,30 @@
-//! From the client's errors to the guest's codes. The client hides causes under causes, so they are looked for; no text of
-//! theirs reaches a guest.
+//! Converts the client's errors to the guest's codes. The client nests causes, so they are
+//! searched; no text of theirs reaches a guest.
 
 use std::error::Error as StdError;
 use wasmtime_wasi_http::Error;
 
-/// Our own reasons to end a request inside the client, which only carries them.
+/// The reasons of this module to end a request inside the client, which only carries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
-    /// Every address of the name is one that is not to be connected to.
+pub(super) enum ExchangeError {
+    /// No address of the name may be connected to.
     #[error("the destination's address is prohibited")]
     AddressProhibited,
-    /// The name has no address.
     #[error("the name is not known")]
     UnknownName,
     /// The guest sent more than this many bytes.
     #[error("the request's body is larger than {0} bytes")]
     RequestBodySize(u64),
-    /// The exchange's time is over.
     #[error("the exchange's time is over")]
-    Late,
-    /// The guest did not finish its body.
+    Timeout,
     #[error("the request's body was not finished")]
     RequestBody,
-    /// What was said is not HTTP.
     #[error("this is not HTTP")]
     Protocol,
 }
 
-impl Fault {
-    /// The guest's code.
+impl ExchangeError {
+    /// Returns the guest's code.
     pub(super) fn into_error(self) -> Error {
         match self {
             Self::AddressProhibited => Error::DestinationIpProhibited,
@@ -37,15 +33,15 @@ impl Fault {
                 info_code: None,
             },
             Self::RequestBodySize(limit) => Error::HttpRequestBodySize(Some(limit)),
-            Self::Late => Error::HttpResponseTimeout,
+            Self::Timeout => Error::HttpResponseTimeout,
             Self::RequestBody | Self::Protocol => Error::HttpProtocolError,
         }
     }
 }
 
-/// The guest's code for an error of the client.
+/// Returns the guest's code for an error of the client.
 pub(super) fn from_client(error: &reqwest::Error) -> Error {
-    if let Some(fault) = cause::<Fault>(error) {
+    if let Some(fault) = cause::<ExchangeError>(error) {
         return fault.into_error();
     }
     if let Some(tls) = cause::<rustls::Error>(error) {
@@ -65,7 +61,7 @@ pub(super) fn from_client(error: &reqwest::Error) -> Error {
         return Error::HttpRequestUriInvalid;
     }
     let Some(io) = cause::<std::io::Error>(error) else {
-        return Fault::Protocol.into_error();
+        return ExchangeError::Protocol.into_error();
     };
     match io.kind() {
         std::io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,
@@ -77,11 +73,11 @@ pub(super) fn from_client(error: &reqwest::Error) -> Error {
         | std::io::ErrorKind::ConnectionAborted
         | std::io::ErrorKind::BrokenPipe
         | std::io::ErrorKind::UnexpectedEof => Error::ConnectionTerminated,
-        _ => Fault::Protocol.into_error(),
+        _ => ExchangeError::Protocol.into_error(),
     }
 }
 
-/// The first cause of a type. An I/O error may carry a cause of its own that its `source` skips.
+/// Returns the first cause of a type. An I/O error may carry a cause that its `source` skips.
 fn cause<'e, E: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e E> {
     let mut next = Some(error);
     while let Some(current) = next {

@@ -1,55 +1,52 @@
-//! The ledger of one gate: distinct requests with counts, the first refusal, and hosts. Everything is bounded, because every
-//! text in it is chosen by the guest.
+//! The audit log of one gate: distinct requests with counts, the first refusal, and hosts.
+//! Everything is bounded, because the guest chooses every text in it.
 
 use crate::text::shown;
 use agent_host_core::accounting::{AuditEntry, Verdict};
 use std::collections::{BTreeSet, HashMap};
 
-/// How many distinct requests are kept; later ones are only counted, under [`OTHERS`].
+/// The distinct requests that are kept; later ones are only counted, under [`OTHERS`].
 pub(super) const MAX_ENTRIES: usize = 256;
-/// How many hosts are kept.
 pub(super) const MAX_HOSTS: usize = 64;
-/// The longest text of one request, in bytes.
 pub(super) const MAX_REQUEST_BYTES: usize = 512;
 /// The longest first refusal, in bytes: a request, a reason and a rule.
 pub(super) const MAX_DENIAL_BYTES: usize = 1_024;
-/// The longest suggested grant, in bytes.
+/// The longest suggested grant, in bytes; a longer one would not be copied by hand.
 pub(super) const MAX_GRANT_BYTES: usize = 1_024;
-/// How the rules begin that are fields of [`agent_host_core::limits::Limits`].
+/// The prefix of rules that are fields of [`agent_host_core::limits::Limits`].
 const LIMITS: &str = "limits.";
-/// Stands for all requests beyond the bound.
+/// The request and rule of the entries that sum up all requests beyond the bound.
 pub(super) const OTHERS: &str = "others";
 
 /// A refusal, for the result of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Denial {
-    /// What was refused and why: a sentence without its full stop, in guest paths.
+    /// The request and the reason: a sentence without its full stop, in guest paths.
     pub(crate) sentence: String,
-    /// It was a limit of the call that refused, and not what is granted.
+    /// A limit of the call refused, not the grants.
     pub(crate) is_limit: bool,
 }
 
-/// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct AuditLog {
     entries: Vec<AuditEntry>,
-    /// Where a request with its verdict and rule is in `entries`.
-    places: HashMap<(String, String), usize>,
+    /// The index in `entries` of a request and rule.
+    indices: HashMap<(String, String), usize>,
     others_allowed: u64,
     others_denied: u64,
     first_denial: Option<Denial>,
     hosts: BTreeSet<String>,
 }
 
-impl Ledger {
-    /// Writes down a request that goes ahead.
-    pub(super) fn allowed(&mut self, request: &str, rule: &str) {
+impl AuditLog {
+    /// Records an allowed request.
+    pub(super) fn allow(&mut self, request: &str, rule: &str) {
         let request = one_line(request, MAX_REQUEST_BYTES);
         self.count(request, Verdict::Allowed, rule, None);
     }
 
-    /// Writes down a refusal, why, and the smallest grant with which there would be none.
-    pub(super) fn denied(&mut self, request: &str, rule: &str, reason: &str, grant: Option<&str>) {
+    /// Records a refusal with its reason and the smallest grant that would allow the request.
+    pub(super) fn deny(&mut self, request: &str, rule: &str, reason: &str, grant: Option<&str>) {
         let request = one_line(request, MAX_REQUEST_BYTES);
         if self.first_denial.is_none() {
             let text = format!("{request} was refused: {reason} (rule {rule})");
@@ -64,9 +61,9 @@ impl Ledger {
     fn count(&mut self, request: String, verdict: Verdict, rule: &str, grant: Option<&str>) {
         let key = (request, rule.to_owned());
         if let Some(entry) = self
-            .places
+            .indices
             .get(&key)
-            .and_then(|place| self.entries.get_mut(*place))
+            .and_then(|index| self.entries.get_mut(*index))
         {
             entry.count += 1;
         } else if self.entries.len() < MAX_ENTRIES {
@@ -75,12 +72,12 @@ impl Ledger {
                 verdict,
                 rule: key.1.clone(),
                 count: 1,
-                // The policy writes it with a guest's words in it, quoted as TOML; a longer one would not be copied by hand.
+                // It holds texts of the guest, which the policy quotes as TOML.
                 grant: grant
                     .filter(|grant| grant.len() <= MAX_GRANT_BYTES)
                     .map(str::to_owned),
             });
-            self.places.insert(key, self.entries.len() - 1);
+            self.indices.insert(key, self.entries.len() - 1);
         } else {
             match verdict {
                 Verdict::Allowed => self.others_allowed += 1,
@@ -89,15 +86,15 @@ impl Ledger {
         }
     }
 
-    /// Notes a host.
-    pub(super) fn contacted(&mut self, host: &str) {
+    /// Records a host to which a connection is made.
+    pub(super) fn add_host(&mut self, host: &str) {
         if self.hosts.len() < MAX_HOSTS {
             self.hosts.insert(one_line(host, MAX_REQUEST_BYTES));
         }
     }
 
-    /// The entries, with those beyond the bound summed up at the end.
-    pub(super) fn audit(&self) -> Vec<AuditEntry> {
+    /// Returns the entries, with those beyond the bound summed up at the end.
+    pub(super) fn entries(&self) -> Vec<AuditEntry> {
         let others = [
             (Verdict::Allowed, self.others_allowed),
             (Verdict::Denied, self.others_denied),
@@ -115,18 +112,17 @@ impl Ledger {
         self.entries.iter().cloned().chain(others).collect()
     }
 
-    /// The first refusal.
     pub(super) fn first_denial(&self) -> Option<&Denial> {
         self.first_denial.as_ref()
     }
 
-    /// The hosts, sorted.
+    /// Returns the hosts, sorted.
     pub(super) fn hosts(&self) -> Vec<String> {
         self.hosts.iter().cloned().collect()
     }
 }
 
-/// Text for one line of a listing: a line break in a file name must not look like the next entry.
+/// Replaces line breaks and tabs: a file name with one must not look like the next entry.
 fn one_line(text: &str, max_bytes: usize) -> String {
     shown(&text.replace(['\n', '\t'], "\u{FFFD}"), max_bytes)
 }
