@@ -2,7 +2,7 @@
 //! order in its environment. The sandbox's crate is used as an embedder would use it.
 
 use agent_host_engine::tool::CallReport;
-use agent_host_sandbox::{Call, Sandbox, SandboxConfig, Talk, ToolComponent};
+use agent_host_sandbox::{Call, CallContext, Sandbox, SandboxConfig, ToolComponent};
 use agent_host_types::{
     failure::ToolErrorCode, id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect,
 };
@@ -202,7 +202,7 @@ impl Bench {
                 grants: Arc::default(),
                 secrets: Arc::default(),
                 limits,
-                talk: Talk::default(),
+                context: CallContext::default(),
                 progress: &|_, _| {},
             })
             .await

@@ -15,7 +15,7 @@ use agent_host_engine::{
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
 };
 use agent_host_sandbox::{
-    Allocator, Call, Confinement, LoadError, Sandbox, SandboxConfig, Secrets, Talk,
+    Allocator, Call, CallContext, Confinement, LoadError, Sandbox, SandboxConfig, Secrets,
 };
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
@@ -418,7 +418,7 @@ impl ToolRunner for Registry {
                 grants: Arc::clone(&entry.grants),
                 secrets: Arc::clone(&self.secrets),
                 limits: &entry.limits,
-                talk: Talk {
+                context: CallContext {
                     shared: invocation.shared,
                     answers: invocation.answers,
                     can_ask: invocation.can_ask,

@@ -1,10 +1,10 @@
 //! The whole loop as a library: a model and a tool written in place, a journal in memory, and no sandbox.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use agent_host_engine::{BoxFuture, observer::*, schema::*, session::*, tool::*, turn::*};
-use agent_host_engine::{journal::*, model::*};
-use agent_host_types::{failure::ToolFailure, id::*, model::*};
-use agent_host_types::{output::*, tool::*, turn::*};
+use agent_host_engine::{
+    BoxFuture, journal::*, model::*, observer::*, schema::*, session::*, tool::*, turn::*,
+};
+use agent_host_types::{failure::ToolFailure, id::*, model::*, output::*, tool::*, turn::*};
 use serde_json::{Map, Value, from_value, json};
 use std::{future::ready, sync::Arc};
 

@@ -5,11 +5,12 @@
     expect(clippy::print_stdout, reason = "an example shows what it does")
 )]
 
-use agent_host_engine::{BoxFuture, observer::*, tool::*, turn::*};
-use agent_host_engine::{journal::*, model::*, session::*};
-use agent_host_types::{accounting::*, failure::*, id::*, model::*};
+use agent_host_engine::{
+    BoxFuture, journal::*, model::*, observer::*, session::*, tool::*, turn::*,
+};
 use agent_host_types::{
-    approval::*, continuation::*, message::*, output::*, question::*, tool::*, turn::*,
+    accounting::*, approval::*, continuation::*, failure::*, id::*, message::*, model::*,
+    output::*, question::*, tool::*, turn::*,
 };
 use serde_json::{Map, Value, from_value, json};
 use std::{collections::VecDeque, error::Error, future::ready, sync::Arc, sync::Mutex};

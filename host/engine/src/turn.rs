@@ -21,10 +21,11 @@ mod tests;
 mod until;
 
 use agent_host_types::{
-    approval::ApprovalRule, context::ContextLimits, event::Event, tool::ToolRuntime,
-};
-use agent_host_types::{
+    approval::ApprovalRule,
     budget::Budgets,
+    context::ContextLimits,
+    event::Event,
+    tool::ToolRuntime,
     turn::{AgentInput, Outcome, TurnError, TurnSummary},
 };
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};

@@ -13,7 +13,7 @@
 )]
 
 use agent_host_engine::policy::Grants;
-use agent_host_sandbox::{Call, Sandbox, SandboxConfig, Talk, ToolComponent};
+use agent_host_sandbox::{Call, CallContext, Sandbox, SandboxConfig, ToolComponent};
 use agent_host_test_guests::{BLOCK, Guest, STATE_GET, STDOUT, TIMER, WRITE};
 use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use serde_json::{Map, Value};
@@ -148,7 +148,7 @@ async fn call(tool: &Tool, number: u64, limits: &Limits) -> bool {
             grants: Arc::new(Grants::default()),
             secrets: Arc::default(),
             limits,
-            talk: Talk::default(),
+            context: CallContext::default(),
             progress: &|_, _| {},
         })
         .await

@@ -2,7 +2,7 @@
 
 use super::{case::Case, file::ReportForm};
 use agent_host_engine::{policy::Grants, tool::RunEnd};
-use agent_host_sandbox::{Call, Secrets, Talk, ToolComponent};
+use agent_host_sandbox::{Call, CallContext, Secrets, ToolComponent};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     id::CallId,
@@ -127,7 +127,7 @@ async fn attempt(
         grants: Arc::clone(&bench.grants),
         secrets: Arc::clone(&bench.secrets),
         limits: &case.reach.limits,
-        talk: Talk {
+        context: CallContext {
             shared: Arc::clone(&case.state),
             answers: answers.to_vec(),
             can_ask: case.answers.is_some(),

@@ -3,7 +3,7 @@
 pub(crate) mod bare;
 
 use agent_host_engine::{policy::Grants, tool::CallReport};
-use agent_host_sandbox::{Call, Talk, ToolComponent};
+use agent_host_sandbox::{Call, CallContext, ToolComponent};
 use agent_host_test_guests::Guest;
 use agent_host_types::{id::CallId, limits::Limits, tool::Effect};
 use serde_json::{Map, Value};
@@ -62,7 +62,7 @@ pub(crate) async fn sandboxed_call(tool: &ToolComponent, work: &Work) -> CallRep
         grants: Arc::clone(&work.grants),
         secrets: Arc::default(),
         limits: &work.limits,
-        talk: Talk::default(),
+        context: CallContext::default(),
         progress: &|_, _| {},
     })
     .await

@@ -7,7 +7,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{caps::telemetry::Telemetry, schedule::guest_runtime::end_slice};
+use crate::{
+    caps::{as_count, telemetry::Telemetry},
+    schedule::guest_runtime::yield_slice,
+};
 use agent_host_types::limits::Limits;
 use std::sync::Arc;
 use wasmtime::{ResourceLimiter, ResourceLimiterAsync};
@@ -88,7 +91,7 @@ impl ResourceLimiterAsync for PausingLimiter {
         let growth = desired.saturating_sub(current) as u64;
         if !self.paused && self.limiter.used.saturating_add(growth) > QUICK_MEMORY_BYTES {
             self.paused = true;
-            end_slice().await;
+            yield_slice().await;
         }
         self.limiter.memory_growing(current, desired, maximum)
     }
@@ -117,11 +120,6 @@ impl ResourceLimiterAsync for PausingLimiter {
     fn memories(&self) -> usize {
         self.limiter.memories()
     }
-}
-
-/// Converts a limit to the engine's type; one beyond the machine's word is none.
-pub(crate) fn as_count(limit: u64) -> usize {
-    usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
 impl ResourceLimiter for Limiter {
