@@ -12,13 +12,13 @@ use agent_host_engine::{
     observer::Unobserved,
     schema::AnswerSchema,
     session::{Session, SessionStart},
-    turn::{Agent, Prompts},
+    turn::{Agent, Prompts, TurnContext},
 };
 use agent_host_journal::Store;
 use agent_host_sandbox::CompileWorker;
 use agent_host_types::{
     id::SessionId,
-    turn::{AgentInput, Outcome},
+    turn::{AgentInput, TurnEnd},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -49,7 +49,7 @@ pub(crate) struct Report {
     /// The points that it passed.
     pub(crate) points: Vec<String>,
     /// How its last turn ended; absent where there was nothing left to do.
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<TurnEnd>,
 }
 
 /// Serves an order, if this process was started for one.
@@ -114,7 +114,7 @@ async fn work(order: Order) -> Report {
     let log = store.file().with_extension("db-wal");
     let points = Points::new(order.fault, log);
     let host = Host::open(config).await.unwrap();
-    let mut agent = host.agent(Arc::new(Unobserved), Prompts::Ask);
+    let mut agent = host.agent(Prompts::Ask);
     agent.model = Arc::new(WatchedModel {
         inner: agent.model,
         points: points.clone(),
@@ -153,37 +153,41 @@ async fn open(store: &Store, points: &Arc<Points>) -> Session {
 }
 
 /// Runs turns until the model has answered or something fails, and takes back afterwards what was remembered.
-async fn go_on(agent: &Agent, session: &mut Session) -> Option<Outcome> {
-    let mut input = match (agent.continuation(session), session.state().last_outcome()) {
+async fn go_on(agent: &Agent, session: &mut Session) -> Option<TurnEnd> {
+    let mut input = match (
+        agent.continuation(session),
+        session.state().last_report().map(|report| &report.end),
+    ) {
         (Some(continuation), _) => Some(play::respond(&continuation)),
-        (None, Some(Outcome::Done { .. })) => None,
+        (None, Some(TurnEnd::Done { .. })) => None,
         (None, _) if session.state().messages().is_empty() => {
             Some(AgentInput::Text("go".to_owned()))
         }
         (None, _) => Some(AgentInput::Continue),
     };
-    let cancel = CancellationToken::new();
+    let cx = TurnContext {
+        observer: &Unobserved,
+        approvals: &[],
+        cancel: &CancellationToken::new(),
+    };
     let mut last = None;
     while let Some(next) = input {
-        let outcome = agent.run_turn(session, next, &cancel).await;
+        let outcome = agent.run_turn(session, next, &cx).await.end;
         input = match &outcome {
-            Outcome::NeedsMoreTurns { .. } => Some(AgentInput::Continue),
-            Outcome::AwaitingConfirmation { continuation, .. }
-            | Outcome::AwaitingAnswer { continuation, .. }
-            | Outcome::PendingToolCalls { continuation, .. } => Some(play::respond(continuation)),
-            Outcome::Done { .. } => None,
-            Outcome::Error { .. }
-            | Outcome::BudgetExceeded { .. }
-            | Outcome::Refusal { .. }
-            | Outcome::Cancelled { .. } => return Some(outcome),
+            TurnEnd::NeedsMoreTurns => Some(AgentInput::Continue),
+            TurnEnd::AwaitingConfirmation { continuation, .. }
+            | TurnEnd::AwaitingAnswer { continuation, .. }
+            | TurnEnd::PendingToolCalls { continuation, .. } => Some(play::respond(continuation)),
+            TurnEnd::Done { .. } => None,
+            TurnEnd::Error { .. }
+            | TurnEnd::BudgetExceeded { .. }
+            | TurnEnd::Refusal { .. }
+            | TurnEnd::Cancelled => return Some(outcome),
         };
         last = Some(outcome);
     }
     for rule in session.state().remembered().to_vec() {
-        session
-            .revoke_approval(&rule, agent.observer.as_ref())
-            .await
-            .unwrap();
+        session.revoke_approval(&rule, &Unobserved).await.unwrap();
     }
     last
 }

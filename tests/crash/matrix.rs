@@ -12,7 +12,7 @@ use crate::support::Place;
 use agent_host_journal::Store;
 use agent_host_types::{
     event::EventRecord,
-    turn::{Outcome, TurnError},
+    turn::{TurnEnd, TurnError},
 };
 use pretty_assertions::assert_eq;
 use std::{collections::BTreeSet, fs, io::Write as _};
@@ -68,7 +68,7 @@ impl Theatre {
     fn to_the_end(&self, place: &Place, what: &str) -> Report {
         let report = child::run(self.test, place, None).unwrap();
         assert!(
-            matches!(report.outcome, None | Some(Outcome::Done { .. })),
+            matches!(report.outcome, None | Some(TurnEnd::Done { .. })),
             "{what}: {report:?}"
         );
         report
@@ -89,13 +89,13 @@ impl Theatre {
         match (fault.1, ended) {
             (Fault::Kill, None) => {}
             (Fault::Room(_), Some(report))
-                if matches!(report.outcome, Some(Outcome::Done { .. })) =>
+                if matches!(report.outcome, Some(TurnEnd::Done { .. })) =>
             {
                 self.counter.take();
                 return false;
             }
             (Fault::Room(_), Some(report)) => {
-                let Some(Outcome::Error {
+                let Some(TurnEnd::Error {
                     error: TurnError::Journal { message },
                 }) = &report.outcome
                 else {

@@ -7,11 +7,11 @@ use super::{
 };
 use agent_host_types::{
     model::{ModelReply, StopReason},
-    turn::Outcome,
+    turn::TurnReport,
 };
 
 /// The sessions and how their first turn ended, in the order of the outcomes in the specification.
-pub(super) async fn endings() -> Vec<(World, Outcome)> {
+pub(super) async fn endings() -> Vec<(World, TurnReport)> {
     let declined = ModelReply {
         stop_reason: Some(StopReason::Refusal),
         ..says("I will not.")

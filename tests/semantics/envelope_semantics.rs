@@ -13,7 +13,7 @@ use agent_host_types::{
     message::ToolResult,
     model::StopReason,
     output::ToolResultOutput,
-    turn::Outcome,
+    turn::{TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -50,7 +50,13 @@ async fn refuses(
 async fn works(world: &mut World, continuation: &Continuation) {
     let outcome = world.decide(continuation, &[approve("b")]).await;
     let summary = world.summary(StopReason::ToolUse, 3);
-    assert_eq!(outcome, Outcome::NeedsMoreTurns { summary });
+    assert_eq!(
+        outcome,
+        TurnReport {
+            summary,
+            end: TurnEnd::NeedsMoreTurns
+        }
+    );
     assert_eq!(world.script.asked().len(), 1);
     let empty = || value(json!({}));
     let expected = pairs([("a", empty()), ("b", empty()), ("c", empty())]);
@@ -198,7 +204,7 @@ async fn t07_what_may_not_be_approved_any_more_does_not_run() {
 }
 
 /// Gives a paused turn what it does not wait for.
-async fn give(world: &mut World, continuation: &Continuation, given: &str) -> Outcome {
+async fn give(world: &mut World, continuation: &Continuation, given: &str) -> TurnReport {
     let result = json!([{"call_id": "a", "value": "x"}]);
     match given {
         "decisions" => world.decide(continuation, &[approve("a")]).await,

@@ -12,7 +12,7 @@ use agent_host_types::{
     event::Event,
     message::ToolResult,
     model::ModelReply,
-    turn::{Outcome, TurnError},
+    turn::{TurnEnd, TurnError, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn m08_terminals_pass_through_unchanged() {
         let Event::TurnEnded { outcome: kept } = recorded else {
             panic!("{recorded:?}");
         };
-        let untimed = |outcome: &Outcome| {
+        let untimed = |outcome: &TurnReport| {
             let mut form = json!(outcome);
             if let Some(summary) = form.get_mut("summary") {
                 summary["duration_ms"] = json!(0);
@@ -37,7 +37,7 @@ async fn m08_terminals_pass_through_unchanged() {
             form
         };
         assert_eq!(untimed(&kept), json!(outcome));
-        if let Outcome::Error { .. } = outcome {
+        if let TurnEnd::Error { .. } = outcome.end {
             assert_eq!(path, ["check-budgets: call-model"]);
             continue;
         }
@@ -121,9 +121,9 @@ fn until(world: &mut World, tools: &[&str], end: UntilEnd) {
 }
 
 /// The result with which a run ended.
-fn ended(outcome: Outcome) -> ToolResult {
-    match outcome {
-        Outcome::Done {
+fn ended(outcome: TurnReport) -> ToolResult {
+    match outcome.end {
+        TurnEnd::Done {
             result: Some(result),
             ..
         } => result,
@@ -166,7 +166,7 @@ async fn m12_the_model_stops_without_the_target() {
     };
     let told = "until-tool-not-called: the model stopped without `send`; send another message, or run without `until-tool`";
     assert_eq!(error.to_string(), told);
-    assert_eq!(world.go_on().await, Outcome::Error { error });
+    assert_eq!(world.go_on().await.end, TurnEnd::Error { error });
 }
 
 /// N model calls, of which the last may be the answer.
@@ -183,12 +183,12 @@ async fn m13_max_turns_allows_that_many_useful_calls() {
         let mut world = World::new(&[look()], replies()).await;
         world.agent.settings.budgets.turns = turns;
         let mut outcome = world.say("go").await;
-        while let Outcome::NeedsMoreTurns { .. } = outcome {
+        while outcome.end == TurnEnd::NeedsMoreTurns {
             outcome = world.go_on().await;
         }
         assert_eq!(kind(&outcome), expected);
         assert_eq!(world.script.asked().len(), asked);
-        if let Outcome::BudgetExceeded { budget, .. } = outcome {
+        if let TurnEnd::BudgetExceeded { budget, .. } = outcome.end {
             assert_eq!(budget, Budget::Turns { limit: turns });
         }
     }

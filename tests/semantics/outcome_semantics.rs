@@ -16,7 +16,7 @@ use agent_host_types::{
     model::{ModelReply, StopReason, Usage},
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{DecisionKind, Effect, ToolRuntime},
-    turn::{Outcome, SubmittedResult, TurnError, TurnSummary},
+    turn::{SubmittedResult, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ async fn t08_calls_that_run_outside_come_out_at_once() {
         ..world.summary(StopReason::ToolUse, 2)
     };
     assert_eq!(kind(&outcome), "pending-tool-calls");
-    assert_eq!(outcome.summary(), Some(&external));
+    assert_eq!(outcome.summary, external);
     let calls = vec![pending("a", &json!({"n": 1})), pending("b", &json!({}))];
     assert_eq!(waiting(outcome).awaiting, Awaiting::External { calls });
     assert_eq!(world.ran(), Vec::<String>::new());
@@ -165,31 +165,36 @@ async fn t12_calls_beside_another_stop_reason_do_not_run() {
 }
 
 #[tokio::test]
-async fn t13_every_outcome_but_error_has_a_summary() {
+async fn t13_every_turn_has_a_summary() {
     let endings = endings().await;
     let kinds: Vec<String> = endings.iter().map(|(_, outcome)| kind(outcome)).collect();
     assert_eq!(kinds, KINDS);
     for (world, outcome) in &endings {
         let called = || world.summary(StopReason::ToolUse, 1);
         let expected = match kind(outcome).as_str() {
-            "needs-more-turns" | "awaiting-confirmation" | "awaiting-answer" => Some(called()),
-            "pending-tool-calls" => Some(TurnSummary {
+            "needs-more-turns" | "awaiting-confirmation" | "awaiting-answer" => called(),
+            "pending-tool-calls" => TurnSummary {
                 tool_runtime: ToolRuntime::External,
                 ..called()
-            }),
-            "done" => Some(world.summary(StopReason::EndTurn, 0)),
-            "refusal" => Some(world.summary(StopReason::Refusal, 0)),
-            "budget-exceeded" => Some(unasked(world)),
-            // The turn has begun and asks nobody.
-            "cancelled" => Some(unasked(world)),
-            _ => None,
+            },
+            "done" => world.summary(StopReason::EndTurn, 0),
+            "refusal" => world.summary(StopReason::Refusal, 0),
+            "budget-exceeded" => unasked(world),
+            // The turn ends before it asks the model.
+            "cancelled" => unasked(world),
+            // The model was asked, and gave no reply.
+            _ => TurnSummary {
+                turn: 1,
+                total_turns: 1,
+                ..unasked(world)
+            },
         };
-        assert_eq!(outcome.summary(), expected.as_ref(), "{}", kind(outcome));
+        assert_eq!(outcome.summary, expected, "{}", kind(outcome));
     }
     let error = TurnError::Model {
         error: nothing_left(),
     };
-    assert_eq!(endings[8].1, Outcome::Error { error });
+    assert_eq!(endings[8].1.end, TurnEnd::Error { error });
 }
 
 /// Numbered lines, so that head and tail are known by what is in them.
@@ -226,8 +231,9 @@ async fn t14_a_long_result_keeps_head_and_tail_and_every_byte() {
 async fn t15_already_cancelled_asks_no_model() {
     let mut world = World::new(&[look()], vec![says("hello")]).await;
     world.cancel.cancel();
-    let cancelled = Outcome::Cancelled {
+    let cancelled = TurnReport {
         summary: unasked(&world),
+        end: TurnEnd::Cancelled,
     };
     assert_eq!(world.say("go").await, cancelled);
     assert_eq!(world.script.asked(), Vec::new());

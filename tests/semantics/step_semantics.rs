@@ -10,7 +10,7 @@ use agent_host_engine::{
     BoxFuture,
     hook::{Hook, Verdict},
     tool::{Invocation, RunEnd},
-    turn::{End, Step, StepOutput, StepResult, Transition},
+    turn::{Step, StepOutput, StepResult, Transition},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -21,7 +21,7 @@ use agent_host_types::{
     output::ToolResultOutput,
     question::{AnsweredBy, PendingQuestion, Question},
     tool::Effect,
-    turn::Outcome,
+    turn::{TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -130,11 +130,13 @@ async fn s03_calls_lead_on_to_the_tools() {
 async fn s04_text_alone_ends_the_turn() {
     let mut world = World::new(&[look()], vec![says("hello")]).await;
     let summary = world.summary(StopReason::EndTurn, 0);
-    let done = Outcome::Done {
+    let done = TurnReport {
         summary,
-        text: "hello".into(),
-        output: None,
-        result: None,
+        end: TurnEnd::Done {
+            text: "hello".into(),
+            output: None,
+            result: None,
+        },
     };
     assert_eq!(world.say("hi").await, done);
     assert_eq!(world.watcher.path(), WITHOUT);
@@ -281,7 +283,7 @@ async fn s11_the_hosts_id_wins_over_a_forged_one() {
         tool: "forge".into(),
         question: forged(),
     };
-    let end = Box::new(End::AwaitingAnswer {
+    let end = Box::new(TurnEnd::AwaitingAnswer {
         continuation: continuation.clone(),
     });
     let transition = Transition::End { end };
@@ -301,7 +303,11 @@ async fn s12_the_most_steps_are_an_outcome_of_their_own() {
     world.agent.settings.budgets.turns = 1;
     world.say("go").await;
     let outcome = world.go_on().await;
-    let Outcome::BudgetExceeded { summary, budget } = &outcome else {
+    let TurnReport {
+        summary,
+        end: TurnEnd::BudgetExceeded { budget },
+    } = &outcome
+    else {
         panic!("{outcome:?}");
     };
     assert_eq!((summary.turn, budget), (1, &Budget::Turns { limit: 1 }));

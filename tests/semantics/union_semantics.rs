@@ -11,7 +11,7 @@ use agent_host_types::{
     continuation::Awaiting,
     message::ToolResult,
     output::{ContentPart, FileData, FilePart, ToolResultOutput, old},
-    turn::Outcome,
+    turn::TurnEnd,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
@@ -315,7 +315,7 @@ async fn u15_duplicate_and_orphan_results_are_refused() {
         assert_eq!(refusal(outcome), expected);
     }
     let outcome = world.submit(&continuation, &json!([result("a")])).await;
-    assert!(matches!(outcome, Outcome::NeedsMoreTurns { .. }));
+    assert!(matches!(outcome.end, TurnEnd::NeedsMoreTurns));
     let expected = pairs([("a", value(json!(1))), ("b", value(json!({})))]);
     assert_eq!(world.results(), expected);
     assert_eq!(

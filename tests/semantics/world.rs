@@ -10,7 +10,7 @@ use crate::support::Place;
 use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_engine::{
     session::Session,
-    turn::{Agent, Prompts},
+    turn::{Agent, Prompts, TurnContext},
 };
 use agent_host_types::{
     approval::Decision,
@@ -21,7 +21,7 @@ use agent_host_types::{
     output::ToolResultOutput,
     question::Answer,
     tool::ToolRuntime,
-    turn::{AgentInput, Outcome, SubmittedResult, TurnError, TurnSummary},
+    turn::{AgentInput, SubmittedResult, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, sync::Arc, time::Duration};
@@ -79,7 +79,7 @@ impl World {
         script: Option<Arc<Script>>,
     ) -> Self {
         let watcher = Arc::<Watcher>::default();
-        let agent = host.agent(watcher.clone(), Prompts::Ask);
+        let agent = host.agent(Prompts::Ask);
         let mut world = Self {
             agent,
             session,
@@ -131,7 +131,7 @@ impl World {
         drop((agent, session, host));
         let host = open(&place).await;
         let session = host.resume_session(&id.to_string()).await.unwrap();
-        let agent = host.agent(watcher.clone(), Prompts::Ask);
+        let agent = host.agent(Prompts::Ask);
         let mut world = Self {
             agent: Agent {
                 settings,
@@ -155,8 +155,13 @@ impl World {
     /// Says something, and dies while a call of the tool `spin` runs.
     pub(super) async fn dies_while_it_spins(mut self) -> Self {
         let input = AgentInput::Text("go".into());
+        let cx = TurnContext {
+            observer: self.watcher.as_ref(),
+            approvals: &[],
+            cancel: &self.cancel,
+        };
         tokio::select! {
-            outcome = self.agent.run_turn(&mut self.session, input, &self.cancel) => {
+            outcome = self.agent.run_turn(&mut self.session, input, &cx) => {
                 panic!("the turn ended: {outcome:?}")
             }
             () = self.watcher.spinning.notified() => {}
@@ -165,10 +170,15 @@ impl World {
     }
 
     /// Says something, and is cancelled while a call of the tool `spin` runs.
-    pub(super) async fn cancelled_while_it_spins(&mut self) -> Outcome {
+    pub(super) async fn cancelled_while_it_spins(&mut self) -> TurnReport {
         let cancel = std::mem::take(&mut self.cancel);
         let input = AgentInput::Text("go".into());
-        let turn = self.agent.run_turn(&mut self.session, input, &cancel);
+        let cx = TurnContext {
+            observer: self.watcher.as_ref(),
+            approvals: &[],
+            cancel: &cancel,
+        };
+        let turn = self.agent.run_turn(&mut self.session, input, &cx);
         let stop = async {
             self.watcher.spinning.notified().await;
             cancel.cancel();
@@ -178,16 +188,21 @@ impl World {
     }
 
     /// Runs one turn.
-    pub(super) async fn turn(&mut self, input: AgentInput) -> Outcome {
-        let turn = self.agent.run_turn(&mut self.session, input, &self.cancel);
+    pub(super) async fn turn(&mut self, input: AgentInput) -> TurnReport {
+        let cx = TurnContext {
+            observer: self.watcher.as_ref(),
+            approvals: &[],
+            cancel: &self.cancel,
+        };
+        let turn = self.agent.run_turn(&mut self.session, input, &cx);
         timeless(tokio::time::timeout(PATIENCE, turn).await.unwrap())
     }
 
-    pub(super) async fn say(&mut self, text: &str) -> Outcome {
+    pub(super) async fn say(&mut self, text: &str) -> TurnReport {
         self.turn(AgentInput::Text(text.into())).await
     }
 
-    pub(super) async fn go_on(&mut self) -> Outcome {
+    pub(super) async fn go_on(&mut self) -> TurnReport {
         self.turn(AgentInput::Continue).await
     }
 
@@ -195,7 +210,7 @@ impl World {
         &mut self,
         continuation: &Continuation,
         decisions: &[Decision],
-    ) -> Outcome {
+    ) -> TurnReport {
         self.turn(AgentInput::Resume {
             continuation: continuation.clone(),
             decisions: decisions.to_vec(),
@@ -203,7 +218,7 @@ impl World {
         .await
     }
 
-    pub(super) async fn answer(&mut self, continuation: &Continuation, text: &str) -> Outcome {
+    pub(super) async fn answer(&mut self, continuation: &Continuation, text: &str) -> TurnReport {
         self.turn(AgentInput::Answer {
             continuation: continuation.clone(),
             answer: Answer::Text { text: text.into() },
@@ -212,7 +227,11 @@ impl World {
     }
 
     /// Submits results in their JSON form.
-    pub(super) async fn submit(&mut self, continuation: &Continuation, results: &Value) -> Outcome {
+    pub(super) async fn submit(
+        &mut self,
+        continuation: &Continuation,
+        results: &Value,
+    ) -> TurnReport {
         let results: Vec<SubmittedResult> = serde_json::from_value(results.clone()).unwrap();
         self.turn(AgentInput::SubmitToolResults {
             continuation: continuation.clone(),
@@ -336,40 +355,30 @@ fn results_of(message: &Message) -> Vec<(String, ToolResultOutput)> {
 }
 
 /// The outcome with its duration left out.
-fn timeless(mut outcome: Outcome) -> Outcome {
-    match &mut outcome {
-        Outcome::NeedsMoreTurns { summary }
-        | Outcome::Done { summary, .. }
-        | Outcome::BudgetExceeded { summary, .. }
-        | Outcome::AwaitingConfirmation { summary, .. }
-        | Outcome::AwaitingAnswer { summary, .. }
-        | Outcome::PendingToolCalls { summary, .. }
-        | Outcome::Refusal { summary, .. }
-        | Outcome::Cancelled { summary } => summary.duration_ms = 0,
-        Outcome::Error { .. } => {}
-    }
-    outcome
+fn timeless(mut report: TurnReport) -> TurnReport {
+    report.summary.duration_ms = 0;
+    report
 }
 
 /// The outcome's kind, as in JSON.
-pub(super) fn kind(outcome: &Outcome) -> String {
-    json!(outcome)["type"].as_str().unwrap().to_owned()
+pub(super) fn kind(report: &TurnReport) -> String {
+    json!(report)["type"].as_str().unwrap().to_owned()
 }
 
 /// What a turn waits for.
-pub(super) fn waiting(outcome: Outcome) -> Continuation {
-    match outcome {
-        Outcome::AwaitingConfirmation { continuation, .. }
-        | Outcome::AwaitingAnswer { continuation, .. }
-        | Outcome::PendingToolCalls { continuation, .. } => continuation,
+pub(super) fn waiting(report: TurnReport) -> Continuation {
+    match report.end {
+        TurnEnd::AwaitingConfirmation { continuation, .. }
+        | TurnEnd::AwaitingAnswer { continuation, .. }
+        | TurnEnd::PendingToolCalls { continuation, .. } => continuation,
         other => panic!("nothing waits: {other:?}"),
     }
 }
 
 /// The text of a refused input.
-pub(super) fn refusal(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Error {
+pub(super) fn refusal(report: TurnReport) -> String {
+    match report.end {
+        TurnEnd::Error {
             error: TurnError::Input { message },
         } => message,
         other => panic!("the input was not refused: {other:?}"),

@@ -10,7 +10,6 @@ use crate::{
 };
 use agent_host_engine::{
     model::Model,
-    observer::Observer,
     session::{ClientSession, Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
@@ -101,7 +100,7 @@ impl Host {
     /// The loop over this host's model and tools. Prompts are asked only where both the caller and the configuration allow
     /// it.
     #[must_use]
-    pub fn agent(&self, observer: Arc<dyn Observer>, prompts: Prompts) -> Agent {
+    pub fn agent(&self, prompts: Prompts) -> Agent {
         let prompts = match (prompts, self.config.prompts) {
             (Prompts::Ask, Prompts::Ask) => Prompts::Ask,
             (Prompts::Deny, _) | (_, Prompts::Deny) => Prompts::Deny,
@@ -117,15 +116,14 @@ impl Host {
         Agent {
             model: self.model.clone(),
             tools: self.registry.clone(),
-            observer,
             hooks: Vec::new(),
             key: self.key.clone(),
             settings,
         }
     }
 
-    /// The approvals that are remembered for this project now, for [`Settings::remembered`]. Another process may take one back at
-    /// any time, so they are read for each turn.
+    /// Returns the approvals that are remembered for this project now, for [`agent_host_engine::turn::TurnContext::approvals`]. Another process may revoke
+    /// one at any time, so they are read for each turn.
     ///
     /// # Errors
     /// When they cannot be read.

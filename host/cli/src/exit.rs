@@ -3,7 +3,7 @@
 use crate::terminal::{Terminal, close_input, escape_line};
 use agent_host_app::OpenError;
 use agent_host_author::AuthorError;
-use agent_host_types::turn::{Outcome, TurnError};
+use agent_host_types::turn::{TurnEnd, TurnError};
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
     fmt::Display,
@@ -56,18 +56,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-impl From<&Outcome> for Exit {
-    fn from(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Done { .. } => Self::Done,
-            Outcome::NeedsMoreTurns { .. }
-            | Outcome::AwaitingConfirmation { .. }
-            | Outcome::AwaitingAnswer { .. }
-            | Outcome::PendingToolCalls { .. } => Self::Waiting,
-            Outcome::BudgetExceeded { .. } => Self::Budget,
-            Outcome::Refusal { .. } => Self::Refused,
-            Outcome::Cancelled { .. } => Self::Cancelled,
-            Outcome::Error {
+impl From<&TurnEnd> for Exit {
+    fn from(end: &TurnEnd) -> Self {
+        match end {
+            TurnEnd::Done { .. } => Self::Done,
+            TurnEnd::NeedsMoreTurns
+            | TurnEnd::AwaitingConfirmation { .. }
+            | TurnEnd::AwaitingAnswer { .. }
+            | TurnEnd::PendingToolCalls { .. } => Self::Waiting,
+            TurnEnd::BudgetExceeded { .. } => Self::Budget,
+            TurnEnd::Refusal { .. } => Self::Refused,
+            TurnEnd::Cancelled => Self::Cancelled,
+            TurnEnd::Error {
                 error:
                     TurnError::Model { .. }
                     | TurnError::ContextWindow { .. }
@@ -75,7 +75,7 @@ impl From<&Outcome> for Exit {
                     | TurnError::UntilToolNotCalled { .. }
                     | TurnError::InvalidAnswer { .. },
             } => Self::Failed,
-            Outcome::Error {
+            TurnEnd::Error {
                 error: TurnError::Input { .. },
             } => Self::Usage,
         }

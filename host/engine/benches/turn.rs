@@ -15,7 +15,7 @@ use agent_host_engine::{
     observer::Unobserved,
     session::{Session, SessionStart},
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
-    turn::{Agent, ContinuationKey, Settings},
+    turn::{Agent, ContinuationKey, Settings, TurnContext},
 };
 use agent_host_types::{
     budget::Budgets,
@@ -26,7 +26,7 @@ use agent_host_types::{
     model::{ModelError, ModelReply, ModelRequest, Provenance, StopReason},
     output::ToolResultOutput,
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolCall, ToolDefinition, ToolRuntime},
-    turn::{AgentInput, Outcome},
+    turn::{AgentInput, TurnEnd, TurnReport},
 };
 use serde_json::{Map, Value, json};
 use std::{
@@ -134,7 +134,6 @@ impl Loop {
         let agent = Agent {
             model: Arc::new(Prompt),
             tools: Arc::new(Read::new()),
-            observer: Arc::new(Unobserved),
             hooks: Vec::new(),
             key: ContinuationKey::new([0; 32]),
             settings: Settings {
@@ -154,16 +153,18 @@ impl Loop {
         }
     }
 
-    async fn turn(&mut self, input: AgentInput) -> (Duration, Outcome) {
+    async fn turn(&mut self, input: AgentInput) -> (Duration, TurnReport) {
+        let cx = TurnContext {
+            observer: &Unobserved,
+            approvals: &[],
+            cancel: &self.cancel,
+        };
         let began = Instant::now();
-        let outcome = self
-            .agent
-            .run_turn(&mut self.session, input, &self.cancel)
-            .await;
+        let outcome = self.agent.run_turn(&mut self.session, input, &cx).await;
         (began.elapsed(), outcome)
     }
 
-    async fn say(&mut self, text: &str) -> (Duration, Outcome) {
+    async fn say(&mut self, text: &str) -> (Duration, TurnReport) {
         self.turn(AgentInput::Text(text.into())).await
     }
 
@@ -195,10 +196,10 @@ async fn measure(
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         let (took, outcome) = talk.say("and then?").await;
-        assert!(matches!(outcome, Outcome::Done { .. }));
+        assert!(matches!(outcome.end, TurnEnd::Done { .. }));
         texts.push(took);
         let (took, outcome) = calling.say("call").await;
-        assert!(matches!(outcome, Outcome::NeedsMoreTurns { .. }));
+        assert!(matches!(outcome.end, TurnEnd::NeedsMoreTurns));
         calls.push(took);
     }
     let row = |name, times| {

@@ -7,6 +7,7 @@ use agent_host_engine::{
 use agent_host_types::{failure::ToolFailure, id::*, model::*, output::*, tool::*, turn::*};
 use serde_json::{Map, Value, from_value, json};
 use std::{future::ready, sync::Arc};
+use tokio_util::sync::CancellationToken;
 
 /// Asks for the tool first, and then repeats what the tool said.
 struct Script;
@@ -68,19 +69,22 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = Agent {
         model: Arc::new(Script),
         tools: Arc::new(CountWords([tool], schema)),
-        observer: Arc::new(Unobserved),
         hooks: Vec::new(),
         key: ContinuationKey::random()?,
         settings: Settings::default(),
     };
-    let (journal, cancel) = (MemoryJournal::new(SessionId::new()), Default::default());
+    let journal = MemoryJournal::new(SessionId::new());
     let mut session = Session::start(Arc::new(journal), SessionStart::default());
+    let (observer, approvals, cancel) = (&Unobserved, &[], &CancellationToken::new());
+    let cx = TurnContext {
+        observer,
+        approvals,
+        cancel,
+    };
     let mut input = AgentInput::Text("How many words are there?".into());
-    while let outcome = agent.run_turn(&mut session, input, &cancel).await
-        && matches!(outcome, Outcome::NeedsMoreTurns { .. })
-    {
+    while agent.run_turn(&mut session, input, &cx).await.end == TurnEnd::NeedsMoreTurns {
         input = AgentInput::Continue;
     }
-    println!("{:#?}", session.state().last_outcome());
+    println!("{:#?}", session.state().last_report());
     Ok(())
 }

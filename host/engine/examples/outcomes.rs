@@ -1,4 +1,4 @@
-//! Every outcome of a turn, and every input that goes on from it: what a program around the loop has to be ready for. The model
+//! Every end of a turn with the input that resumes from it: what a program around the loop has to handle. The model
 //! is a list of replies and the tools are a match, so it runs without a network, a file or a sandbox.
 #![cfg_attr(
     not(test),
@@ -102,24 +102,24 @@ fn tool(
     })
 }
 
-/// What goes on from an outcome; nothing where the run has its answer.
+/// The input of the next turn; none where the run has its answer.
 fn next(
-    outcome: Outcome,
+    end: TurnEnd,
     settings: &mut Settings,
     cancel: &mut CancellationToken,
 ) -> Option<AgentInput> {
-    Some(match outcome {
-        Outcome::Done { .. } => return None,
+    Some(match end {
+        TurnEnd::Done { .. } => return None,
         // The model has yet to hear of the results.
-        Outcome::NeedsMoreTurns { .. } => AgentInput::Continue,
+        TurnEnd::NeedsMoreTurns => AgentInput::Continue,
         // The message is in the session, so the model can be asked again.
-        Outcome::Error { .. } => AgentInput::Continue,
-        Outcome::BudgetExceeded { .. } => {
+        TurnEnd::Error { .. } => AgentInput::Continue,
+        TurnEnd::BudgetExceeded { .. } => {
             settings.budgets.turns += 3;
             AgentInput::Continue
         }
         // One decision for each call, in their order.
-        Outcome::AwaitingConfirmation { continuation, .. } => AgentInput::Resume {
+        TurnEnd::AwaitingConfirmation { continuation, .. } => AgentInput::Resume {
             decisions: continuation
                 .calls()
                 .iter()
@@ -127,21 +127,21 @@ fn next(
                 .collect(),
             continuation,
         },
-        Outcome::AwaitingAnswer { continuation, .. } => AgentInput::Answer {
+        TurnEnd::AwaitingAnswer { continuation, .. } => AgentInput::Answer {
             continuation,
             answer: Answer::Choice { index: 0 },
         },
         // One result for each call, in any order, whenever they are there.
-        Outcome::PendingToolCalls { continuation, .. } => AgentInput::SubmitToolResults {
+        TurnEnd::PendingToolCalls { continuation, .. } => AgentInput::SubmitToolResults {
             results: continuation.calls().iter().map(paid).collect(),
             continuation,
         },
-        Outcome::Refusal { .. } => {
+        TurnEnd::Refusal { .. } => {
             // Somebody stops the next turn before it begins.
             cancel.cancel();
             AgentInput::Message(Message::text(Role::User, "Then without the upgrade."))
         }
-        Outcome::Cancelled { .. } => {
+        TurnEnd::Cancelled => {
             *cancel = CancellationToken::new();
             AgentInput::Continue
         }
@@ -155,15 +155,15 @@ fn paid(call: &PendingCall) -> SubmittedResult {
     }
 }
 
-/// The outcome's name in JSON.
-fn name(outcome: &Outcome) -> String {
-    let form = json!(outcome);
+/// The name of a turn's end in JSON.
+fn name(report: &TurnReport) -> String {
+    let form = json!(report);
     let name = form.get("type").and_then(Value::as_str);
     name.unwrap_or_default().to_owned()
 }
 
-/// Runs to the answer, and returns the outcome of each turn.
-async fn run() -> Result<Vec<Outcome>, Box<dyn Error>> {
+/// Runs to the answer, and returns the report of each turn.
+async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
     let replies = [
         calls("search"),
         calls("reserve"),
@@ -181,7 +181,6 @@ async fn run() -> Result<Vec<Outcome>, Box<dyn Error>> {
     let mut agent = Agent {
         model: Arc::new(Script(Mutex::default())),
         tools: Arc::new(tools),
-        observer: Arc::new(Unobserved),
         hooks: Vec::new(),
         key: ContinuationKey::random()?,
         settings: Settings {
@@ -193,29 +192,33 @@ async fn run() -> Result<Vec<Outcome>, Box<dyn Error>> {
     let journal = MemoryJournal::new(SessionId::new());
     let mut session = Session::start(Arc::new(journal), SessionStart::default());
     let mut cancel = CancellationToken::new();
-    let mut outcomes = Vec::new();
+    let mut reports = Vec::new();
     let mut input = Some(AgentInput::Text("Book me a flight.".into()));
     while let Some(given) = input {
-        let outcome = agent.run_turn(&mut session, given, &cancel).await;
-        outcomes.push(outcome.clone());
-        if let Outcome::Error { .. } = outcome {
+        let cx = TurnContext {
+            observer: &Unobserved,
+            approvals: &[],
+            cancel: &cancel,
+        };
+        let report = agent.run_turn(&mut session, given, &cx).await;
+        reports.push(report.clone());
+        if let TurnEnd::Error { .. } = report.end {
             // The server is back.
             agent.model = Arc::new(Script(Mutex::new(replies.clone().into())));
         }
-        input = next(outcome, &mut agent.settings, &mut cancel);
+        input = next(report.end, &mut agent.settings, &mut cancel);
     }
-    Ok(outcomes)
+    Ok(reports)
 }
 
 #[cfg(not(test))]
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    for outcome in run().await? {
-        // Every outcome but an error has a summary.
-        let facts = outcome.summary().map_or_else(String::new, |summary| {
-            format!("turn {}, tool calls {}", summary.turn, summary.tool_calls)
-        });
-        println!("{:<22} {facts}", name(&outcome));
+    for report in run().await? {
+        let TurnSummary {
+            turn, tool_calls, ..
+        } = &report.summary;
+        println!("{:<22} turn {turn}, tool calls {tool_calls}", name(&report));
     }
     Ok(())
 }

@@ -26,12 +26,12 @@ use agent_host_types::{
     context::ContextLimits,
     event::Event,
     tool::ToolRuntime,
-    turn::{AgentInput, Outcome, TurnError, TurnSummary},
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
 pub use shown::{ShownCall, ShownQuestion, call_heading};
-pub use step::{End, Step, StepOutput, StepResult, Transition};
+pub use step::{Step, StepOutput, StepResult, Transition};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{
@@ -41,15 +41,13 @@ use crate::{
 use std::{fmt, sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-/// What drives a session: a model, tools, and somebody who watches.
+/// Drives sessions: a model, its tools, and the rules of the loop.
 #[derive(Clone)]
 pub struct Agent {
     /// Who answers.
     pub model: Arc<dyn Model>,
     /// What it may call.
     pub tools: Arc<dyn ToolRunner>,
-    /// Who watches.
-    pub observer: Arc<dyn Observer>,
     /// Who may step in. None by default.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// What continuations are signed with.
@@ -76,8 +74,6 @@ pub struct Settings {
     pub until_tool: Option<UntilTool>,
     /// The schema of the answer. An answer that does not fit is sent back once.
     pub output_schema: Option<Arc<AnswerSchema>>,
-    /// Approvals that a person does not want to give again, besides those of the session.
-    pub remembered: Vec<ApprovalRule>,
     /// What happens to calls that a person should confirm.
     pub prompts: Prompts,
     /// When they are asked.
@@ -96,7 +92,6 @@ impl Default for Settings {
             budgets: Budgets::default(),
             until_tool: None,
             output_schema: None,
-            remembered: Vec::new(),
             prompts: Prompts::Deny,
             timing: Timing::default(),
             approval_expiry_ms: None,
@@ -125,42 +120,57 @@ pub enum Prompts {
     Deny,
 }
 
+/// The part of a turn or a client call that its caller passes anew each time, so that nothing in it can be outdated.
+#[derive(Clone, Copy)]
+pub struct TurnContext<'a> {
+    /// Receives events and progress.
+    pub observer: &'a dyn Observer,
+    /// The approvals remembered outside of the session, as they are now: a rule that was revoked since the last turn is not among
+    /// them any more.
+    pub approvals: &'a [ApprovalRule],
+    /// Stops the turn.
+    pub cancel: &'a CancellationToken,
+}
+
 impl Agent {
     /// Runs one turn.
     ///
-    /// `cancel` stops it: running calls are stopped and answered, and the outcome is `Cancelled`. A failure is an outcome
-    /// too; whatever happened before it is in the journal. When the journal itself fails, nothing further is done.
+    /// When `cx.cancel` is cancelled, running calls are stopped and answered, and the turn ends as [`TurnEnd::Cancelled`]. A failure
+    /// is an end too; everything before it is in the journal. When the journal itself fails, nothing further is done.
     pub async fn run_turn(
         &self,
         session: &mut Session,
         input: AgentInput,
-        cancel: &CancellationToken,
-    ) -> Outcome {
-        let began = Instant::now();
-        let end = match self.begin(session, input) {
-            Ok(first) => self.pipeline(session, first, cancel, began).await,
-            Err(error) => return Outcome::Error { error },
+        cx: &TurnContext<'_>,
+    ) -> TurnReport {
+        let started = Instant::now();
+        let first = match self.begin(session, input, cx) {
+            Ok(first) => first,
+            Err(error) => return self.report(session, TurnEnd::Error { error }, started),
         };
-        let outcome = match end {
-            Ok(end) => self.outcome(session, end, began),
-            Err(error) => Outcome::Error { error },
-        };
-        if let Outcome::Error {
-            error: TurnError::Journal { .. },
-        } = &outcome
-        {
-            return outcome;
-        }
-        session.record(
-            Event::TurnEnded {
-                outcome: outcome.clone(),
-            },
-            Vec::new(),
+        let end = self.pipeline(session, first, cx, started).await;
+        let report = self.report(
+            session,
+            end.unwrap_or_else(|error| TurnEnd::Error { error }),
+            started,
         );
-        match session.barrier(self.observer.as_ref()).await {
-            Ok(()) => outcome,
-            Err(error) => Outcome::Error {
-                error: error.into(),
+        if let TurnEnd::Error {
+            error: TurnError::Journal { .. },
+        } = &report.end
+        {
+            return report;
+        }
+        let ended = Event::TurnEnded {
+            outcome: report.clone(),
+        };
+        session.record(ended, Vec::new());
+        match session.barrier(cx.observer).await {
+            Ok(()) => report,
+            Err(error) => TurnReport {
+                end: TurnEnd::Error {
+                    error: error.into(),
+                },
+                ..report
             },
         }
     }
@@ -169,9 +179,9 @@ impl Agent {
         &self,
         session: &mut Session,
         first: Transition,
-        cancel: &CancellationToken,
-        began: Instant,
-    ) -> Result<End, TurnError> {
+        cx: &TurnContext<'_>,
+        started: Instant,
+    ) -> Result<TurnEnd, TurnError> {
         let mut transition = first;
         loop {
             let step = match transition {
@@ -179,25 +189,25 @@ impl Agent {
                 Transition::End { end } => return Ok(*end),
             };
             let result = match step {
-                Step::CheckBudgets => self.check_budgets(session, began),
-                Step::CallModel => self.call_model(session, cancel).await?,
-                Step::CheckApproval => self.check_approval(session),
-                Step::ExecuteTools => self.execute_tools(session, cancel).await?,
+                Step::CheckBudgets => self.check_budgets(session, started),
+                Step::CallModel => self.call_model(session, cx).await?,
+                Step::CheckApproval => self.check_approval(session, cx),
+                Step::ExecuteTools => self.execute_tools(session, cx).await?,
             };
-            self.observer.step(step, &result);
+            cx.observer.step(step, &result);
             transition = result.transition;
         }
     }
 
-    fn check_budgets(&self, session: &Session, began: Instant) -> StepResult {
+    fn check_budgets(&self, session: &Session, started: Instant) -> StepResult {
         let budgets = &self.settings.budgets;
-        match budget::exceeded(budgets, session.state(), began.elapsed()) {
-            Some(budget) => StepResult::end(End::BudgetExceeded { budget }),
+        match budget::exceeded(budgets, session.state(), started.elapsed()) {
+            Some(budget) => StepResult::end(TurnEnd::BudgetExceeded { budget }),
             None => StepResult::go(Step::CallModel),
         }
     }
 
-    fn outcome(&self, session: &Session, end: End, began: Instant) -> Outcome {
+    fn report(&self, session: &Session, end: TurnEnd, started: Instant) -> TurnReport {
         let state = session.state();
         let facts = state.facts();
         let summary = TurnSummary {
@@ -213,37 +223,10 @@ impl Agent {
             response_id: facts.response_id.clone(),
             stop_reason: facts.stop_reason,
             tool_calls: facts.tool_calls,
-            duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             tool_runtime: runtime_of(session),
         };
-        match end {
-            End::NeedsMoreTurns => Outcome::NeedsMoreTurns { summary },
-            End::Done {
-                text,
-                output,
-                result,
-            } => Outcome::Done {
-                summary,
-                text,
-                output,
-                result,
-            },
-            End::BudgetExceeded { budget } => Outcome::BudgetExceeded { summary, budget },
-            End::AwaitingConfirmation { continuation } => Outcome::AwaitingConfirmation {
-                summary,
-                continuation,
-            },
-            End::AwaitingAnswer { continuation } => Outcome::AwaitingAnswer {
-                summary,
-                continuation,
-            },
-            End::PendingToolCalls { continuation } => Outcome::PendingToolCalls {
-                summary,
-                continuation,
-            },
-            End::Refusal { text } => Outcome::Refusal { summary, text },
-            End::Cancelled => Outcome::Cancelled { summary },
-        }
+        TurnReport { end, summary }
     }
 }
 

@@ -7,7 +7,7 @@ use agent_host_types::{
     id::SessionId,
     message::Message,
     output::ContentPart,
-    turn::Outcome,
+    turn::TurnEnd,
 };
 use std::path::Path;
 
@@ -76,7 +76,7 @@ impl Summary {
                 ..Self::default()
             },
             Event::TurnEnded { outcome } => Self {
-                outcome: Some(outcome_type(outcome)),
+                outcome: Some(outcome_type(&outcome.end)),
                 ..Self::default()
             },
             Event::SessionForked { .. }
@@ -217,16 +217,16 @@ fn kind(event: &Event) -> &'static str {
 }
 
 /// The `type` of the JSON form; a test holds the two together.
-fn outcome_type(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::NeedsMoreTurns { .. } => "needs-more-turns",
-        Outcome::Done { .. } => "done",
-        Outcome::BudgetExceeded { .. } => "budget-exceeded",
-        Outcome::AwaitingConfirmation { .. } => "awaiting-confirmation",
-        Outcome::AwaitingAnswer { .. } => "awaiting-answer",
-        Outcome::PendingToolCalls { .. } => "pending-tool-calls",
-        Outcome::Refusal { .. } => "refusal",
-        Outcome::Cancelled { .. } => "cancelled",
-        Outcome::Error { .. } => "error",
+fn outcome_type(end: &TurnEnd) -> &'static str {
+    match end {
+        TurnEnd::NeedsMoreTurns => "needs-more-turns",
+        TurnEnd::Done { .. } => "done",
+        TurnEnd::BudgetExceeded { .. } => "budget-exceeded",
+        TurnEnd::AwaitingConfirmation { .. } => "awaiting-confirmation",
+        TurnEnd::AwaitingAnswer { .. } => "awaiting-answer",
+        TurnEnd::PendingToolCalls { .. } => "pending-tool-calls",
+        TurnEnd::Refusal { .. } => "refusal",
+        TurnEnd::Cancelled => "cancelled",
+        TurnEnd::Error { .. } => "error",
     }
 }

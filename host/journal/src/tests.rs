@@ -26,7 +26,7 @@ use agent_host_types::{
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
     question::{Answer, AnsweredBy, Question},
     tool::{DecisionKind, Effect, ToolCall, ToolRuntime},
-    turn::{Outcome, TurnError, TurnSummary},
+    turn::{TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -362,7 +362,7 @@ fn outputs(blob: &Blob) -> Vec<ToolResultOutput> {
     ]
 }
 
-fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec<Outcome> {
+fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec<TurnReport> {
     let summary = TurnSummary {
         session,
         turn: 1,
@@ -389,46 +389,35 @@ fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec
     };
     let calls = || vec![pending(call_id)];
     let text = "said".to_owned();
-    vec![
-        Outcome::NeedsMoreTurns {
-            summary: summary.clone(),
-        },
-        Outcome::BudgetExceeded {
-            summary: summary.clone(),
+    let ends = [
+        TurnEnd::NeedsMoreTurns,
+        TurnEnd::BudgetExceeded {
             budget: Budget::Turns { limit: 50 },
         },
-        Outcome::AwaitingConfirmation {
-            summary: summary.clone(),
+        TurnEnd::AwaitingConfirmation {
             continuation: continuation(Awaiting::Confirm {
                 index: 0,
                 calls: calls(),
             }),
         },
-        Outcome::AwaitingAnswer {
-            summary: summary.clone(),
+        TurnEnd::AwaitingAnswer {
             continuation: continuation(Awaiting::Answer {
                 call_id: call_id.clone(),
                 tool: "ask".to_owned(),
                 question: question(),
             }),
         },
-        Outcome::PendingToolCalls {
-            summary: summary.clone(),
+        TurnEnd::PendingToolCalls {
             continuation: continuation(Awaiting::External { calls: calls() }),
         },
-        Outcome::Refusal {
-            summary: summary.clone(),
-            text: text.clone(),
-        },
-        Outcome::Cancelled {
-            summary: summary.clone(),
-        },
-        Outcome::Error {
+        TurnEnd::Refusal { text: text.clone() },
+        TurnEnd::Cancelled,
+        TurnEnd::Error {
             error: TurnError::Model {
                 error: ModelError::new(ModelErrorKind::Unreachable, "no connection"),
             },
         },
-        Outcome::Error {
+        TurnEnd::Error {
             error: TurnError::ContextWindow {
                 needed_tokens: 2,
                 window_tokens: 1,
@@ -436,11 +425,15 @@ fn outcomes(session: SessionId, provenance: Provenance, call_id: &CallId) -> Vec
                 said: None,
             },
         },
-        Outcome::Done {
-            summary,
+        TurnEnd::Done {
             text,
             output: Some(json!([1])),
             result: None,
         },
-    ]
+    ];
+    let report = |end| TurnReport {
+        summary: summary.clone(),
+        end,
+    };
+    ends.map(report).into()
 }

@@ -14,9 +14,9 @@ use agent_host_engine::{
     policy::{Ruling, decide_call},
     session::ClientSession,
     tool::ToolRunner as _,
-    turn::{Agent, ClientCall, ClientCallEnd, ClientCallError},
+    turn::{Agent, ClientCall, ClientCallEnd, ClientCallError, TurnContext},
 };
-use agent_host_types::id::Digest;
+use agent_host_types::{approval::ApprovalRule, id::Digest};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -63,8 +63,6 @@ impl Person {
 /// A call, with all that it goes on with.
 pub(crate) struct Call {
     served: Arc<Served>,
-    /// Drives it, where the server's own agents do not do: rules of the project, or somebody who watches.
-    own: Option<Agent>,
     person: Person,
     session: Arc<ClientSession>,
     inner: ClientCall,
@@ -137,7 +135,8 @@ impl Shared {
             }
         };
         loop {
-            let end = call.run_watched(&context).await?;
+            let approvals = self.approvals(&call)?;
+            let end = call.run_watched(&context, &approvals).await?;
             self.dirty.notify_one();
             let asked = match end {
                 ClientCallEnd::Settled { output, stdio } => {
@@ -193,12 +192,10 @@ impl Shared {
             .session(self, || context.client_info())
             .map_err(|error| not_run(&error))?;
         let input = request.arguments.clone().unwrap_or_default();
-        let own = self.own_agent(&served, person, &tool)?;
-        let agent = own.as_ref().unwrap_or_else(|| served.agent(person));
+        let agent = served.agent(person);
         Ok(Call {
             inner: agent.client_call(&session, tool.clone(), input),
             arguments: request.arguments,
-            own,
             person,
             session,
             served,
@@ -206,28 +203,16 @@ impl Shared {
         })
     }
 
-    /// An agent that knows the approvals of the project, where they could matter. They are read for each such call: another process
-    /// may take one back.
-    fn own_agent(
-        &self,
-        served: &Served,
-        person: Person,
-        tool: &str,
-    ) -> Result<Option<Agent>, ErrorData> {
-        let mut tools = served.registry.tools().iter();
-        let known = tools.find(|known| known.definition.name == tool);
-        // Which arguments they are does not matter to whether somebody is asked at all.
+    /// Reads the approvals of the project, where they could matter. They are read for each run: another process may revoke one.
+    fn approvals(&self, call: &Call) -> Result<Vec<ApprovalRule>, ErrorData> {
+        let mut tools = call.served.registry.tools().iter();
+        let known = tools.find(|known| known.definition.name == call.tool);
+        // The arguments do not matter to whether approval is needed at all.
         let asks = known.map(|known| decide_call(known, Digest::of(&[]), []));
         if !matches!(asks, Some(Ruling::Ask { .. })) {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let remembered = self.host.remembered().map_err(|error| not_run(&error))?;
-        if remembered.is_empty() {
-            return Ok(None);
-        }
-        let mut agent = served.agent(person).clone();
-        agent.settings.remembered = remembered;
-        Ok(Some(agent))
+        self.host.remembered().map_err(|error| not_run(&error))
     }
 
     /// A call that waited, with the answer that its repeated request brings. One that comes without is asked for again.
@@ -267,44 +252,38 @@ impl Shared {
 }
 
 impl Call {
-    fn agent(&self) -> &Agent {
-        match &self.own {
-            Some(agent) => agent,
-            None => self.served.agent(self.person),
-        }
-    }
-
-    /// Runs it until it has its result or waits for a person, and tells the client how far it is, if the client wants to know.
+    /// Runs it until it has its result or needs the user, and reports its progress to a client that asked for it.
     async fn run_watched(
         &mut self,
         context: &RequestContext<RoleServer>,
+        approvals: &[ApprovalRule],
     ) -> Result<ClientCallEnd, ErrorData> {
         let Some(token) = context.meta.get_progress_token() else {
-            return self.run(&context.ct).await;
+            return self.run(&Unobserved, approvals, &context.ct).await;
         };
-        let (observer, told) = reports();
-        self.watch(observer);
-        let run = async {
-            let end = self.run(&context.ct).await;
-            // The reports end with the last who could make one.
-            self.watch(Arc::new(Unobserved));
-            end
+        let (observer, reports) = reports();
+        let run = async move {
+            // The observer is dropped with this block, which ends the reports.
+            let observer = observer;
+            self.run(&observer, approvals, &context.ct).await
         };
-        let (end, ()) = tokio::join!(run, forward(told, &context.peer, token));
+        let (end, ()) = tokio::join!(run, forward(reports, &context.peer, token));
         end
     }
 
-    fn watch(&mut self, observer: Arc<dyn Observer>) {
-        let agent = self.agent().clone();
-        self.own = Some(Agent { observer, ..agent });
-    }
-
-    async fn run(&mut self, cancel: &CancellationToken) -> Result<ClientCallEnd, ErrorData> {
-        let agent = match &self.own {
-            Some(agent) => agent,
-            None => self.served.agent(self.person),
+    async fn run(
+        &mut self,
+        observer: &dyn Observer,
+        approvals: &[ApprovalRule],
+        cancel: &CancellationToken,
+    ) -> Result<ClientCallEnd, ErrorData> {
+        let cx = TurnContext {
+            observer,
+            approvals,
+            cancel,
         };
-        let run = agent.run_client_call(&self.session, &mut self.inner, cancel);
+        let agent = self.served.agent(self.person);
+        let run = agent.run_client_call(&self.session, &mut self.inner, &cx);
         run.await.map_err(|error| match error {
             ClientCallError::NotRun(error) => not_run(&error),
             ClientCallError::NotStored(error) => not_stored(&error),
@@ -313,10 +292,7 @@ impl Call {
 
     /// Takes what a person said. The call goes on when it runs again.
     fn reply(&mut self, asked: Asked, reply: &ElicitResult) -> Result<(), ErrorData> {
-        let agent = match &self.own {
-            Some(agent) => agent,
-            None => self.served.agent(self.person),
-        };
+        let agent = self.served.agent(self.person);
         let (session, call) = (&self.session, &mut self.inner);
         let taken = match asked {
             Asked::Confirm(pending) => {
@@ -344,7 +320,7 @@ impl Waiting {
         let cancelled = CancellationToken::new();
         cancelled.cancel();
         let ended = match self.give_up() {
-            Ok(mut call) => call.run(&cancelled).await.map(drop),
+            Ok(mut call) => call.run(&Unobserved, &[], &cancelled).await.map(drop),
             Err(error) => Err(error),
         };
         if let Err(error) = ended {

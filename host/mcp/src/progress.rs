@@ -11,7 +11,6 @@ use rmcp::{
     model::{ProgressNotificationParam, ProgressToken},
     service::Peer,
 };
-use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// How many reports may wait to be sent.
@@ -24,10 +23,10 @@ type Report = (String, Option<f64>);
 #[derive(Debug)]
 pub(crate) struct Reports(mpsc::Sender<Report>);
 
-/// An observer of a call, and what it hears. The reports end when nobody has the observer any more.
-pub(crate) fn reports() -> (Arc<Reports>, mpsc::Receiver<Report>) {
+/// An observer of a call, and what it hears. The reports end when the observer is dropped.
+pub(crate) fn reports() -> (Reports, mpsc::Receiver<Report>) {
     let (sender, receiver) = mpsc::channel(MAX_REPORTS);
-    (Arc::new(Reports(sender)), receiver)
+    (Reports(sender), receiver)
 }
 
 impl Observer for Reports {

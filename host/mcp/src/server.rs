@@ -93,7 +93,7 @@ impl Served {
         let listing = Listing::new(registry.tools(), is_open);
         let agent = |prompts| Agent {
             tools: Arc::clone(&registry) as Arc<_>,
-            ..host.agent(Arc::new(Unobserved), prompts)
+            ..host.agent(prompts)
         };
         Self {
             listing,

@@ -17,7 +17,7 @@ use crate::{
     output::ToolResultOutput,
     question::{Answer, AnsweredBy, Question},
     tool::Effect,
-    turn::Outcome,
+    turn::TurnReport,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -246,6 +246,6 @@ pub enum Event {
     /// A turn ended.
     TurnEnded {
         /// How.
-        outcome: Outcome,
+        outcome: TurnReport,
     },
 }

@@ -90,91 +90,65 @@ impl TryFrom<Submitted> for SubmittedResult {
     }
 }
 
+/// A turn that is over. In JSON the fields of `end` stand beside `summary`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnReport {
+    /// How it ended.
+    #[serde(flatten)]
+    pub end: TurnEnd,
+    /// What it used, and where the session stands.
+    pub summary: TurnSummary,
+}
+
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Outcome {
-    /// Tools ran; the model has yet to hear of it. Run another turn with [`AgentInput::Continue`].
-    NeedsMoreTurns {
-        /// Facts of the turn.
-        summary: TurnSummary,
-    },
+pub enum TurnEnd {
+    /// Tools ran, and the model has not seen their results. Run another turn with [`AgentInput::Continue`].
+    NeedsMoreTurns,
     /// The model gave its answer.
     Done {
-        /// Facts of the turn.
-        summary: TurnSummary,
-        /// The answer.
+        /// The answer as text.
         text: String,
-        /// The answer as the value that was asked for, where one was (`output_schema`).
+        /// The answer as the value that `output_schema` asks for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Value>,
-        /// The result with which the run ended, where it had to end through a tool (`until_tool`).
+        /// The result that ended the run, where `until_tool` requires one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<ToolResult>,
     },
-    /// A budget is used up. With a larger one the session can go on.
+    /// A budget is used up. With a larger one the session can be continued.
     BudgetExceeded {
-        /// Facts of the turn.
-        summary: TurnSummary,
-        /// Which one.
+        /// The budget.
         budget: Budget,
     },
-    /// Calls wait for a person. Nothing of the batch has run.
+    /// Calls need approval. Nothing of the batch has run.
     AwaitingConfirmation {
-        /// Facts of the turn.
-        summary: TurnSummary,
-        /// What to resume with.
+        /// Resumed with one decision per call.
         continuation: Continuation,
     },
-    /// A call asks the person a question.
+    /// A call asks the user a question.
     AwaitingAnswer {
-        /// Facts of the turn.
-        summary: TurnSummary,
-        /// What to answer with.
+        /// Resumed with the answer.
         continuation: Continuation,
     },
     /// Calls are to run outside of this process.
     PendingToolCalls {
-        /// Facts of the turn.
-        summary: TurnSummary,
-        /// What to submit their results with.
+        /// Resumed with the results.
         continuation: Continuation,
     },
     /// The model declined to answer.
     Refusal {
-        /// Facts of the turn.
-        summary: TurnSummary,
-        /// What it said.
+        /// The model's text.
         text: String,
     },
-    /// The turn was stopped from outside. Every call that had begun is answered.
-    Cancelled {
-        /// Facts of the turn.
-        summary: TurnSummary,
-    },
-    /// The turn failed. What happened before is kept.
+    /// The turn was cancelled. Every call that had begun is answered.
+    Cancelled,
+    /// The turn failed. Everything recorded before is kept.
     Error {
-        /// Why.
+        /// The reason.
         error: TurnError,
     },
-}
-
-impl Outcome {
-    /// The facts of the turn; every outcome but `Error` has them.
-    #[must_use]
-    pub fn summary(&self) -> Option<&TurnSummary> {
-        match self {
-            Self::NeedsMoreTurns { summary }
-            | Self::Done { summary, .. }
-            | Self::BudgetExceeded { summary, .. }
-            | Self::AwaitingConfirmation { summary, .. }
-            | Self::AwaitingAnswer { summary, .. }
-            | Self::PendingToolCalls { summary, .. }
-            | Self::Refusal { summary, .. }
-            | Self::Cancelled { summary } => Some(summary),
-            Self::Error { .. } => None,
-        }
-    }
 }
 
 /// Facts of a turn.

@@ -18,13 +18,13 @@ use agent_host_app::{Host, Overrides};
 use agent_host_engine::{
     schema::AnswerSchema,
     session::Session,
-    turn::{Agent, Prompts, UntilEnd, UntilTool},
+    turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
 };
 use agent_host_types::{
     budget::Budget,
     model::StopReason,
     output::ContentPart,
-    turn::{AgentInput, Outcome, TurnError},
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
 use serde_json::json;
 use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
@@ -39,7 +39,7 @@ const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
 struct Run<'a> {
     host: &'a Host,
     agent: Agent,
-    view: Arc<LiveView>,
+    view: LiveView,
     stop: Stop,
     terminal: &'a Terminal,
     format: OutputFormat,
@@ -91,8 +91,8 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     if !args.quiet {
         intro::show(&host, &session, terminal);
     }
-    let view = Arc::new(LiveView::new(*terminal, args.output_format, args.quiet));
-    let mut agent = host.agent(view.clone(), prompts(&args, terminal));
+    let view = LiveView::new(*terminal, args.output_format, args.quiet);
+    let mut agent = host.agent(prompts(&args, terminal));
     agent.settings.until_tool = until_tool(&args);
     agent.settings.output_schema = args
         .output_schema
@@ -199,8 +199,8 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
 
 impl Run<'_> {
     async fn once(&mut self, session: &mut Session, input: AgentInput) -> Result<Exit, Failure> {
-        let outcome = self.drive(session, input).await?;
-        self.finish(session, &outcome)
+        let report = self.drive(session, input).await?;
+        self.finish(session, &report)
     }
 
     async fn conversation(
@@ -209,8 +209,8 @@ impl Run<'_> {
         mut images: Vec<ContentPart>,
     ) -> Result<Exit, Failure> {
         if !session.state().batch().is_empty() {
-            let outcome = self.drive(session, AgentInput::Continue).await?;
-            self.finish(session, &outcome)?;
+            let report = self.drive(session, AgentInput::Continue).await?;
+            self.finish(session, &report)?;
         }
         loop {
             let Some(line) = self.read_line().await else {
@@ -220,8 +220,8 @@ impl Run<'_> {
                 continue;
             }
             let input = images::input(line, std::mem::take(&mut images));
-            let outcome = self.drive(session, input).await?;
-            let exit = self.finish(session, &outcome)?;
+            let report = self.drive(session, input).await?;
+            let exit = self.finish(session, &report)?;
             if self.stop.token.is_cancelled() || exit == Exit::Waiting {
                 return Ok(exit);
             }
@@ -250,57 +250,56 @@ impl Run<'_> {
         &mut self,
         session: &mut Session,
         mut input: AgentInput,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<TurnReport, Failure> {
         loop {
-            self.agent.settings.remembered = self.host.remembered()?;
             let rules = self.rules_of_project(&input);
-            let outcome = self.agent.run_turn(session, input, &self.stop.token).await;
+            let cx = TurnContext {
+                observer: &self.view,
+                approvals: &self.host.remembered()?,
+                cancel: &self.stop.token,
+            };
+            let report = self.agent.run_turn(session, input, &cx).await;
             self.view.settle();
-            self.remember(session, &outcome, rules);
-            input = match &outcome {
-                Outcome::NeedsMoreTurns { .. } => AgentInput::Continue,
-                Outcome::AwaitingConfirmation { continuation, .. } => {
+            self.remember(session, &report.end, rules);
+            input = match &report.end {
+                TurnEnd::NeedsMoreTurns => AgentInput::Continue,
+                TurnEnd::AwaitingConfirmation { continuation, .. } => {
                     match self.decide(continuation).await {
                         Some(decisions) => AgentInput::Resume {
                             continuation: continuation.clone(),
                             decisions,
                         },
-                        None => return Ok(outcome),
+                        None => return Ok(report),
                     }
                 }
-                Outcome::AwaitingAnswer { continuation, .. } => {
+                TurnEnd::AwaitingAnswer { continuation, .. } => {
                     match self.answer_question(continuation).await {
                         Some(answer) => AgentInput::Answer {
                             continuation: continuation.clone(),
                             answer,
                         },
-                        None => return Ok(outcome),
+                        None => return Ok(report),
                     }
                 }
-                Outcome::Done { .. }
-                | Outcome::PendingToolCalls { .. }
-                | Outcome::BudgetExceeded { .. }
-                | Outcome::Refusal { .. }
-                | Outcome::Cancelled { .. }
-                | Outcome::Error { .. } => return Ok(outcome),
+                TurnEnd::Done { .. }
+                | TurnEnd::PendingToolCalls { .. }
+                | TurnEnd::BudgetExceeded { .. }
+                | TurnEnd::Refusal { .. }
+                | TurnEnd::Cancelled
+                | TurnEnd::Error { .. } => return Ok(report),
             };
         }
     }
 
     /// Prints what a run came to.
-    fn finish(&self, session: &Session, outcome: &Outcome) -> Result<Exit, Failure> {
+    fn finish(&self, session: &Session, report: &TurnReport) -> Result<Exit, Failure> {
         if self.format == OutputFormat::Json {
-            let document = json!({ "session": session.id(), "outcome": outcome });
+            let document = json!({ "session": session.id(), "outcome": report });
             self.terminal.println(&json_text(&document));
         }
         let id = session.id();
-        match outcome {
-            Outcome::Done {
-                text,
-                summary,
-                result,
-                ..
-            } => {
+        match &report.end {
+            TurnEnd::Done { text, result, .. } => {
                 match result {
                     Some(result) => self.answer(
                         &whole(&result.output).unwrap_or_else(|| failure_text(&result.output)),
@@ -308,33 +307,33 @@ impl Run<'_> {
                     None if self.view.streams_text() => {}
                     None => self.answer(text),
                 }
-                match summary.stop_reason {
+                match report.summary.stop_reason {
                     Some(StopReason::MaxTokens) => self.terminal.note("The answer is cut off: the model reached its limit of tokens for one answer."),
                     Some(StopReason::ContextWindow) => self.terminal.note("The answer is cut off: the conversation fills the model's window. Use a model with a larger one, or begin a new session."),
                     _ => {}
                 }
             }
-            Outcome::Refusal { text, .. } => {
+            TurnEnd::Refusal { text, .. } => {
                 if !self.view.streams_text() {
                     self.answer(text);
                 }
                 self.terminal.note("The model declined to answer.");
             }
-            Outcome::BudgetExceeded { budget, .. } => {
+            TurnEnd::BudgetExceeded { budget, .. } => {
                 let (reached, raise) = budget_text(budget);
                 self.terminal.note(&format!(
                     "Stopped: {reached}.\nTo go on, raise it: agent-host run --resume {id} {raise}"
                 ));
             }
-            Outcome::AwaitingConfirmation { continuation, .. }
-            | Outcome::AwaitingAnswer { continuation, .. }
-            | Outcome::PendingToolCalls { continuation, .. } => {
+            TurnEnd::AwaitingConfirmation { continuation, .. }
+            | TurnEnd::AwaitingAnswer { continuation, .. }
+            | TurnEnd::PendingToolCalls { continuation, .. } => {
                 self.terminal.note(&reply::wanted(continuation));
             }
-            Outcome::NeedsMoreTurns { .. } => self
+            TurnEnd::NeedsMoreTurns => self
                 .terminal
                 .note(&format!("To go on: agent-host run --resume {id}")),
-            Outcome::Cancelled { .. } => {
+            TurnEnd::Cancelled => {
                 if !self.terminal.stdout_is_closed() {
                     self.terminal.note(&format!(
                         "Stopped. The session is kept: agent-host run --resume {id}"
@@ -342,7 +341,7 @@ impl Run<'_> {
                 }
                 return Ok(self.stop.exit());
             }
-            Outcome::Error { error } => {
+            TurnEnd::Error { error } => {
                 let kept = match error {
                     TurnError::Model { .. }
                     | TurnError::ContextWindow { .. }
@@ -353,10 +352,10 @@ impl Run<'_> {
                     }
                     TurnError::Journal { .. } => String::new(),
                 };
-                return Err(Failure::new(outcome.into(), format!("{error}{kept}")));
+                return Err(Failure::new((&report.end).into(), format!("{error}{kept}")));
             }
         }
-        match (Exit::from(outcome), self.stopped()) {
+        match (Exit::from(&report.end), self.stopped()) {
             // Stopped while it waited for a person: the request stays open, and a later run asks again.
             (Exit::Waiting, Some(stopped)) => Ok(stopped),
             (exit, _) => Ok(exit),

@@ -16,7 +16,7 @@ use agent_host_types::{
     output::ContentPart,
     question::{AnsweredBy, AnsweredQuestion},
     tool::{Effect, ToolCall},
-    turn::Outcome,
+    turn::TurnReport,
 };
 use serde_json::{Map, Value};
 use std::{collections::HashSet, sync::Arc};
@@ -40,7 +40,7 @@ pub struct SessionState {
     batch: Vec<BatchCall>,
     open: Option<Open>,
     call_ids: HashSet<CallId>,
-    last_outcome: Option<Outcome>,
+    last_report: Option<TurnReport>,
     remembered: Vec<ApprovalRule>,
     shared: Arc<Map<String, Value>>,
 }
@@ -206,8 +206,8 @@ impl SessionState {
 
     /// How the last turn ended.
     #[must_use]
-    pub fn last_outcome(&self) -> Option<&Outcome> {
-        self.last_outcome.as_ref()
+    pub fn last_report(&self) -> Option<&TurnReport> {
+        self.last_report.as_ref()
     }
 
     /// Whether a call id was ever used in the session.

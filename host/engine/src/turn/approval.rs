@@ -1,6 +1,7 @@
 //! The approval step: which calls a person has to confirm before they run.
 
 use super::{Agent, Prompts, Step, StepResult, Timing};
+use crate::turn::TurnContext;
 use crate::{
     policy::{Ruling, decide_call},
     session::{BatchCall, Session, identity, now_ms},
@@ -14,7 +15,7 @@ use agent_host_types::{
 use serde_json::{Map, Value};
 
 impl Agent {
-    pub(super) fn check_approval(&self, session: &mut Session) -> StepResult {
+    pub(super) fn check_approval(&self, session: &mut Session, cx: &TurnContext<'_>) -> StepResult {
         let batch = session.state().batch();
         // The first call whose turn it is; with the other timing, all calls have their turn now.
         let next = batch.iter().position(|entry| entry.result.is_none());
@@ -26,7 +27,7 @@ impl Agent {
             .iter()
             .enumerate()
             .filter(|(index, _)| asked_about(*index))
-            .filter_map(|(index, entry)| Some((index, self.pending(session, entry)?)))
+            .filter_map(|(index, entry)| Some((index, self.pending(session, entry, cx)?)))
             .collect();
         let Some(index) = waiting.first().map(|(index, _)| *index) else {
             return StepResult::go(Step::ExecuteTools);
@@ -48,7 +49,12 @@ impl Agent {
 
     /// What a person has to be shown of a call; nothing when they need not or cannot be asked. Calls that cannot run anyway
     /// (unknown tool, invalid arguments) are answered without asking anybody.
-    pub(super) fn pending(&self, session: &Session, entry: &BatchCall) -> Option<PendingCall> {
+    pub(super) fn pending(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+        cx: &TurnContext<'_>,
+    ) -> Option<PendingCall> {
         // A call that runs again with an answer was confirmed before its first run.
         let asked_before = entry.decision.is_some() || !entry.answers.is_empty();
         if self.settings.prompts == Prompts::Deny
@@ -58,7 +64,7 @@ impl Agent {
         {
             return None;
         }
-        match self.ruling(session, entry)? {
+        match self.ruling(session, entry, cx)? {
             Ruling::Ask { rule } => self.describe(entry, rule),
             Ruling::Allow { .. } | Ruling::Deny { .. } => None,
         }
@@ -75,11 +81,11 @@ impl Agent {
     }
 
     /// What the policy says to a call that could run.
-    fn ruling(&self, session: &Session, entry: &BatchCall) -> Option<Ruling> {
+    fn ruling(&self, session: &Session, entry: &BatchCall, cx: &TurnContext<'_>) -> Option<Ruling> {
         let tool = self.tool(&entry.call.name)?;
         let input = entry.call.input.as_ref()?;
         self.tools.validate(&entry.call.name, input).ok()?;
-        Some(self.decide_call(session, tool, input))
+        Some(self.decide_call(session, tool, input, cx))
     }
 
     /// What the policy says to a call with these arguments, with what people want to be remembered.
@@ -88,10 +94,11 @@ impl Agent {
         session: &Session,
         tool: &RegisteredTool,
         input: &Map<String, Value>,
+        cx: &TurnContext<'_>,
     ) -> Ruling {
         let remembered = session.state().remembered().iter();
         let (_, input_digest) = identity(&tool.definition.name, input);
-        let remembered = remembered.chain(&self.settings.remembered);
+        let remembered = remembered.chain(cx.approvals);
         decide_call(tool, input_digest, remembered)
     }
 

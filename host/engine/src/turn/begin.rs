@@ -2,6 +2,7 @@
 //! dealt with. Nothing is recorded before every check has passed.
 
 use super::{Agent, Step, Transition, execute, resume};
+use crate::turn::TurnContext;
 use crate::{session::Session, spill::settle_message};
 use agent_host_types::{
     event::Event,
@@ -19,10 +20,13 @@ impl Agent {
         &self,
         session: &mut Session,
         input: AgentInput,
+        cx: &TurnContext<'_>,
     ) -> Result<Transition, TurnError> {
         self.check_until_tool()?;
         match input {
-            AgentInput::Text(text) => Ok(self.receive(session, Message::text(Role::User, text))),
+            AgentInput::Text(text) => {
+                Ok(self.receive(session, Message::text(Role::User, text), cx))
+            }
             AgentInput::Message(message) => {
                 if !message.is_input() {
                     return Err(refuse(
@@ -30,7 +34,7 @@ impl Agent {
                     ));
                 }
                 check_message(&message)?;
-                Ok(self.receive(session, message))
+                Ok(self.receive(session, message, cx))
             }
             AgentInput::Resume {
                 continuation,
@@ -39,18 +43,18 @@ impl Agent {
             AgentInput::Answer {
                 continuation,
                 answer,
-            } => self.answer_question(session, &continuation, &answer),
+            } => self.answer_question(session, &continuation, &answer, cx),
             AgentInput::SubmitToolResults {
                 continuation,
                 results,
-            } => self.submit(session, &continuation, &results),
+            } => self.submit(session, &continuation, &results, cx),
             AgentInput::Continue => self.go_on(session),
         }
     }
 
     /// A new message: calls that still wait are answered first, since a conversation with unanswered calls is one that no
     /// provider accepts.
-    fn receive(&self, session: &mut Session, message: Message) -> Transition {
+    fn receive(&self, session: &mut Session, message: Message, cx: &TurnContext<'_>) -> Transition {
         for entry in session.state().batch().to_vec() {
             if entry.result.is_some() {
                 continue;
@@ -62,7 +66,7 @@ impl Agent {
                 (None, Some(_)) => execute::interrupted(&entry.call.name).into(),
                 (None, None) => ToolResultOutput::ExecutionDenied(Some(SUPERSEDED.to_owned())),
             };
-            self.settle_unrun(session, &entry.call, output);
+            self.settle_unrun(session, cx, &entry.call, output);
         }
         let (message, blobs) = settle_message(message);
         session.record(Event::InputReceived { message }, blobs);

@@ -10,6 +10,7 @@ use super::{
     begin::refuse,
     execute::{Plan, Run, intention, question, record_settled},
 };
+use crate::turn::TurnContext;
 use crate::{
     journal::JournalError,
     session::{BatchCall, ClientSession},
@@ -27,7 +28,6 @@ use agent_host_types::{
     turn::TurnError,
 };
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 /// A call of a client, from when it is asked for until it is settled.
 #[derive(Debug)]
@@ -110,24 +110,24 @@ impl Agent {
         &self,
         session: &ClientSession,
         call: &mut ClientCall,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<ClientCallEnd, ClientCallError> {
-        let room = session.make_room(self.observer.as_ref()).await;
+        let room = session.make_room(cx.observer).await;
         room.map_err(ClientCallError::NotRun)?;
         if let Some(output) = call.answered.take() {
-            return Ok(self.answer_unrun(session, call, output));
+            return Ok(self.answer_unrun(session, cx, call, output));
         }
         let plan = {
             let session = session.lock();
-            match self.pending(&session, &call.entry) {
+            match self.pending(&session, &call.entry, cx) {
                 Some(pending) => return Ok(ClientCallEnd::Confirm(pending)),
-                None => self.plan(&session, &call.entry),
+                None => self.plan(&session, &call.entry, cx),
             }
         };
         let run = match plan {
             Plan::Run(run) if run.outside.is_none() => run,
-            Plan::Run(_) => return Ok(self.answer_unrun(session, call, outside().into())),
-            Plan::Answer(output) => return Ok(self.answer_unrun(session, call, output)),
+            Plan::Run(_) => return Ok(self.answer_unrun(session, cx, call, outside().into())),
+            Plan::Answer(output) => return Ok(self.answer_unrun(session, cx, call, output)),
         };
         let shared = {
             let mut session = session.lock();
@@ -139,13 +139,18 @@ impl Agent {
             shared
         };
         if (std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly)
-            && let Err(error) = session.flush(self.observer.as_ref()).await
+            && let Err(error) = session.flush(cx.observer).await
         {
             // If the intention is stored later, so is that nothing came of it.
-            self.settle_unrun(&mut session.lock(), &call.entry.call, unwritable().into());
+            self.settle_unrun(
+                &mut session.lock(),
+                cx,
+                &call.entry.call,
+                unwritable().into(),
+            );
             return Err(ClientCallError::NotRun(error));
         }
-        let report = match self.run_call(session.id(), &run, &shared, cancel).await {
+        let report = match self.run_call(session.id(), &run, &shared, cx).await {
             RunEnd::Settled(report) => report,
             RunEnd::Asked(asked) => {
                 let question = asked.question.clone();
@@ -164,7 +169,7 @@ impl Agent {
             session.hand_on(&locked, merges);
         }
         if run.effect != Effect::ReadOnly {
-            let stored = session.flush(self.observer.as_ref()).await;
+            let stored = session.flush(cx.observer).await;
             stored.map_err(ClientCallError::NotStored)?;
         }
         Ok(settled)
@@ -259,6 +264,7 @@ impl Agent {
     fn answer_unrun(
         &self,
         session: &ClientSession,
+        cx: &TurnContext<'_>,
         call: &ClientCall,
         output: ToolResultOutput,
     ) -> ClientCallEnd {
@@ -272,7 +278,7 @@ impl Agent {
             };
             session.record(received, Vec::new());
         }
-        self.settle_unrun(&mut session, tool_call, output.clone());
+        self.settle_unrun(&mut session, cx, tool_call, output.clone());
         ClientCallEnd::Settled {
             output,
             stdio: String::new(),

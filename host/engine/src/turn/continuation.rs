@@ -1,10 +1,11 @@
 //! Makes and signs the handle of a paused turn.
 
-use super::{Agent, End};
+use super::Agent;
 use crate::session::Session;
 use agent_host_types::{
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation},
     id::Digest,
+    turn::TurnEnd,
 };
 use serde_json::Value;
 use std::fmt;
@@ -31,12 +32,12 @@ impl Agent {
     }
 
     /// The end of a turn that waits. What it waits for was recorded just before.
-    pub(super) fn pause(&self, session: &Session) -> Option<End> {
+    pub(super) fn pause(&self, session: &Session) -> Option<TurnEnd> {
         let continuation = self.continuation(session)?;
         Some(match continuation.awaiting {
-            Awaiting::Confirm { .. } => End::AwaitingConfirmation { continuation },
-            Awaiting::Answer { .. } => End::AwaitingAnswer { continuation },
-            Awaiting::External { .. } => End::PendingToolCalls { continuation },
+            Awaiting::Confirm { .. } => TurnEnd::AwaitingConfirmation { continuation },
+            Awaiting::Answer { .. } => TurnEnd::AwaitingAnswer { continuation },
+            Awaiting::External { .. } => TurnEnd::PendingToolCalls { continuation },
         })
     }
 }

@@ -9,7 +9,8 @@ mod run;
 pub(super) use plan::{Plan, Run, answer_of, interrupted};
 pub(super) use run::{intention, question};
 
-use super::{Agent, End, Step, StepOutput, StepResult, Timing, Transition, approval::request_name};
+use super::{Agent, Step, StepOutput, StepResult, Timing, Transition, approval::request_name};
+use crate::turn::TurnContext;
 use crate::{
     session::{BatchCall, Session},
     spill::settle,
@@ -22,29 +23,30 @@ use agent_host_types::{
     failure::ToolFailure,
     output::ToolResultOutput,
     tool::{Effect, ToolCall},
-    turn::TurnError,
+    turn::{TurnEnd, TurnError},
 };
 use futures_util::{StreamExt as _, stream};
 use plan::Allowance;
-use tokio_util::sync::CancellationToken;
 
 impl Agent {
     pub(super) async fn execute_tools(
         &self,
         session: &mut Session,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<StepResult, TurnError> {
         let batch: Vec<BatchCall> = session.state().batch().to_vec();
         let mut group: Vec<Run> = Vec::new();
         let mut outside: Vec<Run> = Vec::new();
         let mut allowance = Allowance::new(session);
         for entry in batch.iter().filter(|entry| entry.result.is_none()) {
-            if self.settings.timing == Timing::InOrder && self.pending(session, entry).is_some() {
+            if self.settings.timing == Timing::InOrder && self.pending(session, entry, cx).is_some()
+            {
                 // Its turn has come when those before it have run.
-                let asked = self.run_group(session, group, cancel).await?;
+                let asked = self.run_group(session, group, cx).await?;
                 return Ok(asked.unwrap_or_else(|| StepResult::go(Step::CheckApproval)));
             }
-            let plan = allowance.admit(&self.settings.budgets, entry, self.plan(session, entry));
+            let plan =
+                allowance.admit(&self.settings.budgets, entry, self.plan(session, entry, cx));
             let next = match plan {
                 Plan::Run(run) if run.outside.is_some() => {
                     outside.push(*run);
@@ -57,27 +59,27 @@ impl Agent {
                 other => other,
             };
             if let Some(asked) = self
-                .run_group(session, std::mem::take(&mut group), cancel)
+                .run_group(session, std::mem::take(&mut group), cx)
                 .await?
             {
                 return Ok(asked);
             }
             match next {
-                Plan::Answer(output) => self.settle_unrun(session, &entry.call, output),
+                Plan::Answer(output) => self.settle_unrun(session, cx, &entry.call, output),
                 Plan::Run(run) => {
-                    if let Some(asked) = self.run_group(session, vec![*run], cancel).await? {
+                    if let Some(asked) = self.run_group(session, vec![*run], cx).await? {
                         return Ok(asked);
                     }
                 }
             }
         }
-        if let Some(asked) = self.run_group(session, group, cancel).await? {
+        if let Some(asked) = self.run_group(session, group, cx).await? {
             return Ok(asked);
         }
-        if let Some(pending) = self.delegate(session, &outside, cancel) {
+        if let Some(pending) = self.delegate(session, &outside, cx) {
             return Ok(StepResult::end(pending));
         }
-        Ok(self.after_batch(session, allowance.used_up, cancel))
+        Ok(self.after_batch(session, allowance.used_up, cx))
     }
 
     /// Every call has its result: what that means for the turn.
@@ -85,7 +87,7 @@ impl Agent {
         &self,
         session: &Session,
         used_up: Option<Budget>,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> StepResult {
         let results = session
             .state()
@@ -95,18 +97,18 @@ impl Agent {
             .unwrap_or_default();
         let until = self.settings.until_tool.as_ref();
         let ended_by = until.and_then(|until| until.ended_by(&results));
-        let end = if cancel.is_cancelled() {
-            End::Cancelled
+        let end = if cx.cancel.is_cancelled() {
+            TurnEnd::Cancelled
         } else if let Some(result) = ended_by {
-            End::Done {
+            TurnEnd::Done {
                 text: session.state().last_words().to_owned(),
                 output: None,
                 result: Some(result.clone()),
             }
         } else if let Some(budget) = used_up {
-            End::BudgetExceeded { budget }
+            TurnEnd::BudgetExceeded { budget }
         } else {
-            End::NeedsMoreTurns
+            TurnEnd::NeedsMoreTurns
         };
         StepResult {
             output: StepOutput::Tool { results },
@@ -119,11 +121,16 @@ impl Agent {
         &self,
         session: &mut Session,
         outside: &[Run],
-        cancel: &CancellationToken,
-    ) -> Option<End> {
-        if cancel.is_cancelled() {
+        cx: &TurnContext<'_>,
+    ) -> Option<TurnEnd> {
+        if cx.cancel.is_cancelled() {
             for run in outside {
-                self.settle_unrun(session, &run.entry.call, ToolFailure::not_started().into());
+                self.settle_unrun(
+                    session,
+                    cx,
+                    &run.entry.call,
+                    ToolFailure::not_started().into(),
+                );
             }
             return None;
         }
@@ -151,11 +158,16 @@ impl Agent {
         &self,
         session: &mut Session,
         group: Vec<Run>,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<Option<StepResult>, TurnError> {
-        if cancel.is_cancelled() {
+        if cx.cancel.is_cancelled() {
             for run in &group {
-                self.settle_unrun(session, &run.entry.call, ToolFailure::not_started().into());
+                self.settle_unrun(
+                    session,
+                    cx,
+                    &run.entry.call,
+                    ToolFailure::not_started().into(),
+                );
             }
             return Ok(None);
         }
@@ -167,12 +179,12 @@ impl Agent {
         }
         if session.decision_is_undurable() || group.iter().any(|run| run.effect != Effect::ReadOnly)
         {
-            session.barrier(self.observer.as_ref()).await?;
+            session.barrier(cx.observer).await?;
         }
         let id = session.id();
         let shared = session.state().shared();
         let mut ends = stream::iter(group.into_iter().map(|run| async move {
-            let end = self.run_call(id, &run, shared, cancel).await;
+            let end = self.run_call(id, &run, shared, cx).await;
             (run, end)
         }))
         .buffered(self.settings.parallel_calls.max(1));
@@ -206,10 +218,11 @@ impl Agent {
     pub(super) fn settle_unrun(
         &self,
         session: &mut Session,
+        cx: &TurnContext<'_>,
         call: &ToolCall,
         output: ToolResultOutput,
     ) {
-        let report = self.unrun(call, output);
+        let report = self.unrun(call, output, cx);
         record_settled(session, call, report);
     }
 }

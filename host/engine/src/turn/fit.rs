@@ -2,6 +2,7 @@
 //! recorded before the model is asked, so that a session that is resumed asks the same.
 
 use super::Agent;
+use crate::turn::TurnContext;
 use crate::{
     context::{estimate, reference, summary},
     observer::Live,
@@ -16,7 +17,6 @@ use agent_host_types::{
     turn::TurnError,
 };
 use std::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 /// What was done to make a request fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Agent {
     pub(super) async fn fit(
         &self,
         session: &mut Session,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<Fitted, TurnError> {
         let Some(limits) = self.settings.context else {
             return Ok(Fitted::Unchanged);
@@ -48,7 +48,7 @@ impl Agent {
         if size <= limits.threshold() {
             return Ok(Fitted::Unchanged);
         }
-        let fitted = self.shorten(session, limits, cancel).await?;
+        let fitted = self.shorten(session, limits, cx).await?;
         if fitted == Fitted::Unchanged && limits.is_known && size > limits.window_tokens {
             return Err(self.too_long(session, None)?);
         }
@@ -59,7 +59,7 @@ impl Agent {
     pub(super) async fn make_room(
         &self,
         session: &mut Session,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<Fitted, TurnError> {
         let Some(limits) = self.settings.context else {
             return Ok(Fitted::Unchanged);
@@ -69,7 +69,7 @@ impl Agent {
             window_tokens,
             ..limits
         };
-        self.shorten(session, limits, cancel).await
+        self.shorten(session, limits, cx).await
     }
 
     /// The error of a conversation that does not fit; `refusal` is the model's.
@@ -93,20 +93,25 @@ impl Agent {
         &self,
         session: &mut Session,
         limits: ContextLimits,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<Fitted, TurnError> {
-        let referred = self.refer(session, limits)?;
+        let referred = self.refer(session, limits, cx)?;
         if self.request_tokens(session) <= limits.goal() {
             return Ok(referred);
         }
-        match self.summarise(session, limits, cancel).await? {
+        match self.summarise(session, limits, cx).await? {
             Fitted::Unchanged => Ok(referred),
             summarised => Ok(summarised),
         }
     }
 
     /// Puts references into the places of old results, where that saves enough.
-    fn refer(&self, session: &mut Session, limits: ContextLimits) -> Result<Fitted, TurnError> {
+    fn refer(
+        &self,
+        session: &mut Session,
+        limits: ContextLimits,
+        cx: &TurnContext<'_>,
+    ) -> Result<Fitted, TurnError> {
         let before_tokens = self.request_tokens(session);
         let excess = before_tokens.saturating_sub(limits.goal());
         let messages = session.conversation()?;
@@ -128,7 +133,7 @@ impl Agent {
             .map(|found| (found.result, found.blob))
             .unzip();
         session.record(Event::ResultsReferenced { results, size }, blobs);
-        self.observer.live(Live::ResultsReferenced { count, size });
+        cx.observer.live(Live::ResultsReferenced { count, size });
         Ok(Fitted::Changed)
     }
 
@@ -137,7 +142,7 @@ impl Agent {
         &self,
         session: &mut Session,
         limits: ContextLimits,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<Fitted, TurnError> {
         let room = limits.goal().saturating_sub(self.fixed_tokens(session));
         let messages = session.conversation()?;
@@ -147,7 +152,7 @@ impl Agent {
         let older = messages.get(..plan.messages).unwrap_or_default();
         let request = summary::request(older, limits.goal());
         let began = Instant::now();
-        let Some((text, usage)) = self.ask_summary(session, &request, cancel).await? else {
+        let Some((text, usage)) = self.ask_summary(session, &request, cx).await? else {
             return Ok(Fitted::Cancelled);
         };
         let message = plan.message(&summary::bounded(&text, limits));
@@ -167,7 +172,7 @@ impl Agent {
             },
             Vec::new(),
         );
-        self.observer.live(Live::HistorySummarised {
+        cx.observer.live(Live::HistorySummarised {
             messages: plan.messages,
             size,
         });
@@ -179,12 +184,12 @@ impl Agent {
         &self,
         session: &Session,
         request: &ModelRequest,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<Option<(String, Usage)>, TurnError> {
-        self.observer.live(Live::ModelAsked);
+        cx.observer.live(Live::ModelAsked);
         let asked = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok(None),
+            () = cx.cancel.cancelled() => return Ok(None),
             // Nobody is shown a summary as it arrives: it is no answer.
             asked = self.ask_model(request, &|_| {}) => asked,
         };

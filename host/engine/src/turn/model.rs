@@ -1,6 +1,7 @@
 //! The model step: one request, one reply, made fit for the session.
 
-use super::{Agent, End, Step, StepOutput, StepResult, Transition, fit::Fitted};
+use super::{Agent, Step, StepOutput, StepResult, Transition, fit::Fitted};
+use crate::turn::TurnContext;
 use crate::{
     model::ModelDelta,
     observer::Live,
@@ -11,33 +12,32 @@ use agent_host_types::{
     id::CallId,
     json,
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
-    turn::TurnError,
+    turn::{TurnEnd, TurnError},
 };
 use std::{collections::HashSet, time::Instant};
-use tokio_util::sync::CancellationToken;
 
 impl Agent {
     pub(super) async fn call_model(
         &self,
         session: &mut Session,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<StepResult, TurnError> {
-        if cancel.is_cancelled() {
-            return Ok(StepResult::end(End::Cancelled));
+        if cx.cancel.is_cancelled() {
+            return Ok(StepResult::end(TurnEnd::Cancelled));
         }
         if session.result_is_undurable() {
-            session.barrier(self.observer.as_ref()).await?;
+            session.barrier(cx.observer).await?;
         }
-        match self.fit(session, cancel).await? {
+        match self.fit(session, cx).await? {
             Fitted::Unchanged => {}
             // A summary is paid for, too.
             Fitted::Changed => return Ok(StepResult::go(Step::CheckBudgets)),
-            Fitted::Cancelled => return Ok(StepResult::end(End::Cancelled)),
+            Fitted::Cancelled => return Ok(StepResult::end(TurnEnd::Cancelled)),
         }
-        let replied = match self.ask_fitting(session, cancel).await? {
+        let replied = match self.ask_fitting(session, cx).await? {
             Asked::Replied(replied) => replied,
             Asked::TooLong(error) => return Err(self.too_long(session, Some(error))?),
-            Asked::Cancelled => return Ok(StepResult::end(End::Cancelled)),
+            Asked::Cancelled => return Ok(StepResult::end(TurnEnd::Cancelled)),
         };
         let Replied {
             reply,
@@ -64,9 +64,9 @@ impl Agent {
     async fn ask_fitting(
         &self,
         session: &mut Session,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> Result<Asked, TurnError> {
-        let first = self.ask(session, cancel).await?;
+        let first = self.ask(session, cx).await?;
         let mut spent = Usage::default();
         let mut was_shown = false;
         match &first {
@@ -80,15 +80,15 @@ impl Agent {
             }
             Asked::Replied(_) | Asked::Cancelled => return Ok(first),
         }
-        match self.make_room(session, cancel).await? {
+        match self.make_room(session, cx).await? {
             Fitted::Unchanged => return Ok(first),
             Fitted::Changed => {}
             Fitted::Cancelled => return Ok(Asked::Cancelled),
         }
         if was_shown {
-            self.observer.live(Live::Restarted);
+            cx.observer.live(Live::Restarted);
         }
-        let mut again = self.ask(session, cancel).await?;
+        let mut again = self.ask(session, cx).await?;
         if let Asked::Replied(replied) = &mut again {
             replied.discarded += spent;
         }
@@ -96,11 +96,7 @@ impl Agent {
     }
 
     /// One request and its reply.
-    async fn ask(
-        &self,
-        session: &mut Session,
-        cancel: &CancellationToken,
-    ) -> Result<Asked, TurnError> {
+    async fn ask(&self, session: &mut Session, cx: &TurnContext<'_>) -> Result<Asked, TurnError> {
         let definitions = self.tools.tools().iter();
         let request = ModelRequest {
             system: self.system(session),
@@ -115,12 +111,12 @@ impl Agent {
             estimated_tokens: self.request_tokens(session),
         };
         session.record(event, Vec::new());
-        self.observer.live(Live::ModelAsked);
+        cx.observer.live(Live::ModelAsked);
         let began = Instant::now();
-        let deltas = |delta: ModelDelta<'_>| self.observer.live(live(delta));
+        let deltas = |delta: ModelDelta<'_>| cx.observer.live(live(delta));
         let asked = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok(Asked::Cancelled),
+            () = cx.cancel.cancelled() => return Ok(Asked::Cancelled),
             asked = self.ask_model(&request, &deltas) => asked,
         };
         match asked {
@@ -249,10 +245,10 @@ impl Agent {
             return Ok(Transition::to(Step::CheckApproval));
         }
         Ok(Transition::end(match reply.stop_reason {
-            Some(StopReason::Refusal) => End::Refusal {
+            Some(StopReason::Refusal) => TurnEnd::Refusal {
                 text: reply.text.clone(),
             },
-            Some(StopReason::PauseTurn) => End::NeedsMoreTurns,
+            Some(StopReason::PauseTurn) => TurnEnd::NeedsMoreTurns,
             None
             | Some(
                 StopReason::EndTurn
@@ -265,7 +261,7 @@ impl Agent {
     }
 
     /// The model has said its last word, which is the answer unless the run had to end through a tool.
-    fn answer(&self, session: &mut Session, reply: &ModelReply) -> Result<End, TurnError> {
+    fn answer(&self, session: &mut Session, reply: &ModelReply) -> Result<TurnEnd, TurnError> {
         match &self.settings.until_tool {
             Some(until) => Err(TurnError::UntilToolNotCalled {
                 tools: until.tools.clone(),
@@ -275,7 +271,11 @@ impl Agent {
     }
 
     /// An answer that does not fit the schema is sent back to the model once, with the reason.
-    fn fitting_answer(&self, session: &mut Session, reply: &ModelReply) -> Result<End, TurnError> {
+    fn fitting_answer(
+        &self,
+        session: &mut Session,
+        reply: &ModelReply,
+    ) -> Result<TurnEnd, TurnError> {
         let output = match &self.settings.output_schema {
             None => None,
             Some(schema) => match schema.parse(&reply.text) {
@@ -285,7 +285,7 @@ impl Agent {
                         "Your answer does not fit the JSON Schema that was asked for: {message}. Answer again with the JSON value alone."
                     );
                     session.record(Event::RepairRequested { message }, Vec::new());
-                    return Ok(End::NeedsMoreTurns);
+                    return Ok(TurnEnd::NeedsMoreTurns);
                 }
                 Err(error) => {
                     let message = error.to_string();
@@ -293,7 +293,7 @@ impl Agent {
                 }
             },
         };
-        Ok(End::Done {
+        Ok(TurnEnd::Done {
             text: reply.text.clone(),
             output,
             result: None,

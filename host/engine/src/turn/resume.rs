@@ -3,6 +3,7 @@
 
 use super::{Agent, Step, Transition, begin::refuse};
 use crate::session::{Session, now_ms};
+use crate::turn::TurnContext;
 use agent_host_types::{
     approval::{ApprovalRule, Decision, RememberScope},
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
@@ -84,6 +85,7 @@ impl Agent {
         session: &mut Session,
         continuation: &Continuation,
         answer: &Answer,
+        cx: &TurnContext<'_>,
     ) -> Result<Transition, TurnError> {
         self.check_open(session, continuation)?;
         let Awaiting::Answer {
@@ -108,7 +110,7 @@ impl Agent {
         };
         session.record(event, Vec::new());
         if let Some((call, AnsweredBy::Result)) = asked {
-            self.settle_unrun(session, &call, question.result(answer));
+            self.settle_unrun(session, cx, &call, question.result(answer));
         }
         Ok(Transition::to(Step::CheckApproval))
     }
@@ -119,6 +121,7 @@ impl Agent {
         session: &mut Session,
         continuation: &Continuation,
         results: &[SubmittedResult],
+        cx: &TurnContext<'_>,
     ) -> Result<Transition, TurnError> {
         self.check_open(session, continuation)?;
         let Awaiting::External { calls } = &continuation.awaiting else {
@@ -143,7 +146,7 @@ impl Agent {
             .collect();
         for call in waiting {
             if let Some(result) = results.iter().find(|result| result.call_id == call.id) {
-                self.settle_unrun(session, &call, result.output.clone());
+                self.settle_unrun(session, cx, &call, result.output.clone());
             }
         }
         Ok(Transition::to(Step::ExecuteTools))

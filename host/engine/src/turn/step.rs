@@ -2,11 +2,9 @@
 //! nobody, and can be written down.
 
 use agent_host_types::{
-    budget::Budget, continuation::Continuation, id::CallId, message::ToolResult, model::ModelReply,
-    question::Question,
+    id::CallId, message::ToolResult, model::ModelReply, question::Question, turn::TurnEnd,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// A step of the standard pipeline, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,54 +66,8 @@ pub enum Transition {
     /// The turn is over.
     End {
         /// How.
-        end: Box<End>,
+        end: Box<TurnEnd>,
     },
-}
-
-/// How a turn is over; the summary is added outside the steps, and makes it an [`super::Outcome`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum End {
-    /// Another turn is needed.
-    NeedsMoreTurns,
-    /// The run has its answer.
-    Done {
-        /// The model's words.
-        text: String,
-        /// The value that was asked for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        output: Option<Value>,
-        /// The result, where the run had to end through a tool.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<ToolResult>,
-    },
-    /// A budget is used up.
-    BudgetExceeded {
-        /// Which one.
-        budget: Budget,
-    },
-    /// A person has to decide.
-    AwaitingConfirmation {
-        /// What to resume with.
-        continuation: Continuation,
-    },
-    /// A person has to answer.
-    AwaitingAnswer {
-        /// What to answer with.
-        continuation: Continuation,
-    },
-    /// Calls are to run outside.
-    PendingToolCalls {
-        /// What to submit their results with.
-        continuation: Continuation,
-    },
-    /// The model declined.
-    Refusal {
-        /// What it said.
-        text: String,
-    },
-    /// Stopped from outside.
-    Cancelled,
 }
 
 impl Transition {
@@ -125,7 +77,7 @@ impl Transition {
     }
 
     /// Over, in this way.
-    pub(crate) fn end(end: End) -> Self {
+    pub(crate) fn end(end: TurnEnd) -> Self {
         Self::End { end: Box::new(end) }
     }
 }
@@ -140,7 +92,7 @@ impl StepResult {
     }
 
     /// A step that ends the turn.
-    pub(crate) fn end(end: End) -> Self {
+    pub(crate) fn end(end: TurnEnd) -> Self {
         Self {
             output: StepOutput::Pass,
             transition: Transition::end(end),

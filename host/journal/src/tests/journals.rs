@@ -7,7 +7,7 @@ use agent_host_types::{
     event::{Event, EventRecord},
     id::{Digest, SessionId},
     output::Blob,
-    turn::Outcome,
+    turn::TurnReport,
 };
 use pretty_assertions::assert_eq;
 use std::path::Path;
@@ -62,7 +62,7 @@ fn the_names_in_columns_are_those_in_the_json() {
         assert_eq!(json["kind"], row.kind);
         kinds.insert(row.kind);
         if let Event::TurnEnded { outcome } = event {
-            let outcome: &Outcome = &outcome;
+            let outcome: &TurnReport = &outcome;
             let tag = serde_json::to_value(outcome).unwrap()["type"].clone();
             assert_eq!(row.summary.outcome.map(Into::into), Some(tag));
         }

@@ -11,7 +11,7 @@ use agent_host_types::{
     model::{ModelReply, Provenance, StopReason, Usage},
     output::{Blob, ContentPart, FileData, FilePart},
     tool::{DecisionKind, Effect, ToolCall, ToolRuntime},
-    turn::{Outcome, TurnSummary},
+    turn::{TurnEnd, TurnReport, TurnSummary},
 };
 use pretty_assertions::assert_eq;
 use rusqlite::Connection;
@@ -125,7 +125,7 @@ fn expected() -> Vec<EventRecord> {
             expires_at_ms: None,
         },
         Event::TurnEnded {
-            outcome: Outcome::AwaitingConfirmation {
+            outcome: TurnReport {
                 summary: TurnSummary {
                     session,
                     turn: 1,
@@ -139,19 +139,21 @@ fn expected() -> Vec<EventRecord> {
                     duration_ms: 2,
                     tool_runtime: ToolRuntime::Host,
                 },
-                continuation: Continuation {
-                    version: 1,
-                    session,
-                    turn: 1,
-                    request: "r1".to_owned(),
-                    awaiting: Awaiting::Confirm {
-                        index: 0,
-                        calls: vec![pending],
+                end: TurnEnd::AwaitingConfirmation {
+                    continuation: Continuation {
+                        version: 1,
+                        session,
+                        turn: 1,
+                        request: "r1".to_owned(),
+                        awaiting: Awaiting::Confirm {
+                            index: 0,
+                            calls: vec![pending],
+                        },
+                        completed: Vec::new(),
+                        usage: Usage::default(),
+                        expires_at_ms: None,
+                        signature: Digest::of(&[]),
                     },
-                    completed: Vec::new(),
-                    usage: Usage::default(),
-                    expires_at_ms: None,
-                    signature: Digest::of(&[]),
                 },
             },
         },

@@ -4,7 +4,7 @@ use crate::{
     continuation::{Awaiting, Continuation},
     limits::Limits,
     tool::{DecisionKind, ToolRuntime},
-    turn::TurnSummary,
+    turn::{TurnEnd, TurnReport, TurnSummary},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -84,21 +84,23 @@ fn events_of_version_1_are_read() {
                 },
             }}),
             Event::TurnEnded {
-                outcome: Outcome::AwaitingConfirmation {
+                outcome: TurnReport {
                     summary: summary(session),
-                    continuation: Continuation {
-                        version: 1,
-                        session,
-                        turn: 1,
-                        request: "r".into(),
-                        awaiting: Awaiting::Confirm {
-                            index: 0,
-                            calls: vec![read],
+                    end: TurnEnd::AwaitingConfirmation {
+                        continuation: Continuation {
+                            version: 1,
+                            session,
+                            turn: 1,
+                            request: "r".into(),
+                            awaiting: Awaiting::Confirm {
+                                index: 0,
+                                calls: vec![read],
+                            },
+                            completed: Vec::new(),
+                            usage: Usage::default(),
+                            expires_at_ms: None,
+                            signature: Digest::of(&[]),
                         },
-                        completed: Vec::new(),
-                        usage: Usage::default(),
-                        expires_at_ms: None,
-                        signature: Digest::of(&[]),
                     },
                 },
             },
@@ -151,7 +153,7 @@ fn what_cannot_be_read_says_why() {
         ),
         (
             1,
-            json!({"kind": "turn-ended", "outcome": {"type": "awaiting-confirmation", "continuation": 7}}),
+            json!({"kind": "turn-ended", "outcome": {"type": "awaiting-confirmation", "summary": summary(parts().0), "continuation": 7}}),
             "is not in the form that was written (invalid type: integer `7`, expected struct Continuation)",
         ),
         (

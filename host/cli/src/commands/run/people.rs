@@ -11,7 +11,7 @@ use agent_host_types::{
     approval::{ApprovalRule, Decision, RememberScope},
     continuation::{Awaiting, Continuation},
     question::Answer,
-    turn::{AgentInput, Outcome, TurnError},
+    turn::{AgentInput, TurnEnd, TurnError},
 };
 
 impl Run<'_> {
@@ -88,10 +88,10 @@ impl Run<'_> {
 
     /// Keeps rules for this project, if the decisions that they follow from were taken. That they cannot be kept is no reason to
     /// stop: people are asked again.
-    pub(super) fn remember(&self, session: &Session, outcome: &Outcome, rules: Vec<ApprovalRule>) {
+    pub(super) fn remember(&self, session: &Session, end: &TurnEnd, rules: Vec<ApprovalRule>) {
         let refused = matches!(
-            outcome,
-            Outcome::Error {
+            end,
+            TurnEnd::Error {
                 error: TurnError::Input { .. } | TurnError::Journal { .. }
             }
         );

@@ -15,7 +15,7 @@ use agent_host_types::{
     model::{ModelReply, Usage},
     output::{ContentPart, ToolResultOutput},
     question::Answer,
-    turn::Outcome,
+    turn::{TurnEnd, TurnReport},
 };
 use serde_json::{Map, Value, json};
 
@@ -313,28 +313,25 @@ fn decision(decision: &Decision) -> String {
     }
 }
 
-fn ended(outcome: &Outcome) -> String {
-    let word = match outcome {
-        Outcome::NeedsMoreTurns { .. } => "goes on",
-        Outcome::Done { .. } => "done",
-        Outcome::BudgetExceeded { .. } => "stopped: a budget is used up",
-        Outcome::AwaitingConfirmation { .. } => "waits for a person",
-        Outcome::AwaitingAnswer { .. } => "waits for an answer",
-        Outcome::PendingToolCalls { .. } => "waits for results from outside",
-        Outcome::Refusal { .. } => "refused by the model",
-        Outcome::Cancelled { .. } => "cancelled",
-        Outcome::Error { error } => {
+fn ended(report: &TurnReport) -> String {
+    let word = match &report.end {
+        TurnEnd::NeedsMoreTurns => "goes on",
+        TurnEnd::Done { .. } => "done",
+        TurnEnd::BudgetExceeded { .. } => "stopped: a budget is used up",
+        TurnEnd::AwaitingConfirmation { .. } => "waits for a person",
+        TurnEnd::AwaitingAnswer { .. } => "waits for an answer",
+        TurnEnd::PendingToolCalls { .. } => "waits for results from outside",
+        TurnEnd::Refusal { .. } => "refused by the model",
+        TurnEnd::Cancelled => "cancelled",
+        TurnEnd::Error { error } => {
             return format!(
                 "{RED}failed{RED:#} {}",
                 one_line(&error.to_string(), SHOWN_CHARACTERS)
             );
         }
     };
-    let took = outcome
-        .summary()
-        .map(|summary| format!(" after {} ms", summary.duration_ms))
-        .unwrap_or_default();
-    format!("{BOLD}turn ended{BOLD:#} {word}{took}")
+    let took = report.summary.duration_ms;
+    format!("{BOLD}turn ended{BOLD:#} {word} after {took} ms")
 }
 
 /// Text under its heading. Long text is cut here, for the eye only: the journal has it all.

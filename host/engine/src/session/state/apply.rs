@@ -11,7 +11,7 @@ use agent_host_types::{
     model::{ModelReply, StopReason, Usage},
     question::{Answer, AnsweredBy, AnsweredQuestion},
     tool::Effect,
-    turn::Outcome,
+    turn::TurnReport,
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -200,9 +200,9 @@ impl SessionState {
         }
     }
 
-    fn ended(&mut self, outcome: &Outcome) {
-        self.last_outcome = Some(outcome.clone());
-        let took = outcome.summary().map_or(0, |summary| summary.duration_ms);
+    fn ended(&mut self, report: &TurnReport) {
+        self.last_report = Some(report.clone());
+        let took = report.summary.duration_ms;
         self.spent.wall_ms = self.spent.wall_ms.saturating_add(took);
         if self.batch.is_empty() {
             self.facts = TurnFacts::default();

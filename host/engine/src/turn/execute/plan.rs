@@ -1,5 +1,6 @@
 //! What is done with each call of a batch: what must not happen is answered without running, and what remains runs.
 
+use crate::turn::TurnContext;
 use crate::{
     policy::Ruling,
     session::{BatchCall, Session, Spent, identity},
@@ -72,7 +73,12 @@ impl Allowance {
 
 impl Agent {
     /// Decides what is done with a call. The policy is asked here again, whatever it said before the turn paused.
-    pub(in crate::turn) fn plan(&self, session: &Session, entry: &BatchCall) -> Plan {
+    pub(in crate::turn) fn plan(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+        cx: &TurnContext<'_>,
+    ) -> Plan {
         let call = &entry.call;
         if let Some(output) = entry.decision.as_ref().and_then(answer_of) {
             return Plan::Answer(output);
@@ -91,7 +97,7 @@ impl Agent {
         }
         // An interrupted run that is repeated needs no less than a first one.
         let confirmed = entry.decision.is_some() || !entry.answers.is_empty();
-        match self.decide_call(session, tool, &input) {
+        match self.decide_call(session, tool, &input, cx) {
             Ruling::Deny { rule, reason, .. } => Plan::Answer(ToolResultOutput::ExecutionDenied(
                 Some(format!("{reason} (rule {rule})")),
             )),

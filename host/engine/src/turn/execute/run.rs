@@ -1,6 +1,7 @@
 //! One call: how it is noted before it runs, and how its run ends.
 
 use super::plan::Run;
+use crate::turn::TurnContext;
 use crate::{
     observer::Live,
     session::{BatchCall, Session},
@@ -23,7 +24,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 /// How long a runner may take to stop a call and report what it used. Then it is dropped, and nothing is known of that.
 const STOP_GRACE: Duration = Duration::from_millis(500);
@@ -34,15 +34,17 @@ impl Agent {
         session: SessionId,
         run: &Run,
         shared: &Arc<Map<String, Value>>,
-        cancel: &CancellationToken,
+        cx: &TurnContext<'_>,
     ) -> RunEnd {
         let call = &run.entry.call;
         let (call_id, tool) = (&call.id, call.name.as_str());
-        if cancel.is_cancelled() {
-            return self.unrun(call, ToolFailure::not_started().into()).into();
+        if cx.cancel.is_cancelled() {
+            return self
+                .unrun(call, ToolFailure::not_started().into(), cx)
+                .into();
         }
         let began = Instant::now();
-        self.observer.live(Live::CallStarted {
+        cx.observer.live(Live::CallStarted {
             call_id,
             tool,
             input: &run.input,
@@ -56,10 +58,10 @@ impl Agent {
             shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(shared)),
             answers: run.entry.answers.clone(),
             can_ask: self.settings.prompts == Prompts::Ask,
-            cancel: cancel.clone(),
+            cancel: cx.cancel.clone(),
         };
         let progress = |message: &str, fraction: Option<f64>| {
-            self.observer.live(Live::CallProgress {
+            cx.observer.live(Live::CallProgress {
                 call_id,
                 message,
                 fraction,
@@ -69,7 +71,7 @@ impl Agent {
         let ended = tokio::select! {
             biased;
             end = &mut running => Some(end),
-            () = cancel.cancelled() => timeout(STOP_GRACE, running).await.ok(),
+            () = cx.cancel.cancelled() => timeout(STOP_GRACE, running).await.ok(),
         };
         let stopped = |accounting, audit| CallReport {
             accounting,
@@ -78,7 +80,7 @@ impl Agent {
         };
         let end = match ended {
             // The question of a run that is stopped is not asked.
-            Some(RunEnd::Asked(asked)) if cancel.is_cancelled() => {
+            Some(RunEnd::Asked(asked)) if cx.cancel.is_cancelled() => {
                 stopped(asked.accounting, asked.audit).into()
             }
             Some(end) => end,
@@ -95,7 +97,7 @@ impl Agent {
         };
         let wall_us = report.accounting.wall_us;
         let input = Some(&run.input);
-        self.observer.live(Live::CallEnded {
+        cx.observer.live(Live::CallEnded {
             call_id,
             tool,
             input,
@@ -133,8 +135,13 @@ impl Agent {
     }
 
     /// The report of a call that did not run.
-    pub(super) fn unrun(&self, call: &ToolCall, output: ToolResultOutput) -> CallReport {
-        self.observer.live(Live::CallEnded {
+    pub(super) fn unrun(
+        &self,
+        call: &ToolCall,
+        output: ToolResultOutput,
+        cx: &TurnContext<'_>,
+    ) -> CallReport {
+        cx.observer.live(Live::CallEnded {
             call_id: &call.id,
             tool: &call.name,
             input: call.input.as_ref(),

@@ -8,7 +8,7 @@ use agent_host_types::{
     id::{CallId, SessionId, json_digest},
     output::ToolResultOutput,
     tool::{Approval, DecisionKind, Effect},
-    turn::{AgentInput, Outcome},
+    turn::{AgentInput, TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
@@ -79,7 +79,7 @@ fn shown_call_names_the_executables_of_its_arguments() {
 async fn a_call_that_asks_pauses_the_whole_batch() {
     let mut bench = gated();
     let outcome = bench.say("go").await;
-    let summary = outcome.summary().cloned().unwrap();
+    let summary = outcome.summary.clone();
     let input = object(json!({"n": 1}));
     let pending = PendingCall {
         call_id: id("b"),
@@ -109,9 +109,11 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
         signature: open.signature,
     };
     assert_eq!(summary.tool_calls, 3);
-    let expected = Outcome::AwaitingConfirmation {
+    let expected = TurnReport {
         summary: summary.clone(),
-        continuation: continuation.clone(),
+        end: TurnEnd::AwaitingConfirmation {
+            continuation: continuation.clone(),
+        },
     };
     assert_eq!(outcome, expected);
     assert_eq!(bench.ran(), Vec::<String>::new());
@@ -131,7 +133,10 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
 
     // The turn that resumes sums up the facts from before the pause; the model is not asked again.
     let outcome = timeless(bench.decide(&continuation, vec![approve("b")]).await);
-    let resumed = Outcome::NeedsMoreTurns { summary };
+    let resumed = TurnReport {
+        summary,
+        end: TurnEnd::NeedsMoreTurns,
+    };
     assert_eq!(outcome, timeless(resumed));
     assert_eq!(bench.requests().len(), 1);
     assert_eq!(bench.agent.continuation(&bench.session), None);
@@ -333,7 +338,7 @@ async fn an_open_request_survives_a_restart() {
         r#"{"n": 1, "x": 121.48791951161945}"#,
     )])]);
     let outcome = bench.say("go").await;
-    let Outcome::AwaitingConfirmation { continuation, .. } = &outcome else {
+    let TurnEnd::AwaitingConfirmation { continuation, .. } = &outcome.end else {
         panic!("a confirmation is awaited: {outcome:?}");
     };
     let kept = serde_json::to_string(continuation).unwrap();
@@ -416,10 +421,10 @@ async fn a_stricter_rule_asks_again() {
     ];
     let mut again = Bench::resume(&bench.journal, Vec::new(), stricter).await;
     let outcome = again.decide(&first, vec![approve("b")]).await;
-    let Outcome::AwaitingConfirmation {
+    let TurnEnd::AwaitingConfirmation {
         continuation: second,
         ..
-    } = outcome
+    } = outcome.end
     else {
         panic!("the look asks now: {outcome:?}");
     };

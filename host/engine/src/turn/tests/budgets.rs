@@ -5,13 +5,13 @@ use agent_host_types::{
     budget::{Budget, Budgets, Price, UsdBudget},
     model::Usage,
     tool::{Approval, Effect},
-    turn::{AgentInput, Outcome},
+    turn::{AgentInput, TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
 
-fn budget(outcome: Outcome) -> Budget {
-    match outcome {
-        Outcome::BudgetExceeded { budget, .. } => budget,
+fn budget(outcome: TurnReport) -> Budget {
+    match outcome.end {
+        TurnEnd::BudgetExceeded { budget, .. } => budget,
         other => panic!("no budget is used up: {other:?}"),
     }
 }

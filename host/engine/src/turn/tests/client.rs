@@ -4,7 +4,7 @@ use super::harness::*;
 use crate::{
     session::{ClientSession, Session, SessionStart},
     tool::{CallReport, Invocation, RunEnd},
-    turn::{Agent, ClientCall, ClientCallEnd, ClientCallError, Prompts},
+    turn::{Agent, ClientCall, ClientCallEnd, ClientCallError, Prompts, TurnContext},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -55,9 +55,12 @@ impl Client {
     }
 
     async fn try_run(&self, call: &mut ClientCall) -> Result<ClientCallEnd, ClientCallError> {
-        self.agent
-            .run_client_call(&self.session, call, &self.cancel)
-            .await
+        let cx = TurnContext {
+            observer: &*self.observer,
+            approvals: &[],
+            cancel: &self.cancel,
+        };
+        self.agent.run_client_call(&self.session, call, &cx).await
     }
 
     /// Everything that was recorded, by kind, in the groups in which it came.

@@ -13,7 +13,7 @@ use agent_host_types::{
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
     output::{ContentPart, ToolResultOutput},
     tool::{Approval, Effect},
-    turn::{AgentInput, Outcome, TurnError},
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
 use pretty_assertions::assert_eq;
 
@@ -73,9 +73,9 @@ fn bench(bytes: usize, replies: impl IntoIterator<Item = ModelReply>) -> Bench {
 }
 
 /// Runs turns to the end, beginning with these words.
-async fn run(bench: &mut Bench, words: &str) -> Outcome {
+async fn run(bench: &mut Bench, words: &str) -> TurnReport {
     let mut outcome = bench.say(words).await;
-    while let Outcome::NeedsMoreTurns { .. } = outcome {
+    while outcome.end == TurnEnd::NeedsMoreTurns {
         outcome = bench.turn(AgentInput::Continue).await;
     }
     outcome
@@ -268,7 +268,7 @@ async fn older_messages_become_a_summary() {
     assert_eq!(texts(message), ["go", &record, "and now?"]);
     assert_eq!(summarised(&bench).len(), 1);
 
-    let usage = outcome.summary().unwrap().turn_usage;
+    let usage = outcome.summary.turn_usage;
     assert_eq!((usage.input_tokens, usage.output_tokens), (4_200, 10));
     assert_eq!(bench.session.state().usage().input_tokens, 13_200);
     assert_eq!(bench.session.state().spent().usage.input_tokens, 4_200);
@@ -330,7 +330,10 @@ async fn a_summary_counts_to_the_budget() {
         used: 3_005,
     };
     match &outcome {
-        Outcome::BudgetExceeded { budget, summary } => {
+        TurnReport {
+            summary,
+            end: TurnEnd::BudgetExceeded { budget },
+        } => {
             assert_eq!(budget, &expected);
             assert_eq!(summary.turn_usage.input_tokens, 3_000);
         }
@@ -403,7 +406,7 @@ async fn a_refusal_makes_room_once() {
         let outcome = bench.say("and now?").await;
         assert_eq!(kind(&outcome), expected, "{outcome:?}");
         assert_eq!(bench.requests().len(), 1 + count);
-        if let Outcome::Error { error } = outcome {
+        if let TurnEnd::Error { error } = outcome.end {
             let text = error.to_string();
             assert!(
                 text.starts_with("context-window: the model found the request of about "),
@@ -421,7 +424,7 @@ async fn a_refusal_makes_room_once() {
     bench.agent.settings.context = None;
     bench.fails(too_long());
     let error = TurnError::Model { error: too_long() };
-    assert_eq!(bench.say("go").await, Outcome::Error { error });
+    assert_eq!(bench.say("go").await.end, TurnEnd::Error { error });
 }
 
 /// A reply that ended with the window is thrown away and asked for again; its tokens count, but not as the size of the request.
@@ -442,7 +445,7 @@ async fn a_reply_cut_by_the_window_is_asked_for_again() {
     }
     let outcome = bench.say("and now?").await;
     assert_eq!(kind(&outcome), "done", "{outcome:?}");
-    let usage = outcome.summary().unwrap().turn_usage;
+    let usage = outcome.summary.turn_usage;
     assert_eq!((usage.input_tokens, usage.output_tokens), (2_300, 10));
     let replies = events(&bench, |event| match event {
         Event::ModelReplied {
@@ -462,7 +465,10 @@ async fn a_reply_cut_by_the_window_is_asked_for_again() {
     // What cannot be made shorter is the answer as far as it goes.
     let mut bench = self::bench(400, [cut("do")]);
     match bench.say("go").await {
-        Outcome::Done { text, summary, .. } => {
+        TurnReport {
+            summary,
+            end: TurnEnd::Done { text, .. },
+        } => {
             assert_eq!(
                 (text.as_str(), summary.stop_reason),
                 ("do", Some(StopReason::ContextWindow))
@@ -477,7 +483,7 @@ async fn a_reply_cut_by_the_window_is_asked_for_again() {
 async fn what_does_not_fit_ends_the_turn() {
     let mut bench = bench(44_000, [uncounted(calls(&[("c", "look", "")]))]);
     let outcome = run(&mut bench, "go").await;
-    let Outcome::Error { error } = outcome else {
+    let TurnEnd::Error { error } = outcome.end else {
         panic!("{outcome:?}");
     };
     let TurnError::ContextWindow {
@@ -530,8 +536,8 @@ async fn nothing_is_done_for_little() {
         ..LIMITS
     });
     let mut outcome = bench.say("go").await;
-    outcome = match outcome {
-        Outcome::NeedsMoreTurns { .. } => bench.turn(AgentInput::Continue).await,
+    outcome = match outcome.end {
+        TurnEnd::NeedsMoreTurns => bench.turn(AgentInput::Continue).await,
         other => panic!("{other:?}"),
     };
     assert_eq!(kind(&outcome), "needs-more-turns");
@@ -556,8 +562,8 @@ async fn without_a_summary_nothing_changes() {
         bench.say("go").await;
         bench.model.replies.lock().unwrap().push_back(reply);
         let outcome = bench.say("and now?").await;
-        match outcome {
-            Outcome::Error {
+        match outcome.end {
+            TurnEnd::Error {
                 error: TurnError::Model { error },
             } => assert!(error.message.contains(expected), "{error}"),
             other => panic!("{other:?}"),

@@ -8,15 +8,15 @@ use agent_host_types::{
     id::CallId,
     model::ModelReply,
     tool::{Approval, Effect},
-    turn::{AgentInput, Outcome, TurnError},
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
 use std::{collections::HashMap, sync::atomic::Ordering};
 
-fn disk_full() -> Outcome {
+fn disk_full() -> TurnEnd {
     let message = "the disk is full".into();
-    Outcome::Error {
+    TurnEnd::Error {
         error: TurnError::Journal { message },
     }
 }
@@ -76,7 +76,7 @@ async fn a_decision_is_durable_before_what_it_allows() {
     let outcome = bench
         .decide(&continuation, vec![Decision::approve(call_id())])
         .await;
-    assert_eq!(outcome, disk_full());
+    assert_eq!(outcome.end, disk_full());
     assert_eq!(bench.ran(), Vec::<String>::new());
 }
 
@@ -107,7 +107,7 @@ async fn nothing_goes_on_past_a_barrier_that_fails() {
             total = fails_from - 1;
             break;
         }
-        assert_eq!(last, disk_full());
+        assert_eq!(last.end, disk_full());
         if durable.is_empty() {
             assert_eq!(bench.ran(), Vec::<String>::new());
             continue;
@@ -146,34 +146,34 @@ async fn nothing_goes_on_past_a_barrier_that_fails() {
 }
 
 /// Says something and goes on to the end, approving everything.
-async fn drive(bench: &mut Bench) -> Outcome {
+async fn drive(bench: &mut Bench) -> TurnReport {
     let outcome = bench.say("go").await;
     drive_from(bench, outcome).await
 }
 
-async fn drive_on(bench: &mut Bench) -> Outcome {
+async fn drive_on(bench: &mut Bench) -> TurnReport {
     let outcome = bench.turn(AgentInput::Continue).await;
     drive_from(bench, outcome).await
 }
 
-async fn drive_from(bench: &mut Bench, mut outcome: Outcome) -> Outcome {
+async fn drive_from(bench: &mut Bench, mut outcome: TurnReport) -> TurnReport {
     loop {
-        outcome = match outcome {
-            Outcome::NeedsMoreTurns { .. } => bench.turn(AgentInput::Continue).await,
-            Outcome::AwaitingConfirmation { continuation, .. } => {
+        outcome = match outcome.end {
+            TurnEnd::NeedsMoreTurns => bench.turn(AgentInput::Continue).await,
+            TurnEnd::AwaitingConfirmation { continuation, .. } => {
                 let approve = |call: &agent_host_types::continuation::PendingCall| {
                     Decision::approve(call.call_id.clone())
                 };
                 let decisions = continuation.calls().iter().map(approve).collect();
                 bench.decide(&continuation, decisions).await
             }
-            Outcome::Done { .. }
-            | Outcome::BudgetExceeded { .. }
-            | Outcome::Refusal { .. }
-            | Outcome::Cancelled { .. }
-            | Outcome::AwaitingAnswer { .. }
-            | Outcome::PendingToolCalls { .. }
-            | Outcome::Error { .. } => return outcome,
+            TurnEnd::Done { .. }
+            | TurnEnd::BudgetExceeded { .. }
+            | TurnEnd::Refusal { .. }
+            | TurnEnd::Cancelled
+            | TurnEnd::AwaitingAnswer { .. }
+            | TurnEnd::PendingToolCalls { .. }
+            | TurnEnd::Error { .. } => return outcome,
         };
     }
 }
@@ -184,10 +184,10 @@ async fn drive_from(bench: &mut Bench, mut outcome: Outcome) -> Outcome {
 async fn the_model_never_hears_of_a_result_that_is_not_durable() {
     let mut bench = Bench::new(vec![calls(&[("a", "act", "")]), says("done")]);
     bench.journal.fails_from.store(2, Ordering::SeqCst);
-    assert_eq!(bench.say("go").await, disk_full());
+    assert_eq!(bench.say("go").await.end, disk_full());
     assert_eq!(bench.ran(), ["a"]);
     for _ in 0..2 {
-        assert_eq!(bench.turn(AgentInput::Continue).await, disk_full());
+        assert_eq!(bench.turn(AgentInput::Continue).await.end, disk_full());
     }
     assert_eq!(bench.requests().len(), 1);
     bench.journal.fails_from.store(0, Ordering::SeqCst);

@@ -7,7 +7,7 @@ use agent_host_types::{
     id::CallId,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{Approval, Effect, ToolRuntime},
-    turn::{AgentInput, Outcome, SubmittedResult},
+    turn::{AgentInput, SubmittedResult, TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -26,9 +26,9 @@ fn bench(batch: &[(&str, &str, &str)]) -> Bench {
     Bench::with(vec![calls(batch), says("done")], tools())
 }
 
-fn pending(outcome: Outcome) -> Continuation {
-    match outcome {
-        Outcome::PendingToolCalls { continuation, .. } => continuation,
+fn pending(outcome: TurnReport) -> Continuation {
+    match outcome.end {
+        TurnEnd::PendingToolCalls { continuation, .. } => continuation,
         other => panic!("no calls are pending: {other:?}"),
     }
 }
@@ -45,7 +45,7 @@ impl Bench {
         &mut self,
         continuation: &Continuation,
         results: Vec<SubmittedResult>,
-    ) -> Outcome {
+    ) -> TurnReport {
         let continuation = continuation.clone();
         self.turn(AgentInput::SubmitToolResults {
             continuation,
@@ -60,10 +60,7 @@ impl Bench {
 async fn calls_are_handed_out_and_answered() {
     let mut bench = bench(&[("a", "pay", r#"{"n": 1}"#), ("b", "measure", "")]);
     let outcome = bench.say("go").await;
-    assert_eq!(
-        outcome.summary().unwrap().tool_runtime,
-        ToolRuntime::External
-    );
+    assert_eq!(outcome.summary.tool_runtime, ToolRuntime::External);
     let continuation = pending(outcome);
     let calls: Vec<(&str, &str)> = continuation
         .calls()

@@ -8,7 +8,7 @@ use agent_host_types::{
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{Approval, Effect},
-    turn::{AgentInput, Outcome, TurnError, TurnSummary},
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -37,11 +37,13 @@ fn summary(bench: &Bench) -> TurnSummary {
 async fn text_alone_is_the_answer() {
     let mut bench = Bench::new(vec![says("hello")]);
     let outcome = timeless(bench.say("hi").await);
-    let expected = Outcome::Done {
+    let expected = TurnReport {
         summary: summary(&bench),
-        text: "hello".into(),
-        output: None,
-        result: None,
+        end: TurnEnd::Done {
+            text: "hello".into(),
+            output: None,
+            result: None,
+        },
     };
     assert_eq!(outcome, expected);
     let tools = bench.agent.tools.tools().iter();
@@ -52,7 +54,7 @@ async fn text_alone_is_the_answer() {
     };
     assert_eq!(bench.requests(), vec![request]);
     assert_eq!(
-        bench.session.state().last_outcome().map(kind).as_deref(),
+        bench.session.state().last_report().map(kind).as_deref(),
         Some("done")
     );
     assert_eq!(
@@ -74,7 +76,13 @@ async fn calls_lead_to_another_turn() {
         tool_calls: 2,
         ..summary(&bench)
     };
-    assert_eq!(outcome, Outcome::NeedsMoreTurns { summary: first });
+    assert_eq!(
+        outcome,
+        TurnReport {
+            summary: first,
+            end: TurnEnd::NeedsMoreTurns
+        }
+    );
 
     let outcome = timeless(bench.turn(AgentInput::Continue).await);
     let second = TurnSummary {
@@ -87,11 +95,13 @@ async fn calls_lead_to_another_turn() {
         },
         ..summary(&bench)
     };
-    let expected = Outcome::Done {
+    let expected = TurnReport {
         summary: second,
-        text: "done".into(),
-        output: None,
-        result: None,
+        end: TurnEnd::Done {
+            text: "done".into(),
+            output: None,
+            result: None,
+        },
     };
     assert_eq!(outcome, expected);
     let result = |id: &str, name: &str, output: &str| ToolResult {
@@ -147,7 +157,7 @@ async fn the_stop_reason_decides_whether_calls_run() {
         let mut bench = Bench::new(vec![reply]);
         let outcome = bench.say("go").await;
         assert_eq!(kind(&outcome), expected, "{stop_reason:?}");
-        let summary = outcome.summary().unwrap();
+        let summary = outcome.summary;
         assert_eq!(
             (summary.stop_reason, summary.tool_calls),
             (stop_reason, u64::from(runs))
@@ -182,8 +192,8 @@ async fn empty_reply_is_an_error_and_is_not_kept() {
         let error = ModelError::new(ModelErrorKind::Protocol, expected);
         let error = TurnError::Model { error };
         assert_eq!(
-            bench.say("go").await,
-            Outcome::Error { error },
+            bench.say("go").await.end,
+            TurnEnd::Error { error },
             "{stop_reason:?}"
         );
         assert_eq!(bench.session.state().messages().len(), 1);
@@ -204,7 +214,13 @@ async fn a_refusal_keeps_the_models_words() {
         ..summary(&bench)
     };
     let text = "I will not.".into();
-    assert_eq!(outcome, Outcome::Refusal { summary, text });
+    assert_eq!(
+        outcome,
+        TurnReport {
+            summary,
+            end: TurnEnd::Refusal { text }
+        }
+    );
 }
 
 /// Where another model than the one that was asked has answered, the turn's summary names it, and that of the next turn does not.
@@ -220,18 +236,20 @@ async fn the_summary_names_the_model_that_answered() {
     };
     let mut bench = Bench::new(vec![reply, says("again")]);
     let outcome = timeless(bench.say("hi").await);
-    let expected = Outcome::Done {
+    let expected = TurnReport {
         summary: TurnSummary {
             provenance: answered,
             ..summary(&bench)
         },
-        text: "hello".into(),
-        output: None,
-        result: None,
+        end: TurnEnd::Done {
+            text: "hello".into(),
+            output: None,
+            result: None,
+        },
     };
     assert_eq!(outcome, expected);
     let next = bench.say("and now?").await;
-    assert_eq!(next.summary().unwrap().provenance.provider, "queue");
+    assert_eq!(next.summary.provenance.provider, "queue");
 }
 
 /// The provider paused a long reply: asking again continues it, with what it has written so far.
@@ -288,8 +306,8 @@ async fn a_model_that_fails_can_be_asked_again() {
     let error = TurnError::Model {
         error: failing("overloaded"),
     };
-    assert_eq!(outcome, Outcome::Error { error });
-    assert_eq!(outcome.summary(), None);
+    assert_eq!(outcome.end, TurnEnd::Error { error });
+    assert_eq!(outcome.summary.turn, 1);
     let kinds = [
         "session-started",
         "input-received",

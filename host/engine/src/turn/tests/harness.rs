@@ -5,17 +5,17 @@ pub(super) use super::doubles::*;
 use crate::{
     session::{Session, SessionStart},
     tool::Invocation,
-    turn::{Agent, ContinuationKey, Prompts, Settings},
+    turn::{Agent, ContinuationKey, Prompts, Settings, TurnContext},
 };
 use agent_host_types::{
-    approval::Decision,
+    approval::{ApprovalRule, Decision},
     continuation::Continuation,
     event::EventRecord,
     id::SessionId,
     message::{Message, Role},
     model::{ModelError, ModelReply, ModelRequest},
     output::ToolResultOutput,
-    turn::{AgentInput, Outcome, TurnError},
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub(super) struct Bench {
     pub(super) ran: Arc<Ran>,
     pub(super) journal: Arc<TestJournal>,
     pub(super) observer: Arc<Recorder>,
+    /// The approvals remembered outside of the session.
+    pub(super) approvals: Vec<ApprovalRule>,
     pub(super) cancel: CancellationToken,
 }
 
@@ -74,7 +76,6 @@ impl Bench {
         let agent = Agent {
             model: model.clone(),
             tools,
-            observer: observer.clone(),
             hooks: Vec::new(),
             key: ContinuationKey::new([7; 32]),
             settings: Settings {
@@ -90,25 +91,31 @@ impl Bench {
             ran,
             journal,
             observer,
+            approvals: Vec::new(),
             cancel,
         }
     }
 
     /// Runs one turn. A turn that hangs fails its test.
-    pub(super) async fn turn(&mut self, input: AgentInput) -> Outcome {
-        let turn = self.agent.run_turn(&mut self.session, input, &self.cancel);
+    pub(super) async fn turn(&mut self, input: AgentInput) -> TurnReport {
+        let cx = TurnContext {
+            observer: self.observer.as_ref(),
+            approvals: &self.approvals,
+            cancel: &self.cancel,
+        };
+        let turn = self.agent.run_turn(&mut self.session, input, &cx);
         let limit = std::time::Duration::from_secs(20);
         tokio::time::timeout(limit, turn).await.unwrap()
     }
 
-    pub(super) async fn say(&mut self, text: &str) -> Outcome {
+    pub(super) async fn say(&mut self, text: &str) -> TurnReport {
         self.turn(AgentInput::Text(text.into())).await
     }
 
     /// Says something to which the model replies with calls that wait for a person.
     pub(super) async fn ask(&mut self) -> Continuation {
-        match self.say("go").await {
-            Outcome::AwaitingConfirmation { continuation, .. } => continuation,
+        match self.say("go").await.end {
+            TurnEnd::AwaitingConfirmation { continuation, .. } => continuation,
             other => panic!("no confirmation is awaited: {other:?}"),
         }
     }
@@ -117,7 +124,7 @@ impl Bench {
         &mut self,
         continuation: &Continuation,
         decisions: Vec<Decision>,
-    ) -> Outcome {
+    ) -> TurnReport {
         let continuation = continuation.clone();
         self.turn(AgentInput::Resume {
             continuation,
@@ -192,7 +199,7 @@ pub(super) fn pairs<const N: usize>(
 }
 
 /// The outcome's kind, as in JSON.
-pub(super) fn kind(outcome: &Outcome) -> String {
+pub(super) fn kind(outcome: &TurnReport) -> String {
     json!(outcome)["type"]
         .as_str()
         .unwrap_or_default()
@@ -200,9 +207,9 @@ pub(super) fn kind(outcome: &Outcome) -> String {
 }
 
 /// The text of a refused input.
-pub(super) fn refusal(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Error {
+pub(super) fn refusal(report: TurnReport) -> String {
+    match report.end {
+        TurnEnd::Error {
             error: TurnError::Input { message },
         } => message,
         other => panic!("the input was not refused: {other:?}"),
@@ -210,17 +217,7 @@ pub(super) fn refusal(outcome: Outcome) -> String {
 }
 
 /// The outcome with its durations left out.
-pub(super) fn timeless(mut outcome: Outcome) -> Outcome {
-    match &mut outcome {
-        Outcome::NeedsMoreTurns { summary }
-        | Outcome::Done { summary, .. }
-        | Outcome::BudgetExceeded { summary, .. }
-        | Outcome::AwaitingConfirmation { summary, .. }
-        | Outcome::AwaitingAnswer { summary, .. }
-        | Outcome::PendingToolCalls { summary, .. }
-        | Outcome::Refusal { summary, .. }
-        | Outcome::Cancelled { summary } => summary.duration_ms = 0,
-        Outcome::Error { .. } => {}
-    }
-    outcome
+pub(super) fn timeless(mut report: TurnReport) -> TurnReport {
+    report.summary.duration_ms = 0;
+    report
 }

@@ -9,7 +9,7 @@ use crate::{
 use agent_host_types::{
     model::{ModelReply, ModelRequest, Usage},
     output::ToolResultOutput,
-    turn::{AgentInput, Outcome},
+    turn::{AgentInput, TurnEnd},
 };
 use pretty_assertions::assert_eq;
 use std::{
@@ -70,11 +70,11 @@ async fn model_turn(hook: Says) -> (String, String, usize, u64) {
     let mut bench = Bench::new(vec![says("one"), says("two"), says("three"), says("four")]);
     bench.agent.hooks = vec![Arc::new(hook)];
     let outcome = bench.say("go").await;
-    let text = match &outcome {
-        Outcome::Done { text, .. } | Outcome::Refusal { text, .. } => text.clone(),
+    let text = match &outcome.end {
+        TurnEnd::Done { text, .. } | TurnEnd::Refusal { text, .. } => text.clone(),
         other => panic!("{other:?}"),
     };
-    let written = outcome.summary().unwrap().turn_usage.output_tokens;
+    let written = outcome.summary.turn_usage.output_tokens;
     (kind(&outcome), text, bench.requests().len(), written)
 }
 

@@ -2,6 +2,7 @@
 
 use super::harness::*;
 use crate::turn::Prompts;
+use crate::turn::TurnContext;
 use agent_host_types::{
     approval::Decision,
     event::Event,
@@ -21,9 +22,12 @@ async fn died_during(batch: &[(&str, &str, &str)]) -> Arc<TestJournal> {
         .map(|tool| tool.body(|_| std::future::pending()));
     let mut bench = Bench::with(vec![calls(batch)], tools.collect());
     let input = AgentInput::Text("go".into());
-    let turn = bench
-        .agent
-        .run_turn(&mut bench.session, input, &bench.cancel);
+    let cx = TurnContext {
+        observer: bench.observer.as_ref(),
+        approvals: &bench.approvals,
+        cancel: &bench.cancel,
+    };
+    let turn = bench.agent.run_turn(&mut bench.session, input, &cx);
     // The turn hangs in its tool; once it does, nothing more can happen, and dropping it is the death of the process.
     let mut turn = Box::pin(turn);
     for _ in 0..64 {
@@ -79,7 +83,7 @@ async fn the_rest_of_an_interrupted_batch_runs() {
     let journal = died_during(&[("a", "act", ""), ("b", "act", ""), ("c", "look", "")]).await;
     let mut bench = Bench::resume(&journal, Vec::new(), standard()).await;
     let outcome = bench.turn(AgentInput::Continue).await;
-    let summary = outcome.summary().unwrap();
+    let summary = outcome.summary;
     assert_eq!(
         (summary.turn, summary.tool_calls, summary.turn_usage),
         (1, 3, USAGE)

@@ -14,7 +14,7 @@ use agent_host_types::{
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
     question::{AnsweredBy, PendingQuestion, Question},
     tool::{Approval, Effect, ToolCall},
-    turn::{AgentInput, Outcome, TurnError},
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -41,7 +41,11 @@ async fn a_used_up_budget_ends_the_turn_and_a_larger_one_goes_on() {
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
     for _ in 0..2 {
         let outcome = bench.turn(AgentInput::Continue).await;
-        let Outcome::BudgetExceeded { summary, budget } = outcome else {
+        let TurnReport {
+            summary,
+            end: TurnEnd::BudgetExceeded { budget },
+        } = outcome
+        else {
             panic!("the budget is used up: {outcome:?}");
         };
         assert_eq!(budget, Budget::Turns { limit: 1 });
@@ -78,7 +82,7 @@ async fn cancelled_before_the_model_is_asked() {
     bench.cancel.cancel();
     let outcome = bench.say("hi").await;
     assert_eq!(kind(&outcome), "cancelled");
-    let summary = outcome.summary().unwrap();
+    let summary = outcome.summary;
     assert_eq!(
         (summary.turn, summary.total_turns, summary.tool_calls),
         (0, 0, 0)
@@ -98,7 +102,7 @@ async fn cancelled_while_the_model_writes() {
     *bench.model.cancel_when_asked.lock().unwrap() = Some(bench.cancel.clone());
     let outcome = bench.say("hi").await;
     assert_eq!(kind(&outcome), "cancelled");
-    let summary = outcome.summary().unwrap();
+    let summary = outcome.summary;
     assert_eq!((summary.turn, summary.turn_usage), (1, Default::default()));
     bench.cancel = Default::default();
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
@@ -139,7 +143,7 @@ async fn cancelled_while_a_tool_runs() {
 
         let outcome = bench.say("go").await;
         assert_eq!(kind(&outcome), "cancelled");
-        assert_eq!(outcome.summary().unwrap().tool_calls, 5);
+        assert_eq!(outcome.summary.tool_calls, 5);
         assert_eq!(bench.ran(), ["a", "b"]);
         let results = bench.results();
         let not_started = || failure("cancelled", "The run was stopped before this call began.");
@@ -383,8 +387,8 @@ async fn a_reply_whose_metadata_nests_too_deep_is_an_error() {
         "the model's reply nests more than 100 levels deep; ask again, or use another model";
     let error = ModelError::new(ModelErrorKind::Protocol, message);
     assert_eq!(
-        outcome,
-        Outcome::Error {
+        outcome.end,
+        TurnEnd::Error {
             error: TurnError::Model { error }
         }
     );

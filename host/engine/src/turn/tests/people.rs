@@ -8,7 +8,7 @@ use agent_host_types::{
     id::CallId,
     message::ToolResult,
     tool::{Approval, DecisionKind, Effect},
-    turn::{AgentInput, Outcome},
+    turn::{AgentInput, TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::Map;
@@ -95,9 +95,9 @@ fn in_order(batch: &[(&str, &str, &str)]) -> Bench {
     bench
 }
 
-fn awaited(outcome: Outcome) -> Continuation {
-    match outcome {
-        Outcome::AwaitingConfirmation { continuation, .. } => continuation,
+fn awaited(outcome: TurnReport) -> Continuation {
+    match outcome.end {
+        TurnEnd::AwaitingConfirmation { continuation, .. } => continuation,
         other => panic!("no confirmation is awaited: {other:?}"),
     }
 }
@@ -248,7 +248,7 @@ async fn an_approval_of_the_project_is_remembered() {
     let tool = bench.agent.tools.tools()[4].clone();
     let (_, digest) = crate::session::identity("send", &Map::new());
     let rule = ApprovalRule::new(&tool, RememberWhat::Arguments, digest);
-    bench.agent.settings.remembered = vec![rule];
+    bench.approvals = vec![rule];
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
     assert_eq!(bench.ran(), ["a"]);
 }

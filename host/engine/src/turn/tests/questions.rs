@@ -13,7 +13,7 @@ use agent_host_types::{
     output::ToolResultOutput,
     question::{Answer, AnsweredBy, AnsweredQuestion, MAX_QUESTIONS, PendingQuestion, Question},
     tool::{Approval, Effect},
-    turn::{AgentInput, Outcome},
+    turn::{AgentInput, TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -77,9 +77,9 @@ fn bench(batch: &[(&str, &str, &str)], questions: usize) -> Bench {
     Bench::with(vec![calls(batch)], tools(questions))
 }
 
-fn awaited(outcome: Outcome) -> Continuation {
-    match outcome {
-        Outcome::AwaitingAnswer { continuation, .. } => continuation,
+fn awaited(outcome: TurnReport) -> Continuation {
+    match outcome.end {
+        TurnEnd::AwaitingAnswer { continuation, .. } => continuation,
         other => panic!("no answer is awaited: {other:?}"),
     }
 }
@@ -89,7 +89,7 @@ fn words(text: &str) -> Answer {
 }
 
 impl Bench {
-    async fn answer(&mut self, continuation: &Continuation, answer: Answer) -> Outcome {
+    async fn answer(&mut self, continuation: &Continuation, answer: Answer) -> TurnReport {
         let continuation = continuation.clone();
         self.turn(AgentInput::Answer {
             continuation,

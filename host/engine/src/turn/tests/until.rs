@@ -10,7 +10,7 @@ use agent_host_types::{
     message::ToolResult,
     output::ToolResultOutput,
     tool::{Approval, Effect},
-    turn::{AgentInput, Outcome, TurnError},
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -45,9 +45,9 @@ fn with_finish(failures: usize) -> Vec<Tool> {
     tools
 }
 
-fn result(outcome: Outcome) -> ToolResult {
-    match outcome {
-        Outcome::Done {
+fn result(outcome: TurnReport) -> ToolResult {
+    match outcome.end {
+        TurnEnd::Done {
             result: Some(result),
             ..
         } => result,
@@ -96,7 +96,7 @@ async fn a_model_that_stops_without_the_tool() {
         error.to_string(),
         "until-tool-not-called: the model stopped without `finish`; send another message, or run without `until-tool`"
     );
-    assert_eq!(outcome, Outcome::Error { error });
+    assert_eq!(outcome.end, TurnEnd::Error { error });
     assert_eq!(result(bench.say("call it").await).call_id.0, "a");
 }
 
@@ -171,12 +171,12 @@ async fn an_answer_fits_its_schema() {
         if kind(&outcome) == "needs-more-turns" {
             outcome = bench.turn(AgentInput::Continue).await;
         }
-        let got = match outcome {
-            Outcome::Done {
+        let got = match outcome.end {
+            TurnEnd::Done {
                 output: Some(output),
                 ..
             } => Ok(output),
-            Outcome::Error {
+            TurnEnd::Error {
                 error: TurnError::InvalidAnswer { message },
             } => Err(message),
             other => panic!("{other:?}"),
