@@ -1,9 +1,9 @@
 //! What is shown before anything is trusted: `inspect` and `doctor`.
 
 use crate::support::Place;
-use agent_host_core::limits::Limits;
 use agent_host_sandbox::STRUCTURE_CAPS;
 use agent_host_test_guests::{Definition, ECHO, Guest, PROGRESS};
+use agent_host_types::limits::Limits;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

@@ -26,6 +26,7 @@ mod crash;
 mod decide;
 mod deploy;
 mod dist;
+mod docs;
 mod examples;
 mod explain;
 mod external;

@@ -7,11 +7,9 @@ use super::{
     running::{goes_on, journaled, program, run},
 };
 use crate::support::{Place, of_kind, running::Running};
-use agent_host_core::{
-    id::SessionId,
-    session::{Session, SessionStart},
-};
-use agent_host_store::Store;
+use agent_host_engine::session::{Session, SessionStart};
+use agent_host_journal::Store;
+use agent_host_types::id::SessionId;
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::{Value, json};

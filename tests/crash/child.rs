@@ -7,16 +7,19 @@ use super::{
 };
 use crate::support::Place;
 use agent_host_app::{Config, Environment, Host, Overrides};
-use agent_host_core::{
-    id::SessionId,
+use agent_host_engine::{
     journal::JournalError,
     observer::Unobserved,
     schema::AnswerSchema,
     session::{Session, SessionStart},
-    turn::{Agent, AgentInput, Outcome, Prompts},
+    turn::{Agent, Prompts},
 };
+use agent_host_journal::Store;
 use agent_host_sandbox::CompileWorker;
-use agent_host_store::Store;
+use agent_host_types::{
+    id::SessionId,
+    turn::{AgentInput, Outcome},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     fs,

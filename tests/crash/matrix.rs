@@ -9,11 +9,11 @@ use super::{
     story::{Run, Story, Tally},
 };
 use crate::support::Place;
-use agent_host_core::{
+use agent_host_journal::Store;
+use agent_host_types::{
     event::EventRecord,
     turn::{Outcome, TurnError},
 };
-use agent_host_store::Store;
 use pretty_assertions::assert_eq;
 use std::{collections::BTreeSet, fs, io::Write as _};
 

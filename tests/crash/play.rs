@@ -3,11 +3,12 @@
 
 use super::{guest, points::OUTSIDE};
 use crate::support::Place;
-use agent_host_core::{
+use agent_host_types::{
+    approval::{Decision, Remember, RememberScope, RememberWhat},
+    continuation::{Awaiting, Continuation, PendingCall},
     output::ToolResultOutput,
-    policy::{Remember, RememberScope, RememberWhat},
     question::Answer,
-    turn::{AgentInput, Awaiting, Continuation, Decision, PendingCall, SubmittedResult},
+    turn::{AgentInput, SubmittedResult},
 };
 use serde_json::{Value, json};
 

@@ -1,18 +1,19 @@
 //! The points at which a process can be made to fail, and the wrappers around journal, tools and model that pass them.
 
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
+    journal::{Journal, JournalError},
+    model::{DeltaSink, Model},
+    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
+};
+use agent_host_types::{
     event::EventRecord,
     failure::ToolFailure,
     id::{Digest, SessionId},
-    journal::{Journal, JournalError},
     limits::Limits,
-    model::{DeltaSink, Model, ModelError, ModelReply, ModelRequest, Provenance},
+    model::{ModelError, ModelReply, ModelRequest, Provenance},
     output::Blob,
-    tool::{
-        Approval, DecisionKind, Effect, Invocation, ProgressSink, RegisteredTool, RunEnd,
-        ToolDefinition, ToolRunner, ToolRuntime,
-    },
+    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,12 @@
 //! What a journal tells of a session's calls, and how two runs of one play compare.
 
 use super::counter::Hit;
-use agent_host_core::{
+use agent_host_engine::session::SessionState;
+use agent_host_types::{
     event::{Event, EventRecord},
     id::CallId,
     message::Message,
     output::ToolResultOutput,
-    session::SessionState,
     tool::Effect,
 };
 use serde_json::{Map, Value};

@@ -1,8 +1,8 @@
 //! One row of the table: a guest, what it is granted, its limits, and how its call must end.
 
-use agent_host_core::failure::ToolErrorCode;
 use agent_host_sandbox::LoadFault;
 use agent_host_test_guests::Guest;
+use agent_host_types::failure::ToolErrorCode;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

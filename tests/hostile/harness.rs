@@ -7,8 +7,8 @@ use super::{
     snapshot,
 };
 use crate::support::{Place, Ran, of_kind, traces};
-use agent_host_core::failure::MAX_MESSAGE_BYTES;
 use agent_host_sandbox::LoadFault;
+use agent_host_types::failure::MAX_MESSAGE_BYTES;
 use pretty_assertions::assert_eq;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

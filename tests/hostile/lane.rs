@@ -6,7 +6,7 @@ use super::{
     meter::{self, Order, Report, What},
     table, time,
 };
-use agent_host_core::limits::Limits;
+use agent_host_types::limits::Limits;
 use pretty_assertions::assert_eq;
 use std::collections::BTreeMap;
 

@@ -6,12 +6,12 @@ use super::{
     table,
 };
 use crate::support::Place;
-use agent_host_core::failure::ToolErrorCode;
 use agent_host_sandbox::LoadFault::{
     self, CompileLimit, ContractMismatch, MissingCapability, NotAComponent, TooLarge,
     UnsupportedFeature,
 };
 use agent_host_test_guests::{Definition, Guest};
+use agent_host_types::failure::ToolErrorCode;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

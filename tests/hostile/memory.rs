@@ -4,8 +4,8 @@ use super::{
     case::{Case, Ends},
     table,
 };
-use agent_host_core::failure::ToolErrorCode::{self, OutOfMemory, ResourceLimit};
 use agent_host_test_guests::{Definition, Guest};
+use agent_host_types::failure::ToolErrorCode::{self, OutOfMemory, ResourceLimit};
 use serde_json::json;
 
 /// One guest, the limits of its call, and its end.

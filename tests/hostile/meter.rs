@@ -1,14 +1,11 @@
 //! What a guest costs the process that runs it, measured in a process of its own: this test binary, started once more with an
 //! order in its environment. The sandbox's crate is used as an embedder would use it.
 
-use agent_host_core::{
-    failure::ToolErrorCode,
-    id::CallId,
-    limits::Limits,
-    output::ToolResultOutput,
-    tool::{CallReport, Effect},
-};
+use agent_host_engine::tool::CallReport;
 use agent_host_sandbox::{Call, Sandbox, SandboxConfig, Talk, ToolComponent};
+use agent_host_types::{
+    failure::ToolErrorCode, id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{

@@ -5,7 +5,7 @@ use super::{
     script::{Script, last_words, op},
     table,
 };
-use agent_host_core::failure::ToolErrorCode;
+use agent_host_types::failure::ToolErrorCode;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! What a folder holds, in whole: to tell that nothing in it has changed.
 
-use agent_host_core::id::Digest;
+use agent_host_types::id::Digest;
 use std::{
     collections::BTreeMap,
     os::unix::fs::MetadataExt as _,

@@ -14,8 +14,8 @@ use crate::{
         of_kind,
     },
 };
-use agent_host_core::failure::ToolErrorCode;
 use agent_host_test_guests::{Body, Definition, Guest};
+use agent_host_types::failure::ToolErrorCode;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

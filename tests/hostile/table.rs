@@ -5,8 +5,8 @@ use super::{
     files, harness, load, memory, network, own_files, quotas, run_later, secrets, services, social,
     time, values,
 };
-use agent_host_core::failure::ToolErrorCode;
 use agent_host_sandbox::LoadFault;
+use agent_host_types::failure::ToolErrorCode;
 use pretty_assertions::assert_eq;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -50,7 +50,7 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     ),
     (
         ToolErrorCode::InterruptedUnknown,
-        "host/core/src/turn/tests/interrupted.rs",
+        "host/engine/src/turn/tests/interrupted.rs",
         "interrupted_calls_are_repeated_only_where_that_is_safe",
     ),
     (
@@ -69,12 +69,12 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
 const FAULTS_ELSEWHERE: [(LoadFault, &str, &str); 2] = [
     (
         LoadFault::HostFailed,
-        "host/sandbox/src/compiler/tests.rs",
+        "host/sandbox/src/component/compiler/tests.rs",
         "a_program_that_cannot_be_started_is_a_fault_of_the_host",
     ),
     (
         LoadFault::Unreadable,
-        "host/sandbox/src/component_bytes/tests.rs",
+        "host/sandbox/src/component/bytes/tests.rs",
         "files_that_are_no_component",
     ),
 ];

@@ -4,7 +4,7 @@ use super::{
     case::{Case, Ends},
     table,
 };
-use agent_host_core::failure::ToolErrorCode::{
+use agent_host_types::failure::ToolErrorCode::{
     self, Busy, ResourceLimit, StackOverflow, Timeout, Trap,
 };
 use serde_json::json;

@@ -6,10 +6,10 @@ use super::{
     case::{Case, Ends},
     table,
 };
-use agent_host_core::failure::ToolErrorCode::{
+use agent_host_test_guests::{Body, Definition, Guest};
+use agent_host_types::failure::ToolErrorCode::{
     self, InvalidInput, InvalidOutput, OutputTooLarge, ResourceLimit, Trap, UnknownTool,
 };
-use agent_host_test_guests::{Body, Definition, Guest};
 use serde_json::{Value, json};
 
 /// A PNG's first bytes.

@@ -5,11 +5,12 @@ use super::{
     script::{calls, says},
     world::*,
 };
-use agent_host_core::{
+use agent_host_types::{
+    approval::Decision,
+    continuation::{Awaiting, Continuation, PendingCall},
     id::json_digest,
     output::ToolResultOutput,
     tool::{DecisionKind, Effect},
-    turn::{Awaiting, Continuation, Decision, PendingCall},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

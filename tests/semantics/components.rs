@@ -1,10 +1,10 @@
 //! The tools of these tests as `agent.toml` names them: components, with what each does, and those that run outside.
 
-use agent_host_core::tool::Effect;
 use agent_host_test_guests::{
     ASK, BLOCK, Body, DIRECTORIES, Definition, Guest, Import, MAKE_FOLDER, STATE_GET, STATE_MERGE,
     TIMER,
 };
+use agent_host_types::tool::Effect;
 
 /// A tool in the configuration.
 #[derive(Clone)]

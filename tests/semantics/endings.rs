@@ -5,7 +5,7 @@ use super::{
     script::{calls, says},
     world::*,
 };
-use agent_host_core::{
+use agent_host_types::{
     model::{ModelReply, StopReason},
     turn::Outcome,
 };

@@ -6,11 +6,14 @@ use super::{
     script::{USAGE, calls, says},
     world::*,
 };
-use agent_host_core::{
+use agent_host_engine::turn::Timing;
+use agent_host_types::{
+    approval::Decision,
+    continuation::{Awaiting, CONTINUATION_VERSION, Continuation},
     message::ToolResult,
     model::StopReason,
     output::ToolResultOutput,
-    turn::{Awaiting, CONTINUATION_VERSION, Continuation, Decision, Outcome, Timing},
+    turn::Outcome,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -6,11 +6,13 @@ use super::{
     script::{calls, says},
     world::*,
 };
-use agent_host_core::{
+use agent_host_engine::turn::{UntilEnd, UntilTool};
+use agent_host_types::{
+    budget::Budget,
     event::Event,
     message::ToolResult,
     model::ModelReply,
-    turn::{Budget, Outcome, TurnError, UntilEnd, UntilTool},
+    turn::{Outcome, TurnError},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

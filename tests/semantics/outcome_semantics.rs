@@ -6,16 +6,18 @@ use super::{
     script::{calls, nothing_left, says},
     world::*,
 };
-use agent_host_core::{
+use agent_host_engine::spill::INLINE_TEXT_BYTES;
+use agent_host_journal::Store;
+use agent_host_test_guests::Body;
+use agent_host_types::{
+    continuation::{Awaiting, PendingCall},
     event::Event,
     id::{Digest, json_digest},
     model::{ModelReply, StopReason, Usage},
-    output::{ContentPart, FileData, FilePart, INLINE_TEXT_BYTES, ToolResultOutput},
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{DecisionKind, Effect, ToolRuntime},
-    turn::{Awaiting, Outcome, PendingCall, SubmittedResult, TurnError, TurnSummary},
+    turn::{Outcome, SubmittedResult, TurnError, TurnSummary},
 };
-use agent_host_store::Store;
-use agent_host_test_guests::Body;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::collections::HashSet;

@@ -1,12 +1,12 @@
 //! The model of these tests: it says what it was given to say, and remembers what it was asked.
 
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
+    model::{DeltaSink, Model},
+};
+use agent_host_types::{
     id::CallId,
-    model::{
-        DeltaSink, Model, ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance,
-        StopReason, Usage,
-    },
+    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
     tool::ToolCall,
 };
 use std::{

@@ -6,16 +6,22 @@ use super::{
     tools::Native,
     world::*,
 };
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
-    accounting::Accounting,
     hook::{Hook, Verdict},
+    tool::{Invocation, RunEnd},
+    turn::{End, Step, StepOutput, StepResult, Transition},
+};
+use agent_host_types::{
+    accounting::Accounting,
+    budget::Budget,
+    continuation::Awaiting,
     message::ToolResult,
     model::StopReason,
     output::ToolResultOutput,
     question::{AnsweredBy, PendingQuestion, Question},
-    tool::{Effect, Invocation, RunEnd},
-    turn::{Awaiting, Budget, End, Outcome, Step, StepOutput, StepResult, Transition},
+    tool::Effect,
+    turn::Outcome,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

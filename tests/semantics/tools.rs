@@ -1,15 +1,15 @@
 //! The runner of these tests: the host's own, with the tools that are closures beside it, and with every run counted.
 
 use super::components::SCHEMA;
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
+    schema::InputSchema,
+    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
+};
+use agent_host_types::{
     failure::ToolFailure,
     limits::Limits,
-    schema::InputSchema,
-    tool::{
-        Approval, DecisionKind, Effect, Invocation, ProgressSink, RegisteredTool, RunEnd,
-        ToolDefinition, ToolRunner, ToolRuntime,
-    },
+    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex};

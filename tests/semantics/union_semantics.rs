@@ -5,12 +5,14 @@ use super::{
     script::{calls, says},
     world::*,
 };
-use agent_host_core::{
+use agent_host_engine::turn::Timing;
+use agent_host_test_guests::Body;
+use agent_host_types::{
+    continuation::Awaiting,
     message::ToolResult,
     output::{ContentPart, FileData, FilePart, ToolResultOutput, old},
-    turn::{Awaiting, Outcome, Timing},
+    turn::Outcome,
 };
-use agent_host_test_guests::Body;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

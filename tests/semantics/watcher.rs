@@ -1,10 +1,10 @@
 //! Who watches these tests' turns: keeps the durable records and the steps, and can be waited for.
 
-use agent_host_core::{
-    event::{Event, EventRecord},
+use agent_host_engine::{
     observer::{Live, Observer},
     turn::{Step, StepResult},
 };
+use agent_host_types::event::{Event, EventRecord};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use tokio::sync::Notify;

@@ -8,18 +8,20 @@ use super::{
 };
 use crate::support::Place;
 use agent_host_app::{Config, Environment, Host, Overrides};
-use agent_host_core::{
+use agent_host_engine::{
+    session::Session,
+    turn::{Agent, Prompts},
+};
+use agent_host_types::{
+    approval::Decision,
+    continuation::Continuation,
     id::{CallId, SessionId},
     message::{Message, Role},
     model::{ModelReply, StopReason},
     output::ToolResultOutput,
     question::Answer,
-    session::Session,
     tool::ToolRuntime,
-    turn::{
-        Agent, AgentInput, Continuation, Decision, Outcome, Prompts, SubmittedResult, TurnError,
-        TurnSummary,
-    },
+    turn::{AgentInput, Outcome, SubmittedResult, TurnError, TurnSummary},
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, sync::Arc, time::Duration};

@@ -9,9 +9,9 @@ use crate::{
     entry_file::{EntryFile, EntryKind, now_ms},
     error::OpenError,
 };
-use agent_host_core::{
+use agent_host_types::{
+    approval::ApprovalRule,
     id::{SessionId, json_digest},
-    policy::ApprovalRule,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -4,8 +4,8 @@ use crate::{
     OpenError,
     config::{Config, ModelConfig, ProviderConfig},
 };
-use agent_host_core::model::{ModelError, ModelErrorKind};
 use agent_host_models::ModelList;
+use agent_host_types::model::{ModelError, ModelErrorKind};
 use futures_util::future::join_all;
 
 /// What a model or a provider is to a configuration.

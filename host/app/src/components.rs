@@ -5,8 +5,9 @@ use crate::{
     config::{ComponentSource, ToolConfig},
     error::OpenError,
 };
-use agent_host_core::{limits::Limits, lock::LockedComponent, policy::Grants, tool::Effect};
+use agent_host_engine::policy::Grants;
 use agent_host_sandbox::{ComponentBytes, LoadFault, Sandbox, ToolComponent};
+use agent_host_types::{limits::Limits, lock::LockedComponent, tool::Effect};
 use std::{borrow::Cow, sync::Arc};
 
 /// A component in the registry.

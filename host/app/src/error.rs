@@ -1,6 +1,7 @@
 //! Why a host cannot be opened, in the two kinds that end a process differently.
 
-use agent_host_core::{journal::JournalError, model::ModelError};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::model::ModelError;
 
 /// Why a host, a session or a component cannot be opened. The text says what, why and what to do.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 //! besides, under names that it makes up or encodes, is known only when it runs; then it is in the
 //! audit as `write-executable`.
 
-use agent_host_core::policy::{DirGrant, DirMode, Grants};
+use agent_host_engine::policy::{DirGrant, DirMode, Grants};
 use serde_json::{Map, Value};
 use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _};
 
@@ -74,7 +74,7 @@ fn executable((index, dir): (usize, &DirGrant), text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agent_host_core::policy::{DirQuota, PathRules};
+    use agent_host_engine::policy::{DirQuota, PathRules};
     use pretty_assertions::assert_eq;
     use serde_json::json;
     use std::{fs, os::unix::fs::symlink, path::Path};

@@ -2,7 +2,7 @@
 //! journal. Nothing is decided here, and nothing is granted: a person reads the suggestions and copies what they agree with.
 
 use crate::config::argument_of;
-use agent_host_core::{
+use agent_host_types::{
     accounting::AuditEntry,
     event::{Event, EventRecord},
     id::CallId,
@@ -111,7 +111,7 @@ pub fn suggestions<'a>(
 #[cfg(test)]
 mod tests {
     use super::{ExplainedCall, Explanation, Suggestion};
-    use agent_host_core::{
+    use agent_host_types::{
         accounting::{Accounting, AuditEntry, AuditVerdict},
         event::{EVENT_VERSION, Event, EventRecord},
         id::{CallId, SessionId},

@@ -8,16 +8,15 @@ use crate::{
     recording,
     registry::Registry,
 };
-use agent_host_core::{
-    id::SessionId,
+use agent_host_engine::{
     model::Model,
     observer::Observer,
-    policy::ApprovalRule,
     session::{ClientSession, Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
+use agent_host_journal::{Store, StoreOptions};
 use agent_host_models::{Fallback, HttpModel, Recorder, Scripted};
-use agent_host_store::{Store, StoreOptions};
+use agent_host_types::{approval::ApprovalRule, id::SessionId};
 use std::sync::Arc;
 
 /// A running host.

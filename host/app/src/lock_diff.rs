@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::lock::Change;
+use agent_host_types::lock::Change;
 use similar::{Algorithm, ChangeTag, TextDiff};
 use std::time::Duration;
 

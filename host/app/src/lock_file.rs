@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::{config::Config, error::OpenError, lock_diff::difference, trusted_file};
-use agent_host_core::{
+use agent_host_types::{
     failure::ToolErrorCode,
     lock::{Change, LOCK_VERSION, Lock, LockEntry, LockStatus},
 };

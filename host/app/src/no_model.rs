@@ -1,9 +1,10 @@
 //! The model of a host that runs tools for clients with a loop of their own: it is theirs, and nobody asks it here.
 
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
-    model::{DeltaSink, Model, ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance},
+    model::{DeltaSink, Model},
 };
+use agent_host_types::model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance};
 
 /// Answers nothing.
 #[derive(Clone, Copy, Debug)]

@@ -9,20 +9,20 @@ use crate::{
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
 };
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
+    schema::InputSchema,
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+};
+use agent_host_sandbox::{
+    Allocator, Call, Confinement, LoadError, Sandbox, SandboxConfig, Secrets, Talk,
+};
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, json_digest},
     limits::Limits,
     lock::LockEntry,
-    schema::InputSchema,
-    tool::{
-        CallReport, Effect, Invocation, ProgressSink, RegisteredTool, RunEnd, ToolDefinition,
-        ToolRunner, ToolRuntime,
-    },
-};
-use agent_host_sandbox::{
-    Allocator, Call, Confinement, LoadError, Sandbox, SandboxConfig, Secrets, Talk,
+    tool::{Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};

@@ -4,8 +4,8 @@ use crate::{
     config::{Config, McpConfig},
     error::OpenError,
 };
-use agent_host_core::lock::LockedServer;
 use agent_host_mcp_client::{ConnectError, McpServer};
+use agent_host_types::lock::LockedServer;
 use futures_util::future::join_all;
 use std::sync::Arc;
 

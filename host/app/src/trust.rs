@@ -10,7 +10,7 @@ use crate::{
     entry_file::{EntryFile, EntryKind, now_ms},
     error::OpenError,
 };
-use agent_host_core::id::Digest;
+use agent_host_types::id::Digest;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

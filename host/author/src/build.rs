@@ -14,7 +14,7 @@ use crate::{
     uses, wit,
 };
 use agent_host_app::{Config, Registry};
-use agent_host_core::{id::Digest, tool::ToolDefinition};
+use agent_host_types::{id::Digest, tool::ToolDefinition};
 use std::{
     fs,
     path::{Path, PathBuf},

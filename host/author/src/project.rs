@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::error::AuthorError;
-use agent_host_core::tool::is_tool_name;
+use agent_host_types::tool::is_tool_name;
 use serde::Deserialize;
 use std::{
     fmt, fs, io,

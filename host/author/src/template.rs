@@ -9,7 +9,7 @@ use crate::{
     error::AuthorError,
     project::{Language, Project},
 };
-use agent_host_core::tool::MAX_TOOL_NAME;
+use agent_host_types::tool::MAX_TOOL_NAME;
 use std::{fs, io, path::Path};
 
 /// The name of the templates' own tool, and the same where a language takes no `-`.

@@ -28,8 +28,9 @@ use agent_host_app::{
     Config, Environment, Overrides, Registry,
     config::{ConfigError, RawConfig, RawGrants, Untrusted},
 };
-use agent_host_core::tool::{Effect, ToolRunner as _};
+use agent_host_engine::tool::ToolRunner as _;
 use agent_host_sandbox::{CompileWorker, ToolComponent};
+use agent_host_types::tool::Effect;
 use case::Case;
 use coverage::Touched;
 use exchanges::Exchanges;

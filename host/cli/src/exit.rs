@@ -3,7 +3,7 @@
 use crate::terminal::{Terminal, close_input, escape_line};
 use agent_host_app::OpenError;
 use agent_host_author::AuthorError;
-use agent_host_core::turn::{Outcome, TurnError};
+use agent_host_types::turn::{Outcome, TurnError};
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
     fmt::Display,

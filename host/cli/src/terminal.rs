@@ -10,7 +10,7 @@ mod result;
 mod stdout;
 mod text;
 
-pub(crate) use agent_host_core::text::{escape, escape_line};
+pub(crate) use agent_host_engine::text::{escape, escape_line};
 pub(crate) use audit::audit_line;
 pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
 pub(crate) use live::LiveView;

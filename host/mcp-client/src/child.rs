@@ -1,7 +1,7 @@
 //! A server that is a child process: starting it, keeping the end of what it writes to stderr, and ending it.
 
 use crate::config::ServerCommand;
-use agent_host_core::secrets::Secrets;
+use agent_host_engine::secrets::Secrets;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };

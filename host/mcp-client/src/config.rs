@@ -1,6 +1,6 @@
 //! How a server is reached and used. It reads no file and no environment.
 
-use agent_host_core::secrets::Secrets;
+use agent_host_engine::secrets::Secrets;
 use secrecy::SecretString;
 use std::{
     collections::BTreeSet, ffi::OsString, num::NonZeroUsize, path::PathBuf, sync::Arc,

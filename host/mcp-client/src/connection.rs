@@ -10,7 +10,7 @@ use crate::{
     lines::Lines,
     listing::Listing,
 };
-use agent_host_core::{secrets::Secrets, text, tool::ProgressSink};
+use agent_host_engine::{secrets::Secrets, text, tool::ProgressSink};
 use futures_util::FutureExt as _;
 use rmcp::{
     RoleClient, ServiceError,

@@ -1,11 +1,11 @@
 //! What a server says of its tools, page by page, and what is offered of that under which names.
 
 use crate::{config::ServerConfig, names::offered_name};
-use agent_host_core::{
+use agent_host_engine::{
     definitions::{Definitions, RawDefinition},
     text,
-    tool::Effect,
 };
+use agent_host_types::tool::Effect;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};

@@ -1,6 +1,6 @@
 //! The names under which a model calls the tools of servers.
 
-use agent_host_core::{
+use agent_host_types::{
     id::Digest,
     tool::{MAX_TOOL_NAME, is_tool_name},
 };

@@ -4,11 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::{
+use agent_host_engine::text;
+use agent_host_types::{
     failure::ToolFailure,
     media,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    text,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};

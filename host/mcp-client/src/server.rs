@@ -8,14 +8,17 @@ use crate::{
     listing::Offer,
     result,
 };
-use agent_host_core::{
-    accounting::{Accounting, AuditEntry, AuditVerdict},
+use agent_host_engine::{
     definitions::Definitions,
+    text,
+    tool::{CallReport, ProgressSink},
+};
+use agent_host_types::{
+    accounting::{Accounting, AuditEntry, AuditVerdict},
     failure::{ToolErrorCode, ToolFailure},
     lock::LockedServer,
     output::{ContentPart, FileData, ToolResultOutput},
-    text,
-    tool::{CallReport, Effect, ProgressSink, ToolDefinition},
+    tool::{Effect, ToolDefinition},
 };
 use serde_json::{Map, Value};
 use std::{

@@ -1,10 +1,10 @@
 //! Servers of all sorts, each with what becomes of its tools and calls. They are child processes: `tests/mcp_client/server.py`.
 
 use crate::{ConnectError, McpServer, Reach, ServerCommand, ServerConfig, offered_name};
-use agent_host_core::{
+use agent_host_engine::secrets::Secrets;
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    secrets::Secrets,
     tool::{Effect, is_tool_name},
 };
 use pretty_assertions::assert_eq;

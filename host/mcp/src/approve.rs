@@ -3,10 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::{
+use agent_host_engine::turn::{ShownCall, ShownQuestion};
+use agent_host_types::{
+    approval::Decision,
+    continuation::PendingCall,
     question::{Answer, Question},
     tool::DecisionKind,
-    turn::{Decision, PendingCall, ShownQuestion},
 };
 use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
@@ -41,7 +43,10 @@ impl Asked {
     /// The form that the person fills in.
     pub(crate) fn form(&self) -> ElicitRequestParams {
         let (message, requested_schema) = match self {
-            Self::Confirm(call) => (call.shown().to_string(), decision_schema(call)),
+            Self::Confirm(call) => (
+                ShownCall::unwrapped(call).to_string(),
+                decision_schema(call),
+            ),
             Self::Question { tool, question } => (
                 ShownQuestion::new(tool, question, usize::MAX).to_string(),
                 answer_schema(question),

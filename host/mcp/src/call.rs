@@ -9,14 +9,14 @@ use crate::{
     result::{Structured, call_result},
     server::{Served, Shared},
 };
-use agent_host_core::{
-    id::Digest,
+use agent_host_engine::{
     observer::{Observer, Unobserved},
     policy::{Ruling, decide_call},
     session::ClientSession,
     tool::ToolRunner as _,
     turn::{Agent, ClientCall, ClientCallEnd, ClientCallError},
 };
+use agent_host_types::id::Digest;
 use rmcp::{
     ErrorData, RoleServer,
     model::{

@@ -2,7 +2,7 @@
 
 use crate::server::Shared;
 use agent_host_app::OpenError;
-use agent_host_core::session::ClientSession;
+use agent_host_engine::session::ClientSession;
 use rmcp::model::Implementation;
 use std::sync::{
     Arc, Mutex, PoisonError,

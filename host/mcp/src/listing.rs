@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::result::Structured;
-use agent_host_core::tool::{Effect, RegisteredTool, ToolRuntime};
+use agent_host_types::tool::{Effect, RegisteredTool, ToolRuntime};
 use rmcp::{
     ErrorData,
     model::{JsonObject, ListToolsResult, Tool, ToolAnnotations},

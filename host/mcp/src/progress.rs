@@ -4,10 +4,8 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::{
-    event::EventRecord,
-    observer::{Live, Observer},
-};
+use agent_host_engine::observer::{Live, Observer};
+use agent_host_types::event::EventRecord;
 use rmcp::{
     RoleServer,
     model::{ProgressNotificationParam, ProgressToken},

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::output::{
+use agent_host_types::output::{
     BlobRef, ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};

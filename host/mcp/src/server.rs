@@ -4,7 +4,7 @@ use crate::{
     connection::Connection, handler::Handler, listing::Listing, parked::Parked, reload::Reloaded,
 };
 use agent_host_app::{Host, Registry};
-use agent_host_core::{
+use agent_host_engine::{
     observer::Unobserved,
     session::ClientSession,
     tool::ToolRunner as _,

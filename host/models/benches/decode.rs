@@ -2,11 +2,12 @@
 //! server in another thread sends streams of short deltas, each several times as long as the one before: the time per megabyte
 //! stays the same. The figures are in the README.
 
-use agent_host_core::{
-    message::{Message, Role},
-    model::{Model as _, ModelRequest},
-};
+use agent_host_engine::model::Model as _;
 use agent_host_models::{Endpoint, HttpModel, Provider, RetryPolicy, Timeouts};
+use agent_host_types::{
+    message::{Message, Role},
+    model::ModelRequest,
+};
 use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };

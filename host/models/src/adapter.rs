@@ -16,12 +16,12 @@ use crate::{
     retry::{self, Retry, RetryPolicy, Schedule},
     wire::{Capabilities, Decode, Encoded, Wire},
 };
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
-    model::{
-        DeltaSink, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest,
-        Provenance, StopReason,
-    },
+    model::{DeltaSink, Model, ModelDelta},
+};
+use agent_host_types::model::{
+    ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason,
 };
 use serde_json::Value;
 use std::{

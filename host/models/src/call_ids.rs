@@ -1,7 +1,7 @@
 //! Ids for calls that come without one, or with one that an earlier call has: providers refuse a conversation in which two
 //! calls have one id. It knows nothing but the ids that a conversation already holds.
 
-use agent_host_core::{id::CallId, message::Message};
+use agent_host_types::{id::CallId, message::Message};
 use std::collections::HashSet;
 
 /// Makes ids `call-1`, `call-2`, ... that no call of a conversation has.

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::http::is_loopback;
-use agent_host_core::model::{ModelError, ModelErrorKind};
+use agent_host_types::model::{ModelError, ModelErrorKind};
 use reqwest::Url;
 use secrecy::SecretString;
 use std::time::Duration;

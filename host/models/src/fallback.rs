@@ -3,13 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
-    model::{
-        DeltaSink, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest,
-        Provenance,
-    },
+    model::{DeltaSink, Model, ModelDelta},
 };
+use agent_host_types::model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicUsize, Ordering},

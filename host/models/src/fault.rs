@@ -9,7 +9,7 @@ mod words;
 pub(crate) use words::{status_in, words_in, words_of};
 
 use crate::{http::Server, retry::Retry};
-use agent_host_core::model::{ModelError, ModelErrorKind};
+use agent_host_types::model::{ModelError, ModelErrorKind};
 use reqwest::StatusCode;
 use std::{fmt::Write as _, io, time::Duration};
 

@@ -16,7 +16,7 @@ use crate::{
     retry::{self, Retry},
     wire::{KeyHeader, Wire},
 };
-use agent_host_core::model::{ModelError, ModelErrorKind};
+use agent_host_types::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
 use record::Exchange;
 use replay::Answer;

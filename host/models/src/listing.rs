@@ -10,7 +10,7 @@ use crate::{
     provider::Provider,
     retry::Retry,
 };
-use agent_host_core::model::{ModelError, ModelErrorKind};
+use agent_host_types::model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 use std::time::Duration;
 

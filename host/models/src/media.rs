@@ -2,7 +2,8 @@
 //! cannot take becomes a note that says what is missing. Base64 never enters a text.
 
 use crate::wire::Capabilities;
-use agent_host_core::output::{ContentPart, FileData, FilePart, INLINE_TEXT_BYTES};
+use agent_host_engine::spill::INLINE_TEXT_BYTES;
+use agent_host_types::output::{ContentPart, FileData, FilePart};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 /// The images that every provider's vision models decode.

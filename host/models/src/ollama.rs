@@ -11,7 +11,7 @@ use crate::{
     http::Server,
     wire::{Capabilities, Decode, Encoded, Framing, Wire},
 };
-use agent_host_core::{message::Message, model::ModelRequest};
+use agent_host_types::{message::Message, model::ModelRequest};
 use stream::Decoder;
 
 /// Where a message's metadata has what the model thought: the models that think while they call tools want it back.

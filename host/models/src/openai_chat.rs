@@ -9,7 +9,7 @@ use crate::{
     http::Server,
     wire::{Capabilities, Decode, Encoded, Wire},
 };
-use agent_host_core::{message::Message, model::ModelRequest};
+use agent_host_types::{message::Message, model::ModelRequest};
 use stream::Decoder;
 
 /// The wire.

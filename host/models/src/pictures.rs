@@ -5,10 +5,11 @@
 mod tests;
 
 use crate::{media::unseen, provider::Provider};
-use agent_host_core::{
+use agent_host_engine::model::{DeltaSink, ModelDelta};
+use agent_host_types::{
     id::Digest,
     media,
-    model::{DeltaSink, ModelDelta, ModelRequest},
+    model::ModelRequest,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
 use image::{

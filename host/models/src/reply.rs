@@ -5,9 +5,10 @@
 mod tests;
 
 use crate::{call_ids::CallIds, fault::Fault, http::Server, retry::Retry};
-use agent_host_core::{
+use agent_host_engine::model::{DeltaSink, ModelDelta};
+use agent_host_types::{
     message::Message,
-    model::{DeltaSink, ModelDelta, ModelReply, StopReason},
+    model::{ModelReply, StopReason},
     tool::ToolCall,
 };
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 //! result, each under the name that its marker in the result gives it.
 
 use crate::media::{self, Placed};
-use agent_host_core::{
+use agent_host_types::{
     message::ToolResult,
     output::{ContentPart, DENIED_TEXT, ToolResultOutput},
 };

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::model::ModelError;
+use agent_host_types::model::ModelError;
 use std::time::{Duration, SystemTime};
 
 /// How often and how patiently a request is repeated.

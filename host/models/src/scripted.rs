@@ -11,13 +11,13 @@ mod template;
 mod tests;
 
 use crate::call_ids::CallIds;
-use agent_host_core::{
+use agent_host_engine::{
     BoxFuture,
+    model::{DeltaSink, Model, ModelDelta},
+};
+use agent_host_types::{
     message::{Message, Role},
-    model::{
-        DeltaSink, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest,
-        Provenance, StopReason, Usage,
-    },
+    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
     output::ContentPart,
     tool::ToolCall,
 };

@@ -5,9 +5,10 @@
 pub(crate) mod tests;
 
 use crate::{fault::Fault, http::Server};
-use agent_host_core::{
+use agent_host_engine::model::DeltaSink;
+use agent_host_types::{
     message::Message,
-    model::{DeltaSink, ModelReply, ModelRequest},
+    model::{ModelReply, ModelRequest},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -18,8 +18,8 @@
 
 mod support;
 
-use agent_host_core::limits::Limits;
 use agent_host_sandbox::{Allocator, Sandbox, SandboxConfig};
+use agent_host_types::limits::Limits;
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{path::Path, sync::Arc};
 use support::{

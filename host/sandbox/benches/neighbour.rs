@@ -19,12 +19,10 @@
 
 mod support;
 
-use agent_host_core::{
-    output::ToolResultOutput,
-    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
-};
+use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
 use agent_host_sandbox::{Sandbox, SandboxConfig, ToolComponent};
 use agent_host_test_guests::{ECHO, Guest};
+use agent_host_types::output::ToolResultOutput;
 use futures_util::future::join_all;
 use std::{
     sync::Arc,

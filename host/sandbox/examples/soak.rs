@@ -12,11 +12,10 @@
     reason = "a program of its own: what it measures is its answer, and guests that cannot be made end it"
 )]
 
-use agent_host_core::{
-    id::CallId, limits::Limits, output::ToolResultOutput, policy::Grants, tool::Effect,
-};
+use agent_host_engine::policy::Grants;
 use agent_host_sandbox::{Call, Sandbox, SandboxConfig, Talk, ToolComponent};
 use agent_host_test_guests::{BLOCK, Guest, STATE_GET, STDOUT, TIMER, WRITE};
+use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use serde_json::{Map, Value};
 use std::{
     fs,

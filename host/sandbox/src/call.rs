@@ -1,32 +1,32 @@
 //! One call as its caller sees it: checked, admitted, run on the guests' threads, stopped in time, and accounted for.
 
+pub(crate) mod guest;
 #[cfg(test)]
 mod tests;
 
 use crate::{
     bindings::types as wit,
-    caps::{human::Questions, progress::Report, state::SharedState},
-    gate::{Denial, Gate, Tally},
-    guest::{self, Job, Target},
-    guest_runtime::{self, Begun, Lost},
-    limiter::as_count,
-    link::Entry,
-    load::ToolComponent,
-    stdio,
-    store::CallSetup,
-    telemetry::Telemetry,
+    caps::{progress::Report, stdio, telemetry::Telemetry},
+    component::{link::EntryPoint, load::ToolComponent},
+    gate::{CallStats, Denial, Gate},
+    instance::{limiter::as_count, store::CallSetup},
+    schedule::guest_runtime::{self, Begun, Lost},
 };
-use agent_host_core::{
+use agent_host_engine::{
+    policy::Grants,
+    secrets::Secrets,
+    tool::{CallReport, ProgressSink, RunEnd},
+};
+use agent_host_types::{
     accounting::Accounting,
     failure::{MAX_MESSAGE_BYTES, ToolErrorCode, ToolFailure},
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
-    policy::Grants,
     question::{AnsweredBy, AnsweredQuestion, PendingQuestion},
-    secrets::Secrets,
-    tool::{CallReport, Effect, ProgressSink, RunEnd},
+    tool::Effect,
 };
+use guest::{Job, Target};
 use serde_json::{Map, Value};
 use std::{
     pin::pin,
@@ -131,12 +131,7 @@ impl ToolComponent {
             secrets: Arc::clone(&call.secrets),
             telemetry: Arc::clone(&telemetry),
             progress_interval: self.room().progress_interval,
-            shared: SharedState::new(Arc::clone(&call.talk.shared)),
-            questions: Questions::new(
-                Arc::clone(&gate),
-                call.talk.can_ask,
-                call.talk.answers.clone(),
-            ),
+            context: call.talk.clone(),
             limits,
         };
         let work = guest::run(Box::new(Job {
@@ -163,7 +158,7 @@ impl ToolComponent {
     /// What is to be called, with its arguments.
     fn target(&self, call: &Call<'_>) -> Result<Target, ToolFailure> {
         match self.entry() {
-            Entry::Contract(pre) => Ok(Target::Tool(
+            EntryPoint::Contract(pre) => Ok(Target::Tool(
                 pre.clone(),
                 wit::ToolCall {
                     id: call.call_id.0.clone(),
@@ -172,7 +167,7 @@ impl ToolComponent {
                     idempotency_key: call.idempotency_key.to_owned(),
                 },
             )),
-            Entry::Plain(plain) => plain.bind(call.tool, call.input).map(Target::Function),
+            EntryPoint::Plain(plain) => plain.bind(call.tool, call.input).map(Target::Function),
         }
     }
 }
@@ -232,15 +227,15 @@ impl Running {
             Ok(end)
         });
         let result = result.map_err(|failure| call.secrets.failure(failure));
-        let mut tally = self.gate.tally();
-        tally.redact(&call.secrets);
-        let Tally {
+        let mut stats = self.gate.stats();
+        stats.redact(&call.secrets);
+        let CallStats {
             audit,
             first_denial,
             bytes_in,
             bytes_out,
             hosts,
-        } = tally;
+        } = stats;
         let accounting = Accounting {
             wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
             peak_memory_bytes: self.telemetry.peak_memory_bytes(),

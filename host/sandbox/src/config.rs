@@ -1,7 +1,7 @@
 //! What an embedder sets once for the whole sandbox. The limits of one call are not here: they come with the call.
 
 use crate::{
-    compiler::{CompileLimits, CompileWorker},
+    component::compiler::{CompileLimits, CompileWorker},
     error::SandboxError,
 };
 use std::{num::NonZeroUsize, path::PathBuf, thread, time::Duration};

@@ -1,59 +1,53 @@
 //! Runs tool components on wasmtime: each call in an instance of its own, with every limit on, behind the gate.
 //!
 //! Nothing outside this crate uses wasmtime, and nothing in this crate knows of models, sessions or configuration files.
+//!
+//! Modules are layers. Each uses only those above it in this list:
+//!
+//! | module | owns |
+//! |---|---|
+//! | `config`, `error`, `engine`, `bindings` | settings, load errors, wasmtime engines, generated WIT types |
+//! | `schedule` | admission, the guest threads, the epoch clock |
+//! | `gate`, `secrets` | policy decisions, audit and quotas of one call; redaction |
+//! | `caps` | host functions: files, HTTP, WASI, progress, state, questions |
+//! | `instance` | the store of one call with every limit, the linker, results and failures |
+//! | `component` | bytes to a loaded component: structure, compiler, cache, definitions |
+//! | `call` | one call from its arguments to its report |
+//! | `sandbox` | the entry point |
 
-mod admission;
 mod bindings;
-mod cache;
 mod call;
 mod caps;
-mod code;
-mod compiler;
-mod component_bytes;
+mod component;
 mod config;
-mod convert;
-mod definitions;
 mod engine;
 mod error;
-mod failure;
 mod gate;
-mod guest;
-mod guest_runtime;
-mod limiter;
-mod link;
-mod linker;
-mod load;
+mod instance;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
-mod plain;
 mod sandbox;
-#[cfg(test)]
-mod secret_values;
-mod standing;
-mod stdio;
-mod store;
-mod structure;
-mod telemetry;
-mod threads;
-mod ticker;
-mod turns;
+mod schedule;
+mod secrets;
 
-use agent_host_core::text;
+use agent_host_engine::text;
 #[cfg(test)]
 use agent_host_test_guests as guests;
 
-pub use agent_host_core::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
-pub use cache::{CacheContent, CachedComponent, CompileCache, Pruned};
+pub use agent_host_engine::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
 pub use call::{Call, Talk};
-pub use caps::http::{Recording, RecordingError};
-pub use code::MAX_COMPONENT_BYTES;
-pub use compiler::{CompileLimits, CompileWorker, Confinement, compile_worker};
-pub use component_bytes::ComponentBytes;
+pub use caps::http::{Recording, RecordingError, RecordingLineError};
+pub use component::{
+    bytes::ComponentBytes,
+    cache::{CacheContent, CachedComponent, CompileCache, Pruned},
+    code::MAX_COMPONENT_BYTES,
+    compiler::{CompileLimits, CompileWorker, Confinement, compile_worker},
+    load::{Compiled, ToolComponent},
+    structure::STRUCTURE_CAPS,
+};
 pub use config::{Pooling, SandboxConfig};
 pub use engine::Allocator;
 pub use error::{LoadError, LoadFault, SandboxError};
-pub use load::{Compiled, ToolComponent};
 pub use sandbox::Sandbox;
-pub use structure::STRUCTURE_CAPS;
-pub use threads::start_runtime;
+pub use schedule::threads::start_runtime;

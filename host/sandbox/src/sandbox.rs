@@ -1,17 +1,17 @@
 //! The sandbox as a whole: what all components and all calls of one host share.
 
 use crate::{
-    admission::Admission,
-    cache::Cache,
     caps::http::HttpClient,
-    compiler::{Compiler, Confinement},
-    component_bytes::ComponentBytes,
+    component::{
+        bytes::ComponentBytes,
+        cache::Cache,
+        compiler::{Compiler, Confinement},
+        load::{self, Loads, ToolComponent},
+    },
     config::SandboxConfig,
     engine::{Allocator, EXTRA_INSTANCES, Engines},
     error::{LoadError, SandboxError},
-    guest_runtime::GuestRuntime,
-    load::{self, Loads, ToolComponent},
-    ticker,
+    schedule::{admission::Admission, guest_runtime::GuestRuntime, ticker},
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;

@@ -2,8 +2,8 @@
 
 use super::{ERROR_JSON, JSON, fails, returning, returns};
 use crate::hostile::case::Case;
-use agent_host_core::failure::ToolErrorCode::{InvalidOutput, OutputTooLarge};
 use agent_host_test_guests::Body;
+use agent_host_types::failure::ToolErrorCode::{InvalidOutput, OutputTooLarge};
 use serde_json::{Value, json};
 
 pub(super) fn cases() -> Vec<Case> {

@@ -1,7 +1,7 @@
 use super::{ApprovalFile, approval_id};
-use agent_host_core::{
+use agent_host_types::{
+    approval::ApprovalRule,
     id::{Digest, SessionId},
-    policy::ApprovalRule,
 };
 use pretty_assertions::assert_eq;
 use std::{os::unix::fs::PermissionsExt as _, path::Path};

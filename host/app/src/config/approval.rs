@@ -1,7 +1,7 @@
 //! `approval`: when a person is asked before a call of a tool, and what they may decide then.
 
 use super::ConfigError;
-use agent_host_core::tool::{Approval, DecisionKind};
+use agent_host_types::tool::{Approval, DecisionKind};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, IntoDeserializer as _, SeqAccess, Visitor, value::SeqAccessDeserializer},

@@ -1,7 +1,7 @@
 //! `max-turns`, `[budgets]` and `[prices]`, and what the command line says of them.
 
 use super::{ConfigError, Overrides, RawBudgets, RawConfig, RawPrice};
-use agent_host_core::turn::{Budgets, Price, UsdBudget};
+use agent_host_types::budget::{Budgets, Price, UsdBudget};
 use toml::Spanned;
 
 /// The decimal places of a dollar that count.

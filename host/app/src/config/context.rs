@@ -1,7 +1,7 @@
 //! `[context]`: how the conversation is kept within the model's window.
 
 use super::{ConfigError, RawContext};
-use agent_host_core::context::ContextLimits;
+use agent_host_types::context::ContextLimits;
 use toml::Spanned;
 
 /// The smallest window with which anything can be done, in tokens.

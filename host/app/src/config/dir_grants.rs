@@ -4,7 +4,7 @@ use super::{
     ConfigError, Environment, RawDirGrant,
     paths::{KERNEL_FOLDERS, kernel_folder, place, too_wide},
 };
-use agent_host_core::policy::{DirGrant, DirMode, DirQuota, PathRules};
+use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, PathRules};
 use std::path::{Path, PathBuf};
 
 /// What guests do not see in a granted directory unless its `mask` says otherwise: the files in which keys are kept. A pattern

@@ -2,7 +2,7 @@
 //! and no others.
 
 use super::{ConfigError, Environment, RawEnvGrant};
-use agent_host_core::policy::EnvGrant;
+use agent_host_engine::policy::EnvGrant;
 
 /// The longest name, in bytes.
 const MAX_NAME_BYTES: usize = 256;

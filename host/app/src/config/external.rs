@@ -4,10 +4,8 @@ use super::{
     Config, ConfigError, Confirmation, Environment, RawExternalTool, paths::place, resolve::each,
 };
 use crate::trusted_file;
-use agent_host_core::{
-    schema::InputSchema,
-    tool::{Effect, ToolDefinition, is_tool_name},
-};
+use agent_host_engine::schema::InputSchema;
+use agent_host_types::tool::{Effect, ToolDefinition, is_tool_name};
 use serde_json::Value;
 use std::{
     path::{Path, PathBuf},

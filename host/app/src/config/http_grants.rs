@@ -1,7 +1,7 @@
 //! HTTP grants: from `[[grants.http]]` and from `--grant http:...`, and back to the latter.
 
 use super::{ConfigError, RawConfig, RawHttpGrant};
-use agent_host_core::policy::HttpGrant;
+use agent_host_engine::policy::HttpGrant;
 use std::{net::Ipv6Addr, path::Path};
 
 /// A grant of the configuration.

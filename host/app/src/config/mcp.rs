@@ -5,12 +5,10 @@ use super::{
     resolve::each,
     source::{Purpose, Source},
 };
-use agent_host_core::{
-    secrets::{MIN_SECRET_BYTES, Secrets},
-    tool::is_tool_name,
-};
+use agent_host_engine::secrets::{MIN_SECRET_BYTES, Secrets};
 use agent_host_mcp_client::{MAX_SERVER_NAME, Reach, ServerCommand, ServerConfig, Supervisor};
 use agent_host_models::is_on_this_machine;
+use agent_host_types::tool::is_tool_name;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::{
     collections::{BTreeMap, BTreeSet},

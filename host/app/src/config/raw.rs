@@ -1,12 +1,9 @@
 //! The form of `agent.toml`, and nothing more: what is absent stays absent here, and no value is judged.
 
 use super::approval::RawApproval;
-use agent_host_core::{
-    limits::Limits,
-    policy::{DirMode, DirQuota},
-    tool::Effect,
-};
+use agent_host_engine::policy::{DirMode, DirQuota};
 use agent_host_models::Provider;
+use agent_host_types::{limits::Limits, tool::Effect};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},

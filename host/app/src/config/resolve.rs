@@ -10,13 +10,12 @@ use super::{
     secrets::{self, SecretConfig},
     session,
 };
-use agent_host_core::{
-    limits::Limits,
+use agent_host_engine::{
     policy::{DirGrant, DirMode, Grants},
-    tool::is_tool_name,
     turn::{Prompts, Timing},
 };
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
+use agent_host_types::{limits::Limits, tool::is_tool_name};
 use std::{
     collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},

@@ -5,14 +5,13 @@ use super::{
     SessionConfig, dir_grants::WORKSPACE, parse::Found, paths::canonical, secrets::SecretConfig,
     untrusted,
 };
-use agent_host_core::{
-    context::ContextLimits,
-    limits::Limits,
+use agent_host_engine::{
     policy::Grants,
-    turn::{Budgets, Prompts, Timing},
+    turn::{Prompts, Timing},
 };
 use agent_host_mcp_client::Supervisor;
 use agent_host_sandbox::SandboxConfig;
+use agent_host_types::{budget::Budgets, context::ContextLimits, limits::Limits};
 use std::{
     collections::BTreeMap,
     fmt,

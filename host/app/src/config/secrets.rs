@@ -6,11 +6,9 @@ use super::{
     parse::nearest,
     source::{Purpose, Source},
 };
-use agent_host_core::{
-    policy::{AddressClass, HttpGrant, SecretGrant, classify},
-    tool::is_tool_name,
-};
+use agent_host_engine::policy::{AddressClass, HttpGrant, SecretGrant, classify};
 use agent_host_sandbox::Secrets;
+use agent_host_types::tool::is_tool_name;
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,

@@ -1,7 +1,7 @@
 //! `[session]`: how sessions are stored, and which of them are kept.
 
 use super::{ConfigError, RawKeep, RawSession};
-use agent_host_store::{Keep, StoreOptions};
+use agent_host_journal::{Keep, StoreOptions};
 use std::time::Duration;
 use toml::Spanned;
 

@@ -27,14 +27,14 @@ use super::{
     paths::{canonical, place},
 };
 use crate::trust::TrustFile;
-use agent_host_core::{
-    context::ContextLimits,
-    id::{Digest, json_digest},
-    turn::Budgets,
-};
+use agent_host_journal::StoreOptions;
 use agent_host_models::{Provider, RetryPolicy, Timeouts};
 use agent_host_sandbox::SandboxConfig;
-use agent_host_store::StoreOptions;
+use agent_host_types::{
+    budget::Budgets,
+    context::ContextLimits,
+    id::{Digest, json_digest},
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,

@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_core::lock::Aspect;
+use agent_host_types::lock::Aspect;
 use pretty_assertions::assert_eq;
 
 fn shown(tool: Option<&str>, aspect: Aspect, before: Option<&str>, after: Option<&str>) -> String {

@@ -1,5 +1,5 @@
 use super::LockFile;
-use agent_host_core::{
+use agent_host_types::{
     id::Digest,
     lock::{Lock, LockEntry, LockedComponent, LockedServer},
     tool::{Effect, ToolDefinition},

@@ -1,6 +1,6 @@
 use super::TrustFile;
 use crate::config::{Environment, Untrusted};
-use agent_host_core::id::Digest;
+use agent_host_types::id::Digest;
 use pretty_assertions::assert_eq;
 use std::{
     os::unix::fs::{PermissionsExt, chown},

@@ -5,11 +5,11 @@ use crate::{
     strip::Names,
 };
 use agent_host_app::{Config, Environment, Overrides};
-use agent_host_core::{
+use agent_host_test_guests::{Body, Definition, Guest};
+use agent_host_types::{
     id::Digest,
     tool::{Effect, ToolDefinition},
 };
-use agent_host_test_guests::{Body, Definition, Guest};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::{collections::BTreeMap, fs, path::PathBuf};

@@ -9,7 +9,7 @@ use agent_host_app::{
     Config, Environment, Overrides,
     config::{ConfigError, RawConfig, RawGrants, RawLimits, RawSecret},
 };
-use agent_host_core::question::Answer;
+use agent_host_types::question::Answer;
 use serde_json::{Map, Value};
 use std::{
     path::{Path, PathBuf},

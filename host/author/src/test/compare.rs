@@ -7,7 +7,7 @@ use super::{
     run::Run,
     value::same,
 };
-use agent_host_core::{
+use agent_host_types::{
     failure::ToolErrorCode,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };

@@ -2,9 +2,9 @@
 //! variable was read cannot be seen, so variables are not among them.
 
 use super::{case::Case, run::Run};
-use agent_host_core::{
+use agent_host_engine::policy::Grants;
+use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
-    policy::Grants,
     tool::ToolDefinition,
 };
 use serde::Serialize;

@@ -67,7 +67,7 @@ impl Exchanges {
                 )),
             };
         }
-        let strays = self.recording.strays();
+        let strays = self.recording.unmatched();
         if strays.is_empty() {
             return Ok(false);
         }

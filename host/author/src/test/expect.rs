@@ -5,7 +5,7 @@ use super::{
     value,
 };
 use agent_host_app::config::ConfigError;
-use agent_host_core::{failure::ToolErrorCode, output::ToolResultOutput};
+use agent_host_types::{failure::ToolErrorCode, output::ToolResultOutput};
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Golden files: the whole result of a call as a file, so that a long one need not stand in its case.
 
 use super::{compare::shown, file::text_of, report::Mismatch};
-use agent_host_core::output::ToolResultOutput;
+use agent_host_types::output::ToolResultOutput;
 use std::path::Path;
 
 /// Holds a result against its golden file.

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::{
+use agent_host_types::{
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
 };

@@ -4,7 +4,7 @@
 mod tests;
 
 use super::{Coverage, Finding, case::Case, compare, golden, run::Run};
-use agent_host_core::id::Digest;
+use agent_host_types::id::Digest;
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
 use std::time::Duration;

@@ -1,15 +1,15 @@
 //! The calls of a case: in the sandbox, with the case's grants and limits, and a person who answers what the case says.
 
 use super::{case::Case, file::ReportForm};
-use agent_host_core::{
+use agent_host_engine::{policy::Grants, tool::RunEnd};
+use agent_host_sandbox::{Call, Secrets, Talk, ToolComponent};
+use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     id::CallId,
     output::ToolResultOutput,
-    policy::Grants,
     question::{Answer, AnsweredQuestion, PendingQuestion},
-    tool::{Effect, RunEnd},
+    tool::Effect,
 };
-use agent_host_sandbox::{Call, Secrets, Talk, ToolComponent};
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};

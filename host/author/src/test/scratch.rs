@@ -3,7 +3,7 @@
 
 use super::report::Mismatch;
 use agent_host_app::config::canonical;
-use agent_host_core::policy::{DirGrant, DirMode, Grants};
+use agent_host_engine::policy::{DirGrant, DirMode, Grants};
 use std::{
     fs, io,
     path::{Component, Path, PathBuf},

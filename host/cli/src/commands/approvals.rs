@@ -7,15 +7,13 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, date, escape_line, json_text},
 };
 use agent_host_app::{ApprovalFile, Overrides, ProjectApproval, approval_id};
-use agent_host_core::{
+use agent_host_engine::{journal::JournalError, observer::Unobserved, session::Session};
+use agent_host_journal::Store;
+use agent_host_types::{
+    approval::{ApprovalRule, RememberScope},
     event::{Event, EventRecord},
     id::SessionId,
-    journal::JournalError,
-    observer::Unobserved,
-    policy::{ApprovalRule, RememberScope},
-    session::Session,
 };
-use agent_host_store::Store;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

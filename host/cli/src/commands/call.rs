@@ -12,12 +12,12 @@ use crate::{
     },
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
-use agent_host_core::{
+use agent_host_engine::tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _};
+use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     id::{CallId, SessionId},
     output::ToolResultOutput,
     question::{AnsweredBy, AnsweredQuestion, MAX_QUESTIONS},
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _},
 };
 use serde_json::Value;
 use std::sync::Arc;

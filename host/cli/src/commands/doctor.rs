@@ -11,9 +11,9 @@ use agent_host_app::{
     ApprovalFile, CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry,
     check_models, project,
 };
-use agent_host_core::tool::ToolRunner as _;
+use agent_host_engine::tool::ToolRunner as _;
+use agent_host_journal::Store;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
-use agent_host_store::Store;
 
 /// How a check came out.
 enum Finding {

@@ -8,8 +8,8 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, audit_line, escape, escape_line, json_text, tool_name},
 };
 use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
-use agent_host_core::accounting::AuditVerdict;
-use agent_host_store::Store;
+use agent_host_journal::Store;
+use agent_host_types::accounting::AuditVerdict;
 use serde_json::json;
 
 pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Failure> {

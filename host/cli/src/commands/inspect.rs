@@ -10,10 +10,10 @@ use crate::{
 };
 use agent_host_app::{Entry, Overrides, Registry};
 use agent_host_author::{Description, Producers};
-use agent_host_core::tool::ToolDefinition;
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
 };
+use agent_host_types::tool::ToolDefinition;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

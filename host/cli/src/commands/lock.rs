@@ -7,7 +7,7 @@ use crate::{
     terminal::{BOLD, GREEN, RED, Terminal, escape_line, json_text},
 };
 use agent_host_app::{LockFile, Overrides, Registry, difference};
-use agent_host_core::lock::{Change, Lock, LockEntry, LockStatus};
+use agent_host_types::lock::{Change, Lock, LockEntry, LockStatus};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use crate::{
     terminal::{Terminal, YELLOW, escape, json_lines},
 };
 use agent_host_app::{Config, Host, Overrides};
-use agent_host_core::tool::ToolRunner as _;
+use agent_host_engine::tool::ToolRunner as _;
 use agent_host_mcp::{
     Reloaded, Server,
     http::{self, FoundToken, HttpLimits, HttpOptions, Token},

@@ -2,7 +2,7 @@
 //! the gate decides by. Secrets are names here, and of a variable there is only the name.
 
 use agent_host_app::Registry;
-use agent_host_core::policy::{DirGrant, DirMode, Grants, HttpGrant, SecretGrant};
+use agent_host_engine::policy::{DirGrant, DirMode, Grants, HttpGrant, SecretGrant};
 
 /// What the tools may reach; components with the same grants share their lines, and what a server reaches nobody here knows.
 pub(super) fn of(registry: &Registry) -> Vec<String> {

@@ -15,12 +15,16 @@ use crate::{
     },
 };
 use agent_host_app::{Host, Overrides};
-use agent_host_core::{
-    model::StopReason,
-    output::ContentPart,
+use agent_host_engine::{
     schema::AnswerSchema,
     session::Session,
-    turn::{Agent, AgentInput, Budget, Outcome, Prompts, TurnError, UntilEnd, UntilTool},
+    turn::{Agent, Prompts, UntilEnd, UntilTool},
+};
+use agent_host_types::{
+    budget::Budget,
+    model::StopReason,
+    output::ContentPart,
+    turn::{AgentInput, Outcome, TurnError},
 };
 use serde_json::json;
 use std::{io::Read as _, path::Path, sync::Arc, time::Duration};

@@ -11,8 +11,8 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, YELLOW, date, json_text, one_line},
 };
 use agent_host_app::{Config, Overrides};
-use agent_host_core::id::Digest;
-use agent_host_store::{Keep, LostEvents, Store, StoreOptions};
+use agent_host_journal::{Keep, LostEvents, Store, StoreOptions};
+use agent_host_types::id::Digest;
 use serde_json::json;
 
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {

@@ -1,7 +1,7 @@
 //! One request of a call to the gate, as a line.
 
 use super::{DIM, GREEN, YELLOW, escape_line};
-use agent_host_core::accounting::{AuditEntry, AuditVerdict};
+use agent_host_types::accounting::{AuditEntry, AuditVerdict};
 
 /// What was asked, what the gate said, how often, and by which rule.
 pub(crate) fn audit_line(entry: &AuditEntry) -> String {

@@ -5,11 +5,8 @@ use super::{
     summary, tool_name,
 };
 use crate::args::OutputFormat;
-use agent_host_core::{
-    event::EventRecord,
-    observer::{Live, Observer},
-    output::ToolResultOutput,
-};
+use agent_host_engine::observer::{Live, Observer};
+use agent_host_types::{event::EventRecord, output::ToolResultOutput};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 use std::{

@@ -6,11 +6,15 @@
 mod tests;
 
 use super::{BOLD, DIM, Terminal, YELLOW, answer, one_line};
-use agent_host_core::{
-    policy::{ApprovalRule, Remember, RememberScope, RememberWhat},
+use agent_host_engine::{
     text::framed,
-    tool::{DecisionKind, RegisteredTool, ToolRunner},
-    turn::{Decision, PendingCall, ShownCall},
+    tool::ToolRunner,
+    turn::{ShownCall, call_heading},
+};
+use agent_host_types::{
+    approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
+    continuation::PendingCall,
+    tool::{DecisionKind, RegisteredTool},
 };
 use serde_json::{Map, Value};
 
@@ -55,7 +59,7 @@ impl Review<'_> {
     /// Shows a call and reads a decision. The end of the input means: not now.
     pub(crate) fn ask(&self) -> Verdict {
         let call = self.call;
-        let question = format!("{BOLD}Run {}?{BOLD:#} {}", call.what(), menu(call));
+        let question = format!("{BOLD}Run {}?{BOLD:#} {}", call_heading(call), menu(call));
         let digest = call.input_digest.to_string();
         let shown = self.shown("The model wants to run", &call.input, &digest);
         let mut prompt = format!("{shown}\n{question}");
@@ -105,7 +109,7 @@ impl Review<'_> {
                 self.terminal,
                 &format!(
                     "{BOLD}Run {}, with which arguments?{BOLD:#} On one line, as a JSON object; an empty line goes back:",
-                    self.call.what()
+                    call_heading(self.call)
                 ),
             )?;
             if line.trim().is_empty() {
@@ -125,7 +129,7 @@ impl Review<'_> {
                 continue;
             }
             let shown = self.shown("Instead, you would run", &input, "as you wrote them");
-            let question = format!("Run {}, with these arguments?", self.call.what());
+            let question = format!("Run {}, with these arguments?", call_heading(self.call));
             if self.confirms(&shown, &question)? {
                 let call_id = self.call.call_id.clone();
                 return Some(Decision::Edit { call_id, input });
@@ -145,7 +149,7 @@ impl Review<'_> {
                     "  [1] calls with exactly these arguments, in this session\n  [2] every call of this tool, in this session\n  \
                      [3] calls with exactly these arguments, in this project\n  [4] every call of this tool, in this project\n  \
                      [b] back\n{BOLD}Which calls of {} are not to be asked about again?{BOLD:#}",
-                    self.call.what()
+                    call_heading(self.call)
                 ),
             )?;
             if line.trim() == "b" {
@@ -158,7 +162,7 @@ impl Review<'_> {
             let rule = self.rule(tool, remember);
             let rule = framed(&rule, self.terminal.columns(), usize::MAX);
             let rule = format!("{BOLD}The rule is:{BOLD:#}\n{rule}");
-            let question = format!("Keep this rule, and run {}?", self.call.what());
+            let question = format!("Keep this rule, and run {}?", call_heading(self.call));
             if self.confirms(&rule, &question)? {
                 let call_id = self.call.call_id.clone();
                 let remember = Some(remember);

@@ -2,10 +2,8 @@
 //! question is a security prompt.
 
 use super::{BOLD, Terminal, YELLOW, answer as read_answer};
-use agent_host_core::{
-    question::{Answer, Question},
-    turn::ShownQuestion,
-};
+use agent_host_engine::turn::ShownQuestion;
+use agent_host_types::question::{Answer, Question};
 
 /// The columns of a choice's number, beside its frame.
 const NUMBER_COLUMNS: usize = 5;
@@ -77,7 +75,7 @@ fn answer(line: &str, question: &Question) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::answer;
-    use agent_host_core::question::{Answer, Question};
+    use agent_host_types::question::{Answer, Question};
     use pretty_assertions::assert_eq;
 
     fn text(text: &str) -> Answer {

@@ -1,6 +1,6 @@
 //! Results for people: in a few words, and in whole.
 
-use agent_host_core::output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput};
+use agent_host_types::output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput};
 use serde_json::Value;
 
 /// A result in a few words.

@@ -1,9 +1,7 @@
 //! Small renderings for people: sizes, times, and one line of something long.
 
-use agent_host_core::{
-    context::Shrunk,
-    text::{escape_json, escape_line},
-};
+use agent_host_engine::text::{escape_json, escape_line};
+use agent_host_types::context::Shrunk;
 use serde_json::Value;
 
 /// Text of a model or a tool, fit to be shown, on one line of at most so many characters.

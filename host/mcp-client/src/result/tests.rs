@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_core::failure::ToolErrorCode;
+use agent_host_types::failure::ToolErrorCode;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

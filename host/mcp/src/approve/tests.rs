@@ -4,11 +4,12 @@
 )]
 
 use super::{Asked, answer, decision, no_reply, parse};
-use agent_host_core::{
+use agent_host_types::{
+    approval::Decision,
+    continuation::PendingCall,
     id::{CallId, Digest},
     question::{Answer, Question},
     tool::{DecisionKind, Effect},
-    turn::{Decision, PendingCall},
 };
 use pretty_assertions::assert_eq;
 use rmcp::model::ElicitResult;

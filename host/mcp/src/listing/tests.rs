@@ -1,6 +1,6 @@
 use super::Listing;
 use crate::result::Structured;
-use agent_host_core::tool::{
+use agent_host_types::tool::{
     Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime,
 };
 use pretty_assertions::assert_eq;

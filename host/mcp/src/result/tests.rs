@@ -6,7 +6,7 @@
 mod there_and_back;
 
 use super::{Structured, call_result};
-use agent_host_core::{
+use agent_host_types::{
     id::Digest,
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
 };

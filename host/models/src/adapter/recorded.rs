@@ -7,7 +7,8 @@ use crate::{
     pictures::{ImageLimits, Pictures},
     provider::Provider,
 };
-use agent_host_core::model::{Model, ModelError, ModelErrorKind, Provenance};
+use agent_host_engine::model::Model;
+use agent_host_types::model::{ModelError, ModelErrorKind, Provenance};
 use std::sync::{Arc, atomic::AtomicBool};
 
 impl HttpModel {

@@ -5,7 +5,7 @@ mod recorded;
 
 use super::*;
 use crate::Timeouts;
-use agent_host_core::{
+use agent_host_types::{
     message::{Message, Role},
     model::{StopReason, Usage},
     output::{ContentPart, FileData, FilePart},

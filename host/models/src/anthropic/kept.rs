@@ -3,7 +3,7 @@
 
 use super::request::text_block;
 use crate::provider::Provider;
-use agent_host_core::message::Message;
+use agent_host_types::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

@@ -2,7 +2,7 @@
 //! model; another is not shown them.
 
 use crate::provider::Provider;
-use agent_host_core::message::Message;
+use agent_host_types::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

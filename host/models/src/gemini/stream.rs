@@ -15,9 +15,10 @@ use crate::{
     retry::Retry,
     wire::Decode,
 };
-use agent_host_core::{
+use agent_host_engine::model::DeltaSink;
+use agent_host_types::{
     message::Message,
-    model::{DeltaSink, ModelReply, StopReason, Usage},
+    model::{ModelReply, StopReason, Usage},
 };
 use reqwest::StatusCode;
 use serde::Deserialize;

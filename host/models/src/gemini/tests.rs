@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Provider, wire::tests::asked};
-use agent_host_core::model::{ModelError, ModelErrorKind, ModelReply, StopReason, Usage};
+use agent_host_types::model::{ModelError, ModelErrorKind, ModelReply, StopReason, Usage};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 use wiremock::{MockServer, ResponseTemplate};

@@ -1,7 +1,7 @@
 //! The lines of a recording.
 
 use crate::{Capabilities, RetryPolicy, fault::Fault, retry::Retry};
-use agent_host_core::model::{ModelError, ModelErrorKind};
+use agent_host_types::model::{ModelError, ModelErrorKind};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER};

@@ -6,7 +6,7 @@ mod tests;
 
 use super::entry::{Entry, KeptFault, ModelEntry, VERSION};
 use crate::fault::{Fault, quote};
-use agent_host_core::model::{ModelError, ModelErrorKind};
+use agent_host_types::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
 use reqwest::{
     StatusCode,

@@ -11,7 +11,7 @@ use crate::{
     results::Following,
     wire::{Capabilities, Encoded},
 };
-use agent_host_core::{
+use agent_host_types::{
     message::{Message, Role, ToolResult},
     model::ModelRequest,
     output::ContentPart,

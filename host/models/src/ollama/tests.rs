@@ -1,7 +1,7 @@
 //! The wire over HTTP.
 
 use crate::{Provider, wire::tests::asked};
-use agent_host_core::model::{ModelError, ModelErrorKind, ModelReply, StopReason, Usage};
+use agent_host_types::model::{ModelError, ModelErrorKind, ModelReply, StopReason, Usage};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use wiremock::{MockServer, ResponseTemplate};

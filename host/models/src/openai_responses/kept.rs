@@ -3,7 +3,7 @@
 
 use super::BETWEEN;
 use crate::{media::texts, provider::Provider};
-use agent_host_core::message::Message;
+use agent_host_types::message::Message;
 use serde_json::{Map, Value, json};
 
 /// The metadata of a reply with these items; empty where the reply says as much without them.

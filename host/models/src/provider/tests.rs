@@ -1,6 +1,7 @@
 use super::*;
 use crate::{Endpoint, HttpModel, Timeouts};
-use agent_host_core::model::{Model as _, Provenance};
+use agent_host_engine::model::Model as _;
+use agent_host_types::model::Provenance;
 use pretty_assertions::assert_eq;
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Endpoint, Timeouts, openai_chat::OpenAiChat};
-use agent_host_core::{id::CallId, message::Role, model::ModelErrorKind};
+use agent_host_types::{id::CallId, message::Role, model::ModelErrorKind};
 use pretty_assertions::assert_eq;
 use std::sync::Mutex;
 

@@ -1,6 +1,6 @@
 //! What templates see of a conversation: the prompt, the tools on offer, and the results since the prompt, as plain values.
 
-use agent_host_core::{
+use agent_host_types::{
     id::CallId,
     message::Message,
     output::{ContentPart, DENIED_TEXT, FileData, ToolResultOutput},

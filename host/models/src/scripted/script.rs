@@ -4,7 +4,7 @@ use super::{
     context::{Context, RESERVED},
     template::{Engine, Place},
 };
-use agent_host_core::model::{ModelError, ModelErrorKind};
+use agent_host_types::model::{ModelError, ModelErrorKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

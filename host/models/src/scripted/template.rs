@@ -1,7 +1,7 @@
 //! Templates and expressions, bounded in time, depth and output, and errors that name their place in the script.
 
 use super::{context::Context, filters};
-use agent_host_core::model::{ModelError, ModelErrorKind};
+use agent_host_types::model::{ModelError, ModelErrorKind};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, syntax::SyntaxConfig};
 use serde_json::{Map, Value};
 use std::{

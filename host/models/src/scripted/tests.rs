@@ -2,7 +2,7 @@ mod scripts;
 mod tour;
 
 use super::*;
-use agent_host_core::{
+use agent_host_types::{
     message::ToolResult,
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},

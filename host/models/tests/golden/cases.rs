@@ -1,6 +1,6 @@
 //! Conversations with everything in them that a wire has to carry.
 
-use agent_host_core::{
+use agent_host_types::{
     id::{CallId, Digest},
     message::{Message, Role, ToolResult},
     model::ModelRequest,

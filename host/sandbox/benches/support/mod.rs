@@ -2,14 +2,10 @@
 
 pub(crate) mod bare;
 
-use agent_host_core::{
-    id::CallId,
-    limits::Limits,
-    policy::Grants,
-    tool::{CallReport, Effect},
-};
+use agent_host_engine::{policy::Grants, tool::CallReport};
 use agent_host_sandbox::{Call, Talk, ToolComponent};
 use agent_host_test_guests::Guest;
+use agent_host_types::{id::CallId, limits::Limits, tool::Effect};
 use serde_json::{Map, Value};
 use std::{sync::Arc, time::Duration};
 

@@ -16,13 +16,16 @@ use crate::{
         WRITE,
     },
 };
-use agent_host_core::{
+use agent_host_engine::{
+    policy::{DirGrant, DirMode, DirQuota, EnvGrant, Grants, PathRules},
+    tool::CallReport,
+};
+use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::CallId,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    policy::{DirGrant, DirMode, DirQuota, EnvGrant, Grants, PathRules},
-    tool::{CallReport, Effect},
+    tool::Effect,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};

@@ -1,9 +1,11 @@
-//! wasi:filesystem over the granted folders. This is the only way from a guest to a file: every open, look, change and byte
-//! passes the gate, on a path that the kernel has resolved. It never gives a path of the guest to the kernel as a whole, never
-//! opens anything but regular files and folders, and never shows a path of the host.
+//! wasi:filesystem over the granted directories: the only way from a guest to a file. Every open,
+//! lookup, change and byte passes the gate, on a path that the kernel has resolved. No path of the
+//! guest reaches the kernel as a whole, nothing but regular files and directories is ever opened,
+//! and no path of the host is shown.
 //!
-//! The interface is implemented here in full rather than delegated to wasmtime-wasi, because each operation has to act on the
-//! very descriptor that was checked; a path that is checked and then handed on can be swapped in between.
+//! The interface is implemented here in full rather than delegated to wasmtime-wasi, because each
+//! operation has to act on the very descriptor that was checked: a path that is checked and then
+//! handed on can be swapped in between.
 
 mod convert;
 mod descriptor;
@@ -11,19 +13,19 @@ mod links;
 mod mask;
 mod node;
 mod open;
-mod place;
+mod resolve;
 mod stream;
 #[cfg(test)]
 mod tests;
 
 use crate::gate::{Gate, Growth};
-use agent_host_core::policy::{DirGrant, FileOp};
-use convert::Fault;
+use agent_host_engine::policy::{DirGrant, FileOp};
+use convert::ResolveError;
 use mask::Masks;
-use node::{Folder, Listing, Node};
-use place::{Follow, Place, Root};
+use node::{Listing, Node, OpenDir};
+use resolve::{Follow, ResolvedPath, Root};
 use std::{path::PathBuf, sync::Arc};
-use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::{
     filesystem::Descriptor,
     p2::{
@@ -35,44 +37,37 @@ use wasmtime_wasi::{
     },
 };
 
-/// Why the granted folders cannot be offered to a guest. Names folders as the guest would.
+/// The granted directories cannot be offered to a guest. Names them by their guest paths.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FilesError {
-    /// The folder is gone, is no folder, or may not be read.
     #[error(
-        "the folder granted as {guest} cannot be opened: {source}; check that it exists and may be read, or change the grant"
+        "the directory granted as {guest} cannot be opened: {source}; check that it exists and may be read, or change the grant"
     )]
     Open {
-        /// The guest's name of the folder.
         guest: String,
-        /// What the kernel said.
         source: std::io::Error,
     },
-    /// The folder is, or lies in, one that belongs to the host program.
+    /// The directory is, or is in, one of the host program.
     #[error(
-        "the folder granted as {guest} belongs to agent-host itself (configuration, state or cache); grant another folder"
+        "the directory granted as {guest} belongs to agent-host itself (configuration, state or cache); grant another directory"
     )]
-    Protected {
-        /// The guest's name of the folder.
-        guest: String,
-    },
-    /// Real paths cannot be found out.
+    Protected { guest: String },
     #[error("/proc/self/fd cannot be read, and without it no path can be checked; mount /proc")]
     NoProc,
 }
 
-/// The granted folders of one call, open.
-pub(crate) struct FilesState {
+/// The granted directories of one call, open.
+pub(crate) struct FilesCtx {
     gate: Arc<Gate>,
     roots: Vec<Root>,
 }
 
-impl FilesState {
-    /// Opens the granted folders. `protected` are host paths that no guest may reach even inside a grant, whether or not
-    /// they exist.
+impl FilesCtx {
+    /// Opens the granted directories. `protected` are host paths that no guest may reach even
+    /// inside a grant, whether or not they exist.
     ///
     /// # Errors
-    /// A folder that cannot be opened or that is protected itself.
+    /// A directory cannot be opened or is protected itself.
     pub(crate) fn open(gate: Arc<Gate>, protected: &[PathBuf]) -> Result<Self, FilesError> {
         let open = |grant: &DirGrant| -> Result<Root, FilesError> {
             let failed = |source: rustix::io::Errno| FilesError::Open {
@@ -88,179 +83,193 @@ impl FilesState {
             })?;
             Ok(root)
         };
-        let roots = gate
-            .grants()
-            .dirs
-            .iter()
-            .map(open)
-            .collect::<Result<_, _>>()?;
-        Ok(Self { gate, roots })
+        let roots = gate.grants().dirs.iter().map(open);
+        Ok(Self {
+            roots: roots.collect::<Result<_, _>>()?,
+            gate,
+        })
     }
 
-    /// Nothing is open, whatever is granted: for a component that has no way to ask for it.
-    pub(crate) fn without_folders(gate: Arc<Gate>) -> Self {
+    /// Opens nothing, whatever is granted: for a component that does not import the interface.
+    pub(crate) fn without_dirs(gate: Arc<Gate>) -> Self {
         let roots = Vec::new();
         Self { gate, roots }
     }
 
-    fn root(&self, folder: &Folder) -> FsResult<&Root> {
-        Ok(self
-            .roots
-            .get(folder.grant)
-            .ok_or(ErrorCode::BadDescriptor)?)
+    fn root(&self, dir: &OpenDir) -> FsResult<&Root> {
+        Ok(self.roots.get(dir.grant).ok_or(ErrorCode::BadDescriptor)?)
     }
 
-    /// Resolves a guest's path. A path that leaves the folder is refused, and written down as what it was: `verb` and the
-    /// path as the guest gave it.
-    fn resolve(&self, folder: &Folder, path: &str, follow: Follow, verb: &str) -> FsResult<Place> {
-        let root = self.root(folder)?;
-        place::resolve(root, self.gate.mask(folder.grant), folder, path, follow).map_err(|fault| {
-            match fault {
-                Fault::Outside => self.outside(folder, path, verb),
-                Fault::Code(code) => code.into(),
-            }
+    /// Resolves a guest's path. A path that leaves the directory is refused and recorded as `verb`
+    /// with the path as the guest gave it.
+    fn resolve(
+        &self,
+        dir: &OpenDir,
+        path: &str,
+        follow: Follow,
+        verb: &str,
+    ) -> FsResult<ResolvedPath> {
+        let root = self.root(dir)?;
+        let resolved = resolve::resolve(root, self.gate.mask(dir.grant), dir, path, follow);
+        resolved.map_err(|error| match error {
+            ResolveError::Escape => self.refuse_escape(dir, path, verb),
+            ResolveError::Code(code) => code.into(),
         })
     }
 
-    fn outside(&self, folder: &Folder, path: &str, verb: &str) -> FsError {
+    /// Resolves a path, which is `no-entry` if it is hidden.
+    fn resolve_visible(
+        &self,
+        dir: &OpenDir,
+        path: &str,
+        follow: Follow,
+        verb: &str,
+    ) -> FsResult<ResolvedPath> {
+        let resolved = self.resolve(dir, path, follow, verb)?;
+        if self.is_hidden(dir, &resolved)? {
+            return Err(ErrorCode::NoEntry.into());
+        }
+        Ok(resolved)
+    }
+
+    /// Resolves a path and checks an operation on it.
+    fn resolve_checked(
+        &self,
+        dir: &OpenDir,
+        path: &str,
+        follow: Follow,
+        op: FileOp,
+    ) -> FsResult<ResolvedPath> {
+        let resolved = self.resolve_visible(dir, path, follow, op.as_str())?;
+        self.check(dir, op, &resolved)?;
+        Ok(resolved)
+    }
+
+    /// Resolves a path at which something is to be put, which is refused if it is hidden.
+    fn resolve_new(&self, dir: &OpenDir, path: &str) -> FsResult<ResolvedPath> {
+        let resolved = self.resolve(dir, path, Follow::No, FileOp::Write.as_str())?;
+        if self.is_hidden(dir, &resolved)? {
+            return Err(self.refuse_hidden(dir, &resolved));
+        }
+        Ok(resolved)
+    }
+
+    fn refuse_escape(&self, dir: &OpenDir, path: &str, verb: &str) -> FsError {
         let named = if path.starts_with('/') {
             path.to_owned()
         } else {
             let above = self
                 .roots
-                .get(folder.grant)
-                .and_then(|root| root.path_of(&folder.fd).ok())
+                .get(dir.grant)
+                .and_then(|root| root.path_of(&dir.fd).ok())
                 .unwrap_or_default();
-            format!("{}/{path}", self.gate.guest_path(folder.grant, &above))
+            format!("{}/{path}", self.gate.guest_path(dir.grant, &above))
         };
-        self.gate.outside(&format!("{verb} {named}"));
+        self.gate.refuse_escape(&format!("{verb} {named}"));
         ErrorCode::NotPermitted.into()
     }
 
-    fn ask(&self, folder: &Folder, op: FileOp, place: &Place) -> FsResult<()> {
+    fn check(&self, dir: &OpenDir, op: FileOp, resolved: &ResolvedPath) -> FsResult<()> {
         self.gate
-            .file(folder.grant, op, &place.path)
+            .check_file(dir.grant, op, &resolved.path)
             .map_err(|_| ErrorCode::Access.into())
     }
 
-    /// Makes something at a place where nothing is, with these bytes in it, within the quotas.
-    fn creating<T>(
+    /// Creates an object of `bytes` bytes at a path where nothing is, within the quotas.
+    fn create<T>(
         &self,
-        folder: &Folder,
-        place: &Place,
+        dir: &OpenDir,
+        resolved: &ResolvedPath,
         bytes: u64,
         make: impl FnOnce() -> rustix::io::Result<T>,
     ) -> FsResult<T> {
-        if place.stat.is_some() {
+        if resolved.stat.is_some() {
             return Err(ErrorCode::Exist.into());
         }
         let growth = Growth { bytes, creates: 1 };
         let made = self
             .gate
-            .adding(folder.grant, &place.path, growth, || Ok(make()?));
-        Ok(made.map_err(|error| convert::io_code(&error))?)
+            .grow(dir.grant, &resolved.path, growth, || Ok(make()?));
+        Ok(made.map_err(|error| convert::io_error_code(&error))?)
     }
 
-    fn hides(&self, folder: &Folder, place: &Place) -> FsResult<bool> {
-        let root = self.root(folder)?;
-        Ok(root.hides(self.gate.mask(folder.grant), place))
+    fn is_hidden(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<bool> {
+        let root = self.root(dir)?;
+        Ok(root.hides(self.gate.mask(dir.grant), resolved))
     }
 
-    /// Resolves a path to something that may be there for this guest, and asks for the operation.
-    fn seen(&self, folder: &Folder, path: &str, follow: Follow, op: FileOp) -> FsResult<Place> {
-        let place = self.resolve(folder, path, follow, op.as_str())?;
-        if self.hides(folder, &place)? {
-            return Err(ErrorCode::NoEntry.into());
-        }
-        self.ask(folder, op, &place)?;
-        Ok(place)
-    }
-
-    /// Refuses to put something where only something hidden may be.
-    fn refuse_hidden(&self, folder: &Folder, place: &Place) -> FsError {
-        let patterns = self.gate.mask(folder.grant);
-        let pattern = patterns.and_then(|rules| rules.first_match(&place.path));
+    /// Refuses to put something at a hidden path.
+    fn refuse_hidden(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsError {
+        let patterns = self.gate.mask(dir.grant);
+        let pattern = patterns.and_then(|rules| rules.first_match(&resolved.path));
         self.gate.refuse(
-            &format!("write {}", self.gate.guest_path(folder.grant, &place.path)),
-            &mask_rule(folder, pattern),
-            "the name is kept from tools",
+            &format!("write {}", self.gate.guest_path(dir.grant, &resolved.path)),
+            &mask_rule(dir, pattern),
+            "the name is hidden from tools",
         );
         ErrorCode::Access.into()
     }
 
-    /// Refuses to make, move or replace something that is on the way to something hidden: with another thing in its place,
-    /// the hidden name would lead elsewhere.
-    fn keep_ways(&self, folder: &Folder, place: &Place) -> FsResult<()> {
-        let patterns = self.gate.mask(folder.grant);
-        if !self.root(folder)?.leads_to_hidden(patterns, place) {
+    /// Refuses to create, move or replace an ancestor of something hidden: with another object in
+    /// its place, the hidden path would lead elsewhere.
+    fn check_nothing_hidden_below(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<()> {
+        let patterns = self.gate.mask(dir.grant);
+        if !self.root(dir)?.leads_to_hidden(patterns, resolved) {
             return Ok(());
         }
-        let pattern = patterns.and_then(|rules| rules.first_below(&place.path));
+        let pattern = patterns.and_then(|rules| rules.first_below(&resolved.path));
         self.gate.refuse(
-            &format!("move {}", self.gate.guest_path(folder.grant, &place.path)),
-            &mask_rule(folder, pattern),
-            "it holds something that is kept from tools",
+            &format!("move {}", self.gate.guest_path(dir.grant, &resolved.path)),
+            &mask_rule(dir, pattern),
+            "it holds something that is hidden from tools",
         );
         Err(ErrorCode::Access.into())
     }
 }
 
-/// The rule by which something is hidden: one of the operator's patterns, or that it belongs to the host program.
-fn mask_rule(folder: &Folder, pattern: Option<&str>) -> String {
+/// The rule that hides a path: a pattern of the operator, or that it belongs to the host program.
+fn mask_rule(dir: &OpenDir, pattern: Option<&str>) -> String {
     match pattern {
-        Some(pattern) => format!("grants.dir[{}].mask `{pattern}`", folder.grant),
+        Some(pattern) => format!("grants.dir[{}].mask `{pattern}`", dir.grant),
         None => "host.protected".to_owned(),
     }
 }
 
-/// A store's view of wasi:filesystem.
-pub(crate) struct GatedFs<'a> {
-    /// The call's resources.
+/// wasi:filesystem of one call.
+pub(crate) struct FilesView<'a> {
+    pub(crate) ctx: &'a mut FilesCtx,
     pub(crate) table: &'a mut ResourceTable,
-    /// The call's folders.
-    pub(crate) files: &'a mut FilesState,
 }
 
-/// Tells the linker that the view is a [`GatedFs`].
-struct Gated;
+/// Links wasi:filesystem to [`FilesView`].
+pub(crate) struct Files;
 
-impl HasData for Gated {
-    type Data<'a> = GatedFs<'a>;
+impl HasData for Files {
+    type Data<'a> = FilesView<'a>;
 }
 
-/// Links wasi:filesystem 0.2 to the gate.
-///
-/// # Errors
-/// The linker has these interfaces already.
-pub(crate) fn add_to_linker<T: Send + 'static>(
-    linker: &mut Linker<T>,
-    view: fn(&mut T) -> GatedFs<'_>,
-) -> wasmtime::Result<()> {
-    types::add_to_linker::<T, Gated>(linker, view)?;
-    preopens::add_to_linker::<T, Gated>(linker, view)
-}
-
-impl preopens::Host for GatedFs<'_> {
-    /// Each grant under its guest path, and the first also as `.`, which is where relative paths resolve.
+impl preopens::Host for FilesView<'_> {
+    /// Returns each grant under its guest path, and the first also as `.`, against which relative
+    /// paths resolve.
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-        let mut found = Vec::new();
-        let grants = &self.files.gate.grants().dirs;
-        for (grant, (root, dir)) in self.files.roots.iter().zip(grants).enumerate() {
+        let mut preopens = Vec::new();
+        let grants = &self.ctx.gate.grants().dirs;
+        for (grant, (root, granted)) in self.ctx.roots.iter().zip(grants).enumerate() {
             let names = (grant == 0).then_some(".").into_iter();
-            for name in std::iter::once(dir.guest.as_str()).chain(names) {
-                let folder = Folder {
+            for name in std::iter::once(granted.guest.as_str()).chain(names) {
+                let dir = OpenDir {
                     fd: Arc::clone(&root.dir),
                     grant,
                 };
-                let node = self.table.push(Node::Folder(folder))?;
-                found.push((Resource::new_own(node.rep()), name.to_owned()));
+                let node = self.table.push(Node::Dir(dir))?;
+                preopens.push((Resource::new_own(node.rep()), name.to_owned()));
             }
         }
-        Ok(found)
+        Ok(preopens)
     }
 }
 
-impl types::Host for GatedFs<'_> {
+impl types::Host for FilesView<'_> {
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
         error.downcast()
     }
@@ -270,24 +279,22 @@ impl types::Host for GatedFs<'_> {
         error: Resource<wasmtime::Error>,
     ) -> wasmtime::Result<Option<ErrorCode>> {
         let error = self.table.get(&error)?;
-        Ok(error.downcast_ref::<std::io::Error>().map(convert::io_code))
+        Ok(error
+            .downcast_ref::<std::io::Error>()
+            .map(convert::io_error_code))
     }
 }
 
-impl types::HostDirectoryEntryStream for GatedFs<'_> {
+impl types::HostDirectoryEntryStream for FilesView<'_> {
     async fn read_directory_entry(
         &mut self,
         stream: Resource<DirectoryEntryStream>,
     ) -> FsResult<Option<DirectoryEntry>> {
         let stream = Resource::<Listing>::new_borrow(stream.rep());
         let listing = self.table.get_mut(&stream)?;
-        let grant = listing.folder.grant;
-        let root = self
-            .files
-            .roots
-            .get(grant)
-            .ok_or(ErrorCode::BadDescriptor)?;
-        Ok(listing.next(root, self.files.gate.mask(grant))?)
+        let mask = self.ctx.gate.mask(listing.dir.grant);
+        let root = self.ctx.root(&listing.dir)?;
+        Ok(listing.next(root, mask)?)
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {

@@ -1,13 +1,14 @@
-//! wasi:http through the gate. The policy judges the URL as it will be sent, and the addresses as they will be connected to;
-//! nothing is sent that was not judged. It keeps no connection, follows no redirect, repeats nothing and reads no proxy
-//! setting, so that one allowed request is one request to one checked address.
+//! wasi:http through the gate. The policy judges the URL as it will be sent and the addresses as
+//! they will be connected to; nothing is sent that was not judged. No connection is kept, no
+//! redirect followed, no request repeated and no proxy setting read, so one allowed request is one
+//! request to one checked address.
 
 mod body;
 mod budget;
 mod client;
-mod fault;
+mod error;
 mod fields;
-pub(crate) mod links;
+mod links;
 mod names;
 mod own_address;
 mod placeholder;
@@ -18,29 +19,40 @@ mod target;
 pub(crate) mod tests;
 
 pub(crate) use client::HttpClient;
-pub use recording::{Recording, RecordingError};
+pub use recording::{Recording, RecordingError, RecordingLineError};
 
-use crate::gate::Gate;
-use agent_host_core::{limits::Limits, secrets::Secrets};
-use body::Exchange;
-use budget::{Budget, Slot};
+use crate::{
+    gate::Gate,
+    instance::{limiter::as_count, store::Redactors},
+};
+use agent_host_types::{limits::Limits, output::ToolResultOutput};
+use body::HttpExchange;
+use budget::{ConnectionPermit, HttpBudget};
 use bytes::Bytes;
-use fault::Fault;
+use error::ExchangeError;
 use http::{Method, Request, Response, request};
 use http_body::Body;
-use recording::KeptRequest;
+use recording::RecordedRequest;
 use reqwest::Url;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use target::Target;
-use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+use target::RequestTarget;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi_http::{
+    Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+};
 
-/// How long a connection may take to come about, unless the guest asks for less.
+/// The time to connect, unless the guest asks for less.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why guests cannot be given HTTP at all.
+/// The bytes of a guest's set of header fields beyond `http-header-bytes`: wasi:http counts some 70
+/// for each field besides its text, and the only error that it has for a full set ends the guest.
+/// So a set that is somewhat too large is made, and refused with the standard error when it is to
+/// be sent. Each open resource may hold this much.
+const FIELDS_OVERHEAD_BYTES: u64 = 32 * 1024;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     /// The TLS library refuses its own defaults.
@@ -48,28 +60,28 @@ pub(crate) enum HttpError {
     Tls(#[from] rustls::Error),
 }
 
-/// When an exchange ends, whatever the server does.
+/// The end of an exchange, whatever the server does.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+struct Deadline {
     end: tokio::time::Instant,
-    /// The time that one exchange may take, in milliseconds, where that is what ends it; else the whole call ends.
+    /// The limit of one exchange in milliseconds; absent if the call ends before.
     limit_ms: Option<u64>,
 }
 
-impl Clock {
-    /// The earlier of the end and a time limit that begins now.
+impl Deadline {
+    /// Returns the end of a time limit that begins now, at most the end of the exchange.
     fn until(&self, limit: Option<Duration>) -> tokio::time::Instant {
         limit
             .and_then(|limit| tokio::time::Instant::now().checked_add(limit))
             .map_or(self.end, |end| end.min(self.end))
     }
 
-    /// Hands an error on, and writes the limit down if its time is over.
-    fn late(&self, target: &Target, error: Error) -> Error {
+    /// Returns the error, and records the limit if the time of the exchange is over.
+    fn record_if_late(&self, target: &RequestTarget, error: Error) -> Error {
         if let Some(limit) = self.limit_ms
             && tokio::time::Instant::now() >= self.end
         {
-            target.over(
+            target.refuse(
                 "limits.http-timeout-ms",
                 &format!("one exchange may take at most {limit} ms"),
             );
@@ -78,92 +90,112 @@ impl Clock {
     }
 }
 
-/// One call's wasi:http.
-pub(crate) struct GatedHttp {
-    gate: Arc<Gate>,
-    client: Arc<HttpClient>,
-    budget: Arc<Budget>,
-    limits: Limits,
-    /// All secrets, for recordings.
-    secrets: Arc<Secrets>,
-    /// The secrets that the tool may use.
-    granted: Arc<Secrets>,
-    /// When the call ends, whatever the server does.
-    deadline: Instant,
+/// wasi:http of one call.
+pub(crate) struct HttpCtx {
+    wasi: WasiHttpCtx,
+    hooks: GatedHttp,
 }
 
-type Settled = Box<dyn Future<Output = Result<(), Error>> + Send>;
-type Answer = Result<(Response<WasiBody>, Settled), Error>;
-
-impl GatedHttp {
-    /// The call's gate.
-    pub(crate) fn gate(&self) -> &Arc<Gate> {
-        &self.gate
-    }
-
-    /// The requests of one call.
+impl HttpCtx {
+    /// `deadline` is the end of the call.
     pub(crate) fn new(
         gate: Arc<Gate>,
         client: Arc<HttpClient>,
-        secrets: Arc<Secrets>,
+        secrets: Redactors,
         limits: &Limits,
         deadline: Instant,
     ) -> Self {
+        let mut wasi = WasiHttpCtx::new();
+        let fields = limits
+            .http_header_bytes
+            .saturating_add(FIELDS_OVERHEAD_BYTES);
+        wasi.set_field_size_limit(as_count(fields));
         Self {
-            granted: gate.granted_secrets(&secrets),
-            gate,
-            client,
-            budget: Arc::new(Budget::new(limits)),
-            limits: limits.clone(),
-            secrets,
-            deadline,
+            wasi,
+            hooks: GatedHttp {
+                gate,
+                client,
+                budget: Arc::new(HttpBudget::new(limits)),
+                limits: limits.clone(),
+                secrets,
+                deadline,
+            },
         }
     }
 
-    /// Everything that can be judged before anything waits. What comes out may be sent to the addresses that
-    /// [`Target::addresses`] lets through, and at the URL that is returned: the target's, but with the secrets in it that the
-    /// guest named. Those in header fields are then in the request.
-    fn admit(&self, request: &mut Request<WasiBody>) -> Result<(Exchange, Url), Error> {
-        let target = Target::new(request, Arc::clone(&self.gate))?;
+    pub(crate) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
+        WasiHttpCtxView {
+            ctx: &mut self.wasi,
+            hooks: &mut self.hooks,
+            table,
+        }
+    }
+
+    /// Asks the gate for the files that a result names by URL.
+    pub(crate) fn check_links(&self, output: &mut ToolResultOutput) {
+        links::replace_denied(output, &self.hooks.gate);
+    }
+}
+
+/// Sends the requests of one call.
+struct GatedHttp {
+    gate: Arc<Gate>,
+    client: Arc<HttpClient>,
+    budget: Arc<HttpBudget>,
+    limits: Limits,
+    secrets: Redactors,
+    /// The end of the call, whatever the server does.
+    deadline: Instant,
+}
+
+type IoFuture = Box<dyn Future<Output = Result<(), Error>> + Send>;
+type SendResult = Result<(Response<WasiBody>, IoFuture), Error>;
+
+impl GatedHttp {
+    /// Judges everything that is known before anything waits. The request may be sent to the
+    /// addresses of [`RequestTarget::allowed_addresses`], at the returned URL: that of the target,
+    /// with the secrets that the guest named. Those in header fields are in the request afterwards.
+    fn admit(&self, request: &mut Request<WasiBody>) -> Result<(HttpExchange, Url), Error> {
+        let target = RequestTarget::new(request, Arc::clone(&self.gate))?;
         if *request.method() == Method::CONNECT {
             return Err(Error::HttpRequestMethodInvalid);
         }
-        target.ask()?;
-        let url = placeholder::fill(&target, request.headers_mut(), &self.granted)?;
+        target.check()?;
+        let url = placeholder::fill(&target, request.headers_mut(), &self.secrets.granted)?;
         if self.holds_secrets() {
-            redact::ask_for_plain(request.headers_mut());
+            redact::request_identity_encoding(request.headers_mut());
         }
         let header = fields::bytes(request.headers());
         if header > self.limits.http_header_bytes {
             let size = u32::try_from(header).unwrap_or(u32::MAX);
-            target.over_header_bytes("request", self.limits.http_header_bytes);
+            target.refuse_header_bytes("request", self.limits.http_header_bytes);
             return Err(Error::HttpRequestHeaderSectionSize(Some(size)));
         }
         let hint = request.body().size_hint();
         let declared = fields::prepare(request.headers_mut(), hint.exact())?;
         let length = declared.unwrap_or(hint.lower());
-        if !self.budget.request.has(length) {
-            target.over_request_bytes(self.limits.http_request_bytes);
+        if !self.budget.request.fits(length) {
+            target.refuse_request_bytes(self.limits.http_request_bytes);
             return Err(Error::HttpRequestBodySize(Some(length)));
         }
-        let exchange = Exchange {
-            _slot: self.slot(&target)?,
-            clock: self.clock(),
+        let exchange = HttpExchange {
+            _permit: self.permit(&target)?,
+            deadline: self.exchange_deadline(),
             budget: Arc::clone(&self.budget),
             target: Arc::new(target),
         };
         Ok((exchange, url))
     }
 
-    /// Whether this call's requests may carry secrets.
+    /// Returns whether the requests of this call may carry secrets.
     fn holds_secrets(&self) -> bool {
         !self.gate.grants().secrets.is_empty()
     }
 
-    fn slot(&self, target: &Target) -> Result<Slot, Error> {
-        self.budget.slot().ok_or_else(|| {
+    fn permit(&self, target: &RequestTarget) -> Result<ConnectionPermit, Error> {
+        self.budget.permit().ok_or_else(|| {
             let limit = self.limits.http_connections;
-            target.over(
+            target.refuse(
                 "limits.http-connections",
                 &format!("a call may have at most {limit} exchanges open at once"),
             );
@@ -171,15 +203,15 @@ impl GatedHttp {
         })
     }
 
-    /// The clock of an exchange that begins now.
-    fn clock(&self) -> Clock {
+    /// Returns the deadline of an exchange that begins now.
+    fn exchange_deadline(&self) -> Deadline {
         let limit_ms = self.limits.http_timeout_ms;
-        let call = Clock {
+        let call = Deadline {
             end: self.deadline.into(),
             limit_ms: None,
         };
         let end = call.until(Some(Duration::from_millis(limit_ms)));
-        Clock {
+        Deadline {
             end,
             limit_ms: (end < call.end).then_some(limit_ms),
         }
@@ -187,7 +219,7 @@ impl GatedHttp {
 }
 
 impl WasiHttpHooks for GatedHttp {
-    /// The client writes the field itself, from the URL that was judged.
+    /// The client writes the field from the judged URL.
     fn set_host_header(&mut self) -> bool {
         false
     }
@@ -196,47 +228,44 @@ impl WasiHttpHooks for GatedHttp {
         &mut self,
         mut request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        _settled: Settled,
-    ) -> Box<dyn Future<Output = Answer> + Send> {
+        _settled: IoFuture,
+    ) -> Box<dyn Future<Output = SendResult> + Send> {
         let admitted = self.admit(&mut request);
-        let (secrets, granted) = (Arc::clone(&self.secrets), Arc::clone(&self.granted));
+        let secrets = self.secrets.clone();
         let plain_only = self.holds_secrets();
         let client = Arc::clone(&self.client);
         let header_limit = self.limits.http_header_bytes;
         Box::new(async move {
             let (exchange, url) = admitted?;
-            let outbound = Outbound {
+            let outgoing = OutgoingRequest {
                 exchange,
                 url,
                 secrets,
-                granted,
                 plain_only,
                 header_limit,
                 options: options.unwrap_or_default(),
             };
-            let response = outbound.run(&client, request).await?;
-            let settled: Settled = Box::new(async { Ok(()) });
+            let response = outgoing.run(&client, request).await?;
+            let settled: IoFuture = Box::new(async { Ok(()) });
             Ok((response, settled))
         })
     }
 }
 
-/// One admitted request on its way.
-struct Outbound {
-    exchange: Exchange,
-    /// What is sent: the target's URL, or one with a secret in its query, which is never shown.
+/// An admitted request.
+struct OutgoingRequest {
+    exchange: HttpExchange,
+    /// The target's URL, or one with a secret in its query, which is never shown.
     url: Url,
-    /// All secrets, for recordings.
-    secrets: Arc<Secrets>,
-    /// The secrets that the answer is searched for.
-    granted: Arc<Secrets>,
-    /// Whether an encoded answer is refused, because a secret in it would not be found.
+    /// All are redacted from recordings, the granted ones from responses.
+    secrets: Redactors,
+    /// Refuse an encoded response, because a secret in it would not be found.
     plain_only: bool,
     header_limit: u64,
     options: RequestOptions,
 }
 
-impl Outbound {
+impl OutgoingRequest {
     async fn run(
         self,
         client: &HttpClient,
@@ -251,22 +280,22 @@ impl Outbound {
             let response = self.send(client, parts, body).await?;
             return self.receive(response);
         };
-        let body = body::whole(body, &self.exchange).await?;
+        let body = body::read_request(body, &self.exchange).await?;
         let target = &self.exchange.target;
-        let kept = KeptRequest::new(parts.method.as_str(), target.url().as_str(), &body);
-        let answer = if recording.is_played() {
-            recording.play(&kept)?
+        let recorded = RecordedRequest::new(parts.method.as_str(), target.url().as_str(), &body);
+        let response = if recording.is_replay() {
+            recording.replay_response(&recorded)?
         } else {
             let body = (!body.is_empty()).then(|| body.into());
-            let answer = self.ask_whole(client, parts, body).await;
-            recording.keep(kept, answer.as_ref(), &self.secrets);
-            answer?
+            let response = self.send_buffered(client, parts, body).await;
+            recording.record_outcome(recorded, response.as_ref(), &self.secrets.all);
+            response?
         };
-        self.receive(answer.into())
+        self.receive(response.into())
     }
 
-    /// Asks the network, and waits for the whole answer, as far as the call may have it.
-    async fn ask_whole(
+    /// Sends the request, and reads the whole response, at most what the call may receive.
+    async fn send_buffered(
         &self,
         client: &HttpClient,
         parts: request::Parts,
@@ -274,18 +303,19 @@ impl Outbound {
     ) -> Result<Response<Bytes>, Error> {
         let response = self.send(client, parts, body).await?;
         let (parts, body) = Response::<reqwest::Body>::from(response).into_parts();
-        let body = body::answered(body, &self.exchange).await?;
+        let body = body::read_response(body, &self.exchange).await?;
         Ok(Response::from_parts(parts, body))
     }
 
-    /// Asks the network.
     async fn send(
         &self,
         client: &HttpClient,
         parts: request::Parts,
         body: Option<reqwest::Body>,
     ) -> Result<reqwest::Response, Error> {
-        let Exchange { target, clock, .. } = &self.exchange;
+        let HttpExchange {
+            target, deadline, ..
+        } = &self.exchange;
         let connect = self.options.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
         let client = client.for_target(Arc::clone(target), connect.min(CONNECT_TIMEOUT))?;
         let mut outgoing = client
@@ -294,43 +324,45 @@ impl Outbound {
         if let Some(body) = body {
             outgoing = outgoing.body(body);
         }
-        let until = clock.until(self.options.first_byte_timeout);
+        let until = deadline.until(self.options.first_byte_timeout);
         match tokio::time::timeout_at(until, outgoing.send()).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(clock.late(target, fault::from_client(&error))),
-            Err(_) => Err(clock.late(target, Error::HttpResponseTimeout)),
+            Ok(Err(error)) => Err(deadline.record_if_late(target, error::from_client(&error))),
+            Err(_) => Err(deadline.record_if_late(target, Error::HttpResponseTimeout)),
         }
     }
 
     fn receive(self, response: reqwest::Response) -> Result<Response<WasiBody>, Error> {
-        let Exchange { target, budget, .. } = &self.exchange;
+        let HttpExchange { target, budget, .. } = &self.exchange;
         let header = fields::bytes(response.headers());
         if header > self.header_limit {
             let size = u32::try_from(header).unwrap_or(u32::MAX);
-            target.over_header_bytes("response", self.header_limit);
+            target.refuse_header_bytes("response", self.header_limit);
             return Err(Error::HttpResponseHeaderSectionSize(Some(size)));
         }
         if self.plain_only && redact::is_encoded(response.headers()) {
-            target.over(
+            target.refuse(
                 "secrets.content-encoding",
-                "a tool that may use secrets is not given encoded answers, in which a secret would not be found",
+                "a tool that may use secrets is not given encoded responses, in which a secret would not be found",
             );
             return Err(Error::HttpResponseContentCoding(None));
         }
-        // Told at once, a guest gets a proper code; in the middle of a body there is none.
+        // The guest gets a proper code now; in the middle of a body there is none.
         if let Some(length) = response.content_length()
-            && !budget.response.has(length)
+            && !budget.response.fits(length)
         {
-            target.over_response_bytes(budget.response.limit);
+            target.refuse_response_bytes(budget.response.limit());
             return Err(Error::HttpResponseBodySize(Some(length)));
         }
-        let mut answer = Response::builder().status(response.status());
-        if let Some(fields) = answer.headers_mut() {
-            *fields = redact::fields(response.headers(), &self.granted);
+        let mut redacted = Response::builder().status(response.status());
+        if let Some(fields) = redacted.headers_mut() {
+            *fields = redact::fields(response.headers(), &self.secrets.granted);
         }
         let pause = self.options.between_bytes_timeout;
         let body = body::incoming(response, self.exchange, pause);
-        let body = redact::body(body, self.granted);
-        answer.body(body).map_err(|_| Fault::Protocol.into_error())
+        let body = redact::body(body, self.secrets.granted);
+        redacted
+            .body(body)
+            .map_err(|_| ExchangeError::Protocol.into_error())
     }
 }

@@ -1,40 +1,48 @@
-//! `agent:tool/human`: questions to the person. A guest cannot be kept while a person thinks, so a question ends it, and the call
-//! runs again from its start with the answers so far. That is only right while the call has changed nothing, and only if it asks
-//! the same again.
+//! `agent:tool/human`: questions to the user. A guest is not kept while the user thinks, so a
+//! question ends it, and the call runs again from its start with the answers so far. That is only
+//! right while the call has changed nothing, and only if it asks the same again.
 
 #[cfg(test)]
 mod tests;
 
 use crate::{
     bindings::human::{self, Answer as WitAnswer, Question as WitQuestion},
-    failure::Stop,
     gate::Gate,
-    store::CallState,
+    instance::failure::Stop,
 };
-use agent_host_core::{
+use agent_host_engine::secrets::Secrets;
+use agent_host_types::{
     question::{Answer, AnsweredQuestion, Question},
     tool::Effect,
 };
 use std::sync::Arc;
 
 /// The questions of one call.
-pub(crate) struct Questions {
+pub(crate) struct HumanCtx {
     gate: Arc<Gate>,
+    granted: Arc<Secrets>,
     can_ask: bool,
-    /// The answers of earlier runs that this one has not come to yet.
+    /// The answers of earlier runs that this one has not reached yet.
     answers: std::vec::IntoIter<AnsweredQuestion>,
 }
 
-impl Questions {
-    pub(crate) fn new(gate: Arc<Gate>, can_ask: bool, answers: Vec<AnsweredQuestion>) -> Self {
+impl HumanCtx {
+    /// `granted` are the secrets of the tool, `answers` those of earlier runs.
+    pub(crate) fn new(
+        gate: Arc<Gate>,
+        granted: Arc<Secrets>,
+        can_ask: bool,
+        answers: Vec<AnsweredQuestion>,
+    ) -> Self {
         Self {
             gate,
+            granted,
             can_ask,
             answers: answers.into_iter(),
         }
     }
 
-    fn ask(&mut self, question: Question) -> Result<WitAnswer, Stop> {
+    fn answer(&mut self, question: Question) -> Result<WitAnswer, Stop> {
         if let Some(earlier) = self.answers.next() {
             return if earlier.question == question {
                 Ok(to_wit(earlier.answer))
@@ -42,7 +50,8 @@ impl Questions {
                 Err(Stop::QuestionChanged)
             };
         }
-        // What an effectful call has done cannot be done again, so it may not be ended for a question any more.
+        // The effects of an effectful call cannot be repeated, so it may not be ended for a
+        // question.
         let is_bound = self.gate.effect() == Effect::Effectful && self.gate.is_dirty();
         if !self.can_ask || is_bound {
             return Ok(WitAnswer::Unavailable);
@@ -59,7 +68,7 @@ fn to_wit(answer: Answer) -> WitAnswer {
     }
 }
 
-impl human::Host for CallState {
+impl human::Host for HumanCtx {
     async fn ask(&mut self, question: WitQuestion) -> wasmtime::Result<WitAnswer> {
         let WitQuestion {
             prompt,
@@ -71,9 +80,10 @@ impl human::Host for CallState {
             choices,
             free_text,
         };
-        // Before it is compared with the journaled one, which has no values of the tool's secrets either. Other secrets stay: two
-        // questions that become equal by their marks would tell the guest what is in them.
-        self.secrets.granted.question(&mut question);
-        Ok(self.questions.ask(question)?)
+        // Redacted like the journaled question with which it is compared. Other tools' secrets
+        // stay: two questions that become equal by their marks would tell the guest what is in
+        // them.
+        self.granted.question(&mut question);
+        Ok(self.answer(question)?)
     }
 }

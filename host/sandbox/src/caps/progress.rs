@@ -1,7 +1,7 @@
-//! `agent:tool/progress`: messages for the person who waits. A report never changes a result, and reports that come too fast
-//! are dropped.
+//! `agent:tool/progress`: messages for the user who waits. A report never changes a result, and
+//! reports that come too fast are dropped.
 
-use crate::{bindings::progress, store::CallState, telemetry::Telemetry, text};
+use crate::{bindings::progress, caps::telemetry::Telemetry, text};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -9,21 +9,18 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// The longest message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 512;
 
-/// The reports that may wait to be shown.
 const MAX_WAITING: usize = 16;
 
-/// One report.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Report {
     pub(crate) message: String,
-    /// Between 0 and 1, where it is known.
+    /// Between 0 and 1, if known.
     pub(crate) fraction: Option<f64>,
 }
 
-/// The reports of one call that wait to be shown.
+/// The queued reports of one call.
 #[derive(Default)]
 pub(crate) struct Reports {
     waiting: Mutex<VecDeque<Report>>,
@@ -31,7 +28,7 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// Adds a report. When too many wait it is dropped, as the contract allows.
+    /// Queues a report, or drops it if the queue is full, as the contract allows.
     fn push(&self, report: Report) {
         let mut waiting = self.lock();
         if waiting.len() < MAX_WAITING {
@@ -41,12 +38,12 @@ impl Reports {
         self.arrived.notify_one();
     }
 
-    /// The report that has waited longest.
+    /// Takes the oldest report.
     pub(crate) fn take(&self) -> Option<Report> {
         self.lock().pop_front()
     }
 
-    /// The same, as soon as there is one. May be dropped and called again; one caller at a time.
+    /// Takes the oldest report when there is one. Cancel-safe; for one caller at a time.
     pub(crate) async fn next(&self) -> Report {
         loop {
             if let Some(report) = self.take() {
@@ -61,15 +58,15 @@ impl Reports {
     }
 }
 
-/// The guest's end of the way to the person.
-pub(crate) struct Progress {
+/// The progress reports of one call.
+pub(crate) struct ProgressCtx {
     telemetry: Arc<Telemetry>,
-    /// The time between two reports.
+    /// The least time between two reports.
     interval: Duration,
     last: Option<Instant>,
 }
 
-impl Progress {
+impl ProgressCtx {
     pub(crate) fn new(telemetry: Arc<Telemetry>, interval: Duration) -> Self {
         Self {
             telemetry,
@@ -79,22 +76,21 @@ impl Progress {
     }
 }
 
-impl progress::Host for CallState {
+impl progress::Host for ProgressCtx {
     async fn report(&mut self, message: String, fraction: Option<f64>) -> wasmtime::Result<()> {
         let now = Instant::now();
-        let progress = &mut self.progress;
-        let due = progress
+        let due = self
             .last
-            .is_none_or(|last| now.duration_since(last) >= progress.interval);
+            .is_none_or(|last| now.duration_since(last) >= self.interval);
         if due {
-            progress.last = Some(now);
+            self.last = Some(now);
             let report = Report {
                 message: text::sanitize(&message, MAX_MESSAGE_BYTES),
                 fraction: fraction
                     .filter(|fraction| !fraction.is_nan())
                     .map(|fraction| fraction.clamp(0.0, 1.0)),
             };
-            progress.telemetry.reports.push(report);
+            self.telemetry.reports.push(report);
         }
         Ok(())
     }

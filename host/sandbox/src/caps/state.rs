@@ -1,44 +1,50 @@
-//! `agent:tool/state`: the state that the tools of a session share. A call sees it as it was when its first run began; what it
-//! merges goes into its report, and the loop merges that if the call settles.
+//! `agent:tool/state`: the state that the tools of a session share. A call sees a snapshot from the
+//! start of its first run; its deltas go into the report, and the loop merges them if the call
+//! settles.
 
-use crate::{bindings::state, failure::Stop, store::CallState};
-use agent_host_core::json;
+use crate::{
+    bindings::state,
+    instance::{failure::Stop, store::Redactors},
+};
+use agent_host_types::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What one call may merge, all deltas together, in bytes.
+/// The most bytes that one call may merge, all deltas together.
 const MAX_DELTA_BYTES: usize = 64 * 1024;
 
 /// The shared state of one call.
-pub(crate) struct SharedState {
-    seen: Arc<Map<String, Value>>,
+pub(crate) struct StateCtx {
+    /// The state when the first run of the call began.
+    snapshot: Arc<Map<String, Value>>,
+    secrets: Redactors,
     merged_bytes: usize,
     merges: Vec<Map<String, Value>>,
 }
 
-impl SharedState {
-    /// The state as the call sees it.
-    pub(crate) fn new(seen: Arc<Map<String, Value>>) -> Self {
+impl StateCtx {
+    pub(crate) fn new(snapshot: Arc<Map<String, Value>>, secrets: Redactors) -> Self {
         Self {
-            seen,
+            snapshot,
+            secrets,
             merged_bytes: 0,
             merges: Vec::new(),
         }
     }
 
-    /// What the call merged, in its order.
+    /// Takes the merged deltas, in the order of the calls of `merge`.
     pub(crate) fn take_merges(&mut self) -> Vec<Map<String, Value>> {
         std::mem::take(&mut self.merges)
     }
 }
 
-impl state::Host for CallState {
+impl state::Host for StateCtx {
     async fn get(&mut self) -> wasmtime::Result<String> {
-        Ok(serde_json::to_string(&*self.shared.seen)?)
+        Ok(serde_json::to_string(&*self.snapshot)?)
     }
 
     async fn merge(&mut self, delta: String) -> wasmtime::Result<()> {
-        let bytes = self.shared.merged_bytes.saturating_add(delta.len());
+        let bytes = self.merged_bytes.saturating_add(delta.len());
         if bytes > MAX_DELTA_BYTES {
             return Err(Stop::StateTooLarge {
                 limit: MAX_DELTA_BYTES,
@@ -52,10 +58,10 @@ impl state::Host for CallState {
             let why = format!("it nests more than {} levels deep", json::MAX_DEPTH);
             return Err(Stop::StateNotAnObject(why).into());
         }
-        // A later call reads the state, so that of another tool's secrets nothing may show in it.
+        // Later calls read the state, so it must not depend on other tools' secrets.
         self.secrets.granted.object(&mut delta);
-        self.shared.merged_bytes = bytes;
-        self.shared.merges.push(delta);
+        self.merged_bytes = bytes;
+        self.merges.push(delta);
         Ok(())
     }
 }

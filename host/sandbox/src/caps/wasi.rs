@@ -1,21 +1,24 @@
-//! The standard interfaces that are granted as a whole: environment, standard streams, clocks and random numbers.
+//! The WASI interfaces that are granted as a whole: environment, standard streams, clocks and
+//! random numbers.
 
-use crate::{gate::Gate, stdio::Stream, telemetry::Telemetry};
+use crate::{
+    caps::{stdio::StdioStream, telemetry::Telemetry},
+    gate::Gate,
+};
 use std::sync::Arc;
 use wasmtime_wasi::WasiCtx;
 
-/// What one call's guest gets of them. It is made when the guest first asks for any: seeding its random numbers takes a tenth
-/// of the time of a short call, and many tools need nothing but their arguments.
-pub(crate) struct Wasi {
+/// The WASI context of one call, built on first use: seeding its random numbers takes a tenth of
+/// the time of a short call, and many tools need nothing but their arguments.
+pub(crate) struct LazyWasiCtx {
     gate: Arc<Gate>,
     telemetry: Arc<Telemetry>,
-    /// How many random bytes one request may ask for.
+    /// The most random bytes of one request.
     random_bytes: u64,
     made: Option<WasiCtx>,
 }
 
-impl Wasi {
-    /// Nothing is made yet.
+impl LazyWasiCtx {
     pub(crate) fn new(gate: Arc<Gate>, telemetry: Arc<Telemetry>, random_bytes: u64) -> Self {
         Self {
             gate,
@@ -25,8 +28,7 @@ impl Wasi {
         }
     }
 
-    /// What the host functions work on.
-    pub(crate) fn ctx(&mut self) -> &mut WasiCtx {
+    pub(crate) fn get(&mut self) -> &mut WasiCtx {
         let Self {
             gate,
             telemetry,
@@ -37,25 +39,25 @@ impl Wasi {
     }
 }
 
-/// Arguments, stdin and preopened folders stay empty, and the environment has what was granted and nothing else: nothing of the
-/// host's is to be seen. Clocks and random numbers are the host's.
+/// Builds a context without arguments, stdin or preopens, and with the granted environment only:
+/// nothing of the host is visible. Clocks and random numbers are the host's.
 fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64) -> WasiCtx {
     let mut wasi = WasiCtx::builder();
     let grants = gate.grants();
     for variable in &grants.env {
         wasi.env(&variable.name, &variable.value);
     }
-    // Relative paths resolve in the first mounted folder.
+    // Relative paths resolve in the first granted directory.
     if let Some(first) = grants.dirs.first() {
         wasi.initial_cwd(&first.guest);
     }
-    wasi.stdout(Stream::stdout(telemetry))
-        .stderr(Stream::stderr(telemetry))
+    wasi.stdout(StdioStream::stdout(telemetry))
+        .stderr(StdioStream::stderr(telemetry))
         .max_random_size(random_bytes)
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
-        // Guests have threads of their own, which may block for the length of a file operation.
+        // Guest threads may block for the length of a file operation.
         .allow_blocking_current_thread(true)
         .build()
 }

@@ -1,5 +1,5 @@
 use crate::{Allocator, Call, Compiled, Pooling, Sandbox, SandboxConfig, Talk, guests::Guest};
-use agent_host_core::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
+use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use pretty_assertions::assert_eq;
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Map, json};

@@ -1,70 +1,70 @@
-//! What one call may still put into files: over all folders together, and into each. Counts only; what is refused is written
-//! down by the gate.
+//! The bytes and objects that one call may still add to files: over all granted directories together
+//! and in each. It only counts; the gate records refusals.
 
-use agent_host_core::{
-    limits::Limits,
-    policy::{DirGrant, DirQuota, Grants},
-};
-use std::sync::atomic::{AtomicU64, Ordering};
+use super::meter::Meter;
+use agent_host_engine::policy::Grants;
+use agent_host_types::limits::Limits;
 
-/// What one operation adds to a folder.
+/// The amounts that one operation adds to a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Growth {
-    /// Bytes.
     pub(crate) bytes: u64,
-    /// Files, folders and links.
+    /// Files, directories and links.
     pub(crate) creates: u64,
 }
 
-/// The quota that an operation does not fit into.
+/// The quota that an operation exceeds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Over {
-    /// Its name, such as `limits.file-write-bytes`.
+pub(super) struct QuotaExceeded {
+    /// The name of the quota, such as `limits.file-write-bytes`.
     pub(super) rule: String,
-    /// Why that is a refusal, for the ledger.
+    /// The reason for the audit log.
     pub(super) reason: String,
 }
 
 /// The quotas of one call.
 pub(super) struct Quotas {
     call: Quota,
-    /// One for each granted folder, in the order of the grants.
+    /// In the order of the grants.
     dirs: Vec<Quota>,
 }
 
 struct Quota {
-    bytes: Allowance,
-    creates: Allowance,
+    /// The directory grant; absent for the limits of the call.
+    grant: Option<usize>,
+    bytes: Meter,
+    creates: Meter,
 }
 
 impl Quotas {
-    /// The call's limits and those of its folders; nothing is used yet.
     pub(super) fn new(grants: &Grants, limits: &Limits) -> Self {
-        let of_folder = |(index, dir): (usize, &DirGrant)| {
-            let DirQuota {
-                write_bytes,
-                creates,
-            } = dir.quota;
-            let rule = |name: &str| format!("grants.dir[{index}].quota.{name}");
-            Quota {
-                bytes: Allowance::new(rule("write-bytes"), write_bytes.unwrap_or(u64::MAX)),
-                creates: Allowance::new(rule("creates"), creates.unwrap_or(u64::MAX)),
-            }
+        let quota = |grant, bytes, creates| Quota {
+            grant,
+            bytes: Meter::new(bytes),
+            creates: Meter::new(creates),
         };
+        let dirs = grants.dirs.iter().map(|dir| &dir.quota).enumerate();
         Self {
-            call: Quota {
-                bytes: Allowance::new("limits.file-write-bytes", limits.file_write_bytes),
-                creates: Allowance::new("limits.file-creates", limits.file_creates),
-            },
-            dirs: grants.dirs.iter().enumerate().map(of_folder).collect(),
+            call: quota(None, limits.file_write_bytes, limits.file_creates),
+            dirs: dirs
+                .map(|(grant, dir)| {
+                    let (bytes, creates) = (dir.write_bytes, dir.creates);
+                    let unlimited = u64::MAX;
+                    quota(
+                        Some(grant),
+                        bytes.unwrap_or(unlimited),
+                        creates.unwrap_or(unlimited),
+                    )
+                })
+                .collect(),
         }
     }
 
-    /// Takes what an operation adds, all of it or nothing.
+    /// Takes the growth of an operation in a directory grant, all of it or nothing.
     ///
     /// # Errors
-    /// The first quota that has no room for it.
-    pub(super) fn take(&self, grant: usize, growth: Growth) -> Result<(), Over> {
+    /// The first quota that is exceeded.
+    pub(super) fn take(&self, grant: usize, growth: Growth) -> Result<(), QuotaExceeded> {
         self.call.take(growth)?;
         match self.dirs.get(grant) {
             Some(dir) => dir
@@ -74,7 +74,7 @@ impl Quotas {
         }
     }
 
-    /// Gives back what was taken for an operation that then failed.
+    /// Returns what was taken for an operation that then failed.
     pub(super) fn give_back(&self, grant: usize, growth: Growth) {
         self.call.give_back(growth);
         if let Some(dir) = self.dirs.get(grant) {
@@ -84,22 +84,16 @@ impl Quotas {
 }
 
 impl Quota {
-    fn take(&self, growth: Growth) -> Result<(), Over> {
-        let over = |allowance: &Allowance, reason: String| Over {
-            rule: allowance.rule.clone(),
-            reason,
-        };
+    fn take(&self, growth: Growth) -> Result<(), QuotaExceeded> {
         if !self.bytes.take(growth.bytes) {
-            let reason = format!("a call may write at most {} bytes", self.bytes.most);
-            return Err(over(&self.bytes, reason));
+            let reason = format!("a call may write at most {} bytes", self.bytes.limit());
+            return Err(self.exceeded("write-bytes", reason));
         }
         if !self.creates.take(growth.creates) {
             self.bytes.give_back(growth.bytes);
-            let reason = format!(
-                "a call may make at most {} files, folders and links",
-                self.creates.most
-            );
-            return Err(over(&self.creates, reason));
+            let limit = self.creates.limit();
+            let reason = format!("a call may create at most {limit} files, directories and links");
+            return Err(self.exceeded("creates", reason));
         }
         Ok(())
     }
@@ -108,36 +102,12 @@ impl Quota {
         self.bytes.give_back(growth.bytes);
         self.creates.give_back(growth.creates);
     }
-}
 
-/// One number that only so much is taken from.
-struct Allowance {
-    rule: String,
-    most: u64,
-    used: AtomicU64,
-}
-
-impl Allowance {
-    fn new(rule: impl Into<String>, most: u64) -> Self {
-        Self {
-            rule: rule.into(),
-            most,
-            used: AtomicU64::new(0),
-        }
-    }
-
-    /// Takes the amount if there is as much, and says whether.
-    fn take(&self, amount: u64) -> bool {
-        let fits = |used: u64| {
-            used.checked_add(amount)
-                .filter(|wanted| *wanted <= self.most)
+    fn exceeded(&self, name: &str, reason: String) -> QuotaExceeded {
+        let rule = match self.grant {
+            Some(grant) => format!("grants.dir[{grant}].quota.{name}"),
+            None => format!("limits.file-{name}"),
         };
-        self.used
-            .try_update(Ordering::Relaxed, Ordering::Relaxed, fits)
-            .is_ok()
-    }
-
-    fn give_back(&self, amount: u64) {
-        self.used.fetch_sub(amount, Ordering::Relaxed);
+        QuotaExceeded { rule, reason }
     }
 }

@@ -1,10 +1,12 @@
-//! What the gate answers, writes down and bounds.
+//! The answers, records and bounds of the gate.
 
-use super::{Denial, Gate, Refused, Tally, ledger};
-use agent_host_core::{
+use super::{CallStats, Denial, Gate, Refused, audit_log};
+use agent_host_engine::policy::{
+    DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules,
+};
+use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
-    policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
@@ -54,35 +56,35 @@ const EXAMPLE: HttpRequest<'static> = HttpRequest {
 };
 
 #[test]
-fn a_call_is_written_down() {
+fn call_stats_record_every_request() {
     use AuditVerdict::{Allowed, Denied};
     let gate = gate(&Limits::default());
-    assert_eq!(gate.file(0, FileOp::Read, "notes.txt"), Ok(()));
-    assert_eq!(gate.file(0, FileOp::Read, "notes.txt"), Ok(()));
-    assert_eq!(gate.file(0, FileOp::List, ""), Ok(()));
-    assert_eq!(gate.outside("read /workspace/../etc/passwd"), Refused);
-    assert_eq!(gate.file(0, FileOp::Write, "notes.txt"), Err(Refused));
-    assert_eq!(gate.file(1, FileOp::Write, "a/b"), Ok(()));
-    assert_eq!(gate.file(7, FileOp::Read, "x"), Err(Refused));
-    assert_eq!(gate.http(&EXAMPLE, "https://example.com/"), Ok(()));
+    assert_eq!(gate.check_file(0, FileOp::Read, "notes.txt"), Ok(()));
+    assert_eq!(gate.check_file(0, FileOp::Read, "notes.txt"), Ok(()));
+    assert_eq!(gate.check_file(0, FileOp::List, ""), Ok(()));
+    assert_eq!(gate.refuse_escape("read /workspace/../etc/passwd"), Refused);
+    assert_eq!(gate.check_file(0, FileOp::Write, "notes.txt"), Err(Refused));
+    assert_eq!(gate.check_file(1, FileOp::Write, "a/b"), Ok(()));
+    assert_eq!(gate.check_file(7, FileOp::Read, "x"), Err(Refused));
+    assert_eq!(gate.check_http(&EXAMPLE, "https://example.com/"), Ok(()));
     let public = "93.184.216.34".parse().unwrap();
     let private = "10.0.0.1".parse().unwrap();
-    let both = gate.addresses(
+    let both = gate.allowed_addresses(
         &EXAMPLE,
         "https://example.com/",
         [(private, false), (public, false)],
     );
     assert_eq!(both, Ok(vec![public]));
-    let none = gate.addresses(&EXAMPLE, "https://example.com/", [(private, false)]);
+    let none = gate.allowed_addresses(&EXAMPLE, "https://example.com/", [(private, false)]);
     assert_eq!(none, Err(Refused));
-    gate.contacted("example.com");
-    gate.contacted("example.com");
+    gate.record_host("example.com");
+    gate.record_host("example.com");
     gate.count_in(3);
     gate.count_in(4);
     gate.count_out(5);
     assert_eq!(
-        gate.tally(),
-        Tally {
+        gate.stats(),
+        CallStats {
             audit: vec![
                 entry("read /workspace/notes.txt", Allowed, "grants.dir[0]", 2),
                 entry("list /workspace", Allowed, "grants.dir[0]", 1),
@@ -100,7 +102,7 @@ fn a_call_is_written_down() {
                 entry("GET https://example.com/", Denied, "address.private", 1),
             ],
             first_denial: Some(Denial {
-                sentence: "read /workspace/../etc/passwd was refused: it leaves the granted folder (rule default-deny)"
+                sentence: "read /workspace/../etc/passwd was refused: it leaves the granted directory (rule default-deny)"
                     .to_owned(),
                 is_limit: false,
             }),
@@ -112,15 +114,15 @@ fn a_call_is_written_down() {
 }
 
 #[test]
-fn requests_are_limited() {
+fn http_requests_beyond_limit_are_refused() {
     let gate = gate(&Limits {
         http_requests: 2,
         ..Limits::default()
     });
-    let answers = [0; 3].map(|_| gate.http(&EXAMPLE, "https://example.com/"));
+    let answers = [0; 3].map(|_| gate.check_http(&EXAMPLE, "https://example.com/"));
     assert_eq!(answers, [Ok(()), Ok(()), Err(Refused)]);
     assert_eq!(
-        gate.tally().first_denial,
+        gate.stats().first_denial,
         Some(Denial {
             sentence: "GET https://example.com/ was refused: a call may send at most 2 requests (rule limits.http-requests)"
                 .to_owned(),
@@ -130,20 +132,20 @@ fn requests_are_limited() {
 }
 
 #[test]
-fn memory_is_bounded() {
+fn audit_log_entries_and_hosts_are_bounded() {
     let gate = gate(&Limits::default());
-    for index in 0..ledger::MAX_ENTRIES + 10 {
-        let _ = gate.file(0, FileOp::Read, &format!("{index}"));
-        gate.contacted(&format!("{index}"));
+    for index in 0..audit_log::MAX_ENTRIES + 10 {
+        let _ = gate.check_file(0, FileOp::Read, &format!("{index}"));
+        gate.record_host(&format!("{index}"));
     }
     for _ in 0..3 {
-        let _ = gate.file(0, FileOp::Write, "x");
+        let _ = gate.check_file(0, FileOp::Write, "x");
     }
-    let tally = gate.tally();
-    assert_eq!(tally.hosts.len(), ledger::MAX_HOSTS);
-    assert_eq!(tally.audit.len(), ledger::MAX_ENTRIES + 2);
+    let stats = gate.stats();
+    assert_eq!(stats.hosts.len(), audit_log::MAX_HOSTS);
+    assert_eq!(stats.audit.len(), audit_log::MAX_ENTRIES + 2);
     assert_eq!(
-        tally.audit.get(ledger::MAX_ENTRIES..),
+        stats.audit.get(audit_log::MAX_ENTRIES..),
         Some(
             [
                 entry("others", AuditVerdict::Allowed, "others", 10),
@@ -153,7 +155,7 @@ fn memory_is_bounded() {
         )
     );
     assert_eq!(
-        tally.first_denial.map(|denial| denial.sentence).as_deref(),
+        stats.first_denial.map(|denial| denial.sentence).as_deref(),
         Some(
             "write /workspace/x was refused: /workspace is granted read-only (rule grants.dir[0].mode)"
         )
@@ -161,30 +163,30 @@ fn memory_is_bounded() {
 }
 
 #[test]
-fn texts_are_bounded_and_plain() {
+fn audit_log_texts_are_bounded_and_one_line() {
     let gate = gate(&Limits::default());
-    let _ = gate.outside(&format!("read /workspace/../{}", "x".repeat(5_000)));
-    let _ = gate.file(0, FileOp::Read, "a\nread /b\u{1b}[2J\u{202e}c\td");
-    let tally = gate.tally();
+    let _ = gate.refuse_escape(&format!("read /workspace/../{}", "x".repeat(5_000)));
+    let _ = gate.check_file(0, FileOp::Read, "a\nread /b\u{1b}[2J\u{202e}c\td");
+    let stats = gate.stats();
     assert_eq!(
-        tally
+        stats
             .audit
             .iter()
             .map(|entry| entry.request.len())
             .collect::<Vec<_>>(),
         [
-            ledger::MAX_REQUEST_BYTES,
+            audit_log::MAX_REQUEST_BYTES,
             "read /workspace/a\u{FFFD}read /b\u{FFFD}[2J\u{FFFD}c\u{FFFD}d".len()
         ]
     );
-    assert!(tally.first_denial.is_some_and(|denial| {
-        denial.sentence.len() <= ledger::MAX_DENIAL_BYTES
+    assert!(stats.first_denial.is_some_and(|denial| {
+        denial.sentence.len() <= audit_log::MAX_DENIAL_BYTES
             && denial
                 .sentence
-                .ends_with("it leaves the granted folder (rule default-deny)")
+                .ends_with("it leaves the granted directory (rule default-deny)")
     }));
     assert_eq!(
-        tally.audit.last(),
+        stats.audit.last(),
         Some(&entry(
             "read /workspace/a\u{FFFD}read /b\u{FFFD}[2J\u{FFFD}c\u{FFFD}d",
             AuditVerdict::Allowed,

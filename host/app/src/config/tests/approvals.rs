@@ -2,13 +2,11 @@
 
 use super::Tree;
 use crate::config::{Confirmation, Overrides};
-use agent_host_core::{
-    tool::{
-        Approval,
-        DecisionKind::{self, Approve, Edit, Reject},
-        Effect, ToolDefinition,
-    },
-    turn::Timing,
+use agent_host_engine::turn::Timing;
+use agent_host_types::tool::{
+    Approval,
+    DecisionKind::{self, Approve, Edit, Reject},
+    Effect, ToolDefinition,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;

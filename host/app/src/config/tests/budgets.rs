@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::config::Overrides;
-use agent_host_core::turn::{Budgets, Price, UsdBudget};
+use agent_host_types::budget::{Budgets, Price, UsdBudget};
 use pretty_assertions::assert_eq;
 
 const PRICES: &str = r#"

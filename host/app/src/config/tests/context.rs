@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::config::Overrides;
-use agent_host_core::context::ContextLimits;
+use agent_host_types::context::ContextLimits;
 use pretty_assertions::assert_eq;
 
 #[test]

@@ -2,14 +2,13 @@
 
 use super::{Tree, finish, granted};
 use crate::config::{ComponentSource, Config, ModelConfig, Overrides, RawConfig, RawLimits};
-use agent_host_core::{
-    limits::Limits,
+use agent_host_engine::{
     policy::{DirMode, DirQuota},
-    tool::Approval,
     turn::Prompts,
 };
 use agent_host_models::{Capabilities, Timeouts};
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
+use agent_host_types::{limits::Limits, tool::Approval};
 use pretty_assertions::assert_eq;
 use std::{
     num::{NonZeroU32, NonZeroUsize},

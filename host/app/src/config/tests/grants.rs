@@ -2,7 +2,7 @@
 
 use super::{Tree, granted};
 use crate::config::{Config, Overrides, http_grants::to_argument};
-use agent_host_core::policy::{DirMode, HttpGrant};
+use agent_host_engine::policy::{DirMode, HttpGrant};
 use pretty_assertions::assert_eq;
 
 const RO: DirMode = DirMode::ReadOnly;

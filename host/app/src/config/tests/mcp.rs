@@ -2,8 +2,8 @@
 
 use super::{Tree, finish};
 use crate::config::Overrides;
-use agent_host_core::tool::{Approval, DecisionKind};
 use agent_host_mcp_client::{Reach, ServerConfig, Supervisor};
+use agent_host_types::tool::{Approval, DecisionKind};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
 use std::time::Duration;

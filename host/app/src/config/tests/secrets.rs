@@ -2,7 +2,7 @@
 
 use super::{Tree, finish, granted};
 use crate::config::{Config, Overrides};
-use agent_host_core::policy::{EnvGrant, SecretGrant};
+use agent_host_engine::policy::{EnvGrant, SecretGrant};
 use pretty_assertions::assert_eq;
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::config::{Overrides, SessionConfig};
-use agent_host_store::Keep;
+use agent_host_journal::Keep;
 use pretty_assertions::assert_eq;
 use std::time::Duration;
 

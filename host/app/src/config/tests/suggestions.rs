@@ -2,10 +2,8 @@
 
 use super::Tree;
 use crate::config::{Config, Overrides, RawConfig, http_grants::to_argument};
-use agent_host_core::{
-    policy::{FileOp, Grants, HttpRequest, Ruling, decide_file, decide_http},
-    tool::Effect,
-};
+use agent_host_engine::policy::{FileOp, Grants, HttpRequest, Ruling, decide_file, decide_http};
+use agent_host_types::tool::Effect;
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use std::{path::Path, sync::Arc};

@@ -5,7 +5,7 @@ use crate::{
     config::{Config, ConfigError, Overrides, Untrusted},
     trust::TrustFile,
 };
-use agent_host_core::id::Digest;
+use agent_host_types::id::Digest;
 use pretty_assertions::assert_eq;
 use std::{fs, os::unix::fs::symlink};
 
@@ -184,7 +184,7 @@ fn untrusted_file_that_asks_for_more_is_refused_in_words() {
 #[test]
 fn untrusted_file_with_every_limit_raised_demands_each() {
     let tree = tree();
-    let limits = agent_host_core::limits::Limits::default();
+    let limits = agent_host_types::limits::Limits::default();
     let limits = serde_json::to_value(limits).unwrap();
     let limits = limits.as_object().unwrap();
     for (key, default) in limits {

@@ -5,11 +5,9 @@ use crate::config::{
     DEFAULT_MASK, RawApproval, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants, RawHttpGrant,
     RawLimits, RawMcp, RawPrice, RawSecret, RawTool, dir_grants, paths::too_wide,
 };
-use agent_host_core::{
-    policy::{DirMode, DirQuota, PathRules},
-    tool::{Approval, DecisionKind, Effect},
-};
+use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
 use agent_host_sandbox::SandboxConfig;
+use agent_host_types::tool::{Approval, DecisionKind, Effect};
 use std::{collections::BTreeMap, num::NonZeroUsize, path::Path};
 use toml::Spanned;
 

@@ -1,5 +1,5 @@
 use super::{Shown, findings};
-use agent_host_core::{
+use agent_host_types::{
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
 };

@@ -132,7 +132,7 @@ async fn a_recording_grants_nothing_and_answers_nothing_else() {
     let exchange = |url: &str| {
         format!(
             "{{\"type\":\"recording\",\"version\":1}}\n{{\"type\":\"exchange\",\"request\":{{\"method\":\"GET\",\"url\":\"{url}\"}},\
-             \"came\":{{\"answer\":{{\"status\":200,\"headers\":[],\"body\":{{\"text\":\"hello\"}}}}}}}}\n"
+             \"outcome\":{{\"response\":{{\"status\":200,\"headers\":[],\"body\":{{\"text\":\"hello\"}}}}}}}}\n"
         )
     };
     place.write(
@@ -217,7 +217,7 @@ async fn a_secret_is_needed_only_for_recording() {
         "tests/recording.jsonl",
         &format!(
             "{{\"type\":\"recording\",\"version\":1}}\n{{\"type\":\"exchange\",\"request\":{{\"method\":\"GET\",\"url\":\"http://127.0.0.1:{port}/\"}},\
-             \"came\":{{\"answer\":{{\"status\":200,\"headers\":[[\"content-type\",\"text/plain\"]],\"body\":{{\"text\":\"hello\"}}}}}}}}\n"
+             \"outcome\":{{\"response\":{{\"status\":200,\"headers\":[[\"content-type\",\"text/plain\"]],\"body\":{{\"text\":\"hello\"}}}}}}}}\n"
         ),
     );
     let report = place.run(&cases, of("builtin:fetch")).await.unwrap();

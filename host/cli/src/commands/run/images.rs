@@ -2,7 +2,7 @@
 
 use super::read_bytes;
 use crate::exit::Failure;
-use agent_host_core::{
+use agent_host_types::{
     media,
     message::{Message, Role},
     output::{ContentPart, FileData, FilePart},

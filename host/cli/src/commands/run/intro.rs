@@ -6,7 +6,7 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
 use agent_host_app::Host;
-use agent_host_core::{session::Session, tool::ToolRunner as _};
+use agent_host_engine::{session::Session, tool::ToolRunner as _};
 
 pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
     let models = &host.config().models;

@@ -6,11 +6,12 @@ use crate::{
     terminal::{Review, Verdict, ask_question},
 };
 use agent_host_app::project;
-use agent_host_core::{
-    policy::{ApprovalRule, RememberScope},
+use agent_host_engine::{session::Session, turn::Prompts};
+use agent_host_types::{
+    approval::{ApprovalRule, Decision, RememberScope},
+    continuation::{Awaiting, Continuation},
     question::Answer,
-    session::Session,
-    turn::{AgentInput, Awaiting, Continuation, Decision, Outcome, Prompts, TurnError},
+    turn::{AgentInput, Outcome, TurnError},
 };
 
 impl Run<'_> {

@@ -7,10 +7,12 @@ use crate::{
     exit::Failure,
     terminal::{date, escape_line, one_line, tool_name},
 };
-use agent_host_core::{
+use agent_host_types::{
+    approval::Decision,
+    continuation::{Awaiting, Continuation, PendingCall},
     id::CallId,
     question::{Answer, Question},
-    turn::{AgentInput, Awaiting, Continuation, Decision, PendingCall, SubmittedResult},
+    turn::{AgentInput, SubmittedResult},
 };
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -241,7 +243,7 @@ fn read_results(file: &Path) -> Result<Vec<SubmittedResult>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::{Word, parse};
-    use agent_host_core::id::CallId;
+    use agent_host_types::id::CallId;
     use pretty_assertions::assert_eq;
     use serde_json::json;
 

@@ -6,8 +6,8 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, escape_line, json_text},
 };
-use agent_host_core::artifact::{ArtifactName, Artifacts};
-use agent_host_store::Store;
+use agent_host_engine::artifact::{ArtifactName, Artifacts};
+use agent_host_journal::Store;
 use serde_json::json;
 
 /// The content of one file.

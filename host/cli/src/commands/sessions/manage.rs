@@ -5,8 +5,9 @@ use crate::{
     terminal::{Terminal, bytes, escape},
 };
 use agent_host_app::OpenError;
-use agent_host_core::{id::SessionId, journal::JournalError};
-use agent_host_store::{Keep, KeptBecause, Pruned, Store};
+use agent_host_engine::journal::JournalError;
+use agent_host_journal::{Keep, KeptBecause, Pruned, Store};
+use agent_host_types::id::SessionId;
 use std::{
     fs::{File, OpenOptions},
     io::{self, BufReader, BufWriter, Write as _},

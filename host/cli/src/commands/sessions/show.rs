@@ -4,16 +4,18 @@ use crate::terminal::{
     BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, date, escape, escape_line, micros, one_line,
     shrunk, summary, tool_name,
 };
-use agent_host_core::{
+use agent_host_types::{
     accounting::{Accounting, AuditEntry},
+    approval::Decision,
     context::ReferencedResult,
+    continuation::PendingCall,
     event::{Event, EventRecord},
     id::CallId,
     message::Message,
     model::{ModelReply, Usage},
     output::{ContentPart, ToolResultOutput},
     question::Answer,
-    turn::{Decision, Outcome, PendingCall},
+    turn::Outcome,
 };
 use serde_json::{Map, Value, json};
 

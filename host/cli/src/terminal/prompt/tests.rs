@@ -1,13 +1,13 @@
 use super::{Said, Verdict, chosen, menu, parse};
-use agent_host_core::{
-    id::{CallId, Digest},
-    policy::{
-        Remember,
+use agent_host_types::{
+    approval::{
+        Decision, Remember,
         RememberScope::{Project, Session},
         RememberWhat::{Arguments, Tool},
     },
+    continuation::PendingCall,
+    id::{CallId, Digest},
     tool::{DecisionKind, Effect},
-    turn::{Decision, PendingCall},
 };
 use pretty_assertions::assert_eq;
 

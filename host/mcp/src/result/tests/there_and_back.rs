@@ -1,8 +1,8 @@
 //! What our server says, our client understands: the very value that went in comes out, over both forms of the protocol.
 
 use super::{Structured, call_result, file};
-use agent_host_core::output::{ContentPart, FileData, ToolResultOutput};
 use agent_host_mcp_client::output;
+use agent_host_types::output::{ContentPart, FileData, ToolResultOutput};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn any_part() -> impl Strategy<Value = ContentPart> {
         Just(("image/gif", FileData::Bytes(GIF.to_vec()))),
         bytes
             .prop_filter("another type would be seen", |bytes| {
-                agent_host_core::media::sniff(bytes).is_none()
+                agent_host_types::media::sniff(bytes).is_none()
             })
             .prop_flat_map(|bytes| {
                 let kinds = ["audio/x-raw", "application/x-own", "image/svg+xml"];

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Provider;
-use agent_host_core::{
+use agent_host_types::{
     id::CallId,
     output::{FileData, FilePart},
 };
@@ -176,7 +176,7 @@ fn each_request_of_a_session_reads_the_last_one_from_the_cache() {
         description: String::new(),
         input_schema: json!({"type": "object"}),
         output_schema: None,
-        effect: agent_host_core::tool::Effect::ReadOnly,
+        effect: agent_host_types::tool::Effect::ReadOnly,
     };
     let answer = |id: &str| {
         let output = ToolResultOutput::Content(vec![image()]);
@@ -343,7 +343,7 @@ fn capabilities_change_what_is_sent() {
         description: String::new(),
         input_schema: json!({"type": "object"}),
         output_schema: None,
-        effect: agent_host_core::tool::Effect::ReadOnly,
+        effect: agent_host_types::tool::Effect::ReadOnly,
     });
     let one = json!({"type": "auto", "disable_parallel_tool_use": true});
     assert_eq!(body(&request), (json!(7), Some(one)));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Provider;
-use agent_host_core::{
+use agent_host_types::{
     id::CallId,
     output::{FileData, FilePart},
 };

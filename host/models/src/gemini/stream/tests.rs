@@ -5,7 +5,7 @@ use crate::{
     reply::{MAX_CALLS, MAX_REPLY_BYTES},
     wire::tests::recorded::{call, play, play_cut, reasoning, server, text},
 };
-use agent_host_core::{
+use agent_host_types::{
     message::Role,
     model::{ModelError, ModelErrorKind},
 };

@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_core::model::ModelErrorKind;
+use agent_host_types::model::ModelErrorKind;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

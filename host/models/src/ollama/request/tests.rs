@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_core::output::{FileData, FilePart};
+use agent_host_types::output::{FileData, FilePart};
 use pretty_assertions::assert_eq;
 use serde_json::Map;
 use std::num::NonZeroU32;

@@ -3,7 +3,7 @@ use crate::{
     ollama::Ollama,
     wire::tests::recorded::{self, Played, call, play, play_cut, reasoning, text},
 };
-use agent_host_core::message::Role;
+use agent_host_types::message::Role;
 use pretty_assertions::assert_eq;
 use serde_json::Map;
 

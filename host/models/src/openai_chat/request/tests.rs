@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_core::{
+use agent_host_types::{
     id::{CallId, Digest},
     output::{BlobRef, FileData, FilePart, ToolResultOutput},
     tool::Effect,
@@ -227,7 +227,7 @@ fn files_in_a_user_message() {
         digest: Digest::of(b""),
         size: 9,
     });
-    let long = "x".repeat(agent_host_core::output::INLINE_TEXT_BYTES + 1);
+    let long = "x".repeat(agent_host_engine::spill::INLINE_TEXT_BYTES + 1);
     for (part, capabilities, expected) in [
         (
             file(

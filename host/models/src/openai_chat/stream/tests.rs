@@ -1,10 +1,11 @@
 use super::*;
 use crate::reply::{MAX_CALLS, MAX_REPLY_BYTES};
 use crate::{Endpoint, Timeouts, framing::sse, openai_chat::OpenAiChat};
-use agent_host_core::{
+use agent_host_engine::model::ModelDelta;
+use agent_host_types::{
     id::CallId,
     message::Role,
-    model::{ModelDelta, ModelError, ModelErrorKind},
+    model::{ModelError, ModelErrorKind},
     tool::ToolCall,
 };
 use pretty_assertions::assert_eq;

@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_core::{
+use agent_host_types::{
     id::CallId,
     output::{ContentPart, FileData, FilePart},
 };

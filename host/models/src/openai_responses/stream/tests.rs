@@ -3,7 +3,7 @@ use crate::{
     openai_responses::OpenAiResponses,
     wire::tests::recorded::{self, Played, call, play, play_cut, reasoning, text},
 };
-use agent_host_core::{message::Role, model::ModelErrorKind};
+use agent_host_types::{message::Role, model::ModelErrorKind};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
 

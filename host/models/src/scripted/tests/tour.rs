@@ -1,5 +1,6 @@
 use super::*;
-use agent_host_core::output::{FileData, FilePart, settle};
+use agent_host_engine::spill::settle;
+use agent_host_types::output::{FileData, FilePart};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 

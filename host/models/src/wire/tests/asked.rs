@@ -1,9 +1,10 @@
 //! Asks a server on this machine once, over HTTP and whatever the wire.
 
 use crate::{Endpoint, HttpModel, Provider, RetryPolicy, Timeouts};
-use agent_host_core::{
+use agent_host_engine::model::Model as _;
+use agent_host_types::{
     message::{Message, Role},
-    model::{Model as _, ModelError, ModelReply, ModelRequest},
+    model::{ModelError, ModelReply, ModelRequest},
 };
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 

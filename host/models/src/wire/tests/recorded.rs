@@ -1,12 +1,8 @@
 //! Plays a recorded stream to a wire's decoder, in any pieces.
 
 use crate::{Endpoint, Timeouts, fault::Fault, framing::Pieces, http::Server, wire::Wire};
-use agent_host_core::{
-    id::CallId,
-    message::Message,
-    model::{ModelDelta, ModelReply},
-    tool::ToolCall,
-};
+use agent_host_engine::model::ModelDelta;
+use agent_host_types::{id::CallId, message::Message, model::ModelReply, tool::ToolCall};
 use std::sync::Mutex;
 
 /// A reply, and what was shown of it.

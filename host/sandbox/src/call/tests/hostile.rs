@@ -8,7 +8,7 @@ use crate::{
     Allocator, Pooling, Sandbox, SandboxConfig,
     guests::{BLOCK, Body, EXIT, Guest, STATE_GET, STATE_MERGE, TIMER},
 };
-use agent_host_core::limits::Limits;
+use agent_host_types::limits::Limits;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

@@ -6,12 +6,11 @@ use crate::{
     caps::http::tests::server::Server,
     guests::{Body, Guest, RANDOM, STDOUT, WRITE},
 };
-use agent_host_core::{
-    id::CallId,
-    limits::Limits,
+use agent_host_engine::{
     policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
-    tool::{CallReport, Effect},
+    tool::CallReport,
 };
+use agent_host_types::{id::CallId, limits::Limits, tool::Effect};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 use std::{path::Path, sync::Arc};

@@ -2,11 +2,11 @@
 
 use super::{call_with, sandbox};
 use crate::guests::{Body, Guest};
-use agent_host_core::{
+use agent_host_engine::policy::{Grants, HttpGrant};
+use agent_host_types::{
     accounting::AuditVerdict,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    policy::{Grants, HttpGrant},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -5,15 +5,18 @@ use super::{code, input, sandbox};
 use crate::{
     Call, Talk, ToolComponent,
     guests::{ASK, Definition, Guest, STATE_GET, STATE_MERGE},
-    secret_values::secrets,
+    secrets::values::secrets,
 };
-use agent_host_core::{
+use agent_host_engine::{
+    policy::{Grants, SecretGrant},
+    tool::RunEnd,
+};
+use agent_host_types::{
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
-    policy::{Grants, SecretGrant},
     question::{Answer, AnsweredQuestion, Question},
-    tool::{Effect, RunEnd},
+    tool::Effect,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -2,7 +2,8 @@
 
 use super::{call, call_with, code, sandbox};
 use crate::{Sandbox, SandboxConfig, ToolComponent, guests::Guest};
-use agent_host_core::{limits::Limits, output::ToolResultOutput, policy::Grants};
+use agent_host_engine::policy::Grants;
+use agent_host_types::{limits::Limits, output::ToolResultOutput};
 use futures_util::future::join_all;
 use pretty_assertions::assert_eq;
 use rustix::time::{ClockId, clock_gettime};

@@ -2,7 +2,7 @@
 
 use super::{call, sandbox};
 use crate::guests::{Body, Guest};
-use agent_host_core::{limits::Limits, output::ToolResultOutput};
+use agent_host_types::{limits::Limits, output::ToolResultOutput};
 use pretty_assertions::assert_eq;
 
 /// Functions with names, one inside the other.

@@ -5,7 +5,7 @@ use crate::{
     Call, Sandbox, SandboxConfig, Talk,
     guests::{BLOCK, DIRECTORIES, FIELDS, Guest, MAKE_FOLDER, STDOUT, TIMER, WRITE},
 };
-use agent_host_core::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
+use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::{sync::Arc, time::Duration};

@@ -5,12 +5,13 @@ use crate::{
     Call, Talk,
     guests::{ASK, ASKS, Guest, STATE_GET, STATE_MERGE},
 };
-use agent_host_core::{
+use agent_host_engine::tool::RunEnd;
+use agent_host_types::{
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
     question::{Answer, AnsweredBy, AnsweredQuestion, Question},
-    tool::{Effect, RunEnd},
+    tool::Effect,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};

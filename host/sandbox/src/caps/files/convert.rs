@@ -1,4 +1,4 @@
-//! Between the kernel's values and those of wasi:filesystem. Pure.
+//! Conversions between the kernel's values and those of wasi:filesystem. Pure.
 
 use rustix::{
     fs::{FileType, Nsecs, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT},
@@ -15,38 +15,38 @@ use wasmtime_wasi::p2::{
     },
 };
 
-/// Why a path was not resolved.
+/// A path cannot be resolved.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Fault {
-    /// It leaves the folder.
-    Outside,
-    /// Anything else.
+pub(super) enum ResolveError {
+    /// The path leaves the directory.
+    Escape,
     Code(ErrorCode),
 }
 
-impl From<Errno> for Fault {
+impl From<Errno> for ResolveError {
     fn from(errno: Errno) -> Self {
-        Self::Code(code(errno))
+        Self::Code(error_code(errno))
     }
 }
 
-impl From<ErrorCode> for Fault {
+impl From<ErrorCode> for ResolveError {
     fn from(code: ErrorCode) -> Self {
         Self::Code(code)
     }
 }
 
-impl From<Fault> for FsError {
-    fn from(fault: Fault) -> Self {
+impl From<ResolveError> for FsError {
+    fn from(fault: ResolveError) -> Self {
         match fault {
-            Fault::Outside => ErrorCode::NotPermitted.into(),
-            Fault::Code(code) => code.into(),
+            ResolveError::Escape => ErrorCode::NotPermitted.into(),
+            ResolveError::Code(code) => code.into(),
         }
     }
 }
 
-/// The guest's code for an error of the kernel. wasmtime-wasi's own conversion leaves out those that are named here.
-pub(super) fn code(errno: Errno) -> ErrorCode {
+/// Returns the guest's code for an error of the kernel. wasmtime-wasi's own conversion lacks the
+/// codes that are named here.
+pub(super) fn error_code(errno: Errno) -> ErrorCode {
     match errno {
         Errno::XDEV => ErrorCode::CrossDevice,
         Errno::ROFS => ErrorCode::ReadOnly,
@@ -57,35 +57,32 @@ pub(super) fn code(errno: Errno) -> ErrorCode {
     }
 }
 
-/// The same for an error that came through the standard library.
-pub(super) fn io_code(error: &std::io::Error) -> ErrorCode {
+/// Returns the guest's code for an error of the standard library.
+pub(super) fn io_error_code(error: &std::io::Error) -> ErrorCode {
     match error.raw_os_error() {
-        Some(raw) => code(Errno::from_raw_os_error(raw)),
+        Some(raw) => error_code(Errno::from_raw_os_error(raw)),
         None => ErrorCode::from(error),
     }
 }
 
-/// What identifies an object of the file system: its device and its number there.
+/// The identity of a file system object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Id {
+pub(super) struct FileId {
     pub(super) device: u64,
     pub(super) inode: u64,
 }
 
-/// The identity of what was looked at.
-pub(super) fn id(stat: &Stat) -> Id {
-    Id {
+pub(super) fn file_id(stat: &Stat) -> FileId {
+    FileId {
         device: stat.st_dev,
         inode: stat.st_ino,
     }
 }
 
-/// What kind of object was looked at.
-pub(super) fn kind(stat: &Stat) -> FileType {
+pub(super) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// The guest's name of a kind.
 pub(super) fn descriptor_type(kind: FileType) -> DescriptorType {
     match kind {
         FileType::RegularFile => DescriptorType::RegularFile,
@@ -99,7 +96,6 @@ pub(super) fn descriptor_type(kind: FileType) -> DescriptorType {
     }
 }
 
-/// What `stat` tells a guest.
 pub(super) fn descriptor_stat(stat: &Stat) -> DescriptorStat {
     // A time before 1970 has no form in wasi:clocks 0.2, so it is left out.
     let time = |seconds: i64, nanoseconds: u64| {
@@ -109,7 +105,7 @@ pub(super) fn descriptor_stat(stat: &Stat) -> DescriptorStat {
         })
     };
     DescriptorStat {
-        type_: descriptor_type(kind(stat)),
+        type_: descriptor_type(file_type(stat)),
         link_count: stat.st_nlink,
         size: stat.st_size.try_into().unwrap_or(0),
         data_access_timestamp: time(stat.st_atime, stat.st_atime_nsec),
@@ -118,11 +114,12 @@ pub(super) fn descriptor_stat(stat: &Stat) -> DescriptorStat {
     }
 }
 
-/// Two hashes of the identity: guests compare them and use them as inode numbers, and learn no real ones.
+/// Returns two hashes of the identity: guests compare them and use them as inode numbers, and learn
+/// no real ones.
 pub(super) fn metadata_hash(stat: &Stat) -> MetadataHashValue {
     let part = |salt: u8| {
         let mut hasher = DefaultHasher::new();
-        (salt, id(stat)).hash(&mut hasher);
+        (salt, file_id(stat)).hash(&mut hasher);
         hasher.finish()
     };
     MetadataHashValue {
@@ -131,7 +128,7 @@ pub(super) fn metadata_hash(stat: &Stat) -> MetadataHashValue {
     }
 }
 
-/// The times to set.
+/// Converts the times to set.
 ///
 /// # Errors
 /// `overflow` for a time that the kernel cannot hold.
@@ -162,7 +159,6 @@ pub(super) fn timestamps(
     })
 }
 
-/// The kernel's form of a hint.
 pub(super) fn advice(advice: Advice) -> rustix::fs::Advice {
     match advice {
         Advice::Normal => rustix::fs::Advice::Normal,

@@ -1,16 +1,17 @@
-//! The operations on a `descriptor`, each of them: resolve, hide, ask, act on one name.
+//! The operations on a `descriptor`. Each resolves the path, hides what is hidden, asks the gate,
+//! and acts on one name.
 
 use super::{
-    GatedFs,
-    convert::{self, code, io_code},
+    FilesView,
+    convert::{self, error_code, io_error_code},
     links,
     node::{Listing, Node},
-    open::Wish,
-    place::{Follow, read_link},
-    stream::{self, FileReader, FileWriter, Target},
+    open::OpenRequest,
+    resolve::{Follow, read_link},
+    stream::{self, FileReader, FileWriter, WritePosition},
 };
 use crate::gate::Growth;
-use agent_host_core::policy::FileOp;
+use agent_host_engine::policy::FileOp;
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use std::{num::NonZeroU64, sync::Arc};
 use wasmtime::component::Resource;
@@ -36,40 +37,37 @@ fn follow(flags: PathFlags) -> Follow {
     }
 }
 
-impl GatedFs<'_> {
+impl FilesView<'_> {
     fn fstat(&self, fd: &Handle) -> FsResult<Stat> {
-        Ok(match Node::get(self.table, fd)? {
-            Node::Folder(folder) => rustix::fs::fstat(&*folder.fd),
-            Node::File(open) => rustix::fs::fstat(&*open.file),
-        }
-        .map_err(code)?)
+        Ok(rustix::fs::fstat(Node::get(self.table, fd)?.fd()).map_err(error_code)?)
     }
 
-    fn writer(&mut self, fd: &Handle, target: Target) -> FsResult<Resource<DynOutputStream>> {
-        let open = Node::file(self.table, fd)?;
-        if !open.writable {
-            return Err(ErrorCode::NotPermitted.into());
-        }
-        let gate = Arc::clone(&self.files.gate);
+    fn writer(
+        &mut self,
+        fd: &Handle,
+        target: WritePosition,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let open = Node::writable_file(self.table, fd)?;
+        let gate = Arc::clone(&self.ctx.gate);
         let writer: DynOutputStream = Box::new(FileWriter::new(gate, open, target));
         Ok(self.table.push(writer)?)
     }
 
-    /// Removes a name; `flags` say whether it is a folder's.
+    /// Removes a name; `flags` tell whether it is a directory.
     fn remove(&self, fd: &Handle, path: &str, flags: AtFlags) -> FsResult<()> {
-        let folder = Node::folder(self.table, fd)?;
+        let dir = Node::dir(self.table, fd)?;
         let op = if flags.contains(AtFlags::REMOVEDIR) {
             FileOp::WriteDir
         } else {
             FileOp::Write
         };
-        let place = self.files.seen(&folder, path, Follow::No, op)?;
-        self.files.keep_ways(&folder, &place)?;
-        Ok(rustix::fs::unlinkat(&*place.parent, place.name()?, flags).map_err(code)?)
+        let resolved = self.ctx.resolve_checked(&dir, path, Follow::No, op)?;
+        self.ctx.check_nothing_hidden_below(&dir, &resolved)?;
+        Ok(rustix::fs::unlinkat(&*resolved.parent, resolved.name()?, flags).map_err(error_code)?)
     }
 }
 
-impl HostDescriptor for GatedFs<'_> {
+impl HostDescriptor for FilesView<'_> {
     async fn advise(
         &mut self,
         fd: Handle,
@@ -79,31 +77,26 @@ impl HostDescriptor for GatedFs<'_> {
     ) -> FsResult<()> {
         let open = Node::file(self.table, &fd)?;
         let advice = convert::advice(advice);
-        Ok(rustix::fs::fadvise(&*open.file, offset, NonZeroU64::new(len), advice).map_err(code)?)
+        Ok(
+            rustix::fs::fadvise(&*open.file, offset, NonZeroU64::new(len), advice)
+                .map_err(error_code)?,
+        )
     }
 
     async fn sync_data(&mut self, fd: Handle) -> FsResult<()> {
-        Ok(match Node::get(self.table, &fd)? {
-            Node::Folder(folder) => rustix::fs::fdatasync(&*folder.fd),
-            Node::File(open) => rustix::fs::fdatasync(&*open.file),
-        }
-        .map_err(code)?)
+        Ok(rustix::fs::fdatasync(Node::get(self.table, &fd)?.fd()).map_err(error_code)?)
     }
 
     async fn sync(&mut self, fd: Handle) -> FsResult<()> {
-        Ok(match Node::get(self.table, &fd)? {
-            Node::Folder(folder) => rustix::fs::fsync(&*folder.fd),
-            Node::File(open) => rustix::fs::fsync(&*open.file),
-        }
-        .map_err(code)?)
+        Ok(rustix::fs::fsync(Node::get(self.table, &fd)?.fd()).map_err(error_code)?)
     }
 
     async fn get_flags(&mut self, fd: Handle) -> FsResult<DescriptorFlags> {
         let mut flags = DescriptorFlags::empty();
         match Node::get(self.table, &fd)? {
-            Node::Folder(folder) => {
+            Node::Dir(dir) => {
                 flags |= DescriptorFlags::READ;
-                if self.files.gate.is_writable(folder.grant) {
+                if self.ctx.gate.is_writable(dir.grant) {
                     flags |= DescriptorFlags::MUTATE_DIRECTORY;
                 }
             }
@@ -121,26 +114,23 @@ impl HostDescriptor for GatedFs<'_> {
 
     async fn get_type(&mut self, fd: Handle) -> FsResult<DescriptorType> {
         Ok(match Node::get(self.table, &fd)? {
-            Node::Folder(_) => DescriptorType::Directory,
+            Node::Dir(_) => DescriptorType::Directory,
             Node::File(_) => DescriptorType::RegularFile,
         })
     }
 
     async fn set_size(&mut self, fd: Handle, size: Filesize) -> FsResult<()> {
-        let open = Node::file(self.table, &fd)?;
-        if !open.writable {
-            return Err(ErrorCode::NotPermitted.into());
-        }
+        let open = Node::writable_file(self.table, &fd)?;
         let resize = || {
             let growth = size.saturating_sub(open.file.metadata()?.len());
             let growth = Growth {
                 bytes: growth,
                 creates: 0,
             };
-            let gate = &self.files.gate;
-            gate.adding(open.grant, &open.path, growth, || open.file.set_len(size))
+            let gate = &self.ctx.gate;
+            gate.grow(open.grant, &open.path, growth, || open.file.set_len(size))
         };
-        Ok(resize().map_err(|error: std::io::Error| io_code(&error))?)
+        Ok(resize().map_err(|error: std::io::Error| io_error_code(&error))?)
     }
 
     async fn set_times(
@@ -151,16 +141,19 @@ impl HostDescriptor for GatedFs<'_> {
     ) -> FsResult<()> {
         let times = convert::timestamps(access, modification)?;
         match Node::get(self.table, &fd)? {
-            Node::Folder(folder) => {
-                let place = self.files.resolve(folder, ".", Follow::No, "write")?;
-                self.files.ask(folder, FileOp::WriteDir, &place)?;
-                rustix::fs::futimens(&*folder.fd, &times).map_err(code)?;
+            Node::Dir(dir) => {
+                let resolved = self.ctx.resolve(dir, ".", Follow::No, "write")?;
+                self.ctx.check(dir, FileOp::WriteDir, &resolved)?;
+                rustix::fs::futimens(&*dir.fd, &times).map_err(error_code)?;
             }
-            // A descriptor that was opened for reading only does not show that writing was allowed.
+            // Opening for reading only did not check writing.
             Node::File(open) => {
-                let asked = self.files.gate.file(open.grant, FileOp::Write, &open.path);
-                asked.map_err(|_| ErrorCode::Access)?;
-                rustix::fs::futimens(&*open.file, &times).map_err(code)?;
+                let checked = self
+                    .ctx
+                    .gate
+                    .check_file(open.grant, FileOp::Write, &open.path);
+                checked.map_err(|_| ErrorCode::Access)?;
+                rustix::fs::futimens(&*open.file, &times).map_err(error_code)?;
             }
         }
         Ok(())
@@ -174,40 +167,34 @@ impl HostDescriptor for GatedFs<'_> {
     ) -> FsResult<(Vec<u8>, bool)> {
         let open = Node::file(self.table, &fd)?;
         let size = usize::try_from(len).unwrap_or(usize::MAX);
-        let bytes = stream::read(&self.files.gate, &open.file, size, offset)
-            .map_err(|error| io_code(&error))?;
+        let bytes = stream::read(&self.ctx.gate, &open.file, size, offset)
+            .map_err(|error| io_error_code(&error))?;
         let is_end = bytes.is_empty() && size > 0;
         Ok((bytes, is_end))
     }
 
     async fn write(&mut self, fd: Handle, bytes: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
-        let open = Node::file(self.table, &fd)?;
-        if !open.writable {
-            return Err(ErrorCode::NotPermitted.into());
-        }
-        let count = stream::write(&self.files.gate, &open, &bytes, Target::At(offset))
-            .map_err(|error| io_code(&error))?;
+        let open = Node::writable_file(self.table, &fd)?;
+        let count = stream::write(&self.ctx.gate, &open, &bytes, WritePosition::Offset(offset))
+            .map_err(|error| io_error_code(&error))?;
         Ok(Filesize::try_from(count).unwrap_or(Filesize::MAX))
     }
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<DirectoryEntryStream>> {
-        let folder = Node::folder(self.table, &fd)?;
-        let place = self.files.resolve(&folder, ".", Follow::No, "list")?;
-        self.files.ask(&folder, FileOp::List, &place)?;
-        let listing = Listing::new(self.files.root(&folder)?, folder)?;
+        let dir = Node::dir(self.table, &fd)?;
+        let resolved = self.ctx.resolve(&dir, ".", Follow::No, "list")?;
+        self.ctx.check(&dir, FileOp::List, &resolved)?;
+        let listing = Listing::new(self.ctx.root(&dir)?, dir)?;
         Ok(Resource::new_own(self.table.push(listing)?.rep()))
     }
 
     async fn create_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
-        let folder = Node::folder(self.table, &fd)?;
-        let place = self.files.resolve(&folder, &path, Follow::No, "write")?;
-        if self.files.hides(&folder, &place)? {
-            return Err(self.files.refuse_hidden(&folder, &place));
-        }
-        self.files.ask(&folder, FileOp::WriteDir, &place)?;
-        let name = place.name.as_deref().ok_or(ErrorCode::Exist)?;
-        self.files.creating(&folder, &place, 0, || {
-            rustix::fs::mkdirat(&*place.parent, name, Mode::from(0o777))
+        let dir = Node::dir(self.table, &fd)?;
+        let resolved = self.ctx.resolve_new(&dir, &path)?;
+        self.ctx.check(&dir, FileOp::WriteDir, &resolved)?;
+        let name = resolved.name.as_deref().ok_or(ErrorCode::Exist)?;
+        self.ctx.create(&dir, &resolved, 0, || {
+            rustix::fs::mkdirat(&*resolved.parent, name, Mode::from(0o777))
         })
     }
 
@@ -221,11 +208,11 @@ impl HostDescriptor for GatedFs<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        let folder = Node::folder(self.table, &fd)?;
-        let place = self
-            .files
-            .seen(&folder, &path, follow(flags), FileOp::Stat)?;
-        let stat = place.stat.ok_or(ErrorCode::NoEntry)?;
+        let dir = Node::dir(self.table, &fd)?;
+        let resolved = self
+            .ctx
+            .resolve_checked(&dir, &path, follow(flags), FileOp::Stat)?;
+        let stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
         Ok(convert::descriptor_stat(&stat))
     }
 
@@ -237,21 +224,19 @@ impl HostDescriptor for GatedFs<'_> {
         access: NewTimestamp,
         modification: NewTimestamp,
     ) -> FsResult<()> {
-        let folder = Node::folder(self.table, &fd)?;
+        let dir = Node::dir(self.table, &fd)?;
         let times = convert::timestamps(access, modification)?;
-        let place = self.files.resolve(&folder, &path, follow(flags), "write")?;
-        if self.files.hides(&folder, &place)? {
-            return Err(ErrorCode::NoEntry.into());
-        }
-        let op = if place.kind() == Some(FileType::Directory) {
+        let follow = follow(flags);
+        let resolved = self.ctx.resolve_visible(&dir, &path, follow, "write")?;
+        let op = if resolved.file_type() == Some(FileType::Directory) {
             FileOp::WriteDir
         } else {
             FileOp::Write
         };
-        self.files.ask(&folder, op, &place)?;
-        let name = place.name.as_deref().unwrap_or(".");
+        self.ctx.check(&dir, op, &resolved)?;
+        let name = resolved.name.as_deref().unwrap_or(".");
         let nofollow = AtFlags::SYMLINK_NOFOLLOW;
-        Ok(rustix::fs::utimensat(&*place.parent, name, &times, nofollow).map_err(code)?)
+        Ok(rustix::fs::utimensat(&*resolved.parent, name, &times, nofollow).map_err(error_code)?)
     }
 
     async fn link_at(
@@ -262,34 +247,28 @@ impl HostDescriptor for GatedFs<'_> {
         new_fd: Handle,
         new_path: String,
     ) -> FsResult<()> {
-        let (folder, new_folder) = (
-            Node::folder(self.table, &fd)?,
-            Node::folder(self.table, &new_fd)?,
-        );
+        let (dir, new_dir) = (Node::dir(self.table, &fd)?, Node::dir(self.table, &new_fd)?);
         if flags.contains(PathFlags::SYMLINK_FOLLOW) {
             return Err(ErrorCode::Invalid.into());
         }
-        // A second name gives whoever may write there power over the file, so it needs writing on both sides.
-        let old = self.files.seen(&folder, &path, Follow::No, FileOp::Write)?;
-        let new = self
-            .files
-            .resolve(&new_folder, &new_path, Follow::No, "write")?;
-        if self.files.hides(&new_folder, &new)? {
-            return Err(self.files.refuse_hidden(&new_folder, &new));
-        }
-        self.files.ask(&new_folder, old.write_op(), &new)?;
-        self.files.keep_ways(&new_folder, &new)?;
-        if folder.grant != new_folder.grant {
+        // A second name gives write access under the new path, so both paths need it.
+        let old = self
+            .ctx
+            .resolve_checked(&dir, &path, Follow::No, FileOp::Write)?;
+        let new = self.ctx.resolve_new(&new_dir, &new_path)?;
+        self.ctx.check(&new_dir, old.write_op(), &new)?;
+        self.ctx.check_nothing_hidden_below(&new_dir, &new)?;
+        if dir.grant != new_dir.grant {
             return Err(ErrorCode::CrossDevice.into());
         }
-        match old.kind() {
+        match old.file_type() {
             None => return Err(ErrorCode::NoEntry.into()),
             Some(FileType::RegularFile) => {}
             Some(_) => return Err(ErrorCode::NotPermitted.into()),
         }
         let (name, new_name) = (old.name()?, new.name()?);
         let none = AtFlags::empty();
-        self.files.creating(&new_folder, &new, 0, || {
+        self.ctx.create(&new_dir, &new, 0, || {
             rustix::fs::linkat(&*old.parent, name, &*new.parent, new_name, none)
         })
     }
@@ -302,20 +281,22 @@ impl HostDescriptor for GatedFs<'_> {
         open_flags: OpenFlags,
         descriptor_flags: DescriptorFlags,
     ) -> FsResult<Handle> {
-        let folder = Node::folder(self.table, &fd)?;
-        let wish = Wish::new(open_flags, descriptor_flags)?;
-        self.files
-            .open_at(&folder, &path, follow(flags), wish)?
+        let dir = Node::dir(self.table, &fd)?;
+        let request = OpenRequest::new(open_flags, descriptor_flags)?;
+        self.ctx
+            .open_at(&dir, &path, follow(flags), request)?
             .push(self.table)
     }
 
     async fn readlink_at(&mut self, fd: Handle, path: String) -> FsResult<String> {
-        let folder = Node::folder(self.table, &fd)?;
-        let place = self.files.seen(&folder, &path, Follow::No, FileOp::Stat)?;
-        let target = read_link(&*place.parent, place.name()?)?;
-        // The target of such a link is a path of the host.
+        let dir = Node::dir(self.table, &fd)?;
+        let resolved = self
+            .ctx
+            .resolve_checked(&dir, &path, Follow::No, FileOp::Stat)?;
+        let target = read_link(&*resolved.parent, resolved.name()?)?;
+        // An absolute target is a path of the host.
         if target.starts_with('/') {
-            return Err(self.files.outside(&folder, &path, "read link"));
+            return Err(self.ctx.refuse_escape(&dir, &path, "read link"));
         }
         Ok(target)
     }
@@ -331,59 +312,45 @@ impl HostDescriptor for GatedFs<'_> {
         new_fd: Handle,
         new_path: String,
     ) -> FsResult<()> {
-        let (folder, new_folder) = (
-            Node::folder(self.table, &fd)?,
-            Node::folder(self.table, &new_fd)?,
-        );
-        let _exclusive = links::exclusive();
-        let old = self.files.resolve(&folder, &path, Follow::No, "write")?;
-        if self.files.hides(&folder, &old)? {
-            return Err(ErrorCode::NoEntry.into());
-        }
-        let op = if old.kind() == Some(FileType::Directory) {
+        let (dir, new_dir) = (Node::dir(self.table, &fd)?, Node::dir(self.table, &new_fd)?);
+        let _exclusive = links::lock_changes();
+        let old = self.ctx.resolve_visible(&dir, &path, Follow::No, "write")?;
+        let op = if old.file_type() == Some(FileType::Directory) {
             FileOp::Move
         } else {
             FileOp::Write
         };
-        self.files.ask(&folder, op, &old)?;
-        self.files.keep_ways(&folder, &old)?;
-        let new = self
-            .files
-            .resolve(&new_folder, &new_path, Follow::No, "write")?;
-        if self.files.hides(&new_folder, &new)? {
-            return Err(self.files.refuse_hidden(&new_folder, &new));
-        }
+        self.ctx.check(&dir, op, &old)?;
+        self.ctx.check_nothing_hidden_below(&dir, &old)?;
+        let new = self.ctx.resolve_new(&new_dir, &new_path)?;
         let new_op = match op {
             FileOp::Write if old.is_executable() => FileOp::WriteExecutable,
             FileOp::Write => new.write_op(),
             other => other,
         };
-        self.files.ask(&new_folder, new_op, &new)?;
-        self.files.keep_ways(&new_folder, &new)?;
-        // What one grant hides in a folder, another may not.
-        if folder.grant != new_folder.grant {
+        self.ctx.check(&new_dir, new_op, &new)?;
+        self.ctx.check_nothing_hidden_below(&new_dir, &new)?;
+        // A path that one grant hides may be visible in another.
+        if dir.grant != new_dir.grant {
             return Err(ErrorCode::CrossDevice.into());
         }
         let (name, new_name) = (old.name()?, new.name()?);
-        self.files.check_move(&folder, &old, &new)?;
-        Ok(rustix::fs::renameat(&*old.parent, name, &*new.parent, new_name).map_err(code)?)
+        self.ctx.check_move(&dir, &old, &new)?;
+        Ok(rustix::fs::renameat(&*old.parent, name, &*new.parent, new_name).map_err(error_code)?)
     }
 
     async fn symlink_at(&mut self, fd: Handle, target: String, path: String) -> FsResult<()> {
-        let folder = Node::folder(self.table, &fd)?;
-        let _exclusive = links::exclusive();
-        let place = self.files.resolve(&folder, &path, Follow::No, "write")?;
-        if self.files.hides(&folder, &place)? {
-            return Err(self.files.refuse_hidden(&folder, &place));
-        }
-        self.files.ask(&folder, FileOp::Write, &place)?;
-        self.files.keep_ways(&folder, &place)?;
-        self.files.check_new_link(&folder, &place, &target)?;
-        let name = place.name.as_deref().ok_or(ErrorCode::Exist)?;
-        // The target is what is written.
+        let dir = Node::dir(self.table, &fd)?;
+        let _exclusive = links::lock_changes();
+        let resolved = self.ctx.resolve_new(&dir, &path)?;
+        self.ctx.check(&dir, FileOp::Write, &resolved)?;
+        self.ctx.check_nothing_hidden_below(&dir, &resolved)?;
+        self.ctx.check_new_symlink(&dir, &resolved, &target)?;
+        let name = resolved.name.as_deref().ok_or(ErrorCode::Exist)?;
+        // The target counts as written.
         let bytes = Filesize::try_from(target.len()).unwrap_or(Filesize::MAX);
-        self.files.creating(&folder, &place, bytes, || {
-            rustix::fs::symlinkat(target, &*place.parent, name)
+        self.ctx.create(&dir, &resolved, bytes, || {
+            rustix::fs::symlinkat(target, &*resolved.parent, name)
         })
     }
 
@@ -398,12 +365,12 @@ impl HostDescriptor for GatedFs<'_> {
     ) -> FsResult<Resource<DynInputStream>> {
         let open = match Node::get(self.table, &fd)? {
             Node::File(open) => open,
-            Node::Folder(_) => return Err(ErrorCode::IsDirectory.into()),
+            Node::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
         };
         let reader: DynInputStream = Box::new(FileReader {
-            gate: Arc::clone(&self.files.gate),
+            gate: Arc::clone(&self.ctx.gate),
             file: Arc::clone(&open.file),
-            at: offset,
+            offset,
             is_closed: false,
         });
         Ok(self.table.push(reader)?)
@@ -414,35 +381,34 @@ impl HostDescriptor for GatedFs<'_> {
         fd: Handle,
         offset: Filesize,
     ) -> FsResult<Resource<DynOutputStream>> {
-        self.writer(&fd, Target::At(offset))
+        self.writer(&fd, WritePosition::Offset(offset))
     }
 
     fn append_via_stream(&mut self, fd: Handle) -> FsResult<Resource<DynOutputStream>> {
-        self.writer(&fd, Target::End)
+        self.writer(&fd, WritePosition::End)
     }
 
     async fn is_same_object(&mut self, a: Handle, b: Handle) -> wasmtime::Result<bool> {
         let (a, b) = (self.fstat(&a)?, self.fstat(&b)?);
-        Ok(convert::id(&a) == convert::id(&b))
+        Ok(convert::file_id(&a) == convert::file_id(&b))
     }
 
     async fn metadata_hash(&mut self, fd: Handle) -> FsResult<MetadataHashValue> {
         Ok(convert::metadata_hash(&self.fstat(&fd)?))
     }
 
-    /// Asks nothing: the libraries of guests call it for each entry of a listing, and one refusal would fail the listing.
+    /// Does not ask the gate: wasi-libc calls it for each entry of a listing, and one refusal would
+    /// fail the listing.
     async fn metadata_hash_at(
         &mut self,
         fd: Handle,
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        let folder = Node::folder(self.table, &fd)?;
-        let place = self.files.resolve(&folder, &path, follow(flags), "stat")?;
-        if self.files.hides(&folder, &place)? {
-            return Err(ErrorCode::NoEntry.into());
-        }
-        let stat = place.stat.ok_or(ErrorCode::NoEntry)?;
+        let dir = Node::dir(self.table, &fd)?;
+        let follow = follow(flags);
+        let resolved = self.ctx.resolve_visible(&dir, &path, follow, "stat")?;
+        let stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
         Ok(convert::metadata_hash(&stat))
     }
 

@@ -1,17 +1,17 @@
 //! Keeps symbolic links from leading programs of the host out of a grant. Guests follow no such
-//! link, also one that the host made.
+//! link, not even one that the host made.
 //!
-//! A link that a guest makes or moves has a target of leading `..`, no more than the link's
-//! directory is deep, and then of names. Resolving such targets never leaves the grant, whatever
-//! the names stand for: only a leading `..` climbs, and it climbs from where a link really is. A
-//! `..` after a name would climb from wherever that name leads, which can change later. Moving a
-//! link changes how deep it is, so what is moved is checked again for its new place.
+//! A link that a guest creates or moves has a target of leading `..`, at most as many as the link's
+//! directory is deep, followed by names. Resolving such a target never leaves the grant, whatever
+//! the names stand for: only a leading `..` climbs, and it climbs from the real directory of the
+//! link. A `..` after a name would climb from the target of that name, which can change later.
+//! Moving a link changes its depth, so moved links are checked again for the new path.
 
 use super::{
-    FilesState,
-    convert::{Fault, code, id, kind},
-    node::Folder,
-    place::{Follow, MAX_WALK_DEPTH, Place, read_link, resolve},
+    FilesCtx,
+    convert::{ResolveError, error_code, file_id, file_type},
+    node::OpenDir,
+    resolve::{Follow, MAX_WALK_DEPTH, ResolvedPath, read_link, resolve},
 };
 use rustix::{
     fd::OwnedFd,
@@ -27,65 +27,67 @@ use wasmtime_wasi::p2::{FsError, FsResult, bindings::filesystem::types::ErrorCod
 /// The most entries of a directory that are checked before it is moved into another one.
 pub(super) const MAX_ENTRIES: usize = 10_000;
 
-/// Why a directory with more is not moved.
 const TOO_MANY: &str = "it has more than 10,000 entries or is too deep to be checked for links; \
                         move what is in it in parts";
 
-/// Directories are opened to list them.
 const SEARCH: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// The rule of refusals.
 const RULE: &str = "files.links";
 
-/// Held while a link is made or something is moved, by any call: a link that is made in a directory
-/// while that is checked and moved would be checked for the wrong place.
+/// Held while any call creates a link or moves something: a link that is created in a directory
+/// while that is checked and moved would be checked for the wrong path.
 static CHANGES: Mutex<()> = Mutex::new(());
 
-/// Waits until no other call makes or moves a link. There is no data behind the lock that a panic
-/// could have left half-made.
-pub(super) fn exclusive() -> MutexGuard<'static, ()> {
+/// Waits until no other call creates or moves a link. The lock guards no data, so poisoning does
+/// not matter.
+pub(super) fn lock_changes() -> MutexGuard<'static, ()> {
     CHANGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The reason why a link may not be, in a sentence that begins with it.
+/// The reason for refusing a link, to follow "it was refused: ".
 type Reason = Cow<'static, str>;
 
-impl FilesState {
-    /// Checks a link that is about to be made.
-    pub(super) fn check_new_link(
+impl FilesCtx {
+    /// Checks a link that is about to be created.
+    pub(super) fn check_new_symlink(
         &self,
-        folder: &Folder,
-        place: &Place,
+        dir: &OpenDir,
+        resolved: &ResolvedPath,
         target: &str,
     ) -> FsResult<()> {
         let request = || {
-            let path = self.gate.guest_path(folder.grant, &place.path);
+            let path = self.gate.guest_path(dir.grant, &resolved.path);
             format!("link {path} to {target}")
         };
-        if place.by_link {
+        if resolved.via_symlink {
             let reason = "its path leads through a link; make it where it really is";
             return Err(self.refuse_link(&request(), reason));
         }
-        self.check_link(folder, &place.path, target, request)
+        self.check_link(dir, &resolved.path, target, request)
     }
 
-    /// Checks what is about to get another place or name.
-    pub(super) fn check_move(&self, folder: &Folder, old: &Place, new: &Place) -> FsResult<()> {
+    /// Checks an object that is about to be moved.
+    pub(super) fn check_move(
+        &self,
+        dir: &OpenDir,
+        old: &ResolvedPath,
+        new: &ResolvedPath,
+    ) -> FsResult<()> {
         let request = || {
-            let path = |place: &Place| self.gate.guest_path(folder.grant, &place.path);
+            let path = |resolved: &ResolvedPath| self.gate.guest_path(dir.grant, &resolved.path);
             format!("move {} to {}", path(old), path(new))
         };
-        match old.kind() {
+        match old.file_type() {
             Some(FileType::Symlink) => {
                 let target = read_link(&*old.parent, old.name()?)?;
-                self.check_link(folder, &new.path, &target, request)
+                self.check_link(dir, &new.path, &target, request)
             }
-            // Under another name in the same directory everything stays as deep as it is.
+            // A rename within one directory changes no depth.
             Some(FileType::Directory) if !is_same(&old.parent, &new.parent)? => {
-                let below = stray_below(&old.parent, old.name()?, depth(&new.path) + 1);
+                let below = escape_below(&old.parent, old.name()?, depth(&new.path) + 1);
                 let reason = below.unwrap_or_else(|error| {
                     Some(format!("it cannot be searched for links: {error}").into())
                 });
@@ -95,33 +97,33 @@ impl FilesState {
         }
     }
 
-    /// Checks a link for a path relative to the grant: by its text, and by what the text leads
-    /// through at present.
+    /// Checks a link at a path relative to the grant: by its text, and by the objects that the text
+    /// leads through at present.
     fn check_link(
         &self,
-        folder: &Folder,
+        dir: &OpenDir,
         path: &str,
         target: &str,
         request: impl Fn() -> String,
     ) -> FsResult<()> {
-        if let Some(reason) = stray(depth(path), target) {
+        if let Some(reason) = escape_reason(depth(path), target) {
             return Err(self.refuse_link(&request(), &reason));
         }
-        let root = self.root(folder)?;
-        let top = Folder {
+        let root = self.root(dir)?;
+        let top = OpenDir {
             fd: Arc::clone(&root.dir),
-            grant: folder.grant,
+            grant: dir.grant,
         };
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         let full = format!("./{above}/{target}");
-        match resolve(root, self.gate.mask(folder.grant), &top, &full, Follow::Yes) {
-            Err(Fault::Outside) => {
+        match resolve(root, self.gate.mask(dir.grant), &top, &full, Follow::Yes) {
+            Err(ResolveError::Escape) => {
                 let reason = "its target leads through a link that leaves the granted directory";
                 Err(self.refuse_link(&request(), reason))
             }
-            Err(Fault::Code(ErrorCode::NameTooLong)) => Err(ErrorCode::NameTooLong.into()),
-            // What is not there yet is made under the same rules.
-            Ok(_) | Err(Fault::Code(_)) => Ok(()),
+            Err(ResolveError::Code(ErrorCode::NameTooLong)) => Err(ErrorCode::NameTooLong.into()),
+            // Objects that do not exist yet will be created under the same rules.
+            Ok(_) | Err(ResolveError::Code(_)) => Ok(()),
         }
     }
 
@@ -131,13 +133,13 @@ impl FilesState {
     }
 }
 
-/// How many directories of the grant a path is in.
+/// Returns how many directories of the grant a path is in.
 fn depth(path: &str) -> usize {
     path.matches('/').count()
 }
 
-/// Why a link with this target, this deep in the grant, could lead out of it; nothing if it cannot.
-fn stray(depth: usize, target: &str) -> Option<Reason> {
+/// Returns the reason why a link with this target could lead out of the grant from this depth.
+fn escape_reason(depth: usize, target: &str) -> Option<Reason> {
     if target.starts_with('/') {
         return Some("its target is absolute".into());
     }
@@ -159,15 +161,14 @@ fn stray(depth: usize, target: &str) -> Option<Reason> {
         .then(|| "its target leaves the granted directory from where the link stands".into())
 }
 
-/// Whether both are the same directory.
 fn is_same(one: &OwnedFd, other: &OwnedFd) -> FsResult<bool> {
-    let id = |fd: &OwnedFd| Ok::<_, FsError>(id(&fstat(fd).map_err(code)?));
+    let id = |fd: &OwnedFd| Ok::<_, FsError>(file_id(&fstat(fd).map_err(error_code)?));
     Ok(id(one)? == id(other)?)
 }
 
-/// Looks at everything below a directory that is going to be this deep in the grant, and says why
+/// Checks everything below a directory that is to be moved to a depth, and returns the reason why
 /// it cannot be there.
-fn stray_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reason>, Errno> {
+fn escape_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reason>, Errno> {
     let mut levels = vec![Dir::new(openat(parent, name, SEARCH, Mode::empty())?)?];
     let mut count = 0;
     loop {
@@ -183,8 +184,8 @@ fn stray_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reas
         let name = entry.file_name();
         let found = match (name.to_bytes(), entry.file_type()) {
             (b"." | b"..", _) => continue,
-            // Not every file system puts the kind into the listing.
-            (_, FileType::Unknown) => kind(&statat(here, name, AtFlags::SYMLINK_NOFOLLOW)?),
+            // Some file systems list no types.
+            (_, FileType::Unknown) => file_type(&statat(here, name, AtFlags::SYMLINK_NOFOLLOW)?),
             (_, known) => known,
         };
         count += 1;
@@ -198,7 +199,7 @@ fn stray_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reas
             }
             FileType::Symlink => {
                 let target = readlinkat(here, name, Vec::new())?;
-                if let Some(reason) = stray(depth + inner - 1, &target.to_string_lossy()) {
+                if let Some(reason) = escape_reason(depth + inner - 1, &target.to_string_lossy()) {
                     return Ok(Some(format!("of a link in it, {reason}").into()));
                 }
             }

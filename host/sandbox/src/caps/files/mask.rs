@@ -1,15 +1,16 @@
-//! What does not exist for a guest: the grant's mask patterns, and what belongs to the host program (configuration, lock,
-//! state, cache). Each is known by its path, and where it exists also by its identity, so that neither a link, nor a second
-//! name, nor another spelling leads around it. It only answers; refusing is the caller's.
+//! The objects that are hidden from a guest: by the grant's mask patterns, or because they belong
+//! to the host program (configuration, lock, state, cache). Each is known by its path and, if it
+//! exists, by its identity, so that no link, second name or other spelling leads around it. This
+//! module only answers; callers refuse.
 //!
-//! Not covered, because nothing but a search of the whole disk could find it: a second name (hard link) that somebody on the
-//! host gave to a file which is masked by a wildcard or deeper than its pattern says.
+//! Not covered, because only a search of the whole disk could find it: a second name (hard link)
+//! made on the host for a file that is masked by a wildcard or is deeper than its pattern.
 
 use super::{
-    convert::{Id, id, kind},
-    place::{Root, look, real_path},
+    convert::{FileId, file_id, file_type},
+    resolve::{Root, lstat, real_path},
 };
-use agent_host_core::policy::{DirGrant, PathRules};
+use agent_host_engine::policy::{DirGrant, PathRules};
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{AtFlags, CWD, FileType, Mode, OFlags},
@@ -20,45 +21,45 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// How far up a folder's ancestors are looked at; deeper ones count as hidden.
-const MAX_CLIMB: usize = 1_024;
+/// The most ancestors of a directory that are examined; a deeper one counts as hidden.
+const MAX_ANCESTORS: usize = 1_024;
 
-/// Folders are opened only to look at names in them.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// What one grant hides, beside its patterns.
+/// The objects that one grant hides, besides its patterns.
 #[derive(Default)]
 pub(super) struct Masks {
-    /// Hidden paths relative to the grant, whether or not anything is there.
+    /// Hidden paths relative to the grant, whether or not they exist.
     exact: Vec<String>,
-    /// Hidden names in folders that exist.
-    held: Vec<Held>,
-    /// The folders between the grant and a held name.
-    above: Vec<Id>,
+    /// Hidden names in existing directories.
+    held: Vec<HeldName>,
+    /// The directories between the grant and the held names.
+    above: Vec<FileId>,
 }
 
-/// A name in an open folder: it stays the same name wherever the folder is moved.
-struct Held {
-    folder: OwnedFd,
+/// A name in an open directory: it stays the same wherever the directory is moved.
+struct HeldName {
+    dir: OwnedFd,
     name: OsString,
-    /// The folder is in this grant.
+    /// The directory is in this grant.
     inside: bool,
 }
 
-/// What a held name stands for at present.
-struct Live {
-    id: Id,
-    is_folder: bool,
+/// The object at a held name at present.
+struct HiddenObject {
+    id: FileId,
+    is_dir: bool,
     inside: bool,
 }
 
 impl Masks {
-    /// Finds what is hidden in a grant. None if the granted folder is itself protected, or in a protected folder.
+    /// Finds the hidden objects of a grant. Returns `None` if the granted directory is itself
+    /// protected or in a protected one.
     pub(super) fn new(root: &Root, grant: &DirGrant, protected: &[PathBuf]) -> Option<Self> {
         let mut masks = Self::default();
         for path in protected {
             masks.protect(root, &grant.host, path)?;
-            // A protected name that is a link protects what it leads to as well.
+            // The target of a protected link is protected as well.
             if path.is_symlink()
                 && let Ok(target) = path.canonicalize()
             {
@@ -72,8 +73,8 @@ impl Masks {
         Some(masks)
     }
 
-    /// Whether the path itself is hidden.
-    pub(super) fn names(&self, patterns: Option<&PathRules>, path: &str) -> bool {
+    /// Returns whether the path itself is hidden.
+    pub(super) fn hides_path(&self, patterns: Option<&PathRules>, path: &str) -> bool {
         patterns.is_some_and(|rules| rules.first_match(path).is_some())
             || self
                 .exact
@@ -81,55 +82,53 @@ impl Masks {
                 .any(|hidden| path == hidden || is_below(path, hidden))
     }
 
-    /// Whether the object is hidden, whatever name it was found by.
-    pub(super) fn is(&self, id: Id) -> bool {
-        self.live().any(|live| live.id == id)
+    /// Returns whether the object is hidden, whatever name it was found by.
+    pub(super) fn hides_object(&self, id: FileId) -> bool {
+        self.existing().any(|live| live.id == id)
     }
 
-    /// The identities of everything hidden that exists.
-    pub(super) fn ids(&self) -> Vec<Id> {
-        self.live().map(|live| live.id).collect()
+    pub(super) fn hidden_ids(&self) -> Vec<FileId> {
+        self.existing().map(|live| live.id).collect()
     }
 
-    /// Whether the folder is, or is in, a hidden folder, going by identities up to the grant's root.
-    pub(super) fn is_within(&self, folder: BorrowedFd<'_>, root: Id) -> bool {
-        let hidden: Vec<Id> = self
-            .live()
-            .filter(|live| live.is_folder && live.inside)
+    /// Returns whether the directory is hidden or in a hidden one, by identities up to the grant's
+    /// root.
+    pub(super) fn is_in_hidden_dir(&self, dir: BorrowedFd<'_>, root: FileId) -> bool {
+        let hidden: Vec<FileId> = self
+            .existing()
+            .filter(|live| live.is_dir && live.inside)
             .map(|live| live.id)
             .collect();
-        // Climbing costs two calls to the kernel for each level, so it is done only where it can matter. A folder whose
-        // ancestors cannot be found out counts as hidden.
+        // Each ancestor costs two system calls, so they are looked up only where it can matter. If
+        // they cannot be found out, the directory counts as hidden.
         !hidden.is_empty()
-            && climb(folder, root)
-                .is_none_or(|ancestors| ancestors.iter().any(|id| hidden.contains(id)))
+            && ancestors(dir, root).is_none_or(|ids| ids.iter().any(|id| hidden.contains(id)))
     }
 
-    /// Whether something hidden is, or may come to be, below this path or object.
-    pub(super) fn is_below(
+    /// Returns whether something hidden is, or may come to be, below this path or object.
+    pub(super) fn has_hidden_below(
         &self,
         patterns: Option<&PathRules>,
         path: &str,
-        id: Option<Id>,
+        id: Option<FileId>,
     ) -> bool {
         patterns.is_some_and(|rules| rules.first_below(path).is_some())
             || self.exact.iter().any(|hidden| is_below(hidden, path))
             || id.is_some_and(|id| self.above.contains(&id))
     }
 
-    fn live(&self) -> impl Iterator<Item = Live> {
+    fn existing(&self) -> impl Iterator<Item = HiddenObject> {
         self.held.iter().filter_map(|held| {
-            let stat =
-                rustix::fs::statat(&held.folder, &held.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-            Some(Live {
-                id: id(&stat),
-                is_folder: kind(&stat) == FileType::Directory,
+            let stat = rustix::fs::statat(&held.dir, &held.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            Some(HiddenObject {
+                id: file_id(&stat),
+                is_dir: file_type(&stat) == FileType::Directory,
                 inside: held.inside,
             })
         })
     }
 
-    /// Hides a path of the host, both as it is written and where it really is.
+    /// Hides a path of the host, both as written and resolved.
     fn protect(&mut self, root: &Root, granted: &Path, path: &Path) -> Option<()> {
         let is_plain = path
             .components()
@@ -149,18 +148,18 @@ impl Masks {
         Some(())
     }
 
-    /// Holds a name by its folder, if that exists, and returns where the path really is.
+    /// Holds a name by its directory, if that exists, and returns the real path.
     fn hold(&mut self, root: &Root, path: &Path) -> Option<PathBuf> {
-        let (folder, missing) = nearest_folder(path)?;
-        let real = real_path(folder.as_fd()).ok()?;
+        let (dir, missing) = nearest_dir(path)?;
+        let real = real_path(dir.as_fd()).ok()?;
         let inside = real.starts_with(&root.host);
-        if inside && let Some(ancestors) = climb(folder.as_fd(), root.id) {
+        if inside && let Some(ancestors) = ancestors(dir.as_fd(), root.id) {
             self.above
                 .extend(ancestors.into_iter().filter(|id| *id != root.id));
         }
         if let [name] = missing.as_slice() {
-            self.held.push(Held {
-                folder,
+            self.held.push(HeldName {
+                dir,
                 name: (*name).to_owned(),
                 inside,
             });
@@ -169,8 +168,8 @@ impl Masks {
     }
 }
 
-/// The nearest folder above a path that exists, and the names from there to the path.
-fn nearest_folder(path: &Path) -> Option<(OwnedFd, Vec<&OsStr>)> {
+/// Returns the nearest existing directory above a path, and the names from there to the path.
+fn nearest_dir(path: &Path) -> Option<(OwnedFd, Vec<&OsStr>)> {
     let mut missing = Vec::new();
     let mut above = path;
     loop {
@@ -184,19 +183,20 @@ fn nearest_folder(path: &Path) -> Option<(OwnedFd, Vec<&OsStr>)> {
             above
         };
         match rustix::fs::openat(CWD, here, LOOK, Mode::empty()) {
-            Ok(folder) => return Some((folder, missing)),
+            Ok(dir) => return Some((dir, missing)),
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(_) => return None,
         }
     }
 }
 
-/// The identities of a folder and its ancestors, up to and with the root. None if that is not found out.
-fn climb(folder: BorrowedFd<'_>, root: Id) -> Option<Vec<Id>> {
-    let mut current = rustix::fs::openat(folder, ".", LOOK, Mode::empty()).ok()?;
+/// Returns the identities of a directory and its ancestors up to the root, if they can be found
+/// out.
+fn ancestors(dir: BorrowedFd<'_>, root: FileId) -> Option<Vec<FileId>> {
+    let mut current = rustix::fs::openat(dir, ".", LOOK, Mode::empty()).ok()?;
     let mut ancestors = Vec::new();
-    while ancestors.len() < MAX_CLIMB {
-        let here = id(&rustix::fs::fstat(&current).ok()?);
+    while ancestors.len() < MAX_ANCESTORS {
+        let here = file_id(&rustix::fs::fstat(&current).ok()?);
         let is_top = ancestors.last() == Some(&here);
         ancestors.push(here);
         if here == root || is_top {
@@ -207,19 +207,20 @@ fn climb(folder: BorrowedFd<'_>, root: Id) -> Option<Vec<Id>> {
     None
 }
 
-/// Whether a path is below another.
 fn is_below(path: &str, above: &str) -> bool {
     path.strip_prefix(above)
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a pattern is a plain path.
+/// Returns whether a pattern is a path without wildcards.
 fn is_literal(pattern: &str) -> bool {
     !pattern.contains(['*', '?', '[', ']', '{', '}', '\\'])
 }
 
-/// Whether a listed name is a second name of something hidden. Most entries are told apart by their number alone.
-pub(super) fn is_alias(hidden: &[Id], folder: &OwnedFd, name: &str, inode: u64) -> bool {
+/// Returns whether a listed name is a second name of something hidden. The inode number alone rules
+/// out most entries.
+pub(super) fn is_hidden_alias(hidden: &[FileId], dir: &OwnedFd, name: &str, inode: u64) -> bool {
     hidden.iter().any(|id| id.inode == inode)
-        && look(folder, name).is_ok_and(|stat| stat.is_some_and(|stat| hidden.contains(&id(&stat))))
+        && lstat(dir, name)
+            .is_ok_and(|stat| stat.is_some_and(|stat| hidden.contains(&file_id(&stat))))
 }

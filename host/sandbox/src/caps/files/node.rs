@@ -1,14 +1,15 @@
-//! What a guest's handles stand for: a folder, a file, or a listing in progress. The interface's own types name other
-//! structures, so handles are exchanged by their number; the resource table checks the type of every one.
+//! The objects behind a guest's handles: a directory, a file, or a listing in progress. The
+//! interface's own types name other structures, so handles are exchanged by their number; the
+//! resource table checks the type of every one.
 
 use super::{
-    convert::{Id, descriptor_type, kind},
-    mask::is_alias,
-    place::{Root, join, look},
+    convert::{FileId, descriptor_type, file_type},
+    mask::is_hidden_alias,
+    resolve::{Root, join, lstat},
 };
-use agent_host_core::policy::PathRules;
+use agent_host_engine::policy::PathRules;
 use rustix::{
-    fd::OwnedFd,
+    fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{Dir, FileType},
 };
 use std::sync::Arc;
@@ -21,15 +22,14 @@ use wasmtime_wasi::{
     },
 };
 
-/// Behind a `descriptor`.
+/// The object behind a `descriptor`.
 pub(super) enum Node {
-    Folder(Folder),
+    Dir(OpenDir),
     File(OpenFile),
 }
 
-/// An open folder.
 #[derive(Clone)]
-pub(super) struct Folder {
+pub(super) struct OpenDir {
     /// Open for reading.
     pub(super) fd: Arc<OwnedFd>,
     /// The grant in which it was opened; everything beneath it stays in that grant.
@@ -41,14 +41,13 @@ pub(super) struct Folder {
 pub(super) struct OpenFile {
     pub(super) file: Arc<std::fs::File>,
     pub(super) grant: usize,
-    /// Its path in the grant when it was opened, for the ledger.
+    /// The path in the grant when it was opened, for the audit log.
     pub(super) path: String,
     pub(super) readable: bool,
     pub(super) writable: bool,
 }
 
 impl Node {
-    /// Looks a guest's handle up.
     pub(super) fn get<'t>(
         table: &'t ResourceTable,
         handle: &Resource<Descriptor>,
@@ -56,72 +55,89 @@ impl Node {
         table.get(&Resource::new_borrow(handle.rep()))
     }
 
-    /// Looks a guest's handle of a folder up.
-    pub(super) fn folder(table: &ResourceTable, handle: &Resource<Descriptor>) -> FsResult<Folder> {
+    pub(super) fn dir(table: &ResourceTable, handle: &Resource<Descriptor>) -> FsResult<OpenDir> {
         match Self::get(table, handle)? {
-            Self::Folder(folder) => Ok(folder.clone()),
+            Self::Dir(dir) => Ok(dir.clone()),
             Self::File(_) => Err(ErrorCode::NotDirectory.into()),
         }
     }
 
-    /// Looks a guest's handle of a file up.
     pub(super) fn file(table: &ResourceTable, handle: &Resource<Descriptor>) -> FsResult<OpenFile> {
         match Self::get(table, handle)? {
             Self::File(file) => Ok(file.clone()),
-            Self::Folder(_) => Err(ErrorCode::BadDescriptor.into()),
+            Self::Dir(_) => Err(ErrorCode::BadDescriptor.into()),
         }
     }
 
-    /// Hands an open object to the guest.
+    /// Returns a file, which must have been opened for writing.
+    pub(super) fn writable_file(
+        table: &ResourceTable,
+        handle: &Resource<Descriptor>,
+    ) -> FsResult<OpenFile> {
+        let open = Self::file(table, handle)?;
+        if !open.writable {
+            return Err(ErrorCode::NotPermitted.into());
+        }
+        Ok(open)
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Dir(dir) => dir.fd.as_fd(),
+            Self::File(open) => open.file.as_fd(),
+        }
+    }
+
     pub(super) fn push(self, table: &mut ResourceTable) -> FsResult<Resource<Descriptor>> {
         Ok(Resource::new_own(table.push(self)?.rep()))
     }
 }
 
-/// A listing in progress. It reads ahead one buffer of the kernel's and no more, however large the folder is.
+/// A listing in progress. It reads ahead one buffer of the kernel at most, however large the
+/// directory is.
 pub(super) struct Listing {
-    pub(super) folder: Folder,
+    pub(super) dir: OpenDir,
     entries: Dir,
-    /// The folder's path in the grant.
+    /// The directory's path in the grant.
     path: String,
-    /// Everything hidden that existed when the listing began.
-    hidden: Vec<Id>,
+    /// The hidden objects that existed when the listing began.
+    hidden: Vec<FileId>,
 }
 
 impl Listing {
-    /// Begins to list a folder.
-    pub(super) fn new(root: &Root, folder: Folder) -> FsResult<Self> {
+    pub(super) fn new(root: &Root, dir: OpenDir) -> FsResult<Self> {
         Ok(Self {
-            entries: Dir::read_from(&*folder.fd).map_err(super::convert::code)?,
-            path: root.path_of(&folder.fd)?,
-            hidden: root.masks.ids(),
-            folder,
+            entries: Dir::read_from(&*dir.fd).map_err(super::convert::error_code)?,
+            path: root.path_of(&dir.fd)?,
+            hidden: root.masks.hidden_ids(),
+            dir,
         })
     }
 
-    /// The next entry that exists for the guest and has a name that the interface can express (UTF-8).
+    /// Returns the next entry that is visible to the guest and has a UTF-8 name, as the interface
+    /// requires.
     pub(super) fn next(
         &mut self,
         root: &Root,
         patterns: Option<&PathRules>,
     ) -> Result<Option<DirectoryEntry>, ErrorCode> {
         while let Some(entry) = self.entries.read() {
-            let entry = entry.map_err(super::convert::code)?;
+            let entry = entry.map_err(super::convert::error_code)?;
             let Ok(name) = entry.file_name().to_str() else {
                 continue;
             };
             if matches!(name, "." | "..")
-                || root.masks.names(patterns, &join(&self.path, name))
-                || is_alias(&self.hidden, &self.folder.fd, name, entry.ino())
+                || root.masks.hides_path(patterns, &join(&self.path, name))
+                || is_hidden_alias(&self.hidden, &self.dir.fd, name, entry.ino())
             {
                 continue;
             }
             let found = match entry.file_type() {
-                // Not every file system puts the kind into the listing.
-                FileType::Unknown => look(&self.folder.fd, name)
+                // Some file systems list no types.
+                FileType::Unknown => lstat(&self.dir.fd, name)
                     .ok()
                     .flatten()
-                    .map_or(FileType::Unknown, |stat| kind(&stat)),
+                    .map_or(FileType::Unknown, |stat| file_type(&stat)),
                 known => known,
             };
             return Ok(Some(DirectoryEntry {

@@ -1,13 +1,13 @@
-//! Opening: the one place where a guest comes to hold a descriptor. What was opened is looked at again, because it may be
-//! another object than the one that was there when it was asked for.
+//! Opening: the only source of descriptors. The opened object is checked again, because it may be
+//! another one than was there when the gate was asked.
 
 use super::{
-    FilesState,
-    convert::{code, id, kind},
-    node::{Folder, Node, OpenFile},
-    place::{Follow, Place},
+    FilesCtx,
+    convert::{error_code, file_id, file_type},
+    node::{Node, OpenDir, OpenFile},
+    resolve::{Follow, ResolvedPath},
 };
-use agent_host_core::policy::FileOp;
+use agent_host_engine::policy::FileOp;
 use rustix::{
     fd::OwnedFd,
     fs::{FileType, Mode, OFlags},
@@ -19,27 +19,25 @@ use wasmtime_wasi::p2::{
     bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags},
 };
 
-/// What the guest wants of the object. `O_NONBLOCK` keeps the opening of a pipe from waiting for its other end, should one
-/// be there after all; `O_NOCTTY` keeps a terminal from becoming ours.
+/// The flags of every open. `O_NONBLOCK` keeps the open of a FIFO, should one be there after all,
+/// from waiting for its other end; `O_NOCTTY` keeps a terminal from becoming the controlling one.
 const OPEN: OFlags = OFlags::CLOEXEC
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
-/// A guest's wish, read from its flags.
+/// The guest's flags for an open.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
+pub(super) struct OpenRequest {
     read: bool,
     write: bool,
     create: bool,
     exclusive: bool,
     truncate: bool,
-    folder: bool,
+    dir: bool,
 }
 
-impl Wish {
-    /// Reads the flags.
-    ///
+impl OpenRequest {
     /// # Errors
     /// `unsupported` for synchronized writing, `invalid` for flags that contradict each other.
     pub(super) fn new(open: OpenFlags, flags: DescriptorFlags) -> Result<Self, ErrorCode> {
@@ -60,11 +58,11 @@ impl Wish {
             create: open.contains(OpenFlags::CREATE),
             exclusive: open.contains(OpenFlags::EXCLUSIVE),
             truncate: open.contains(OpenFlags::TRUNCATE),
-            folder: open.contains(OpenFlags::DIRECTORY),
+            dir: open.contains(OpenFlags::DIRECTORY),
         })
     }
 
-    /// For the ledger, where the path leads nowhere.
+    /// The verb for the audit log if the path cannot be resolved.
     fn verb(self) -> &'static str {
         if self.write || self.create {
             FileOp::Write.as_str()
@@ -74,91 +72,101 @@ impl Wish {
     }
 }
 
-impl FilesState {
-    /// Opens what a path leads to.
+impl FilesCtx {
+    /// Opens the object at a path.
     pub(super) fn open_at(
         &self,
-        folder: &Folder,
+        dir: &OpenDir,
         path: &str,
         follow: Follow,
-        wish: Wish,
+        request: OpenRequest,
     ) -> FsResult<Node> {
-        // As in POSIX: a link in the place of a new file is an existing file.
-        let follow = if wish.create && wish.exclusive {
+        // As in POSIX, an exclusive create does not follow a link.
+        let follow = if request.create && request.exclusive {
             Follow::No
         } else {
             follow
         };
-        let place = self.resolve(folder, path, follow, wish.verb())?;
-        if self.hides(folder, &place)? {
-            return Err(if wish.create {
-                self.refuse_hidden(folder, &place)
+        let resolved = self.resolve(dir, path, follow, request.verb())?;
+        if self.is_hidden(dir, &resolved)? {
+            return Err(if request.create {
+                self.refuse_hidden(dir, &resolved)
             } else {
                 ErrorCode::NoEntry.into()
             });
         }
-        match place.kind() {
-            Some(FileType::Directory) => self.open_folder(folder, &place, wish),
-            Some(FileType::RegularFile) | None => self.open_file(folder, place, wish),
+        match resolved.file_type() {
+            Some(FileType::Directory) => self.open_dir(dir, &resolved, request),
+            Some(FileType::RegularFile) | None => self.open_file(dir, resolved, request),
             Some(FileType::Symlink) => {
-                self.ask(folder, FileOp::Stat, &place)?;
-                Err(if wish.create && wish.exclusive {
+                self.check(dir, FileOp::Stat, &resolved)?;
+                Err(if request.create && request.exclusive {
                     ErrorCode::Exist.into()
                 } else {
                     ErrorCode::Loop.into()
                 })
             }
             Some(_) => {
-                self.refuse_special(folder, &place, wish);
+                self.refuse_special(dir, &resolved, request);
                 Err(ErrorCode::Access.into())
             }
         }
     }
 
-    fn refuse_special(&self, folder: &Folder, place: &Place, wish: Wish) {
-        let path = self.gate.guest_path(folder.grant, &place.path);
+    fn refuse_special(&self, dir: &OpenDir, resolved: &ResolvedPath, request: OpenRequest) {
+        let path = self.gate.guest_path(dir.grant, &resolved.path);
         self.gate.refuse(
-            &format!("{} {path}", wish.verb()),
+            &format!("{} {path}", request.verb()),
             "files.regular-only",
             "it is a pipe, a socket or a device, and tools open only files and folders",
         );
     }
 
-    fn open_folder(&self, folder: &Folder, place: &Place, wish: Wish) -> FsResult<Node> {
-        self.ask(folder, FileOp::Stat, place)?;
-        if wish.create && wish.exclusive {
+    fn open_dir(
+        &self,
+        dir: &OpenDir,
+        resolved: &ResolvedPath,
+        request: OpenRequest,
+    ) -> FsResult<Node> {
+        self.check(dir, FileOp::Stat, resolved)?;
+        if request.create && request.exclusive {
             return Err(ErrorCode::Exist.into());
         }
-        if wish.write || wish.create {
+        if request.write || request.create {
             return Err(ErrorCode::IsDirectory.into());
         }
-        let name = place.name.as_deref().unwrap_or(".");
+        let name = resolved.name.as_deref().unwrap_or(".");
         let flags = OPEN | OFlags::RDONLY | OFlags::DIRECTORY;
-        let opened =
-            rustix::fs::openat(&*place.parent, name, flags, Mode::empty()).map_err(code)?;
-        self.check_opened(folder, &opened, FileType::Directory)?;
-        Ok(Node::Folder(Folder {
+        let opened = rustix::fs::openat(&*resolved.parent, name, flags, Mode::empty())
+            .map_err(error_code)?;
+        self.check_opened(dir, &opened, FileType::Directory)?;
+        Ok(Node::Dir(OpenDir {
             fd: Arc::new(opened),
-            grant: folder.grant,
+            grant: dir.grant,
         }))
     }
 
-    fn open_file(&self, folder: &Folder, place: Place, wish: Wish) -> FsResult<Node> {
-        if wish.read {
-            self.ask(folder, FileOp::Read, &place)?;
+    fn open_file(
+        &self,
+        dir: &OpenDir,
+        resolved: ResolvedPath,
+        request: OpenRequest,
+    ) -> FsResult<Node> {
+        if request.read {
+            self.check(dir, FileOp::Read, &resolved)?;
         }
-        if wish.write || wish.create {
-            self.ask(folder, place.write_op(), &place)?;
+        if request.write || request.create {
+            self.check(dir, resolved.write_op(), &resolved)?;
         }
-        let name = place.name()?;
-        match (&place.stat, wish) {
-            (None, Wish { create: false, .. }) => return Err(ErrorCode::NoEntry.into()),
-            (None, _) if place.is_folder => return Err(ErrorCode::IsDirectory.into()),
-            (None, _) => self.keep_ways(folder, &place)?,
-            (Some(_), Wish { folder: true, .. }) => return Err(ErrorCode::NotDirectory.into()),
+        let name = resolved.name()?;
+        match (&resolved.stat, request) {
+            (None, OpenRequest { create: false, .. }) => return Err(ErrorCode::NoEntry.into()),
+            (None, _) if resolved.is_dir => return Err(ErrorCode::IsDirectory.into()),
+            (None, _) => self.check_nothing_hidden_below(dir, &resolved)?,
+            (Some(_), OpenRequest { dir: true, .. }) => return Err(ErrorCode::NotDirectory.into()),
             (
                 Some(_),
-                Wish {
+                OpenRequest {
                     create: true,
                     exclusive: true,
                     ..
@@ -167,48 +175,48 @@ impl FilesState {
             (Some(_), _) => {}
         }
         let mut flags = OPEN
-            | match (wish.read, wish.write) {
+            | match (request.read, request.write) {
                 (true, true) => OFlags::RDWR,
                 (false, true) => OFlags::WRONLY,
                 (_, false) => OFlags::RDONLY,
             };
-        // What was there and vanishes meanwhile is not made again, since the quota has not counted it.
-        let makes = place.stat.is_none();
+        // A file that vanishes meanwhile is not created again, since the quota has not counted it.
+        let makes = resolved.stat.is_none();
         flags.set(OFlags::CREATE, makes);
-        flags.set(OFlags::EXCL, makes && wish.exclusive);
+        flags.set(OFlags::EXCL, makes && request.exclusive);
         // O_TRUNC would empty the object before it is known to be the right one.
-        let open = || match rustix::fs::openat(&*place.parent, name, flags, Mode::from(0o666)) {
-            // A pipe that nobody reads.
+        let open = || match rustix::fs::openat(&*resolved.parent, name, flags, Mode::from(0o666)) {
+            // A FIFO without a reader.
             Err(Errno::NXIO) => Err(Errno::ACCESS),
             other => other,
         };
         let opened = if makes {
-            self.creating(folder, &place, 0, open)?
+            self.create(dir, &resolved, 0, open)?
         } else {
-            open().map_err(code)?
+            open().map_err(error_code)?
         };
-        self.check_opened(folder, &opened, FileType::RegularFile)?;
+        self.check_opened(dir, &opened, FileType::RegularFile)?;
         let file = std::fs::File::from(opened);
-        if wish.truncate {
+        if request.truncate {
             file.set_len(0)
-                .map_err(|error| super::convert::io_code(&error))?;
+                .map_err(|error| super::convert::io_error_code(&error))?;
         }
         Ok(Node::File(OpenFile {
             file: Arc::new(file),
-            grant: folder.grant,
-            path: place.path,
-            readable: wish.read,
-            writable: wish.write,
+            grant: dir.grant,
+            path: resolved.path,
+            readable: request.read,
+            writable: request.write,
         }))
     }
 
-    /// The object that was really opened must be of the kind that was asked for, and must not be hidden.
-    fn check_opened(&self, folder: &Folder, opened: &OwnedFd, expected: FileType) -> FsResult<()> {
-        let stat = rustix::fs::fstat(opened).map_err(code)?;
-        if self.root(folder)?.masks.is(id(&stat)) {
+    /// Checks that the opened object has the expected type and is not hidden.
+    fn check_opened(&self, dir: &OpenDir, opened: &OwnedFd, expected: FileType) -> FsResult<()> {
+        let stat = rustix::fs::fstat(opened).map_err(error_code)?;
+        if self.root(dir)?.masks.hides_object(file_id(&stat)) {
             return Err(ErrorCode::NoEntry.into());
         }
-        if kind(&stat) != expected {
+        if file_type(&stat) != expected {
             return Err(ErrorCode::Access.into());
         }
         Ok(())

@@ -1,5 +1,6 @@
-//! The streams of an open file. Reads and writes go straight to the kernel on the guest's own thread: only regular files are
-//! ever open, so they do not wait for anybody, and handing each to another thread costs ten times as much.
+//! The streams of an open file. Reads and writes go to the kernel on the guest's own thread: only
+//! regular files are ever open, so they do not wait for anyone, and handing each to another thread
+//! costs ten times as much.
 
 use super::node::OpenFile;
 use crate::gate::{Gate, Growth};
@@ -15,10 +16,11 @@ use wasmtime_wasi::{
     p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult},
 };
 
-/// The most that one read or write moves, in bytes. The host allocates this much, whatever the guest asks for.
+/// The most bytes that one read or write moves. The host allocates at most this, whatever the guest
+/// asks for.
 pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1_024;
 
-/// Reads a piece of a file; empty at its end.
+/// Reads from a file at an offset; empty at its end.
 pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result<Vec<u8>> {
     let mut buffer = vec![0; size.min(MAX_CHUNK_BYTES)];
     let count = loop {
@@ -28,15 +30,14 @@ pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result
         }
     };
     buffer.truncate(count);
-    gate.count_in(size_of_count(count));
+    gate.count_in(byte_count(count));
     Ok(buffer)
 }
 
-/// Reads on from a place.
 pub(super) struct FileReader {
     pub(super) gate: Arc<Gate>,
     pub(super) file: Arc<File>,
-    pub(super) at: u64,
+    pub(super) offset: u64,
     pub(super) is_closed: bool,
 }
 
@@ -54,13 +55,13 @@ impl InputStream for FileReader {
         if size == 0 {
             return Ok(bytes::Bytes::new());
         }
-        match read(&self.gate, &self.file, size, self.at) {
+        match read(&self.gate, &self.file, size, self.offset) {
             Ok(buffer) if buffer.is_empty() => {
                 self.is_closed = true;
                 Err(StreamError::Closed)
             }
             Ok(buffer) => {
-                self.at = self.at.saturating_add(size_of_count(buffer.len()));
+                self.offset = self.offset.saturating_add(byte_count(buffer.len()));
                 Ok(buffer.into())
             }
             Err(error) => {
@@ -71,30 +72,34 @@ impl InputStream for FileReader {
     }
 }
 
-/// Where a piece is written.
+/// The position of a write.
 #[derive(Clone, Copy)]
-pub(super) enum Target {
-    /// At this place. Writing beyond the end fills the gap with zeros, and the gap counts as written, too.
-    At(u64),
-    /// At the end, wherever that is by then.
+pub(super) enum WritePosition {
+    /// A write beyond the end fills the gap with zeros, and the gap counts as written.
+    Offset(u64),
     End,
 }
 
-/// Writes a piece of a file, or as much of it as the kernel takes, within the quotas.
-pub(super) fn write(gate: &Gate, open: &OpenFile, bytes: &[u8], to: Target) -> io::Result<usize> {
+/// Writes to a file, as much as the kernel takes at once, within the quotas.
+pub(super) fn write(
+    gate: &Gate,
+    open: &OpenFile,
+    bytes: &[u8],
+    to: WritePosition,
+) -> io::Result<usize> {
     let gap = match to {
-        Target::At(place) => place.saturating_sub(open.file.metadata()?.len()),
-        Target::End => 0,
+        WritePosition::Offset(resolved) => resolved.saturating_sub(open.file.metadata()?.len()),
+        WritePosition::End => 0,
     };
     let growth = Growth {
-        bytes: size_of_count(bytes.len()).saturating_add(gap),
+        bytes: byte_count(bytes.len()).saturating_add(gap),
         creates: 0,
     };
-    let written = gate.adding(open.grant, &open.path, growth, || {
+    let written = gate.grow(open.grant, &open.path, growth, || {
         loop {
             let written = match to {
-                Target::At(place) => open.file.write_at(bytes, place),
-                Target::End => append(&open.file, bytes),
+                WritePosition::Offset(resolved) => open.file.write_at(bytes, resolved),
+                WritePosition::End => append(&open.file, bytes),
             };
             match written {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -102,21 +107,19 @@ pub(super) fn write(gate: &Gate, open: &OpenFile, bytes: &[u8], to: Target) -> i
             }
         }
     })?;
-    gate.count_out(size_of_count(written));
+    gate.count_out(byte_count(written));
     Ok(written)
 }
 
-/// Writes on.
 pub(super) struct FileWriter {
     gate: Arc<Gate>,
     open: OpenFile,
-    target: Target,
+    target: WritePosition,
     is_closed: bool,
 }
 
 impl FileWriter {
-    /// A writer to an open file.
-    pub(super) fn new(gate: Arc<Gate>, open: OpenFile, target: Target) -> Self {
+    pub(super) fn new(gate: Arc<Gate>, open: OpenFile, target: WritePosition) -> Self {
         Self {
             gate,
             open,
@@ -131,8 +134,8 @@ impl FileWriter {
             if count == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            if let Target::At(place) = &mut self.target {
-                *place = place.saturating_add(size_of_count(count));
+            if let WritePosition::Offset(resolved) = &mut self.target {
+                *resolved = resolved.saturating_add(byte_count(count));
             }
             rest = rest.get(count..).unwrap_or_default();
         }
@@ -157,7 +160,7 @@ impl OutputStream for FileWriter {
         })
     }
 
-    /// Nothing is kept back: a write has reached the kernel when it returns.
+    /// A write has reached the kernel when it returns.
     fn flush(&mut self) -> StreamResult<()> {
         if self.is_closed {
             return Err(StreamError::Closed);
@@ -176,13 +179,12 @@ impl OutputStream for FileWriter {
 /// Appends in one step, so that two writers do not overwrite each other.
 fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
     match rustix::io::pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
-        // File systems without it get the best that is left.
+        // For file systems without it.
         Err(Errno::NOSYS | Errno::NOTSUP) => file.write_at(bytes, file.metadata()?.len()),
         other => Ok(other?),
     }
 }
 
-/// A count of bytes in memory as a count of bytes.
-fn size_of_count(count: usize) -> u64 {
+fn byte_count(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }

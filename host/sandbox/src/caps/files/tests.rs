@@ -1,4 +1,4 @@
-//! Attempts over a real folder, through the same host functions that a guest calls.
+//! Attempts over a real directory, through the same host functions that a guest calls.
 
 mod attempts;
 mod fixture;

@@ -1,11 +1,11 @@
-//! Bodies on their way in and out: counted, capped, and ended by the deadline with an error, never by silence, because a body
-//! that just stops looks like a whole one.
+//! Request and response bodies: counted, capped, and ended by the deadline with an error, never by
+//! silence, because a body that just stops looks complete.
 
 use super::{
-    Clock,
-    budget::{Budget, Slot},
-    fault::{self, Fault},
-    target::Target,
+    Deadline,
+    budget::{ConnectionPermit, HttpBudget},
+    error::{self, ExchangeError},
+    target::RequestTarget,
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
@@ -14,99 +14,110 @@ use http_body_util::{BodyDataStream, BodyExt, StreamBody};
 use std::{pin::Pin, sync::Arc, time::Duration};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// What both bodies of an exchange need.
+/// The data that both bodies of an exchange need.
 #[derive(Clone)]
-pub(super) struct Exchange {
-    pub(super) target: Arc<Target>,
-    pub(super) budget: Arc<Budget>,
-    pub(super) clock: Clock,
+pub(super) struct HttpExchange {
+    pub(super) target: Arc<RequestTarget>,
+    pub(super) budget: Arc<HttpBudget>,
+    pub(super) deadline: Deadline,
     /// Held for as long as a body is.
-    pub(super) _slot: Slot,
+    pub(super) _permit: ConnectionPermit,
 }
 
-/// A guest's body, as the client sends it. It ends with the exchange: a server may answer early, and then nothing else would
-/// end a body that the guest never finishes.
-pub(super) fn outgoing(body: WasiBody, exchange: Exchange) -> reqwest::Body {
+/// Converts a guest's body to the client's. It ends with the exchange: a server may answer early,
+/// and then nothing else would end a body that the guest never finishes.
+pub(super) fn outgoing(body: WasiBody, exchange: HttpExchange) -> reqwest::Body {
     reqwest::Body::wrap_stream(pieces(body, exchange))
 }
 
-/// The same, all of it.
-pub(super) async fn whole(body: WasiBody, exchange: &Exchange) -> Result<Bytes, Error> {
+/// Reads a guest's body to its end.
+pub(super) async fn read_request(body: WasiBody, exchange: &HttpExchange) -> Result<Bytes, Error> {
     let pieces: Vec<Bytes> = pieces(body, exchange.clone())
         .try_collect()
         .await
-        .map_err(Fault::into_error)?;
+        .map_err(ExchangeError::into_error)?;
     Ok(pieces.concat().into())
 }
 
-/// The pieces of a guest's body, each counted when it comes.
-fn pieces(body: WasiBody, exchange: Exchange) -> impl Stream<Item = Result<Bytes, Fault>> {
+/// Streams a guest's body and counts each piece when it comes.
+fn pieces(
+    body: WasiBody,
+    exchange: HttpExchange,
+) -> impl Stream<Item = Result<Bytes, ExchangeError>> {
     let body = BodyDataStream::new(body);
     stream::unfold((body, exchange), |(mut body, exchange)| async move {
-        let piece = match tokio::time::timeout_at(exchange.clock.end, body.next()).await {
-            Err(_) => Err(Fault::Late),
+        let piece = match tokio::time::timeout_at(exchange.deadline.end, body.next()).await {
+            Err(_) => Err(ExchangeError::Timeout),
             Ok(None) => return None,
-            Ok(Some(Err(_))) => Err(Fault::RequestBody),
+            Ok(Some(Err(_))) => Err(ExchangeError::RequestBody),
             Ok(Some(Ok(piece))) => exchange.sent(piece),
         };
         Some((piece, (body, exchange)))
     })
 }
 
-/// A server's body, all of it, but at most a byte more than the call may have. It is not counted yet.
-pub(super) async fn answered(body: reqwest::Body, exchange: &Exchange) -> Result<Bytes, Error> {
-    let Exchange { clock, budget, .. } = exchange;
-    let most = budget.response.limit;
+/// Reads a server's body to its end, at most one byte more than the call may receive. It is not
+/// counted yet.
+pub(super) async fn read_response(
+    body: reqwest::Body,
+    exchange: &HttpExchange,
+) -> Result<Bytes, Error> {
+    let HttpExchange {
+        deadline, budget, ..
+    } = exchange;
+    let most = budget.response.limit();
     let mut pieces = BodyDataStream::new(body);
     let mut bytes = BytesMut::new();
     while bytes.len() as u64 <= most {
-        match tokio::time::timeout_at(clock.end, pieces.next()).await {
-            Err(_) => return Err(clock.late(&exchange.target, Error::HttpResponseTimeout)),
+        match tokio::time::timeout_at(deadline.end, pieces.next()).await {
+            Err(_) => {
+                return Err(deadline.record_if_late(&exchange.target, Error::HttpResponseTimeout));
+            }
             Ok(None) => break,
-            Ok(Some(Err(error))) => return Err(fault::from_client(&error)),
+            Ok(Some(Err(error))) => return Err(error::from_client(&error)),
             Ok(Some(Ok(piece))) => bytes.extend_from_slice(&piece),
         }
     }
     Ok(bytes.freeze())
 }
 
-impl Exchange {
+impl HttpExchange {
     /// Counts a piece that is about to be sent.
-    fn sent(&self, piece: Bytes) -> Result<Bytes, Fault> {
+    fn sent(&self, piece: Bytes) -> Result<Bytes, ExchangeError> {
         let meter = &self.budget.request;
-        if !meter.spend(length(&piece)) {
-            self.target.over_request_bytes(meter.limit);
-            return Err(Fault::RequestBodySize(meter.limit));
+        if !meter.take(length(&piece)) {
+            self.target.refuse_request_bytes(meter.limit());
+            return Err(ExchangeError::RequestBodySize(meter.limit()));
         }
         self.target.gate().count_out(length(&piece));
         Ok(piece)
     }
 
-    /// Counts a piece that came.
+    /// Counts a received piece.
     fn received(&self, piece: Bytes) -> Result<Bytes, Error> {
         self.target.gate().count_in(length(&piece));
         let meter = &self.budget.response;
-        if meter.spend(length(&piece)) {
+        if meter.take(length(&piece)) {
             Ok(piece)
         } else {
-            self.target.over_response_bytes(meter.limit);
-            Err(Error::HttpResponseBodySize(Some(meter.limit)))
+            self.target.refuse_response_bytes(meter.limit());
+            Err(Error::HttpResponseBodySize(Some(meter.limit())))
         }
     }
 }
 
-/// What is left of a response.
+/// The rest of a response.
 struct Incoming {
     pieces: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
-    exchange: Exchange,
-    /// How long the server may pause.
+    exchange: HttpExchange,
+    /// The longest pause of the server.
     pause: Option<Duration>,
 }
 
-/// A server's body, as the guest reads it.
+/// Converts a server's body to the guest's.
 pub(super) fn incoming(
     response: reqwest::Response,
-    exchange: Exchange,
+    exchange: HttpExchange,
     pause: Option<Duration>,
 ) -> WasiBody {
     let incoming = Incoming {
@@ -126,13 +137,17 @@ pub(super) fn incoming(
 
 impl Incoming {
     async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        let Exchange { clock, target, .. } = &self.exchange;
-        let until = clock.until(self.pause);
+        let HttpExchange {
+            deadline, target, ..
+        } = &self.exchange;
+        let until = deadline.until(self.pause);
         match tokio::time::timeout_at(until, self.pieces.next()).await {
-            Err(_) if until < clock.end => Some(Err(Error::ConnectionReadTimeout)),
-            Err(_) => Some(Err(clock.late(target, Error::HttpResponseTimeout))),
+            Err(_) if until < deadline.end => Some(Err(Error::ConnectionReadTimeout)),
+            Err(_) => Some(Err(
+                deadline.record_if_late(target, Error::HttpResponseTimeout)
+            )),
             Ok(None) => None,
-            Ok(Some(Err(error))) => Some(Err(fault::from_client(&error))),
+            Ok(Some(Err(error))) => Some(Err(error::from_client(&error))),
             Ok(Some(Ok(piece))) => Some(self.exchange.received(piece)),
         }
     }

@@ -1,35 +1,37 @@
-//! The HTTP client: every setting that keeps one request one request, and the resolver that pins names to checked addresses.
+//! The HTTP client: the settings that keep one request one request, and the resolver that pins
+//! names to checked addresses.
 
 use super::{
     HttpError, Recording,
-    fault::Fault,
-    names::{NameLookup, Names, SystemNames},
-    target::Target,
+    error::ExchangeError,
+    names::{NameLookup, SystemLookup, ToolLookups},
+    target::RequestTarget,
 };
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use wasmtime_wasi_http::Error;
 
-/// The most fields in the head of a response. A field of one letter has six bytes on the wire and a hundred in memory, so the
-/// limit of bytes alone does not bound what they cost; servers that mean well send a tenth of this.
+/// The most fields in the head of a response. A field of one letter has six bytes on the wire and a
+/// hundred in memory, so the limit of bytes alone does not bound the cost; honest servers send a
+/// tenth of this.
 const MAX_RESPONSE_FIELDS: usize = 100;
 
-/// What all requests of a tool share: the TLS configuration, which is the sandbox's, and the tool's name lookups. No connection
-/// is shared.
+/// The client of one tool: its name lookups, and the sandbox's TLS configuration. No connection is
+/// shared.
 pub(crate) struct HttpClient {
     tls: rustls::ClientConfig,
-    names: Arc<Names>,
-    /// What the exchanges are kept in, or taken from.
+    names: Arc<ToolLookups>,
     recording: Option<Arc<Recording>>,
 }
 
 impl HttpClient {
-    /// Sets TLS up: ring, and the roots that the program carries, so that the machine's trust store changes nothing.
+    /// Configures TLS with ring and the roots in the program, so the machine's trust store changes
+    /// nothing.
     ///
     /// # Errors
     /// The provider does not support the protocol versions.
     pub(crate) fn new() -> Result<Self, HttpError> {
-        Self::with_names(Arc::new(SystemNames))
+        Self::with_names(Arc::new(SystemLookup))
     }
 
     pub(super) fn with_names(names: Arc<dyn NameLookup>) -> Result<Self, HttpError> {
@@ -42,67 +44,71 @@ impl HttpClient {
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self {
             tls,
-            names: Arc::new(Names::new(names)),
+            names: Arc::new(ToolLookups::new(names)),
             recording: None,
         })
     }
 
-    /// The client of another tool, whose exchanges may be recorded.
-    pub(crate) fn of_another(&self, recording: Option<Arc<Recording>>) -> Arc<Self> {
+    /// Returns the client of a tool, whose exchanges may be recorded or replayed.
+    pub(crate) fn for_tool(&self, recording: Option<Arc<Recording>>) -> Arc<Self> {
         Arc::new(Self {
             tls: self.tls.clone(),
-            names: Arc::new(self.names.of_another()),
+            names: Arc::new(self.names.for_another_tool()),
             recording,
         })
     }
 
-    /// What the exchanges are kept in, or taken from.
     pub(super) fn recording(&self) -> Option<&Recording> {
         self.recording.as_deref()
     }
 
-    /// A client for one request. Making one costs microseconds, and it takes its connections with it.
+    /// Returns a client for one request. Building one takes microseconds, and it takes its
+    /// connections with it.
     pub(super) fn for_target(
         &self,
-        target: Arc<Target>,
+        target: Arc<RequestTarget>,
         connect_timeout: Duration,
     ) -> Result<reqwest::Client, Error> {
         let resolver = pinned(target, Arc::clone(&self.names));
         reqwest::Client::builder()
-            // Our roots and protocol, whatever this process may have installed as a default.
+            // Our roots and protocol, whatever the process default is.
             .tls_backend_preconfigured(self.tls.clone())
-            // Proxy variables of the environment would carry a checked request to an unchecked place.
+            // A proxy variable of the environment would carry a checked request to an unchecked
+            // address.
             .no_proxy()
-            // The guest sees the redirect and decides; its next request passes the gate like any other.
+            // The guest sees the redirect and decides; its next request passes the gate like any
+            // other.
             .redirect(reqwest::redirect::Policy::none())
-            // A guest's own fields are sent and no others that tell where it came from.
+            // Only the guest's own fields are sent.
             .referer(false)
             // A repeated request could take effect twice.
             .retry(reqwest::retry::never())
-            // Guests are promised HTTP/1.1 only; HTTP/2 adds header compression bombs and shared connections.
+            // Only HTTP/1.1 is promised; HTTP/2 adds header compression bombs and shared
+            // connections.
             .http1_only()
-            // The client reads a head of at most 408 KiB, which nothing here can lower; what it makes of it is bounded here and by
-            // `http-header-bytes`. It reads a body only as fast as the guest does.
+            // The client reads a head of at most 408 KiB, which cannot be lowered; the parsed head
+            // is bounded here and by `http-header-bytes`. A body is read only as fast as the guest
+            // reads it.
             .http1_max_headers(MAX_RESPONSE_FIELDS)
             // A connection that outlives its request could serve one that was never checked.
             .pool_max_idle_per_host(0)
-            // The name lookup, the connection and TLS together; the exchange as a whole has its own time around this.
+            // Name lookup, connection and TLS together; the whole exchange has its own deadline.
             .connect_timeout(connect_timeout)
-            // Names lead to checked addresses, and the connection is made to those and no others.
+            // Connections are made to checked addresses only.
             .dns_resolver(resolver)
             .build()
             .map_err(|_| Error::ConfigurationError)
     }
 }
 
-/// A resolver for one request.
-pub(super) fn pinned(target: Arc<Target>, names: Arc<Names>) -> Arc<dyn Resolve> {
+/// Returns a resolver for one request.
+pub(super) fn pinned(target: Arc<RequestTarget>, names: Arc<ToolLookups>) -> Arc<dyn Resolve> {
     Arc::new(Pinned { target, names })
 }
 
 struct Pinned {
-    target: Arc<Target>,
-    names: Arc<Names>,
+    target: Arc<RequestTarget>,
+    names: Arc<ToolLookups>,
 }
 
 impl Resolve for Pinned {
@@ -110,14 +116,14 @@ impl Resolve for Pinned {
         let (target, names) = (Arc::clone(&self.target), Arc::clone(&self.names));
         Box::pin(async move {
             let found = names.addresses(name.as_str().to_owned()).await;
-            let found = found.map_err(|_| Fault::UnknownName)?;
+            let found = found.map_err(|_| ExchangeError::UnknownName)?;
             let allowed = target
-                .addresses(found)
-                .map_err(|_| Fault::AddressProhibited)?;
+                .allowed_addresses(found)
+                .map_err(|_| ExchangeError::AddressProhibited)?;
             if allowed.is_empty() {
-                return Err(Fault::UnknownName.into());
+                return Err(ExchangeError::UnknownName.into());
             }
-            // Port 0 stands for the URL's own.
+            // Port 0 stands for the URL's port.
             let allowed = allowed
                 .into_iter()
                 .map(|address| SocketAddr::new(address, 0));

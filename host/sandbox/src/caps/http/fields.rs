@@ -1,6 +1,6 @@
-//! Header fields: their size, and which of a guest's are sent.
+//! Header fields: their size, and the selection of a guest's fields that are sent.
 
-use super::fault::Fault;
+use super::error::ExchangeError;
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{
@@ -10,9 +10,10 @@ use http::{
 };
 use wasmtime_wasi_http::Error;
 
-/// Fields that frame a message, name its host or steer its connection (RFC 9110, sections 7.2, 7.6.1 and 10.1.1). All of
-/// these are the client's to write: two servers that take a guest's word differently would see two requests where one was
-/// judged. wasmtime refuses most of them before, and this does not rest on that.
+/// Fields that frame a message, name its host or steer its connection (RFC 9110, sections 7.2,
+/// 7.6.1 and 10.1.1). Only the client writes them: two servers that read a guest's field
+/// differently would see two requests where one was judged. wasmtime refuses most of them before,
+/// but this does not rely on that.
 const NOT_THE_GUESTS: [HeaderName; 11] = [
     HOST,
     CONNECTION,
@@ -27,11 +28,11 @@ const NOT_THE_GUESTS: [HeaderName; 11] = [
     EXPECT,
 ];
 
-/// Leaves the fields that may be sent, and at most one length, which it returns. `body` is the length of the body where that is
-/// known.
+/// Removes the fields that may not be sent, and returns the length of the body if the guest
+/// declares one. `body` is the real length, if known.
 ///
 /// # Errors
-/// The guest's lengths are not one number, or not the one of its body.
+/// The declared length is not one number, or not that of the body.
 pub(super) fn prepare(fields: &mut HeaderMap, body: Option<u64>) -> Result<Option<u64>, Error> {
     for name in NOT_THE_GUESTS {
         fields.remove(name);
@@ -40,7 +41,7 @@ pub(super) fn prepare(fields: &mut HeaderMap, body: Option<u64>) -> Result<Optio
     let Some(first) = lengths.next() else {
         return Ok(None);
     };
-    let invalid = || Fault::Protocol.into_error();
+    let invalid = || ExchangeError::Protocol.into_error();
     if lengths.next().is_some() || !first.as_bytes().iter().all(u8::is_ascii_digit) {
         return Err(invalid());
     }
@@ -52,12 +53,12 @@ pub(super) fn prepare(fields: &mut HeaderMap, body: Option<u64>) -> Result<Optio
     if body.is_some_and(|body| body != length) {
         return Err(Error::HttpRequestBodySize(body));
     }
-    // Written anew, in the only spelling of the number.
+    // Rewritten in the canonical spelling of the number.
     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
     Ok(Some(length))
 }
 
-/// The size of header fields as they are on the wire: name, `: `, value, line end.
+/// Returns the size of header fields on the wire: name, `: `, value, line end.
 pub(super) fn bytes(fields: &HeaderMap) -> u64 {
     const AROUND: usize = 4;
     let size =

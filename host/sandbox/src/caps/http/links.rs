@@ -1,16 +1,18 @@
-//! Files that a result names by their address. The model's provider fetches them, so naming one sends a request, and whoever is
-//! asked reads what the guest put into the address: the gate is asked as for a request of the guest's own.
+//! Checks the files that a result names by URL. The model's provider fetches them, so naming one
+//! sends a request, and its server reads what the guest put into the URL: the gate is asked as for
+//! a request of the guest's own.
 
 #[cfg(test)]
 mod tests;
 
-use super::target::Target;
+use super::target::RequestTarget;
 use crate::gate::Gate;
-use agent_host_core::output::{ContentPart, FileData, FilePart, ToolResultOutput};
+use agent_host_types::output::{ContentPart, FileData, FilePart, ToolResultOutput};
 use std::sync::Arc;
 
-/// Puts a note in the place of every file whose address the call may not reach. What stays is the address as it was judged.
-pub(crate) fn judge(output: &mut ToolResultOutput, gate: &Arc<Gate>) {
+/// Replaces every file whose URL the call may not reach by a note. The other URLs are rewritten as
+/// they were judged.
+pub(crate) fn replace_denied(output: &mut ToolResultOutput, gate: &Arc<Gate>) {
     let ToolResultOutput::Content(parts) = output else {
         return;
     };
@@ -26,8 +28,8 @@ pub(crate) fn judge(output: &mut ToolResultOutput, gate: &Arc<Gate>) {
         if !is_fetched(url) {
             continue;
         }
-        let target = Target::of("GET", url, Arc::clone(gate));
-        match target.and_then(|target| target.ask().map(|()| target)) {
+        let target = RequestTarget::parse("GET", url, Arc::clone(gate));
+        match target.and_then(|target| target.check().map(|()| target)) {
             Ok(target) => target.url().as_str().clone_into(url),
             Err(_) => {
                 let text = format!(
@@ -39,12 +41,12 @@ pub(crate) fn judge(output: &mut ToolResultOutput, gate: &Arc<Gate>) {
     }
 }
 
-/// Whether anybody would send a request for it. A data URL holds its bytes, and other schemes are nobody's to fetch; letters of any
-/// case and blanks before them are taken as a lenient parser takes them.
+/// Returns whether the URL would be fetched. A data URL holds its bytes, and other schemes are not
+/// fetched; upper case and leading blanks are accepted, as a lenient parser does.
 fn is_fetched(url: &str) -> bool {
     let url = url.trim_start_matches(|character: char| character <= ' ');
     let scheme = url.split(':').next().unwrap_or_default();
-    // URL parsers drop tabs and newlines wherever they are.
+    // URL parsers drop tabs and newlines anywhere.
     let scheme: String = scheme
         .chars()
         .filter(|character| !"\t\r\n".contains(*character))

@@ -1,5 +1,6 @@
-//! Name lookups. Nobody can stop one of the system's, so each has a thread of its own, and each tool only so many of them: names
-//! that are never answered keep their own tool waiting and no other one.
+//! Name lookups. A lookup of the system cannot be cancelled, so each has a thread of its own, and
+//! their number per tool is limited: names that are never answered delay their own tool and no
+//! other.
 
 use std::{
     io,
@@ -9,21 +10,19 @@ use std::{
 };
 use tokio::sync::{Semaphore, oneshot};
 
-/// The lookups of one tool that may be under way at once. An answer takes milliseconds, so a tool with many requests hardly
-/// waits; one that nobody answers takes the system's resolver some ten seconds to give up.
+/// The concurrent lookups of one tool. An answer takes milliseconds, so a tool with many requests
+/// hardly waits; without an answer the system's resolver gives up after some ten seconds.
 pub(super) const LOOKUPS_PER_TOOL: usize = 8;
 
-/// Turns names into addresses, and may block for as long as it likes. Implemented by the system's resolver, and by tables in
-/// tests.
+/// Resolves names, and may block. Implemented by the system's resolver, and by tables in tests.
 pub(super) trait NameLookup: Send + Sync {
-    /// All addresses of a name.
+    /// Returns all addresses of a name.
     fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// The system's resolver.
-pub(super) struct SystemNames;
+pub(super) struct SystemLookup;
 
-impl NameLookup for SystemNames {
+impl NameLookup for SystemLookup {
     fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let found = (name, 0).to_socket_addrs()?;
         Ok(found.map(|address| address.ip()).collect())
@@ -31,40 +30,40 @@ impl NameLookup for SystemNames {
 }
 
 /// The lookups of one tool.
-pub(super) struct Names {
+pub(super) struct ToolLookups {
     source: Arc<dyn NameLookup>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
-impl Names {
+impl ToolLookups {
     pub(super) fn new(source: Arc<dyn NameLookup>) -> Self {
         Self {
             source,
-            places: Arc::new(Semaphore::new(LOOKUPS_PER_TOOL)),
+            permits: Arc::new(Semaphore::new(LOOKUPS_PER_TOOL)),
         }
     }
 
-    /// Those of another tool.
-    pub(super) fn of_another(&self) -> Self {
+    /// Returns the lookups of another tool.
+    pub(super) fn for_another_tool(&self) -> Self {
         Self::new(Arc::clone(&self.source))
     }
 
-    /// All addresses of a name. Whoever gives up waiting gives up the answer and not the place, which the lookup keeps until it
-    /// ends.
+    /// Returns all addresses of a name. Dropping the future abandons the answer but not the permit,
+    /// which the lookup keeps until it ends.
     ///
     /// # Errors
-    /// The name has none, or there is no thread for the lookup.
+    /// The name has none, or no thread can be started.
     pub(super) async fn addresses(&self, name: String) -> io::Result<Vec<IpAddr>> {
-        let places = Arc::clone(&self.places);
-        let place = places.acquire_owned().await.map_err(io::Error::other)?;
+        let permits = Arc::clone(&self.permits);
+        let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
         let source = Arc::clone(&self.source);
         let (answer, answered) = oneshot::channel();
         thread::Builder::new()
             .name("guest-lookup".to_owned())
             .spawn(move || {
                 let found = source.addresses(&name);
-                drop(place);
-                // Whoever asked may be gone.
+                drop(permit);
+                // The receiver may be gone.
                 let _ = answer.send(found);
             })?;
         answered.await.map_err(io::Error::other)?

@@ -1,19 +1,19 @@
 //! Addresses of this machine that look public: those of its interfaces, which services may trust
 //! like loopback.
 
-use agent_host_core::policy::embedded_v4;
+use agent_host_engine::policy::embedded_v4;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// Addresses for documentation (RFC 5737, RFC 3849), which no machine has.
 const NEVER_OWN_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const NEVER_OWN_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
-/// Whether packets to the address are delivered to this machine (in a container: to the container),
-/// also in a form that carries an IPv4 address.
+/// Returns whether packets to the address are delivered to this machine (in a container: to the
+/// container), also if it embeds an IPv4 address.
 ///
-/// The kernel is asked by binding a socket, which it allows for such addresses alone. That needs no
-/// list of interfaces, which hardened services may not read. Where `net.ipv4.ip_nonlocal_bind` lets
-/// any address be bound, the answer is no.
+/// The kernel allows a socket to be bound to such addresses alone. Trying that needs no list of
+/// interfaces, which hardened services may not read. Where `net.ipv4.ip_nonlocal_bind` lets any
+/// address be bound, the answer is no.
 pub(super) fn is_own(address: IpAddr) -> bool {
     let is_bindable = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
     let is_local = |address: IpAddr| {
@@ -35,7 +35,7 @@ mod tests {
     use super::is_own;
 
     #[test]
-    fn addresses_of_this_machine_are_own() {
+    fn own_addresses_are_recognized() {
         for (address, expected) in [
             ("127.0.0.1", true),
             ("::ffff:127.0.0.1", true),

@@ -1,75 +1,77 @@
-//! `secret://NAME` in a request of a guest: replaced by the value, in the host's copy of the request, after the URL was judged.
+//! Replaces `secret://NAME` in a guest's request by the value, in the host's copy of the request,
+//! after the URL was judged.
 //!
-//! It is replaced wherever it stands in a header field's value, such as `Bearer secret://github`, and in a value of the query
-//! where the grant allows that. A name ends where its letters, digits, `-` and `_` end, so `secret://git` is never a part of
-//! `secret://github`. In the path and in names of the query it is refused. Field names cannot hold it, and the host field is
-//! not the guest's to set. A body passes as it is: a placeholder in it is only text, and is sent as such.
+//! A placeholder is replaced anywhere in the value of a header field, such as `Bearer
+//! secret://github`, and in a value of the query if the grant allows that. A name ends where its
+//! letters, digits, `-` and `_` end, so `secret://git` is never a part of `secret://github`. In the
+//! path and in names of the query a placeholder is refused. Field names cannot hold one, and the
+//! guest cannot set the host field. In a body it is only text, and is sent as such.
 //!
-//! `Basic` credentials are base64, which a guest cannot make of a value it does not have: make them the value.
+//! `Basic` credentials are base64, which a guest cannot make of a value that it does not have:
+//! store them as the value.
 
-use super::target::Target;
-use agent_host_core::{policy::SecretPlace, secrets::Secrets};
+use super::target::RequestTarget;
+use agent_host_engine::{policy::SecretPlace, secrets::Secrets};
 use http::{HeaderMap, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use reqwest::Url;
 use secrecy::ExposeSecret as _;
 use wasmtime_wasi_http::Error;
 
-/// What a placeholder begins with.
 const SCHEME: &str = "secret://";
 
-/// Everything but unreserved characters is encoded in a query (RFC 3986, section 2.3).
+/// In a query, all but unreserved characters are encoded (RFC 3986, section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// How many placeholders one request may have. It bounds what a guest's short names become.
+/// The most placeholders of one request, which bounds the growth of short names into values.
 const MAX_PLACEHOLDERS: u32 = 16;
 
-/// Puts values into the header fields, and returns the URL with values in its query. Where there are no placeholders, that is
-/// the target's own URL.
+/// Replaces the placeholders in the header fields, and returns the URL with those in its query
+/// replaced.
 ///
 /// # Errors
-/// A placeholder is refused. Why is in the ledger, and the request is not to be sent.
+/// A placeholder is refused, with the reason in the audit log; the request must not be sent.
 pub(super) fn fill(
-    target: &Target,
+    target: &RequestTarget,
     fields: &mut HeaderMap,
     secrets: &Secrets,
 ) -> Result<Url, Error> {
-    let mut filling = Filling {
+    let mut filler = Filler {
         target,
         secrets,
         left: MAX_PLACEHOLDERS,
     };
-    filling.refuse_any(target.url().path().as_bytes())?;
+    filler.refuse_any(target.url().path().as_bytes())?;
     for value in fields.values_mut() {
-        if let Some(filled) = filling.fill(value.as_bytes(), SecretPlace::Header)? {
+        if let Some(filled) = filler.fill(value.as_bytes(), SecretPlace::Header)? {
             let mut filled = HeaderValue::from_bytes(&filled)
-                .map_err(|_| filling.denied("secrets.value", "the value cannot be sent"))?;
-            // Whatever prints the request prints this field as `Sensitive`.
+                .map_err(|_| filler.denied("secrets.value", "the value cannot be sent"))?;
+            // Debug output shows this field as `Sensitive`.
             filled.set_sensitive(true);
             *value = filled;
         }
     }
     let mut url = target.url().clone();
-    if let Some(query) = filling.query(url.query().unwrap_or_default())? {
+    if let Some(query) = filler.query(url.query().unwrap_or_default())? {
         url.set_query(Some(&query));
     }
     Ok(url)
 }
 
-/// One request that is being filled.
-struct Filling<'a> {
-    target: &'a Target,
+/// The state of filling one request.
+struct Filler<'a> {
+    target: &'a RequestTarget,
     secrets: &'a Secrets,
-    /// How many more placeholders there may be.
+    /// The placeholders that may still follow.
     left: u32,
 }
 
-impl Filling<'_> {
-    /// The text with values in it; absent where it has no placeholders.
+impl Filler<'_> {
+    /// Returns the text with values; absent if it has no placeholders.
     fn fill(&mut self, text: &[u8], place: SecretPlace) -> Result<Option<Vec<u8>>, Error> {
         let Some(mut found) = Placeholder::first(text) else {
             return Ok(None);
@@ -87,13 +89,13 @@ impl Filling<'_> {
         Ok(Some(out))
     }
 
-    /// Asks for a secret, and gives its value.
+    /// Returns the value of a secret, if the gate allows it.
     fn value(&mut self, name: &str, place: SecretPlace) -> Result<&str, Error> {
         self.left = self.left.checked_sub(1).ok_or_else(|| {
             let reason = format!("a request may name at most {MAX_PLACEHOLDERS} secrets");
             self.denied("secrets.placeholders", &reason)
         })?;
-        self.target.secret(name, place)?;
+        self.target.check_secret(name, place)?;
         let value = self.secrets.value(name).ok_or_else(|| {
             self.denied(
                 "secrets.value",
@@ -103,7 +105,8 @@ impl Filling<'_> {
         Ok(value.expose_secret())
     }
 
-    /// The query with values in it; absent where it has no placeholders. What has none stays as the guest wrote it.
+    /// Returns the query with values; absent if it has no placeholders. Pieces without one stay as
+    /// the guest wrote them.
     fn query(&mut self, query: &str) -> Result<Option<String>, Error> {
         let mut changed = false;
         let mut pieces = Vec::new();
@@ -121,29 +124,30 @@ impl Filling<'_> {
         Ok(changed.then(|| pieces.join("&")))
     }
 
-    /// Refuses placeholders where none may be.
+    /// Refuses all placeholders.
     fn refuse_any(&self, text: &[u8]) -> Result<(), Error> {
         match Placeholder::first(text) {
             None => Ok(()),
             Some(found) => {
-                self.target.secret(found.name, SecretPlace::Elsewhere)?;
+                self.target
+                    .check_secret(found.name, SecretPlace::Elsewhere)?;
                 Err(Error::HttpRequestDenied)
             }
         }
     }
 
     fn denied(&self, rule: &str, reason: &str) -> Error {
-        self.target.over(rule, reason);
+        self.target.refuse(rule, reason);
         Error::HttpRequestDenied
     }
 }
 
-/// A piece of a query, as servers read it.
+/// Decodes a piece of a query as servers do.
 fn decoded(piece: &str) -> Vec<u8> {
     percent_decode_str(&piece.replace('+', " ")).collect()
 }
 
-/// The first placeholder of a text, and what is around it.
+/// The first placeholder of a text, and the text around it.
 struct Placeholder<'a> {
     before: &'a [u8],
     name: &'a str,

@@ -1,106 +1,150 @@
-//! Recorded exchanges in the place of the network, for the tests of a tool's author. The gate has judged a request before it
-//! comes here, and what comes back passes the same limits: a recording widens no grant. It has no value of a secret: a request
-//! is kept as the guest wrote it, with `secret://NAME`, and every value is struck out of an answer.
+//! Recorded exchanges in place of the network, for the tests of a tool's author. The gate has judged
+//! a request before it comes here, and the response passes the same limits: a recording widens no
+//! grant. It holds no value of a secret: a request is recorded as the guest wrote it, with
+//! `secret://NAME`, and every value is redacted from a response.
 
 #[cfg(test)]
 mod tests;
 
-use agent_host_core::secrets::Secrets;
+use super::error::ExchangeError;
+use agent_host_engine::secrets::Secrets;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 use wasmtime_wasi_http::Error;
 
-/// The version of the format. What reads one version reads no other.
+/// The version of the format, the only one that is read.
 const VERSION: u32 = 1;
 
-/// The header fields of an answer that are left out: what they say is between the server and whoever recorded.
+/// The header fields of a response that are left out: they are between the server and the author.
 const CREDENTIALS: [HeaderName; 3] = [
     header::SET_COOKIE,
     header::WWW_AUTHENTICATE,
     header::PROXY_AUTHENTICATE,
 ];
 
-/// Why a recording cannot be played. The text names the line.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct RecordingError(String);
+/// A recording cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// The first line is not the header of a recording.
+    #[error("it does not begin as a recording does; record it again")]
+    NotARecording,
+    /// The recording has another version of the format.
+    #[error(
+        "it has version {found} of the format, and this program reads version {VERSION}; record it again"
+    )]
+    Version {
+        /// The version of the recording.
+        found: u32,
+    },
+    /// A line is not an exchange.
+    #[error("line {line}: {source}")]
+    Line {
+        /// The number of the line, from 1.
+        line: usize,
+        /// The fault of the line.
+        source: RecordingLineError,
+    },
+}
 
-/// The HTTP exchanges of a component's calls: those that are being made, or those that are played instead. Text of JSON lines,
-/// of which the first is `recording` and each other one an `exchange`.
+/// A line of a recording is not an exchange.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingLineError {
+    /// It is the header of another recording.
+    #[error("another recording begins here")]
+    SecondHeader,
+    /// The JSON has another form.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The status is not an HTTP status code.
+    #[error("the status is invalid")]
+    Status,
+    /// A header field cannot be sent.
+    #[error("a header field is invalid")]
+    HeaderField,
+    /// The body is not base64.
+    #[error("the body is not base64")]
+    Base64(#[from] base64::DecodeError),
+}
+
+/// The HTTP exchanges of a component's calls, which are being recorded or replayed. The text form is
+/// JSON lines: first a `recording`, then an `exchange` each.
 #[derive(Debug)]
 pub struct Recording {
-    is_played: bool,
-    state: Mutex<State>,
+    is_replay: bool,
+    exchanges: Mutex<Exchanges>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// Those that were made, or those that are yet to be played.
-    exchanges: Vec<Exchange>,
-    /// What was asked and is not in it.
-    strays: Vec<String>,
+struct Exchanges {
+    /// Recorded, or yet to be replayed.
+    list: Vec<RecordedExchange>,
+    /// Requests that no recorded exchange matches.
+    unmatched: Vec<String>,
 }
 
-/// One line.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
-enum Entry {
+enum Line {
     Recording { version: u32 },
-    Exchange(Exchange),
+    Exchange(RecordedExchange),
 }
 
-/// A request and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Exchange {
-    request: KeptRequest,
-    came: Came,
+struct RecordedExchange {
+    request: RecordedRequest,
+    outcome: RecordedOutcome,
 }
 
-/// What tells one request from another.
+/// The identity of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct KeptRequest {
+pub(super) struct RecordedRequest {
     method: String,
     /// As the gate judged it.
     url: String,
-    /// The SHA-256 digest of its body, in hexadecimal digits; absent where it has none.
+    /// The SHA-256 digest of the body in hexadecimal digits; absent for an empty body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body_sha256: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Came {
-    Answer(KeptAnswer),
-    Fault(KeptFault),
+enum RecordedOutcome {
+    Response(RecordedResponse),
+    Error(RecordedError),
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct KeptAnswer {
+struct RecordedResponse {
     status: u16,
     /// In their order; a name may come twice.
     headers: Vec<(String, String)>,
-    body: Body,
+    body: RecordedBody,
 }
 
-/// A body: as text where it is some.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A body: as text if it is UTF-8.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Body {
+enum RecordedBody {
     Text(String),
     Base64(String),
 }
 
-/// What the network can do to a request. A refusal of the gate is none of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A failure of the network. A refusal of the gate is none.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum KeptFault {
+enum RecordedError {
     UnknownName,
     Unavailable,
     ConnectionRefused,
@@ -113,134 +157,141 @@ enum KeptFault {
 }
 
 impl Recording {
-    /// A recording that begins: requests go to the network, and what came of them is kept.
+    /// Starts a recording: requests go to the network, and their outcomes are recorded.
     #[must_use]
     pub fn record() -> Self {
         Self {
-            is_played: false,
-            state: Mutex::default(),
+            is_replay: false,
+            exchanges: Mutex::default(),
         }
     }
 
-    /// A recording that is played: no request goes to the network.
+    /// Parses a recording to be replayed: no request goes to the network.
     ///
     /// # Errors
-    /// Which line is wrong, and why.
+    /// The text is not a recording of this version, or one of its lines is invalid.
     pub fn replay(text: &str) -> Result<Self, RecordingError> {
         let mut lines = (1_usize..).zip(text.lines());
         match lines.next().map(|(_, line)| serde_json::from_str(line)) {
-            Some(Ok(Entry::Recording { version: VERSION })) => {}
-            Some(Ok(Entry::Recording { version })) => {
-                return Err(RecordingError(format!(
-                    "it has version {version} of the format, and this program reads version {VERSION}; record it again"
-                )));
+            Some(Ok(Line::Recording { version: VERSION })) => {}
+            Some(Ok(Line::Recording { version: found })) => {
+                return Err(RecordingError::Version { found });
             }
-            Some(Ok(Entry::Exchange(_)) | Err(_)) | None => {
-                return Err(RecordingError(
-                    "it does not begin as a recording does; record it again".to_owned(),
-                ));
+            Some(Ok(Line::Exchange(_)) | Err(_)) | None => {
+                return Err(RecordingError::NotARecording);
             }
         }
-        let mut exchanges = Vec::new();
-        for (number, line) in lines {
-            let wrong = |why: &str| RecordingError(format!("line {number}: {why}"));
-            match serde_json::from_str(line) {
-                Ok(Entry::Exchange(exchange)) => {
-                    // What could not be played is told now.
-                    if let Err(why) = exchange.came.clone().played() {
-                        return Err(wrong(why));
-                    }
-                    exchanges.push(exchange);
-                }
-                Ok(Entry::Recording { .. }) => return Err(wrong("another recording begins here")),
-                Err(error) => return Err(wrong(&error.to_string())),
-            }
-        }
-        Ok(Self::playing(exchanges))
+        let exchanges = lines.map(|(line, text)| {
+            RecordedExchange::parse(text).map_err(|source| RecordingError::Line { line, source })
+        });
+        Ok(Self::replaying(exchanges.collect::<Result<_, _>>()?))
     }
 
-    /// A recording of nothing: every request is a stray.
+    /// An empty recording to be replayed: no request has an answer.
     #[must_use]
     pub fn empty() -> Self {
-        Self::playing(Vec::new())
+        Self::replaying(Vec::new())
     }
 
-    fn playing(exchanges: Vec<Exchange>) -> Self {
+    fn replaying(list: Vec<RecordedExchange>) -> Self {
         Self {
-            is_played: true,
-            state: Mutex::new(State {
-                exchanges,
-                strays: Vec::new(),
+            is_replay: true,
+            exchanges: Mutex::new(Exchanges {
+                list,
+                unmatched: Vec::new(),
             }),
         }
     }
 
-    /// What was recorded, or what is yet to be played, as text.
+    /// Returns the text form of what was recorded, or is yet to be replayed.
     #[must_use]
     pub fn text(&self) -> String {
-        let begin = Entry::Recording { version: VERSION };
-        let exchanges = self.lock().exchanges.clone();
-        let entries = std::iter::once(begin).chain(exchanges.into_iter().map(Entry::Exchange));
+        let header = Line::Recording { version: VERSION };
+        let exchanges = self.lock().list.clone();
+        let lines = std::iter::once(header).chain(exchanges.into_iter().map(Line::Exchange));
         // Text and numbers always have a JSON form.
-        let lines = entries.filter_map(|entry| serde_json::to_string(&entry).ok());
+        let lines = lines.filter_map(|line| serde_json::to_string(&line).ok());
         lines.map(|line| line + "\n").collect()
     }
 
-    /// The requests that were made and are not in what is played, in their order.
+    /// Returns the requests that no replayed exchange matched, in their order.
     #[must_use]
-    pub fn strays(&self) -> Vec<String> {
-        self.lock().strays.clone()
+    pub fn unmatched(&self) -> Vec<String> {
+        self.lock().unmatched.clone()
     }
 
-    /// Whether it takes the network's place.
-    pub(super) fn is_played(&self) -> bool {
-        self.is_played
+    /// Returns whether it takes the network's place.
+    pub(super) fn is_replay(&self) -> bool {
+        self.is_replay
     }
 
-    /// The recorded answer to a request; each is played once.
+    /// Replays the response to a request; each is replayed once.
     ///
     /// # Errors
-    /// The recorded fault; or there is no such request, which is then a stray and finds no server.
-    pub(super) fn play(&self, request: &KeptRequest) -> Result<Response<Bytes>, Error> {
-        let mut state = self.lock();
-        let place = state
-            .exchanges
-            .iter()
-            .position(|exchange| exchange.request == *request);
-        let Some(place) = place else {
-            state.strays.push(request.shown());
+    /// The recorded error, or `connection-refused` for a request that matches none.
+    pub(super) fn replay_response(
+        &self,
+        request: &RecordedRequest,
+    ) -> Result<Response<Bytes>, Error> {
+        let mut exchanges = self.lock();
+        let mut list = exchanges.list.iter();
+        let Some(index) = list.position(|exchange| exchange.request == *request) else {
+            exchanges.unmatched.push(request.to_string());
             return Err(Error::ConnectionRefused);
         };
-        match state.exchanges.remove(place).came.played() {
-            Ok(came) => came,
-            // Every exchange has been looked at when it was read.
-            Err(_) => Err(Error::HttpProtocolError),
+        match exchanges.list.remove(index).outcome {
+            // `parse` has converted every response once.
+            RecordedOutcome::Response(response) => {
+                Response::try_from(response).map_err(|_| Error::HttpProtocolError)
+            }
+            RecordedOutcome::Error(error) => Err(error.into_error()),
         }
     }
 
-    /// Keeps what came of a request, without any value of a secret. What the gate refused is not kept: it will refuse it again.
-    pub(super) fn keep(
+    /// Records the outcome of a request, with all secrets redacted. A refusal of the gate is not
+    /// recorded: it will be refused again.
+    pub(super) fn record_outcome(
         &self,
-        request: KeptRequest,
-        came: Result<&Response<Bytes>, &Error>,
+        request: RecordedRequest,
+        outcome: Result<&Response<Bytes>, &Error>,
         secrets: &Secrets,
     ) {
-        let came = match came {
-            Ok(answer) => Some(Came::Answer(KeptAnswer::of(answer, secrets))),
-            Err(error) => KeptFault::of(error).map(Came::Fault),
+        let outcome = match outcome {
+            Ok(response) => Some(RecordedOutcome::Response(RecordedResponse::new(
+                response, secrets,
+            ))),
+            Err(error) => RecordedError::new(error).map(RecordedOutcome::Error),
         };
-        if let Some(came) = came {
-            self.lock().exchanges.push(Exchange { request, came });
+        if let Some(outcome) = outcome {
+            let exchange = RecordedExchange { request, outcome };
+            self.lock().list.push(exchange);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Exchanges> {
+        self.exchanges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl KeptRequest {
-    /// A request with this body. The URL is the one that was judged, in which secrets are only named.
+impl RecordedExchange {
+    /// Parses a line, so that what cannot be replayed is an error now.
+    fn parse(line: &str) -> Result<Self, RecordingLineError> {
+        match serde_json::from_str(line)? {
+            Line::Exchange(exchange) => {
+                if let RecordedOutcome::Response(response) = &exchange.outcome {
+                    Response::try_from(response.clone())?;
+                }
+                Ok(exchange)
+            }
+            Line::Recording { .. } => Err(RecordingLineError::SecondHeader),
+        }
+    }
+}
+
+impl RecordedRequest {
+    /// `url` is the one that was judged, in which secrets are only named.
     pub(super) fn new(method: &str, url: &str, body: &Bytes) -> Self {
         Self {
             method: method.to_owned(),
@@ -248,82 +299,62 @@ impl KeptRequest {
             body_sha256: (!body.is_empty()).then(|| hex::encode(Sha256::digest(body))),
         }
     }
+}
 
-    fn shown(&self) -> String {
-        let Self {
-            method,
-            url,
-            body_sha256,
-        } = self;
-        match body_sha256 {
-            Some(digest) => format!("{method} {url} with a body of SHA-256 {digest}"),
-            None => format!("{method} {url}"),
+impl fmt::Display for RecordedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.url)?;
+        match &self.body_sha256 {
+            Some(digest) => write!(f, " with a body of SHA-256 {digest}"),
+            None => Ok(()),
         }
     }
 }
 
-impl Came {
-    /// What a request gets of it.
-    fn played(self) -> Result<Result<Response<Bytes>, Error>, &'static str> {
-        match self {
-            Self::Answer(answer) => answer.played().map(Ok),
-            Self::Fault(fault) => Ok(Err(fault.into_error())),
-        }
-    }
-}
-
-impl KeptAnswer {
-    fn of(answer: &Response<Bytes>, secrets: &Secrets) -> Self {
-        let fields = super::redact::fields(answer.headers(), secrets);
-        let kept = fields.iter().filter_map(|(name, value)| {
+impl RecordedResponse {
+    fn new(response: &Response<Bytes>, secrets: &Secrets) -> Self {
+        let fields = super::redact::fields(response.headers(), secrets);
+        let headers = fields.iter().filter_map(|(name, value)| {
             let value = value.to_str().ok()?;
             (!CREDENTIALS.contains(name)).then(|| (name.as_str().to_owned(), value.to_owned()))
         });
-        let body = secrets.redacted(answer.body());
+        let redacted = secrets.redacted(response.body());
+        let body = redacted.as_deref().unwrap_or(response.body());
         Self {
-            status: answer.status().as_u16(),
-            headers: kept.collect(),
-            body: Body::of(body.as_deref().unwrap_or(answer.body())),
+            status: response.status().as_u16(),
+            headers: headers.collect(),
+            body: match std::str::from_utf8(body) {
+                Ok(text) => RecordedBody::Text(text.to_owned()),
+                Err(_) => RecordedBody::Base64(STANDARD.encode(body)),
+            },
         }
     }
+}
 
-    fn played(self) -> Result<Response<Bytes>, &'static str> {
+impl TryFrom<RecordedResponse> for Response<Bytes> {
+    type Error = RecordingLineError;
+
+    fn try_from(recorded: RecordedResponse) -> Result<Self, RecordingLineError> {
+        let invalid = || RecordingLineError::HeaderField;
         let mut fields = HeaderMap::new();
-        for (name, value) in self.headers {
-            let name: HeaderName = name.parse().map_err(|_| "it has an odd header field")?;
-            let value = HeaderValue::try_from(value).map_err(|_| "it has an odd header field")?;
-            fields.append(name, value);
+        for (name, value) in recorded.headers {
+            let name: HeaderName = name.parse().map_err(|_| invalid())?;
+            fields.append(name, HeaderValue::try_from(value).map_err(|_| invalid())?);
         }
-        let mut answer = Response::new(self.body.bytes()?);
-        *answer.status_mut() =
-            StatusCode::from_u16(self.status).map_err(|_| "its status is none")?;
-        *answer.headers_mut() = fields;
-        Ok(answer)
+        let mut response = Self::new(match recorded.body {
+            RecordedBody::Text(text) => text.into(),
+            RecordedBody::Base64(text) => STANDARD.decode(text)?.into(),
+        });
+        *response.status_mut() =
+            StatusCode::from_u16(recorded.status).map_err(|_| RecordingLineError::Status)?;
+        *response.headers_mut() = fields;
+        Ok(response)
     }
 }
 
-impl Body {
-    fn of(bytes: &[u8]) -> Self {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Self::Text(text.to_owned()),
-            Err(_) => Self::Base64(STANDARD.encode(bytes)),
-        }
-    }
-
-    fn bytes(self) -> Result<Bytes, &'static str> {
-        match self {
-            Self::Text(text) => Ok(text.into()),
-            Self::Base64(text) => STANDARD
-                .decode(text)
-                .map(Bytes::from)
-                .map_err(|_| "its body is no base64"),
-        }
-    }
-}
-
-impl KeptFault {
-    /// What the network did; absent where it was not the network.
-    fn of(error: &Error) -> Option<Self> {
+impl RecordedError {
+    /// Returns the failure of the network; absent for any other error.
+    fn new(error: &Error) -> Option<Self> {
         Some(match error {
             Error::DnsError { .. } => Self::UnknownName,
             Error::DestinationUnavailable => Self::Unavailable,
@@ -340,7 +371,7 @@ impl KeptFault {
 
     fn into_error(self) -> Error {
         match self {
-            Self::UnknownName => super::Fault::UnknownName.into_error(),
+            Self::UnknownName => ExchangeError::UnknownName.into_error(),
             Self::Unavailable => Error::DestinationUnavailable,
             Self::ConnectionRefused => Error::ConnectionRefused,
             Self::ConnectionTerminated => Error::ConnectionTerminated,

@@ -1,9 +1,11 @@
-//! Redacts what comes back to a guest: every form of the secrets that its tool was granted, in every answer, whether or not its
-//! request carried one, since a server may keep a value and tell it later.
+//! Redacts responses to a guest: every form of the secrets that its tool was granted, in every
+//! response, whether or not the request carried one, since a server may keep a value and send it
+//! later.
 //!
-//! It never looks for another tool's secrets: a mark in an answer that the guest had echoed would confirm its guess.
+//! Other tools' secrets are never searched for: a mark in a response that the guest had echoed
+//! would confirm its guess.
 
-use agent_host_core::secrets::{Redaction, Secrets};
+use agent_host_engine::secrets::{Redaction, Secrets};
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, header};
 use http_body::Frame;
@@ -11,16 +13,16 @@ use http_body_util::{BodyDataStream, BodyExt, StreamBody};
 use std::{future::ready, sync::Arc};
 use wasmtime_wasi_http::WasiBody;
 
-/// Asks for an answer as it is. A compressed one would hide a value, so the guest's wish for one is not passed on; a guest
-/// that has been promised none must take a plain one (RFC 9110, section 12.5.3).
-pub(super) fn ask_for_plain(fields: &mut HeaderMap) {
+/// Requests an identity encoding. A compressed response would hide a value, so the guest's own wish
+/// is replaced; it must accept a plain one (RFC 9110, section 12.5.3).
+pub(super) fn request_identity_encoding(fields: &mut HeaderMap) {
     fields.insert(
         header::ACCEPT_ENCODING,
         HeaderValue::from_static("identity"),
     );
 }
 
-/// Whether an answer is encoded all the same, or says that it is in a way that cannot be read.
+/// Returns whether a response is encoded all the same, or declares an encoding that cannot be read.
 pub(super) fn is_encoded(fields: &HeaderMap) -> bool {
     let other_than = |name, plain: &str| {
         fields
@@ -32,7 +34,7 @@ pub(super) fn is_encoded(fields: &HeaderMap) -> bool {
         || other_than(header::TRANSFER_ENCODING, "chunked")
 }
 
-/// An answer's header fields. The body's length is left out, since it changes with what is taken out of the body.
+/// Redacts header fields. The length of the body is left out, since redaction changes it.
 pub(super) fn fields(received: &HeaderMap, secrets: &Secrets) -> HeaderMap {
     if secrets.is_empty() {
         return received.clone();
@@ -45,7 +47,7 @@ pub(super) fn fields(received: &HeaderMap, secrets: &Secrets) -> HeaderMap {
         }
         let value = match secrets.redacted(value.as_bytes()) {
             None => Some(value.clone()),
-            // Marks are printable, so this never leaves a field out.
+            // Marks are printable, so no field is lost here.
             Some(redacted) => HeaderValue::from_bytes(&redacted).ok(),
         };
         if let Some(value) = value {
@@ -55,7 +57,6 @@ pub(super) fn fields(received: &HeaderMap, secrets: &Secrets) -> HeaderMap {
     shown
 }
 
-/// An answer's body.
 pub(super) fn body(received: WasiBody, secrets: Arc<Secrets>) -> WasiBody {
     if secrets.is_empty() {
         return received;
@@ -66,7 +67,8 @@ pub(super) fn body(received: WasiBody, secrets: Arc<Secrets>) -> WasiBody {
     let redacted = pieces.chain(end).flat_map(move |piece| {
         let (shown, error) = match piece {
             Some(Ok(piece)) => (redaction.push(&piece), None),
-            // What was held back is due, too: its absence would tell that it begins a value.
+            // The held back bytes are due as well: their absence would tell that they begin a
+            // value.
             Some(Err(error)) => (redaction.finish(), Some(Err(error))),
             None => (redaction.finish(), None),
         };

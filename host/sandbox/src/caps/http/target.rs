@@ -1,42 +1,42 @@
-//! The URL of one request as it will be sent, and its standing with the gate. Never the guest's text: only what the parser
-//! made of it, which is also what the client sends.
+//! The URL of one request as it will be sent, and its checks by the gate. Never the guest's text:
+//! only the parsed form, which is also what the client sends.
 
 use super::own_address::is_own;
 use crate::gate::Gate;
-use agent_host_core::policy::{HttpRequest, SecretPlace};
+use agent_host_engine::policy::{HttpRequest, SecretPlace};
 use http::Request;
 use reqwest::Url;
 use std::{net::IpAddr, sync::Arc};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// One request's destination.
-pub(super) struct Target {
+/// The method and URL of one request.
+pub(super) struct RequestTarget {
     gate: Arc<Gate>,
     url: Url,
     method: String,
-    /// Lower case; an IPv6 literal without brackets.
+    /// In lower case; an IPv6 literal without brackets.
     host: String,
     port: u16,
-    /// The address, where the host is one.
+    /// The address, if the host is one.
     literal: Option<IpAddr>,
 }
 
-impl Target {
-    /// Parses the request's URL the way the client will.
+impl RequestTarget {
+    /// Parses the request's URL as the client will.
     ///
     /// # Errors
-    /// Not a URL with a host, or one that carries a user name.
+    /// The URL has no host, or has a user name or password.
     pub(super) fn new(request: &Request<WasiBody>, gate: Arc<Gate>) -> Result<Self, Error> {
-        Self::of(request.method().as_str(), &request.uri().to_string(), gate)
+        Self::parse(request.method().as_str(), &request.uri().to_string(), gate)
     }
 
-    /// The same for a URL of which there is no request.
-    pub(super) fn of(method: &str, url: &str, gate: Arc<Gate>) -> Result<Self, Error> {
+    pub(super) fn parse(method: &str, url: &str, gate: Arc<Gate>) -> Result<Self, Error> {
         let invalid = || Error::HttpRequestUriInvalid;
         let url = Url::parse(url).map_err(|_| invalid())?;
         let method = method.to_owned();
         if !url.username().is_empty() || url.password().is_some() {
-            // `https://example.com@evil.example/` is a trick, and credentials in a URL end up in logs.
+            // `https://example.com@evil.example/` misleads, and credentials in a URL end up in
+            // logs.
             gate.refuse(
                 &format!("{method} {}", without_user(&url)),
                 "url.userinfo",
@@ -59,22 +59,22 @@ impl Target {
         })
     }
 
-    /// Asks the gate for the URL, and for the address where the URL names one: the client asks no resolver for it.
-    pub(super) fn ask(&self) -> Result<(), Error> {
+    /// Checks the URL, and its address if the host is one: the client resolves no literal.
+    pub(super) fn check(&self) -> Result<(), Error> {
         self.gate
-            .http(&self.request(), self.url.as_str())
+            .check_http(&self.request(), self.url.as_str())
             .map_err(|_| Error::HttpRequestDenied)?;
         if let Some(address) = self.literal {
-            self.addresses([address])?;
+            self.allowed_addresses([address])?;
         }
         Ok(())
     }
 
-    /// Those of the addresses that may be connected to.
+    /// Returns those of the addresses that may be connected to.
     ///
     /// # Errors
-    /// None of them may.
-    pub(super) fn addresses(
+    /// None of them may be.
+    pub(super) fn allowed_addresses(
         &self,
         addresses: impl IntoIterator<Item = IpAddr>,
     ) -> Result<Vec<IpAddr>, Error> {
@@ -83,45 +83,42 @@ impl Target {
             .map(|address| (address, is_own(address)));
         let allowed = self
             .gate
-            .addresses(&self.request(), self.url.as_str(), addresses)
+            .allowed_addresses(&self.request(), self.url.as_str(), addresses)
             .map_err(|_| Error::DestinationIpProhibited)?;
         if !allowed.is_empty() {
-            self.gate.contacted(&self.host);
+            self.gate.record_host(&self.host);
         }
         Ok(allowed)
     }
 
-    /// Asks the gate whether this secret may be put into the request.
-    pub(super) fn secret(&self, name: &str, place: SecretPlace) -> Result<(), Error> {
+    pub(super) fn check_secret(&self, name: &str, place: SecretPlace) -> Result<(), Error> {
         self.gate
-            .secret(name, place, &self.request(), self.url.as_str())
+            .check_secret(name, place, &self.request(), self.url.as_str())
             .map_err(|_| Error::HttpRequestDenied)
     }
 
-    /// Writes down that a limit, or another fixed rule, ended the exchange.
-    pub(super) fn over(&self, rule: &str, reason: &str) {
+    /// Records that a limit or another fixed rule ended the exchange.
+    pub(super) fn refuse(&self, rule: &str, reason: &str) {
         self.gate
             .refuse(&format!("{} {}", self.method, self.url), rule, reason);
     }
 
-    /// The same for the header fields of this message, `request` or `response`.
-    pub(super) fn over_header_bytes(&self, message: &str, limit: u64) {
+    /// Records the limit of header fields. `message` is `request` or `response`.
+    pub(super) fn refuse_header_bytes(&self, message: &str, limit: u64) {
         let reason = format!("the {message}'s header fields may have at most {limit} bytes");
-        self.over("limits.http-header-bytes", &reason);
+        self.refuse("limits.http-header-bytes", &reason);
     }
 
-    /// The same for what the call sends.
-    pub(super) fn over_request_bytes(&self, limit: u64) {
+    pub(super) fn refuse_request_bytes(&self, limit: u64) {
         let reason =
             format!("the bodies of a call's requests may have at most {limit} bytes together");
-        self.over("limits.http-request-bytes", &reason);
+        self.refuse("limits.http-request-bytes", &reason);
     }
 
-    /// The same for what the call receives.
-    pub(super) fn over_response_bytes(&self, limit: u64) {
+    pub(super) fn refuse_response_bytes(&self, limit: u64) {
         let reason =
             format!("the bodies of a call's responses may have at most {limit} bytes together");
-        self.over("limits.http-response-bytes", &reason);
+        self.refuse("limits.http-response-bytes", &reason);
     }
 
     pub(super) fn gate(&self) -> &Gate {
@@ -143,7 +140,7 @@ impl Target {
     }
 }
 
-/// The URL for the ledger: what was refused is a secret perhaps.
+/// The URL for the audit log: the refused part may be a secret.
 fn without_user(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     format!("{}://(user)@{host}{}", url.scheme(), url.path())

@@ -1,11 +1,9 @@
-use super::{Questions, WitAnswer};
-use crate::{failure::Stop, gate::Gate};
-use agent_host_core::{
-    limits::Limits,
-    policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
-    question::Question,
-    tool::Effect,
+use super::{HumanCtx, WitAnswer};
+use crate::{gate::Gate, instance::failure::Stop};
+use agent_host_engine::policy::{
+    DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules,
 };
+use agent_host_types::{limits::Limits, question::Question, tool::Effect};
 use std::sync::Arc;
 
 fn gate(effect: Effect) -> Arc<Gate> {
@@ -41,46 +39,46 @@ fn request(method: &'static str) -> HttpRequest<'static> {
     }
 }
 
-/// Whether a call may still ask: not when it is effectful and was allowed anything that changes the world.
+/// A call may still ask unless it is effectful and was allowed anything that changes the world.
 #[test]
-fn a_call_that_changed_something_is_not_ended_for_a_question() {
+fn question_after_effect_is_unavailable() {
     type Act = fn(&Gate) -> bool;
     let table: [(Effect, Act, bool); 7] = [
         (
             Effect::Effectful,
-            |gate| gate.file(0, FileOp::Read, "a").is_ok(),
+            |gate| gate.check_file(0, FileOp::Read, "a").is_ok(),
             true,
         ),
         (
             Effect::Effectful,
-            |gate| gate.file(0, FileOp::Write, "a").is_ok(),
+            |gate| gate.check_file(0, FileOp::Write, "a").is_ok(),
             false,
         ),
         (
             Effect::Effectful,
-            |gate| gate.file(0, FileOp::Move, "a").is_ok(),
+            |gate| gate.check_file(0, FileOp::Move, "a").is_ok(),
             false,
         ),
         (
             Effect::Effectful,
-            |gate| gate.http(&request("GET"), "u").is_ok(),
+            |gate| gate.check_http(&request("GET"), "u").is_ok(),
             true,
         ),
         (
             Effect::Effectful,
-            |gate| gate.http(&request("POST"), "u").is_ok(),
+            |gate| gate.check_http(&request("POST"), "u").is_ok(),
             false,
         ),
         // Repeating it changes nothing more.
         (
             Effect::Idempotent,
-            |gate| gate.file(0, FileOp::Write, "a").is_ok(),
+            |gate| gate.check_file(0, FileOp::Write, "a").is_ok(),
             true,
         ),
-        // What was refused changed nothing.
+        // A refusal changes nothing.
         (
             Effect::ReadOnly,
-            |gate| gate.file(0, FileOp::Write, "a").is_err(),
+            |gate| gate.check_file(0, FileOp::Write, "a").is_err(),
             true,
         ),
     ];
@@ -92,8 +90,8 @@ fn a_call_that_changed_something_is_not_ended_for_a_question() {
             choices: Vec::new(),
             free_text: true,
         };
-        let mut questions = Questions::new(gate, true, Vec::new());
-        match questions.ask(question) {
+        let mut human = HumanCtx::new(gate, Arc::default(), true, Vec::new());
+        match human.answer(question) {
             Err(Stop::Asked(_)) => assert!(asks, "{index}"),
             Ok(WitAnswer::Unavailable) => assert!(!asks, "{index}"),
             other => panic!("{index}: {other:?}"),

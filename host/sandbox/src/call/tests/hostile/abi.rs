@@ -3,7 +3,7 @@
 
 use super::{Hostile, MIB, hostile, short};
 use crate::guests::{BLOCK, Body, Guest, PROGRESS, TIMER};
-use agent_host_core::limits::Limits;
+use agent_host_types::limits::Limits;
 
 /// A guest whose allocator answers the host with this code.
 fn allocating(code: &str) -> Guest<'static> {

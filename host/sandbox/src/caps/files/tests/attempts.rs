@@ -1,20 +1,20 @@
-//! Tables of attempts: what must work, what must fail, and with which code.
+//! Tables of attempts with the expected value or error code.
 
 use super::{
-    super::{FilesError, FilesState, place::Beneath},
-    fixture::{Fixture, folder, open, protected, writable},
+    super::{FilesCtx, FilesError, resolve::Resolver},
+    fixture::{Fixture, open, populated_dir, protected, writable},
 };
 use crate::gate::Gate;
-use agent_host_core::{
+use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
-    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
 use std::{path::Path, sync::Arc};
 
-/// Everything that looks and reads, allowed or not.
+/// Lookups and reads, allowed or not.
 const LOOKING: &[(&str, &str)] = &[
     // Plain.
     ("read a.txt", "alpha"),
@@ -50,7 +50,7 @@ const LOOKING: &[(&str, &str)] = &[
     ("read loop", "loop"),
     ("read loop/x", "loop"),
     ("read dangling", "no-entry"),
-    // Out of the folder.
+    // Out of the directory.
     ("read ../outside.txt", "not-permitted"),
     ("read sub/../../outside.txt", "not-permitted"),
     ("read dir/../../outside.txt", "not-permitted"),
@@ -104,7 +104,8 @@ const LOOKING: &[(&str, &str)] = &[
         "list .",
         ".git a.txt abs alias chain1 chain2 conf dangling dir env fifo in loop out proc real st sub up",
     ),
-    // Whether it is there, and what it is, is told by no other way of writing it: these are the answers for a name that is not.
+    // No other spelling tells whether a hidden path exists, or its type: the answers are those for
+    // a missing name.
     ("read agent.toml/", "no-entry"),
     ("stat agent.toml/", "no-entry"),
     ("list agent.toml/", "no-entry"),
@@ -123,7 +124,7 @@ const LOOKING: &[(&str, &str)] = &[
     ("read .ssh/../a.txt", "no-entry"),
     ("read .ssh/id/", "no-entry"),
     ("read .ssh/id/x", "no-entry"),
-    // Nor is a link, wherever it leads.
+    // Nor is a link, whatever its target.
     ("read .ssh/in", "no-entry"),
     ("read .ssh/abs", "no-entry"),
     ("lstat .ssh/abs", "no-entry"),
@@ -137,12 +138,12 @@ const LOOKING: &[(&str, &str)] = &[
     ("read agent.lock/../a.txt", "no-entry"),
     ("stat agent.lock/", "no-entry"),
     ("stat agent.lock/..", "no-entry"),
-    // One that may be seen is what it is.
+    // A visible one is shown as it is.
     ("stat a.txt/", "not-directory"),
     ("read a.txt/x", "not-directory"),
     ("read a.txt/../a.txt", "not-directory"),
     ("read in/x", "not-directory"),
-    // Neither file nor folder.
+    // Neither file nor directory.
     ("read fifo", "access"),
     ("lstat fifo", "DescriptorType::Fifo"),
     // Odd paths.
@@ -151,7 +152,7 @@ const LOOKING: &[(&str, &str)] = &[
     ("read a\0b", "invalid"),
 ];
 
-/// Everything that changes, in a folder where that is allowed.
+/// Changes, in a directory where that is allowed.
 const CHANGING: &[(&str, &str)] = &[
     // Plain.
     ("write a.txt ALPHA", "5"),
@@ -170,14 +171,14 @@ const CHANGING: &[(&str, &str)] = &[
     ("read new.txt", "q"),
     ("create new/ x", "is-directory"),
     ("write sub x", "is-directory"),
-    ("make-folder made", "done"),
-    ("make-folder made", "exist"),
-    ("make-folder .", "exist"),
-    ("make-folder made/inner/", "done"),
-    ("remove-folder made", "not-empty"),
+    ("make-dir made", "done"),
+    ("make-dir made", "exist"),
+    ("make-dir .", "exist"),
+    ("make-dir made/inner/", "done"),
+    ("remove-dir made", "not-empty"),
     ("remove made", "is-directory"),
-    ("remove-folder made/inner", "done"),
-    ("remove-folder a.txt", "not-directory"),
+    ("remove-dir made/inner", "done"),
+    ("remove-dir a.txt", "not-directory"),
     ("move new.txt made/moved.txt", "done"),
     ("read made/moved.txt", "q"),
     ("move made made2", "done"),
@@ -194,14 +195,14 @@ const CHANGING: &[(&str, &str)] = &[
     ("touch nothing", "no-entry"),
     ("remove linked", "done"),
     ("remove nothing", "no-entry"),
-    // Out of the folder.
+    // Out of the directory.
     ("create ../x x", "not-permitted"),
     ("create up/x x", "not-permitted"),
     ("create /tmp/x x", "not-permitted"),
     ("create out x", "not-permitted"),
-    ("make-folder ../x", "not-permitted"),
+    ("make-dir ../x", "not-permitted"),
     ("remove ../outside.txt", "not-permitted"),
-    ("remove-folder ..", "not-permitted"),
+    ("remove-dir ..", "not-permitted"),
     ("move ../outside.txt x", "not-permitted"),
     ("move a.txt ../x", "not-permitted"),
     ("move a.txt up/x", "not-permitted"),
@@ -217,7 +218,7 @@ const CHANGING: &[(&str, &str)] = &[
     ("move-over a.txt x", "cross-device"),
     ("link-over a.txt x", "cross-device"),
     ("move-over made2 x", "cross-device"),
-    // What is hidden cannot be changed, because it is not there.
+    // A hidden object cannot be changed, because it does not exist for the guest.
     ("write .env x", "no-entry"),
     ("write env x", "no-entry"),
     ("write hard x", "no-entry"),
@@ -226,8 +227,8 @@ const CHANGING: &[(&str, &str)] = &[
     ("touch agent.toml", "no-entry"),
     ("remove agent.toml", "no-entry"),
     ("remove hard", "no-entry"),
-    ("remove-folder state", "no-entry"),
-    ("remove-folder .ssh", "no-entry"),
+    ("remove-dir state", "no-entry"),
+    ("remove-dir .ssh", "no-entry"),
     ("move agent.toml x", "no-entry"),
     ("move hard x", "no-entry"),
     ("move state x", "no-entry"),
@@ -236,7 +237,7 @@ const CHANGING: &[(&str, &str)] = &[
     ("link agent.toml x", "no-entry"),
     ("link hard x", "no-entry"),
     ("link .env x", "no-entry"),
-    // Nor can anything be put in its place, there or not.
+    // Nor can anything be put in its place, whether it exists or not.
     ("create .env x", "access"),
     ("create .env.new x", "access"),
     ("create env x", "access"),
@@ -247,14 +248,14 @@ const CHANGING: &[(&str, &str)] = &[
     ("create state/x x", "access"),
     ("create st/x x", "access"),
     ("create .ssh/x x", "access"),
-    ("make-folder agent.lock", "access"),
-    ("make-folder .ssh/x", "access"),
-    ("make-folder state/blobs/x", "access"),
+    ("make-dir agent.lock", "access"),
+    ("make-dir .ssh/x", "access"),
+    ("make-dir state/blobs/x", "access"),
     ("move a.txt agent.toml", "access"),
-    ("make-folder agent.toml/", "access"),
-    ("make-folder agent.lock/", "access"),
-    ("make-folder agent.toml/x", "no-entry"),
-    ("make-folder agent.lock/x", "no-entry"),
+    ("make-dir agent.toml/", "access"),
+    ("make-dir agent.lock/", "access"),
+    ("make-dir agent.toml/x", "no-entry"),
+    ("make-dir agent.lock/x", "no-entry"),
     ("create .ssh/../x x", "no-entry"),
     ("move a.txt agent.lock", "access"),
     ("move a.txt hard", "access"),
@@ -264,7 +265,7 @@ const CHANGING: &[(&str, &str)] = &[
     ("link a.txt .envrc", "access"),
     ("point a.txt agent.lock", "access"),
     ("point a.txt .env.x", "access"),
-    // Nor can the way to it be moved, replaced or closed.
+    // Nor can its ancestors be moved, replaced or removed.
     ("move .git x", "access"),
     ("move sub .git", "access"),
     ("move a.txt .git", "access"),
@@ -272,35 +273,35 @@ const CHANGING: &[(&str, &str)] = &[
     ("move real x", "access"),
     ("move alias x", "access"),
     ("remove alias", "access"),
-    ("remove-folder real", "access"),
+    ("remove-dir real", "access"),
     ("point sub .later", "access"),
     ("create .later x", "access"),
     ("link a.txt .later", "access"),
     ("move sub .later", "access"),
-    ("make-folder .later", "done"),
-    ("make-folder .later/state", "access"),
+    ("make-dir .later", "done"),
+    ("make-dir .later/state", "access"),
     ("create .later/state x", "access"),
     ("create .later/other x", "1"),
     ("move .later x", "access"),
     ("remove .later/other", "done"),
-    ("remove-folder .later", "access"),
+    ("remove-dir .later", "access"),
     // Denied by rule.
     ("create x.key x", "access"),
     ("create sub/private x", "access"),
     ("move sub x", "access"),
     ("move made2 sub", "access"),
     ("stat sub/private", "access"),
-    // Neither file nor folder.
+    // Neither file nor directory.
     ("write fifo x", "access"),
     ("create fifo x", "access"),
     ("link fifo x", "not-permitted"),
     // The root itself.
-    ("remove-folder .", "invalid"),
+    ("remove-dir .", "invalid"),
     ("move . x", "invalid"),
     ("move a.txt .", "invalid"),
 ];
 
-/// What the host finds unchanged after all attempts.
+/// The content that must be unchanged after all attempts.
 fn untouched(dir: &Path) -> Vec<(&'static str, Option<String>)> {
     [
         "outside.txt",
@@ -322,7 +323,7 @@ async fn check_all(mut fixture: Fixture, table: &[(&str, &str)]) {
     let before = untouched(fixture.dir.path());
     fixture.check(table).await;
     assert_eq!(untouched(fixture.dir.path()), before);
-    let handles = format!("{:?}", fixture.tally());
+    let handles = format!("{:?}", fixture.stats());
     assert!(
         !handles.contains(&*fixture.dir.path().to_string_lossy()),
         "a host path is in {handles}"
@@ -331,22 +332,27 @@ async fn check_all(mut fixture: Fixture, table: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn looking() {
-    for beneath in [Beneath::Kernel, Beneath::Walk] {
+async fn lookups_return_expected_codes() {
+    for resolver in [Resolver::Openat2, Resolver::Walk] {
         for (mode, effect) in [
             (DirMode::ReadOnly, Effect::ReadOnly),
             (DirMode::ReadWrite, Effect::Effectful),
         ] {
-            check_all(open(folder(), mode, effect, beneath), LOOKING).await;
+            check_all(open(populated_dir(), mode, effect, resolver), LOOKING).await;
         }
     }
 }
 
 #[tokio::test]
-async fn changing() {
-    for beneath in [Beneath::Kernel, Beneath::Walk] {
+async fn changes_return_expected_codes() {
+    for resolver in [Resolver::Openat2, Resolver::Walk] {
         check_all(
-            open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath),
+            open(
+                populated_dir(),
+                DirMode::ReadWrite,
+                Effect::Effectful,
+                resolver,
+            ),
             CHANGING,
         )
         .await;
@@ -354,14 +360,14 @@ async fn changing() {
 }
 
 #[tokio::test]
-async fn nothing_changes_without_the_right_to_write() {
+async fn read_only_grant_or_tool_changes_nothing() {
     let attempts = [
         "write a.txt x",
         "create new x",
         "replace a.txt x",
-        "make-folder x",
+        "make-dir x",
         "remove a.txt",
-        "remove-folder sub/deep",
+        "remove-dir sub/deep",
         "move a.txt x",
         "move dir x",
         "link a.txt x",
@@ -373,13 +379,13 @@ async fn nothing_changes_without_the_right_to_write() {
         (DirMode::ReadOnly, Effect::Effectful, "grants.dir[0].mode"),
         (DirMode::ReadWrite, Effect::ReadOnly, "effect.read-only"),
     ] {
-        let mut fixture = open(folder(), mode, effect, Beneath::Kernel);
+        let mut fixture = open(populated_dir(), mode, effect, Resolver::Openat2);
         for attempt in attempts {
             assert_eq!(fixture.act(attempt).await, "access", "{attempt}");
         }
         assert_eq!(fixture.act("read a.txt").await, "alpha");
         let rules: Vec<String> = fixture
-            .tally()
+            .stats()
             .audit
             .into_iter()
             .filter(|entry| entry.verdict == AuditVerdict::Denied)
@@ -390,7 +396,7 @@ async fn nothing_changes_without_the_right_to_write() {
 }
 
 #[tokio::test]
-async fn long_paths_and_link_chains_end() {
+async fn long_paths_and_link_chains_are_refused() {
     let mut fixture = writable();
     let work = fixture.dir.path().join("work");
     for index in 0..45 {
@@ -410,7 +416,7 @@ async fn long_paths_and_link_chains_end() {
 }
 
 #[tokio::test]
-async fn names_that_cannot_be_expressed_are_left_out() {
+async fn non_utf8_names_are_not_listed() {
     use std::os::unix::ffi::OsStrExt;
     let mut fixture = writable();
     let name = std::ffi::OsStr::from_bytes(b"sub/deep/\xff.txt");
@@ -420,7 +426,7 @@ async fn names_that_cannot_be_expressed_are_left_out() {
 }
 
 #[tokio::test]
-async fn a_call_leaves_a_ledger() {
+async fn audit_log_lists_requests_and_first_denial() {
     let mut fixture = writable();
     for attempt in [
         "read a.txt",
@@ -443,9 +449,9 @@ async fn a_call_leaves_a_ledger() {
         grant: None,
     };
     use AuditVerdict::{Allowed, Denied};
-    let tally = fixture.tally();
+    let stats = fixture.stats();
     assert_eq!(
-        tally.audit,
+        stats.audit,
         [
             entry("read /workspace/a.txt", Allowed, "grants.dir[0]", 1),
             entry("read /workspace/sub/b.txt", Allowed, "grants.dir[0]", 2),
@@ -460,13 +466,13 @@ async fn a_call_leaves_a_ledger() {
     );
     assert_eq!(
         (
-            tally.first_denial.map(|denial| denial.sentence).as_deref(),
-            tally.bytes_in,
-            tally.bytes_out
+            stats.first_denial.map(|denial| denial.sentence).as_deref(),
+            stats.bytes_in,
+            stats.bytes_out
         ),
         (
             Some(
-                "read /workspace/../outside.txt was refused: it leaves the granted folder (rule default-deny)"
+                "read /workspace/../outside.txt was refused: it leaves the granted directory (rule default-deny)"
             ),
             13,
             0
@@ -475,8 +481,8 @@ async fn a_call_leaves_a_ledger() {
 }
 
 #[test]
-fn folders_that_cannot_be_granted() {
-    let dir = folder();
+fn unusable_grants_fail_to_open() {
+    let dir = populated_dir();
     let open = |host: &str| {
         let grants = Grants {
             dirs: vec![DirGrant {
@@ -492,16 +498,16 @@ fn folders_that_cannot_be_granted() {
             ..Grants::default()
         };
         let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
-        FilesState::open(gate, &protected(dir.path()))
+        FilesCtx::open(gate, &protected(dir.path()))
             .err()
             .map(|error: FilesError| error.to_string())
     };
     let cannot = |why: &str| {
         Some(format!(
-            "the folder granted as /workspace cannot be opened: {why}; check that it exists and may be read, or change the grant"
+            "the directory granted as /workspace cannot be opened: {why}; check that it exists and may be read, or change the grant"
         ))
     };
-    let own = Some("the folder granted as /workspace belongs to agent-host itself (configuration, state or cache); grant another folder".to_owned());
+    let own = Some("the directory granted as /workspace belongs to agent-host itself (configuration, state or cache); grant another directory".to_owned());
     let table = [
         ("work", None),
         ("work/dir", None),

@@ -1,12 +1,9 @@
-//! A folder with something of everything in it, and a small language for what a guest does there.
+//! A directory with objects of every kind, and a small language for a guest's operations.
 
-use super::super::{FilesState, GatedFs, place::Beneath};
-use crate::gate::{Gate, Tally};
-use agent_host_core::{
-    limits::Limits,
-    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
-    tool::Effect,
-};
+use super::super::{FilesCtx, FilesView, resolve::Resolver};
+use crate::gate::{CallStats, Gate};
+use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+use agent_host_types::{limits::Limits, tool::Effect};
 use rustix::fs::{CWD, FileType, Mode};
 use std::{
     os::unix::fs::symlink,
@@ -29,19 +26,19 @@ use wasmtime_wasi::{
     },
 };
 
-/// What the first grant masks.
+/// The mask of the first grant.
 pub(super) const MASK: &[&str] = &[".env*", ".ssh", ".git/config"];
 
-/// The folder of one test: `work` and `other` are granted, `outside.txt` is not.
+/// The directory of one test: `work` and `other` are granted, `outside.txt` is not.
 pub(super) struct Fixture {
     pub(super) dir: TempDir,
     pub(super) table: ResourceTable,
-    pub(super) files: FilesState,
+    pub(super) files: FilesCtx,
     /// The handle of each grant.
     pub(super) grants: Vec<u32>,
 }
 
-/// The folder with nothing in the grants.
+/// The directory with empty grants.
 pub(super) fn empty() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for path in ["work", "other"] {
@@ -50,8 +47,8 @@ pub(super) fn empty() -> TempDir {
     dir
 }
 
-/// Makes the folder.
-pub(super) fn folder() -> TempDir {
+/// The directory with objects of every kind.
+pub(super) fn populated_dir() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
     for path in [
@@ -136,7 +133,7 @@ fn grant(host: PathBuf, guest: &str, mode: DirMode, mask: &[&str]) -> DirGrant {
     }
 }
 
-/// The grants of the folder.
+/// The grants of the directory.
 fn grants(dir: &Path, mode: DirMode) -> Grants {
     Grants {
         dirs: vec![
@@ -147,26 +144,26 @@ fn grants(dir: &Path, mode: DirMode) -> Grants {
     }
 }
 
-/// Opens the folder for a tool.
-pub(super) fn open(dir: TempDir, mode: DirMode, effect: Effect, beneath: Beneath) -> Fixture {
+/// Opens the directory for a tool.
+pub(super) fn open(dir: TempDir, mode: DirMode, effect: Effect, resolver: Resolver) -> Fixture {
     let grants = grants(dir.path(), mode);
     let gate = Gate::new(Arc::new(grants), effect, &Limits::default());
-    open_behind(gate, dir, beneath)
+    open_behind(gate, dir, resolver)
 }
 
-/// The folder, writable within these limits and, for its first grant, this quota.
+/// The directory, writable within these limits and, for its first grant, this quota.
 pub(super) fn limited(limits: &Limits, quota: DirQuota) -> Fixture {
-    let dir = folder();
+    let dir = populated_dir();
     let mut grants = grants(dir.path(), DirMode::ReadWrite);
     grants.dirs[0].quota = quota;
     let gate = Gate::new(Arc::new(grants), Effect::Effectful, limits);
-    open_behind(gate, dir, Beneath::Kernel)
+    open_behind(gate, dir, Resolver::Openat2)
 }
 
-fn open_behind(gate: Arc<Gate>, dir: TempDir, beneath: Beneath) -> Fixture {
-    let mut files = FilesState::open(gate, &protected(dir.path())).unwrap();
+fn open_behind(gate: Arc<Gate>, dir: TempDir, resolver: Resolver) -> Fixture {
+    let mut files = FilesCtx::open(gate, &protected(dir.path())).unwrap();
     for root in &mut files.roots {
-        root.beneath = beneath;
+        root.resolver = resolver;
     }
     let mut fixture = Fixture {
         dir,
@@ -181,13 +178,13 @@ fn open_behind(gate: Arc<Gate>, dir: TempDir, beneath: Beneath) -> Fixture {
     fixture
 }
 
-/// The folder, writable, for a tool that may write.
+/// The directory, writable, for a tool that may write.
 pub(super) fn writable() -> Fixture {
     open(
-        folder(),
+        populated_dir(),
         DirMode::ReadWrite,
         Effect::Effectful,
-        Beneath::Kernel,
+        Resolver::Openat2,
     )
 }
 
@@ -198,10 +195,10 @@ pub(super) fn code(error: FsError) -> String {
 }
 
 impl Fixture {
-    pub(super) fn fs(&mut self) -> GatedFs<'_> {
-        GatedFs {
+    pub(super) fn fs(&mut self) -> FilesView<'_> {
+        FilesView {
             table: &mut self.table,
-            files: &mut self.files,
+            ctx: &mut self.files,
         }
     }
 
@@ -209,8 +206,8 @@ impl Fixture {
         Resource::new_borrow(self.grants[grant])
     }
 
-    pub(super) fn tally(&self) -> Tally {
-        self.files.gate.tally()
+    pub(super) fn stats(&self) -> CallStats {
+        self.files.gate.stats()
     }
 
     /// Opens a path in the first grant.
@@ -248,12 +245,12 @@ impl Fixture {
         Ok(format!("{written}"))
     }
 
-    /// The names that a guest sees in a folder, sorted.
+    /// The names that a guest sees in a directory, sorted.
     async fn list(&mut self, path: &str) -> FsResult<String> {
-        let folder = self
+        let dir = self
             .open(path, true, OpenFlags::DIRECTORY, DescriptorFlags::READ)
             .await?;
-        let borrowed = Resource::new_borrow(folder.rep());
+        let borrowed = Resource::new_borrow(dir.rep());
         let stream = self.fs().read_directory(borrowed).await?;
         let mut names = Vec::new();
         loop {
@@ -261,8 +258,8 @@ impl Fixture {
             let Some(entry) = self.fs().read_directory_entry(borrowed).await? else {
                 break;
             };
-            // As the libraries of guests do; one refusal here fails their whole listing.
-            let borrowed = Resource::new_borrow(folder.rep());
+            // As wasi-libc does; one refusal here fails the whole listing.
+            let borrowed = Resource::new_borrow(dir.rep());
             self.fs()
                 .metadata_hash_at(borrowed, PathFlags::empty(), entry.name.clone())
                 .await?;
@@ -277,7 +274,7 @@ impl Fixture {
         Ok(names.join(" "))
     }
 
-    /// Does what the words say, and tells how it went: a value, or the code of the error.
+    /// Runs an operation, and returns its value or the code of its error.
     pub(super) async fn act(&mut self, words: &str) -> String {
         match self.try_act(words).await {
             Ok(value) => value,
@@ -323,8 +320,8 @@ impl Fixture {
                 .await
                 .map(|_| "hash".to_owned()),
             "read-link" => self.fs().readlink_at(root, path).await,
-            "make-folder" => self.fs().create_directory_at(root, path).await.map(done),
-            "remove-folder" => self.fs().remove_directory_at(root, path).await.map(done),
+            "make-dir" => self.fs().create_directory_at(root, path).await.map(done),
+            "remove-dir" => self.fs().remove_directory_at(root, path).await.map(done),
             "remove" => self.fs().unlink_file_at(root, path).await.map(done),
             "move" => self
                 .fs()
@@ -358,7 +355,8 @@ impl Fixture {
         }
     }
 
-    /// Runs a table of attempts in one folder, in order, and shows those that did not end as expected.
+    /// Runs a table of attempts in one directory, in order, and reports those with another result
+    /// than expected.
     pub(super) async fn check(&mut self, table: &[(&str, &str)]) {
         let mut wrong = Vec::new();
         for (words, expected) in table {

@@ -1,10 +1,11 @@
-//! Any path in any operation: what is not granted is neither read nor changed, on the kernel's way and on ours.
+//! Any path in any operation: nothing outside the grants is read or changed, by both resolvers.
 
 use super::{
-    super::place::Beneath,
-    fixture::{folder, open},
+    super::resolve::Resolver,
+    fixture::{open, populated_dir},
 };
-use agent_host_core::{policy::DirMode, tool::Effect};
+use agent_host_engine::policy::DirMode;
+use agent_host_types::tool::Effect;
 use proptest::prelude::*;
 use std::{collections::BTreeMap, path::Path};
 use tokio::runtime::Builder;
@@ -20,8 +21,8 @@ const VERBS: [&str; 17] = [
     "stat",
     "lstat",
     "read-link",
-    "make-folder",
-    "remove-folder",
+    "make-dir",
+    "remove-dir",
     "remove",
     "move",
     "link",
@@ -29,7 +30,7 @@ const VERBS: [&str; 17] = [
     "touch",
 ];
 
-/// Names that are there, names that mean something, and others.
+/// Existing names, special names, and others.
 fn name() -> impl Strategy<Value = String> {
     let known = vec![
         "..",
@@ -93,7 +94,7 @@ fn attempt() -> impl Strategy<Value = String> {
         .prop_map(|(verb, one, two)| format!("{verb} {one} {two}"))
 }
 
-/// Everything that no guest may change: path to content.
+/// The files that no guest may change: path to content.
 fn untouchable(root: &Path) -> BTreeMap<String, String> {
     [
         "outside.txt",
@@ -116,7 +117,7 @@ fn untouchable(root: &Path) -> BTreeMap<String, String> {
     .into()
 }
 
-/// The names beside the granted folders.
+/// The names beside the granted directories.
 fn beside(root: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(root)
         .unwrap()
@@ -128,9 +129,9 @@ fn beside(root: &Path) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn guest_paths(attempts in prop::collection::vec(attempt(), 1..24), walk in any::<bool>()) {
-        let beneath = if walk { Beneath::Walk } else { Beneath::Kernel };
-        let mut fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
+    fn any_guest_path_stays_in_the_grant(attempts in prop::collection::vec(attempt(), 1..24), walk in any::<bool>()) {
+        let resolver = if walk { Resolver::Walk } else { Resolver::Openat2 };
+        let mut fixture = open(populated_dir(), DirMode::ReadWrite, Effect::Effectful, resolver);
         let root = fixture.dir.path().to_owned();
         let before = untouchable(&root);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,10 +1,11 @@
 //! Any sequence of operations: no symbolic link in the grant leads a program of the host out of it.
 
 use super::{
-    super::place::Beneath,
+    super::resolve::Resolver,
     fixture::{empty, open},
 };
-use agent_host_core::{policy::DirMode, tool::Effect};
+use agent_host_engine::policy::DirMode;
+use agent_host_types::tool::Effect;
 use proptest::prelude::*;
 use std::{
     ffi::OsString,
@@ -13,10 +14,10 @@ use std::{
 };
 use tokio::runtime::Builder;
 
-/// The directories that are there at the beginning.
+/// The initial directories.
 const DIRECTORIES: [&str; 4] = ["a", "a/b", "a/b/c", "b"];
 
-/// Few names, so that operations meet.
+/// Few names, so that operations collide.
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["a", "b", "c", "d"])
 }
@@ -32,7 +33,7 @@ fn path() -> impl Strategy<Value = String> {
     prop_oneof![4 => near, 1 => any]
 }
 
-/// What a link says: names and `..` in any order, and sometimes an absolute path.
+/// A link's target: names and `..` in any order, and sometimes an absolute path.
 fn target() -> impl Strategy<Value = String> {
     let part = prop_oneof![3 => Just(".."), 3 => name(), 1 => Just("."), 1 => Just("")];
     let honest = (0..4_usize, prop::collection::vec(name(), 0..4))
@@ -49,18 +50,18 @@ fn attempt() -> impl Strategy<Value = String> {
     };
     let one = |verb: &'static str| path().prop_map(move |path| format!("{verb} {path} x"));
     prop_oneof![
-        4 => one("make-folder"),
+        4 => one("make-dir"),
         4 => (target(), path()).prop_map(|(target, path)| format!("point {target} {path}")),
         4 => two("move"),
         1 => two("link"),
         1 => one("remove"),
-        1 => one("remove-folder"),
+        1 => one("remove-dir"),
         1 => one("create"),
     ]
 }
 
-/// Whether a program of the host that opens or makes the path comes out of the root, on its way or
-/// at its end.
+/// Returns whether a host program that opens or creates the path leaves the root, on its way or at
+/// its end.
 fn leads_out(root: &Path, path: &Path) -> bool {
     let names = |path: &Path| -> Vec<OsString> {
         path.components()
@@ -114,7 +115,7 @@ fn links(dir: &Path) -> Vec<PathBuf> {
 proptest! {
     #[test]
     fn links_never_lead_out_of_the_grant(attempts in prop::collection::vec(attempt(), 1..40)) {
-        let mut fixture = open(empty(), DirMode::ReadWrite, Effect::Effectful, Beneath::Kernel);
+        let mut fixture = open(empty(), DirMode::ReadWrite, Effect::Effectful, Resolver::Openat2);
         let root = fixture.dir.path().join("work").canonicalize().unwrap();
         for dir in DIRECTORIES {
             fs::create_dir(root.join(dir)).unwrap();

@@ -1,12 +1,12 @@
-//! Which links may be made and moved.
+//! Rules for creating and moving links.
 
 use super::{
-    super::{links::MAX_ENTRIES, place::Beneath},
-    fixture::{Fixture, empty, folder, open, writable},
+    super::{links::MAX_ENTRIES, resolve::Resolver},
+    fixture::{Fixture, empty, open, populated_dir, writable},
 };
-use agent_host_core::{
+use agent_host_engine::policy::DirMode;
+use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
-    policy::DirMode,
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
@@ -18,7 +18,7 @@ fn refusals(fixture: &Fixture) -> Vec<(String, String)> {
         (entry.verdict == AuditVerdict::Denied).then_some((entry.request, entry.rule))
     };
     fixture
-        .tally()
+        .stats()
         .audit
         .into_iter()
         .filter_map(denied)
@@ -26,26 +26,31 @@ fn refusals(fixture: &Fixture) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn links_are_made_where_they_stay_in_the_grant() {
-    for beneath in [Beneath::Kernel, Beneath::Walk] {
-        let mut fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
+async fn symlink_creation_is_allowed_only_within_the_grant() {
+    for resolver in [Resolver::Openat2, Resolver::Walk] {
+        let mut fixture = open(
+            populated_dir(),
+            DirMode::ReadWrite,
+            Effect::Effectful,
+            resolver,
+        );
         fixture
             .check(&[
-                // As package managers make them: `packages` is linked, and a program in it is
-                // linked through that link.
-                ("make-folder modules", "done"),
-                ("make-folder modules/.bin", "done"),
+                // As package managers do: `packages` is linked, and a program in it is linked
+                // through that link.
+                ("make-dir modules", "done"),
+                ("make-dir modules/.bin", "done"),
                 ("point ../sub modules/lib", "done"),
                 ("point ../lib/b.txt modules/.bin/b", "done"),
                 ("read modules/.bin/b", "beta"),
                 ("point ./.././/sub/ modules/.bin/later", "done"),
                 ("point missing/for/now modules/dangling", "done"),
-                // Out of the grant, from where the link stands.
+                // Out of the grant, from the link's directory.
                 ("point /etc/passwd x", "not-permitted"),
                 ("point .. x", "not-permitted"),
                 ("point ../.. sub/x", "not-permitted"),
                 ("point ../../../outside.txt sub/deep/x", "not-permitted"),
-                // What `..` after a name means depends on what the name is by then.
+                // The meaning of `..` after a name depends on that name at the time.
                 ("point sub/.. x", "not-permitted"),
                 ("point dir/../../outside.txt sub/x", "not-permitted"),
                 ("point missing/../a.txt x", "not-permitted"),
@@ -63,13 +68,13 @@ async fn links_are_made_where_they_stay_in_the_grant() {
 }
 
 #[tokio::test]
-async fn links_are_moved_only_where_they_stay_in_the_grant() {
+async fn symlink_move_is_allowed_only_within_the_grant() {
     let mut fixture = writable();
     fixture
         .check(&[
-            ("make-folder one", "done"),
-            ("make-folder one/two", "done"),
-            ("make-folder one/two/three", "done"),
+            ("make-dir one", "done"),
+            ("make-dir one/two", "done"),
+            ("make-dir one/two/three", "done"),
             ("point ../../../a.txt one/two/three/link", "done"),
             ("read one/two/three/link", "alpha"),
             // A link, up and down.
@@ -83,15 +88,15 @@ async fn links_are_moved_only_where_they_stay_in_the_grant() {
             ("move one/two one/renamed", "done"),
             ("move one/renamed one/two", "done"),
             ("move one made", "done"),
-            ("make-folder deeper", "done"),
+            ("make-dir deeper", "done"),
             ("move made deeper/made", "done"),
             ("move deeper/made/two/three deeper/made/three", "done"),
             ("read deeper/made/three/link", "alpha"),
-            // A link of the host that leads out stays where it is, and keeps its name.
+            // A link of the host that leads out is neither moved nor renamed.
             ("move up x", "not-permitted"),
             ("move out x", "not-permitted"),
             ("remove out", "done"),
-            // A second name of a link would be a link at another place.
+            // A hard link of a link would be a link at another path.
             ("link in sub/in", "not-permitted"),
         ])
         .await;
@@ -107,7 +112,7 @@ async fn links_are_moved_only_where_they_stay_in_the_grant() {
             refused("move /workspace/out to /workspace/x"),
         ]
     );
-    let denial = fixture.tally().first_denial.unwrap();
+    let denial = fixture.stats().first_denial.unwrap();
     assert_eq!(
         denial.sentence,
         "move /workspace/one/two/three/link to /workspace/one/two/link was refused: its target leaves the granted directory \
@@ -116,7 +121,7 @@ async fn links_are_moved_only_where_they_stay_in_the_grant() {
 }
 
 #[tokio::test]
-async fn directories_move_with_as_many_entries_as_are_checked() {
+async fn directory_move_up_to_max_entries_succeeds() {
     let dir = empty();
     let work = dir.path().join("work");
     for (name, count) in [("most", MAX_ENTRIES), ("more", MAX_ENTRIES + 1)] {
@@ -131,7 +136,12 @@ async fn directories_move_with_as_many_entries_as_are_checked() {
                 .unwrap();
         }
     }
-    let mut fixture = open(dir, DirMode::ReadWrite, Effect::Effectful, Beneath::Kernel);
+    let mut fixture = open(
+        dir,
+        DirMode::ReadWrite,
+        Effect::Effectful,
+        Resolver::Openat2,
+    );
     fixture
         .check(&[
             ("move from/most most", "done"),
@@ -142,7 +152,7 @@ async fn directories_move_with_as_many_entries_as_are_checked() {
 }
 
 #[tokio::test]
-async fn directories_with_strays_of_the_host_stay_where_they_are() {
+async fn directory_with_escaping_host_link_is_not_moved() {
     let dir = empty();
     let work = dir.path().join("work");
     for (name, target) in [
@@ -154,7 +164,12 @@ async fn directories_with_strays_of_the_host_stay_where_they_are() {
         symlink(target, work.join(name).join("inner/link")).unwrap();
     }
     fs::create_dir(work.join("to")).unwrap();
-    let mut fixture = open(dir, DirMode::ReadWrite, Effect::Effectful, Beneath::Kernel);
+    let mut fixture = open(
+        dir,
+        DirMode::ReadWrite,
+        Effect::Effectful,
+        Resolver::Openat2,
+    );
     fixture
         .check(&[
             ("move out to/out", "done"),

@@ -1,10 +1,10 @@
-//! How much a call may put into folders, whichever way it writes and creates.
+//! Quotas of directories, for every way to write and create.
 
 use super::fixture::{Fixture, code, limited, writable};
-use agent_host_core::{
+use agent_host_engine::policy::DirQuota;
+use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
-    policy::DirQuota,
 };
 use pretty_assertions::assert_eq;
 use wasmtime::component::Resource;
@@ -35,7 +35,7 @@ fn refused(path: &str, rule: &str, count: u64) -> AuditEntry {
 }
 
 fn denials(fixture: &Fixture) -> Vec<AuditEntry> {
-    let audit = fixture.tally().audit;
+    let audit = fixture.stats().audit;
     let denied = |entry: &AuditEntry| entry.verdict == AuditVerdict::Denied;
     audit.into_iter().filter(denied).collect()
 }
@@ -54,7 +54,7 @@ fn over<T>() -> Result<T, String> {
     Err("quota".to_owned())
 }
 
-/// What a stream's error is for the guest.
+/// Returns the guest's code of a stream error.
 fn stream_code(fixture: &mut Fixture, error: StreamError) -> String {
     let StreamError::LastOperationFailed(error) = error else {
         panic!("{error}");
@@ -65,7 +65,7 @@ fn stream_code(fixture: &mut Fixture, error: StreamError) -> String {
 }
 
 #[tokio::test]
-async fn every_way_to_write_counts() {
+async fn every_write_counts_against_quota() {
     // 10 bytes: 4 by a stream, 3 appended, 2 by growing, 1 in place.
     let mut fixture = limited(&limits(10, 10), DirQuota::default());
     let file = open(&mut fixture, "w").await;
@@ -79,7 +79,7 @@ async fn every_way_to_write_counts() {
     let wrote = fixture.fs().write(again(&file), vec![b'x'], 9).await;
     assert_eq!(wrote.map_err(code), Ok(1));
 
-    // Not one byte more, in any way.
+    // Not one byte more, by any operation.
     let wrote = fixture.fs().write(again(&file), vec![b'y'], 0).await;
     assert_eq!(wrote.map_err(code), over());
     let grown = fixture.fs().set_size(again(&file), 11).await;
@@ -93,14 +93,14 @@ async fn every_way_to_write_counts() {
     let grown = fixture.fs().set_size(again(&file), 2).await;
     assert_eq!(grown.map_err(code), over());
 
-    let tally = fixture.tally();
-    assert_eq!(tally.bytes_out, 8);
+    let stats = fixture.stats();
+    assert_eq!(stats.bytes_out, 8);
     assert_eq!(
         denials(&fixture),
         [refused("/workspace/w", "limits.file-write-bytes", 5)]
     );
     assert_eq!(
-        tally.first_denial.map(|denial| denial.sentence).as_deref(),
+        stats.first_denial.map(|denial| denial.sentence).as_deref(),
         Some(
             "write /workspace/w was refused: a call may write at most 10 bytes (rule limits.file-write-bytes)"
         )
@@ -112,7 +112,7 @@ async fn every_way_to_write_counts() {
 }
 
 #[tokio::test]
-async fn a_hole_counts_like_what_fills_it() {
+async fn hole_counts_against_quota() {
     let mut fixture = limited(&limits(1_000, 10), DirQuota::default());
     let file = open(&mut fixture, "hole").await;
     let huge = 1 << 40;
@@ -126,7 +126,7 @@ async fn a_hole_counts_like_what_fills_it() {
 }
 
 #[tokio::test]
-async fn what_the_kernel_refuses_is_given_back() {
+async fn quota_is_given_back_on_kernel_error() {
     let mut fixture = limited(&limits(u64::MAX, 10), DirQuota::default());
     let file = open(&mut fixture, "w").await;
     // Each would use up everything.
@@ -142,30 +142,30 @@ async fn what_the_kernel_refuses_is_given_back() {
 }
 
 #[tokio::test]
-async fn every_way_to_create_counts() {
+async fn every_creation_counts_against_quota() {
     let mut fixture = limited(&limits(1_000, 5), DirQuota::default());
     fixture
         .check(&[
             ("create one 1", "1"),
             ("create-new two 2", "1"),
-            ("make-folder folder", "done"),
+            ("make-dir inner", "done"),
             ("point one pointer", "done"),
             ("link one second", "done"),
-            // What is there already is not made, and neither is what only gets another name.
+            // Existing objects are not created, nor is a new name of one a creation.
             ("create one x", "1"),
             ("create-new two x", "exist"),
-            ("make-folder folder", "exist"),
+            ("make-dir inner", "exist"),
             ("move second third", "done"),
             ("replace one y", "1"),
             ("create three 3", "quota"),
             ("create-new three 3", "quota"),
-            ("make-folder further", "quota"),
+            ("make-dir further", "quota"),
             ("point one further", "quota"),
             ("link one further", "quota"),
-            // Removing makes no room: what counts is the work, not what is left of it.
+            // Removing gives nothing back: the quota counts work, not content.
             ("remove third", "done"),
             ("create three 3", "quota"),
-            ("list folder", ""),
+            ("list inner", ""),
         ])
         .await;
     let rule = "limits.file-creates";
@@ -179,16 +179,16 @@ async fn every_way_to_create_counts() {
 }
 
 #[tokio::test]
-async fn what_fails_is_not_counted() {
+async fn failed_operation_is_not_counted() {
     let mut fixture = limited(&limits(6, 1), DirQuota::default());
     fixture
         .check(&[
-            ("make-folder sub", "exist"),
-            ("make-folder a.txt/x", "not-directory"),
+            ("make-dir sub", "exist"),
+            ("make-dir a.txt/x", "not-directory"),
             ("link a.txt in", "exist"),
             ("point a.txt in", "exist"),
             ("create one 123456", "6"),
-            // A link's target is written, too.
+            // A link's target counts as written.
             ("point a.txt two", "quota"),
         ])
         .await;
@@ -199,7 +199,7 @@ async fn what_fails_is_not_counted() {
 }
 
 #[tokio::test]
-async fn a_folder_has_a_quota_of_its_own() {
+async fn directory_quota_is_separate() {
     let quota = DirQuota {
         write_bytes: Some(4),
         creates: Some(2),
@@ -210,7 +210,7 @@ async fn a_folder_has_a_quota_of_its_own() {
             ("create one 12345", "quota"),
             ("create two 1234", "4"),
             ("create two x", "quota"),
-            ("make-folder three", "quota"),
+            ("make-dir three", "quota"),
         ])
         .await;
     assert_eq!(
@@ -221,7 +221,7 @@ async fn a_folder_has_a_quota_of_its_own() {
             refused("/workspace/three", "grants.dir[0].quota.creates", 1),
         ]
     );
-    // What the folder refused is still there for the other one: 6 bytes, one creation.
+    // A refusal of one directory takes nothing from the other: 6 bytes, one creation.
     let other = fixture.handle(1);
     let mut fs = fixture.fs();
     let made = fs.create_directory_at(other, "a".to_owned());
@@ -232,11 +232,11 @@ async fn a_folder_has_a_quota_of_its_own() {
     assert_eq!(made.await.map_err(code), over());
 }
 
-/// A full disk is the machine's, not the operator's: another code, and nothing in the ledger. The kernel's error is made
-/// here, because a test cannot fill a disk.
+/// A full disk has another code than a quota, and is not in the audit log. The kernel's error is
+/// simulated, because a test cannot fill a disk.
 #[test]
-fn a_full_disk_is_insufficient_space() {
-    use super::super::convert::io_code;
+fn full_disk_is_insufficient_space() {
+    use super::super::convert::io_error_code;
     use rustix::io::Errno;
     let fixture = writable();
     let growth = crate::gate::Growth {
@@ -246,7 +246,10 @@ fn a_full_disk_is_insufficient_space() {
     let full: std::io::Result<()> = fixture
         .files
         .gate
-        .adding(0, "a.txt", growth, || Err(Errno::NOSPC.into()));
-    assert_eq!(io_code(&full.unwrap_err()).name(), "insufficient-space");
+        .grow(0, "a.txt", growth, || Err(Errno::NOSPC.into()));
+    assert_eq!(
+        io_error_code(&full.unwrap_err()).name(),
+        "insufficient-space"
+    );
     assert_eq!(denials(&fixture), []);
 }

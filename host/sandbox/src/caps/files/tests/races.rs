@@ -1,10 +1,11 @@
-//! Attempts to win against the checks by being fast.
+//! Attempts to win races against the checks.
 
 use super::{
-    super::place::Beneath,
-    fixture::{Fixture, folder, open},
+    super::resolve::Resolver,
+    fixture::{Fixture, open, populated_dir},
 };
-use agent_host_core::{policy::DirMode, tool::Effect};
+use agent_host_engine::policy::DirMode;
+use agent_host_types::tool::Effect;
 use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -19,10 +20,10 @@ use std::{
 const TRIES: usize = 5_000;
 /// The least number of swaps in each, so that a busy machine still makes a race of it.
 const SWAPS: usize = 500;
-/// Where a race gives up on becoming one.
+/// The attempts after which a race gives up reaching that.
 const MAX_TRIES: usize = 5_000_000;
 
-/// Swaps, again and again, as another guest or a process of the host would.
+/// Swaps repeatedly, as another guest or a process of the host would.
 struct Swapper {
     stop: Arc<AtomicBool>,
     swaps: Arc<AtomicUsize>,
@@ -55,8 +56,13 @@ impl Drop for Swapper {
     }
 }
 
-async fn race(beneath: Beneath, attempt: &str, swap: impl Fn(&Path, usize) + Send + 'static) {
-    let mut fixture: Fixture = open(folder(), DirMode::ReadWrite, Effect::Effectful, beneath);
+async fn race(resolver: Resolver, attempt: &str, swap: impl Fn(&Path, usize) + Send + 'static) {
+    let mut fixture: Fixture = open(
+        populated_dir(),
+        DirMode::ReadWrite,
+        Effect::Effectful,
+        resolver,
+    );
     let swapper = Swapper::start(fixture.dir.path().join("work"), swap);
     let (mut tries, mut good) = (0, 0);
     let mut leaks = Vec::new();
@@ -76,7 +82,7 @@ async fn race(beneath: Beneath, attempt: &str, swap: impl Fn(&Path, usize) + Sen
     assert_eq!(leaks, Vec::<String>::new());
 }
 
-/// Puts something under the name `r` in one step.
+/// Replaces `r` in one step.
 fn put(work: &Path, make: impl Fn(&Path)) {
     let fresh = work.join("r.new");
     let _ = std::fs::remove_file(&fresh);
@@ -85,10 +91,10 @@ fn put(work: &Path, make: impl Fn(&Path)) {
 }
 
 #[tokio::test]
-async fn a_link_that_is_swapped_for_a_file() {
+async fn race_link_swapped_for_file_never_escapes() {
     for target in ["agent.toml", ".env", "../outside.txt"] {
-        for beneath in [Beneath::Kernel, Beneath::Walk] {
-            race(beneath, "read r", move |work, round| {
+        for resolver in [Resolver::Openat2, Resolver::Walk] {
+            race(resolver, "read r", move |work, round| {
                 put(work, |fresh| {
                     if round % 2 == 0 {
                         let _ = symlink(target, fresh);
@@ -103,10 +109,10 @@ async fn a_link_that_is_swapped_for_a_file() {
 }
 
 #[tokio::test]
-async fn a_folder_link_that_is_swapped() {
+async fn race_directory_link_swapped_never_escapes() {
     for target in ["state", ".."] {
-        for beneath in [Beneath::Kernel, Beneath::Walk] {
-            race(beneath, "list r", move |work, round| {
+        for resolver in [Resolver::Openat2, Resolver::Walk] {
+            race(resolver, "list r", move |work, round| {
                 put(work, |fresh| {
                     let _ = symlink(if round % 2 == 0 { target } else { "sub" }, fresh);
                 });
@@ -117,9 +123,9 @@ async fn a_folder_link_that_is_swapped() {
 }
 
 #[tokio::test]
-async fn a_file_that_becomes_a_pipe() {
+async fn race_file_swapped_for_fifo_never_blocks() {
     use rustix::fs::{CWD, FileType, Mode};
-    race(Beneath::Kernel, "read r", |work, round| {
+    race(Resolver::Openat2, "read r", |work, round| {
         put(work, |fresh| {
             if round % 2 == 0 {
                 let _ = rustix::fs::mknodat(CWD, fresh, FileType::Fifo, Mode::from(0o666), 0);

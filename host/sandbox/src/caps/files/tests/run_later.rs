@@ -1,7 +1,7 @@
-//! Files that the user's programs run later, and files that are programs already.
+//! Files that the user's programs run later, and executable files.
 
 use super::fixture::{Fixture, writable};
-use agent_host_core::accounting::AuditVerdict;
+use agent_host_types::accounting::AuditVerdict;
 use pretty_assertions::assert_eq;
 use std::{
     fs,
@@ -13,7 +13,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// The folder with a hook, a program and a link to the hooks.
+/// The directory with a hook, a program and a link to the hooks.
 fn prepared() -> Fixture {
     let fixture = writable();
     let work = fixture.dir.path().join("work");
@@ -32,7 +32,7 @@ fn prepared() -> Fixture {
 }
 
 #[tokio::test]
-async fn what_runs_later_is_read_and_not_written() {
+async fn run_later_files_are_read_only() {
     let mut fixture = prepared();
     fixture
         .check(&[
@@ -49,28 +49,28 @@ async fn what_runs_later_is_read_and_not_written() {
             ("link .git/hooks/pre-commit x", "access"),
             ("link a.txt .git/hooks/x", "access"),
             ("point ../../a.txt .git/hooks/x", "access"),
-            ("make-folder .git/hooks/x", "access"),
+            ("make-dir .git/hooks/x", "access"),
             ("move .git/hooks x", "access"),
-            // A directory with hooks in it takes the place of none.
-            ("make-folder evil", "done"),
-            ("make-folder evil/hooks", "done"),
+            // A directory that holds hooks does not replace one.
+            ("make-dir evil", "done"),
+            ("make-dir evil/hooks", "done"),
             ("create evil/hooks/pre-commit x", "1"),
-            ("make-folder repo", "done"),
+            ("make-dir repo", "done"),
             ("move evil repo/.git", "access"),
             ("point ../evil repo/.git", "access"),
             ("create repo/.git x", "access"),
             ("link a.txt repo/.git", "access"),
-            ("make-folder repo/.git", "done"),
+            ("make-dir repo/.git", "done"),
             ("move evil/hooks repo/.git/hooks", "access"),
             ("point ../../evil/hooks repo/.git/hooks", "access"),
             ("touch repo/.git", "done"),
-            ("remove-folder repo/.git", "done"),
-            // What the grant names may be written.
+            ("remove-dir repo/.git", "done"),
+            // Paths named by the grant may be written.
             ("create own/.githooks/pre-commit x", "1"),
             ("create .githooks x", "access"),
         ])
         .await;
-    let audit = fixture.tally().audit;
+    let audit = fixture.stats().audit;
     let hook = audit
         .iter()
         .find(|entry| entry.request == "write /workspace/.git/hooks/post-checkout");
@@ -89,7 +89,7 @@ async fn what_runs_later_is_read_and_not_written() {
 }
 
 #[tokio::test]
-async fn new_files_are_not_executable_and_changes_of_programs_are_recorded() {
+async fn executable_files_are_not_created_and_changes_are_audited() {
     let mut fixture = prepared();
     fixture
         .check(&[
@@ -98,12 +98,12 @@ async fn new_files_are_not_executable_and_changes_of_programs_are_recorded() {
             ("read run.sh", "#!/bin/sh\n"),
             ("write run.sh one", "3"),
             ("replace run.sh two", "3"),
-            // Another name, also over a plain file; and a plain file in the place of a program.
+            // A rename, also over a plain file; and a plain file over an executable one.
             ("move run.sh moved.sh", "done"),
             ("link moved.sh second.sh", "done"),
             ("write second.sh x", "1"),
             ("move plain.sh second.sh", "done"),
-            // Removed and made again, it is no program any more.
+            // Removed and created again, it is not executable.
             ("remove moved.sh", "done"),
             ("create moved.sh x", "1"),
         ])
@@ -112,7 +112,7 @@ async fn new_files_are_not_executable_and_changes_of_programs_are_recorded() {
     for path in ["new.sh", "moved.sh", "second.sh"] {
         assert_eq!(mode(&work.join(path)) & 0o111, 0, "{path}");
     }
-    let audit = fixture.tally().audit;
+    let audit = fixture.stats().audit;
     let changes: Vec<(&str, u64)> = audit
         .iter()
         .filter(|entry| !entry.request.starts_with("read "))

@@ -33,7 +33,7 @@ fn output(fixture: &mut Fixture, handle: Resource<DynOutputStream>) -> DynOutput
 }
 
 #[tokio::test]
-async fn streams_move_bytes_and_count_them() {
+async fn stream_bytes_are_moved_and_counted() {
     let mut fixture = writable();
     let both = DescriptorFlags::READ | DescriptorFlags::WRITE;
     let file = open(&mut fixture, "s.bin", both).await;
@@ -69,17 +69,17 @@ async fn streams_move_bytes_and_count_them() {
     }
     assert!(matches!(reader.read(1), Err(StreamError::Closed)));
     assert_eq!(found, [data.get(1..).unwrap(), b"end"].concat());
-    let tally = fixture.tally();
-    assert_eq!((tally.bytes_in, tally.bytes_out), (200_002, 200_003));
+    let stats = fixture.stats();
+    assert_eq!((stats.bytes_in, stats.bytes_out), (200_002, 200_003));
     assert_eq!(fixture.fs().stat(file).await.unwrap().size, 200_003);
 }
 
 #[tokio::test]
-async fn descriptors_keep_to_what_they_were_opened_for() {
+async fn descriptor_operations_obey_open_flags() {
     let mut fixture = writable();
     let read = open(&mut fixture, "a.txt", DescriptorFlags::READ).await;
     let write = open(&mut fixture, "w.txt", DescriptorFlags::WRITE).await;
-    let folder = fixture.handle(0);
+    let dir = fixture.handle(0);
     assert_eq!(
         fixture.fs().get_flags(again(&read)).await.unwrap(),
         DescriptorFlags::READ
@@ -89,7 +89,7 @@ async fn descriptors_keep_to_what_they_were_opened_for() {
         DescriptorFlags::WRITE
     );
     assert_eq!(
-        fixture.fs().get_flags(again(&folder)).await.unwrap(),
+        fixture.fs().get_flags(again(&dir)).await.unwrap(),
         DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY
     );
     let found = [
@@ -135,13 +135,13 @@ async fn descriptors_keep_to_what_they_were_opened_for() {
             .map_err(code),
         fixture
             .fs()
-            .read(again(&folder), 1, 0)
+            .read(again(&dir), 1, 0)
             .await
             .map(drop)
             .map_err(code),
         fixture
             .fs()
-            .read_via_stream(again(&folder), 0)
+            .read_via_stream(again(&dir), 0)
             .map(drop)
             .map_err(code),
         fixture
@@ -152,7 +152,7 @@ async fn descriptors_keep_to_what_they_were_opened_for() {
             .map_err(code),
         fixture.fs().set_size(again(&write), 7).await.map_err(code),
         fixture.fs().sync(again(&write)).await.map_err(code),
-        fixture.fs().sync_data(again(&folder)).await.map_err(code),
+        fixture.fs().sync_data(again(&dir)).await.map_err(code),
     ];
     let bad = |text: &str| Err(text.to_owned());
     assert_eq!(
@@ -192,7 +192,7 @@ async fn descriptors_keep_to_what_they_were_opened_for() {
 }
 
 #[tokio::test]
-async fn flags_that_make_no_sense_are_refused() {
+async fn contradictory_open_flags_are_refused() {
     let mut fixture = writable();
     let read = DescriptorFlags::READ;
     let table = [
@@ -216,8 +216,9 @@ async fn flags_that_make_no_sense_are_refused() {
 }
 
 #[tokio::test]
-async fn times_are_set_only_where_writing_is_allowed() {
-    use agent_host_core::{policy::DirMode, tool::Effect};
+async fn times_are_set_only_with_write_access() {
+    use agent_host_engine::policy::DirMode;
+    use agent_host_types::tool::Effect;
     use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
     let time = |seconds, nanoseconds| {
         NewTimestamp::Timestamp(Datetime {
@@ -247,15 +248,15 @@ async fn times_are_set_only_where_writing_is_allowed() {
         assert_eq!(set.map_err(code), Err("overflow".to_owned()));
     }
 
-    let beneath = super::super::place::Beneath::Kernel;
+    let resolver = super::super::resolve::Resolver::Openat2;
     let mut fixture =
-        super::fixture::open(fixture.dir, DirMode::ReadOnly, Effect::Effectful, beneath);
+        super::fixture::open(fixture.dir, DirMode::ReadOnly, Effect::Effectful, resolver);
     let file = fixture
         .open("a.txt", false, OpenFlags::empty(), DescriptorFlags::READ)
         .await
         .unwrap();
-    let folder = fixture.handle(0);
-    for handle in [again(&file), folder] {
+    let dir = fixture.handle(0);
+    for handle in [again(&file), dir] {
         let set = fixture
             .fs()
             .set_times(handle, NewTimestamp::Now, NewTimestamp::Now)
@@ -265,7 +266,7 @@ async fn times_are_set_only_where_writing_is_allowed() {
 }
 
 #[tokio::test]
-async fn stream_errors_have_codes() {
+async fn stream_errors_map_to_codes() {
     let mut fixture = writable();
     let file = open(&mut fixture, "w.txt", DescriptorFlags::WRITE).await;
     let reader = fixture.fs().read_via_stream(again(&file), 0).unwrap();

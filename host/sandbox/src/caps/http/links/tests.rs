@@ -1,13 +1,9 @@
 use super::*;
-use agent_host_core::{
-    accounting::AuditVerdict,
-    limits::Limits,
-    policy::{Grants, HttpGrant},
-    tool::Effect,
-};
+use agent_host_engine::policy::{Grants, HttpGrant};
+use agent_host_types::{accounting::AuditVerdict, limits::Limits, tool::Effect};
 use pretty_assertions::assert_eq;
 
-/// What becomes of an image at this address, in a call that may reach `https://good.example/pictures/`.
+/// Converts an image at this URL in a call that may reach `https://good.example/pictures/`.
 fn judged(url: &str) -> (ContentPart, Vec<(AuditVerdict, String)>) {
     let grants = Grants {
         http: vec![HttpGrant {
@@ -20,11 +16,11 @@ fn judged(url: &str) -> (ContentPart, Vec<(AuditVerdict, String)>) {
     };
     let gate = Gate::new(Arc::new(grants), Effect::ReadOnly, &Limits::default());
     let mut output = ToolResultOutput::Content(vec![image(url)]);
-    judge(&mut output, &gate);
+    replace_denied(&mut output, &gate);
     let ToolResultOutput::Content(mut parts) = output else {
         panic!("another variant");
     };
-    let audit = gate.tally().audit;
+    let audit = gate.stats().audit;
     let audit = audit.into_iter().map(|entry| (entry.verdict, entry.rule));
     (parts.pop().unwrap(), audit.collect())
 }
@@ -38,7 +34,7 @@ fn image(url: &str) -> ContentPart {
 }
 
 #[test]
-fn what_the_call_may_reach_stays_as_it_was_judged() {
+fn result_link_allowed_is_normalized() {
     for (url, kept) in [
         (
             "https://good.example/pictures/a.png",
@@ -59,7 +55,7 @@ fn what_the_call_may_reach_stays_as_it_was_judged() {
 }
 
 #[test]
-fn what_it_may_not_reach_is_a_note() {
+fn result_link_denied_becomes_a_note() {
     for (url, rule) in [
         ("https://evil.example/?all=of-it", Some("default-deny")),
         ("http://good.example/pictures/a.png", Some("default-deny")),
@@ -76,7 +72,7 @@ fn what_it_may_not_reach_is_a_note() {
         ("hTTps:evil.example", Some("default-deny")),
         ("h\tttps://evil.example/", Some("default-deny")),
         ("http://169.254.169.254/latest/", Some("default-deny")),
-        // Nobody knows what another parser makes of it.
+        // Other parsers may read it differently.
         ("https://[evil", None),
         ("https:", None),
     ] {
@@ -90,7 +86,7 @@ fn what_it_may_not_reach_is_a_note() {
 }
 
 #[test]
-fn what_nobody_fetches_stays() {
+fn result_link_not_fetched_is_kept() {
     for url in [
         "data:image/png;base64,AAAA",
         "file-id:f1",

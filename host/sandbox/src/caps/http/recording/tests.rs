@@ -6,12 +6,12 @@ use pretty_assertions::assert_eq;
 const BEGIN: &str = r#"{"type":"recording","version":1}"#;
 
 #[test]
-fn a_recording_is_read_back_as_it_is() {
+fn recording_text_round_trips() {
     let text = [
         BEGIN,
-        r#"{"type":"exchange","request":{"method":"GET","url":"https://api.example/?q=secret%3A%2F%2Fkey"},"came":{"answer":{"status":200,"headers":[["content-type","text/plain"],["x","1"],["x","2"]],"body":{"text":"hello"}}}}"#,
-        r#"{"type":"exchange","request":{"method":"POST","url":"https://api.example/","body-sha256":"00"},"came":{"answer":{"status":404,"headers":[],"body":{"base64":"/wA="}}}}"#,
-        r#"{"type":"exchange","request":{"method":"GET","url":"https://gone.example/"},"came":{"fault":"connection-refused"}}"#,
+        r#"{"type":"exchange","request":{"method":"GET","url":"https://api.example/?q=secret%3A%2F%2Fkey"},"outcome":{"response":{"status":200,"headers":[["content-type","text/plain"],["x","1"],["x","2"]],"body":{"text":"hello"}}}}"#,
+        r#"{"type":"exchange","request":{"method":"POST","url":"https://api.example/","body-sha256":"00"},"outcome":{"response":{"status":404,"headers":[],"body":{"base64":"/wA="}}}}"#,
+        r#"{"type":"exchange","request":{"method":"GET","url":"https://gone.example/"},"outcome":{"error":"connection-refused"}}"#,
         "",
     ]
     .join("\n");
@@ -21,11 +21,11 @@ fn a_recording_is_read_back_as_it_is() {
 }
 
 #[test]
-fn what_cannot_be_played_is_refused_with_its_line() {
-    let exchange = |came: &str| {
+fn invalid_recording_error_names_the_line() {
+    let exchange = |outcome: &str| {
         format!(
             r#"{BEGIN}
-{{"type":"exchange","request":{{"method":"GET","url":"https://api.example/"}},"came":{came}}}"#
+{{"type":"exchange","request":{{"method":"GET","url":"https://api.example/"}},"outcome":{outcome}}}"#
         )
     };
     let table = [
@@ -46,27 +46,27 @@ fn what_cannot_be_played_is_refused_with_its_line() {
             "line 2: another recording begins here",
         ),
         (
-            exchange(r#"{"answer":{"status":99,"headers":[],"body":{"text":""}}}"#),
-            "line 2: its status is none",
+            exchange(r#"{"response":{"status":99,"headers":[],"body":{"text":""}}}"#),
+            "line 2: the status is invalid",
         ),
         (
-            exchange(r#"{"answer":{"status":200,"headers":[["a b","c"]],"body":{"text":""}}}"#),
-            "line 2: it has an odd header field",
+            exchange(r#"{"response":{"status":200,"headers":[["a b","c"]],"body":{"text":""}}}"#),
+            "line 2: a header field is invalid",
         ),
         (
-            exchange(r#"{"answer":{"status":200,"headers":[["a","b\n"]],"body":{"text":""}}}"#),
-            "line 2: it has an odd header field",
+            exchange(r#"{"response":{"status":200,"headers":[["a","b\n"]],"body":{"text":""}}}"#),
+            "line 2: a header field is invalid",
         ),
         (
-            exchange(r#"{"answer":{"status":200,"headers":[],"body":{"base64":"?"}}}"#),
-            "line 2: its body is no base64",
+            exchange(r#"{"response":{"status":200,"headers":[],"body":{"base64":"?"}}}"#),
+            "line 2: the body is not base64",
         ),
     ];
     for (text, expected) in table {
         let error = Recording::replay(&text).unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
-    let error = Recording::replay(&exchange(r#"{"fault":"on-fire"}"#)).unwrap_err();
+    let error = Recording::replay(&exchange(r#"{"error":"on-fire"}"#)).unwrap_err();
     assert!(
         error
             .to_string()

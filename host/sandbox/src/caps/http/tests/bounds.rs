@@ -1,10 +1,10 @@
-//! Every bound, tripped.
+//! Every bound, exceeded.
 
 use super::{
     call::{Call, HELLO, Running, request, with_body},
     server::Server,
 };
-use agent_host_core::limits::Limits;
+use agent_host_types::limits::Limits;
 use bytes::Bytes;
 use http::Request;
 use http_body::Frame;
@@ -15,7 +15,7 @@ use wasmtime_wasi_http::{RequestOptions, WasiBody};
 
 /// The rules of the call's denials, in order.
 fn denials(call: &Running) -> Vec<String> {
-    let audit = call.tally().audit.into_iter();
+    let audit = call.stats().audit.into_iter();
     audit
         .map(|entry| entry.rule)
         .filter(|rule| !rule.starts_with("grants."))
@@ -23,7 +23,7 @@ fn denials(call: &Running) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn responses_are_capped() {
+async fn response_beyond_limit_is_refused() {
     let limits = Limits {
         http_response_bytes: 1_000,
         http_header_bytes: 500,
@@ -69,11 +69,12 @@ async fn responses_are_capped() {
             "HttpResponseHeaderSectionSize(Some(624))".to_owned(),
             Some("limits.http-header-bytes"),
         ),
-        // A field of one letter has six bytes on the wire, so the number of fields has a bound of its own.
+        // A field of one letter has six bytes on the wire, so the number of fields has a bound of
+        // its own.
         (many(60), "200 ".to_owned(), None),
         (many(100), "HttpProtocolError".to_owned(), None),
         (many(10_000), "HttpProtocolError".to_owned(), None),
-        // The words of a status line are not handed on, and the client reads only so many of them.
+        // The reason phrase is dropped, and the client limits its length.
         (reason(100_000), "200 ".to_owned(), None),
         (reason(1_000_000), "HttpProtocolError".to_owned(), None),
     ];
@@ -88,7 +89,7 @@ async fn responses_are_capped() {
 }
 
 #[tokio::test]
-async fn servers_that_never_end_are_ended() {
+async fn endless_response_is_ended() {
     let limits = |http_timeout_ms| Limits {
         http_response_bytes: 10_000,
         http_timeout_ms,
@@ -114,7 +115,7 @@ async fn servers_that_never_end_are_ended() {
             "200 then HttpResponseBodySize(Some(10000))",
             Some(size),
         ),
-        // One byte at a time: no pause is long, and all of it is.
+        // One byte at a time: each pause is short, the sum is not.
         (
             chunked,
             "1\r\nx\r\n",
@@ -122,7 +123,7 @@ async fn servers_that_never_end_are_ended() {
             "200 then HttpResponseTimeout",
             Some(time),
         ),
-        // Leading zeros of a chunk's size are bytes of no body, so that only their time ends.
+        // Leading zeros of a chunk size are no body bytes, so only the time limit ends them.
         (chunked, "0", 0, "200 then HttpResponseTimeout", Some(time)),
         (&*extension, "a", 0, "200 then HttpProtocolError", None),
         (
@@ -133,7 +134,7 @@ async fn servers_that_never_end_are_ended() {
             None,
         ),
         ("HTTP/1.1 200 OK\r\nx: ", "y", 0, "HttpProtocolError", None),
-        // Interim answers are read and forgotten.
+        // Interim responses are read and dropped.
         (
             "",
             "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n",
@@ -161,7 +162,7 @@ async fn servers_that_never_end_are_ended() {
 }
 
 #[tokio::test]
-async fn requests_are_capped() {
+async fn request_beyond_limit_is_refused() {
     let limits = Limits {
         http_header_bytes: 500,
         http_requests: 2,
@@ -189,7 +190,7 @@ async fn requests_are_capped() {
     assert_eq!(server.seen().len(), 1);
 }
 
-/// A request whose body does not say how large it is.
+/// A request with a body of unknown length.
 fn streamed(url: &str, pieces: usize) -> Request<WasiBody> {
     let pieces = (0..pieces).map(|_| Ok(Frame::data(Bytes::from(vec![b'x'; 100]))));
     let body = StreamBody::new(futures_util::stream::iter(pieces)).boxed_unsync();
@@ -197,7 +198,7 @@ fn streamed(url: &str, pieces: usize) -> Request<WasiBody> {
 }
 
 #[tokio::test]
-async fn bodies_are_capped_all_together() {
+async fn body_limit_is_shared_by_exchanges() {
     let limits = Limits {
         http_request_bytes: 1_000,
         http_response_bytes: 12,
@@ -222,19 +223,19 @@ async fn bodies_are_capped_all_together() {
         call.send(streamed(&url, 5)).await,
         "HttpRequestBodySize(Some(1000))"
     );
-    // Two answers of 5 bytes fit into 12, and a third does not.
+    // Two responses of 5 bytes fit into 12, a third does not.
     assert_eq!(call.get(&url).await, "200 hello");
     assert_eq!(call.get(&url).await, "HttpResponseBodySize(Some(5))");
     assert_eq!(
         denials(&call),
         ["limits.http-request-bytes", "limits.http-response-bytes"]
     );
-    let tally = call.tally();
-    assert_eq!((tally.bytes_in, tally.bytes_out), (10, 1_000));
+    let stats = call.stats();
+    assert_eq!((stats.bytes_in, stats.bytes_out), (10, 1_000));
 }
 
 #[tokio::test]
-async fn exchanges_are_capped_while_they_are_open() {
+async fn open_exchanges_are_limited() {
     let server = Server::silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello").await;
     let quick = Server::start(HELLO).await;
     let mut call = Call::to(vec![server.grant(), quick.grant()]);
@@ -242,7 +243,7 @@ async fn exchanges_are_capped_while_they_are_open() {
     let mut call = call.start();
     let (slow, fast) = (server.url("/"), quick.url("/"));
     let first = call.open(request("GET", &slow)).await.unwrap();
-    // One that is done, however it ended, is not open any more.
+    // An exchange that has ended in any way is not open.
     for _ in 0..3 {
         assert_eq!(call.get(&fast).await, "200 hello");
         assert_eq!(
@@ -253,7 +254,7 @@ async fn exchanges_are_capped_while_they_are_open() {
     let second = call.open(request("GET", &slow)).await.unwrap();
     assert_eq!(call.get(&fast).await, "ConnectionLimitReached");
     assert_eq!(call.get(&slow).await, "ConnectionLimitReached");
-    // Bodies that nobody reads keep their places; dropping one gives its place back.
+    // Unread bodies keep their permits; dropping one releases its permit.
     drop(first);
     assert_eq!(call.get(&fast).await, "200 hello");
     let third = call.open(request("GET", &slow)).await.unwrap();
@@ -269,7 +270,7 @@ async fn exchanges_are_capped_while_they_are_open() {
 }
 
 #[tokio::test]
-async fn a_body_that_the_guest_never_finishes_ends_with_its_exchange() {
+async fn unfinished_request_body_ends_with_its_exchange() {
     // The server answers before the body has ended, and the guest reads the answer to its end.
     let server = Server::hasty(HELLO).await;
     let mut call = Call::to(vec![server.grant()]);
@@ -280,7 +281,7 @@ async fn a_body_that_the_guest_never_finishes_ends_with_its_exchange() {
     let never = StreamBody::new(futures_util::stream::pending()).boxed_unsync();
     let request = Request::post(&url).body(never).unwrap();
     assert_eq!(call.send(request).await, "200 hello");
-    // Its place is free again at the latest when its time is over.
+    // Its permit is released when its time is over, at the latest.
     let began = Instant::now();
     while call.get(&url).await == "ConnectionLimitReached" {
         assert!(began.elapsed() < Duration::from_secs(5));
@@ -289,7 +290,7 @@ async fn a_body_that_the_guest_never_finishes_ends_with_its_exchange() {
 }
 
 #[tokio::test]
-async fn servers_that_do_not_answer_are_given_up() {
+async fn silent_server_times_out() {
     let short = Duration::from_millis(150);
     let silent = Server::silent("").await;
     let dripping = Server::silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello").await;
@@ -297,7 +298,7 @@ async fn servers_that_do_not_answer_are_given_up() {
         (&silent, "HttpResponseTimeout"),
         (&dripping, "200 then HttpResponseTimeout"),
     ];
-    // The call's own end is nobody's limit, and the limit of one exchange is written down.
+    // The end of the call is no limit to record; the limit of one exchange is.
     for (limit_ms, rule) in [(30_000, None), (100, Some("limits.http-timeout-ms"))] {
         for (server, expected) in table {
             let mut call = Call::to(vec![server.grant()]);

@@ -1,13 +1,15 @@
-//! One call's HTTP, set up by the tests.
+//! The HTTP of one call, with a builder for tests.
 
-use super::super::{GatedHttp, HttpClient, names::NameLookup};
-use crate::gate::{Gate, Tally};
-use agent_host_core::{
-    limits::Limits,
+use super::super::{HttpClient, HttpCtx, names::NameLookup};
+use crate::{
+    gate::{CallStats, Gate},
+    instance::store::Redactors,
+};
+use agent_host_engine::{
     policy::{Grants, HttpGrant, SecretGrant},
     secrets::Secrets,
-    tool::Effect,
 };
+use agent_host_types::{limits::Limits, tool::Effect};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -23,7 +25,7 @@ use std::{
 };
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
 
-/// Names that lead where a test wants them to.
+/// Names that resolve to addresses of the test's choice.
 #[derive(Default)]
 pub(super) struct Names {
     addresses: Vec<IpAddr>,
@@ -56,7 +58,7 @@ pub(super) fn grant(scheme: Option<&str>, host: &str, port: Option<u16>) -> Http
     }
 }
 
-/// One call's HTTP, with everything that a test sets.
+/// The settings of one call.
 pub(super) struct Call {
     pub(super) grants: Vec<HttpGrant>,
     pub(super) secret_grants: Vec<SecretGrant>,
@@ -85,7 +87,7 @@ impl Call {
         self.start_with(Arc::new(client.unwrap()))
     }
 
-    /// The same with a client that other calls have, too. Its names are not the call's own.
+    /// Starts the call with a client that other calls share. Its names are not the call's own.
     pub(super) fn start_with(self, client: Arc<HttpClient>) -> Running {
         let grants = Grants {
             http: self.grants,
@@ -94,21 +96,19 @@ impl Call {
         };
         let gate = Gate::new(Arc::new(grants), self.effect, &self.limits);
         let deadline = Instant::now() + self.time;
+        let secrets = Redactors {
+            granted: gate.granted_secrets(&self.secrets),
+            all: self.secrets,
+        };
         Running {
-            hooks: GatedHttp::new(
-                Arc::clone(&gate),
-                client,
-                self.secrets,
-                &self.limits,
-                deadline,
-            ),
+            http: HttpCtx::new(Arc::clone(&gate), client, secrets, &self.limits, deadline),
             gate,
         }
     }
 }
 
 pub(super) struct Running {
-    hooks: GatedHttp,
+    http: HttpCtx,
     gate: Arc<Gate>,
 }
 
@@ -128,7 +128,7 @@ pub(super) fn with_body(method: &str, url: &str, body: Bytes) -> Request<WasiBod
 }
 
 impl Running {
-    /// Sends, and tells status, fields of interest and body; or the error, by name.
+    /// Sends, and returns status, fields of interest and body; or the error, by name.
     pub(super) async fn send(&mut self, request: Request<WasiBody>) -> String {
         self.send_with(request, None).await
     }
@@ -156,7 +156,7 @@ impl Running {
         }
     }
 
-    /// Sends, and gives the answer with its body unread; or the error, by name.
+    /// Sends, and returns the response with its body unread; or the error, by name.
     pub(super) async fn open(
         &mut self,
         request: Request<WasiBody>,
@@ -170,17 +170,17 @@ impl Running {
         options: Option<RequestOptions>,
     ) -> Result<Response<WasiBody>, String> {
         let nothing = Box::new(async { Ok(()) });
-        let future = self.hooks.send_request(request, options, nothing);
+        let future = self.http.hooks.send_request(request, options, nothing);
         let answer = Pin::from(future).await;
         answer
             .map(|(response, _)| response)
             .map_err(|error| format!("{error:?}"))
     }
 
-    /// Sends, and gives the answer's header fields and body as the guest has them.
+    /// Sends, and returns the header fields and body of the response as the guest receives them.
     pub(super) async fn exchange(&mut self, request: Request<WasiBody>) -> (HeaderMap, Bytes) {
         let nothing = Box::new(async { Ok(()) });
-        let answer = Pin::from(self.hooks.send_request(request, None, nothing)).await;
+        let answer = Pin::from(self.http.hooks.send_request(request, None, nothing)).await;
         let (response, _) = answer.ok().unwrap();
         let (parts, body) = response.into_parts();
         (parts.headers, body.collect().await.ok().unwrap().to_bytes())
@@ -190,8 +190,8 @@ impl Running {
         self.send(request("GET", url)).await
     }
 
-    pub(super) fn tally(&self) -> Tally {
-        self.gate.tally()
+    pub(super) fn stats(&self) -> CallStats {
+        self.gate.stats()
     }
 }
 

@@ -1,19 +1,20 @@
-//! What must not leave, in every spelling.
+//! Requests that must not be sent, in every spelling.
 
 use super::{
-    super::{client::pinned, names::Names, target::Target},
+    super::{client::pinned, names::ToolLookups, target::RequestTarget},
     call::{Call, HELLO, grant, names, request},
     server::Server,
 };
 use crate::gate::Gate;
-use agent_host_core::{limits::Limits, policy::Grants, tool::Effect};
+use agent_host_engine::policy::Grants;
+use agent_host_types::{limits::Limits, tool::Effect};
 use http::{Method, Request};
 use pretty_assertions::assert_eq;
 use reqwest::dns::Name;
 use std::sync::{Arc, atomic::Ordering};
 
 #[tokio::test]
-async fn what_is_not_granted_is_denied() {
+async fn request_without_grant_is_denied() {
     let server = Server::start(HELLO).await;
     let url = server.url("/");
     let port = server.port;
@@ -59,7 +60,7 @@ async fn what_is_not_granted_is_denied() {
     for (grants, url, expected) in table {
         let mut call = Call::to(grants).start();
         assert_eq!(call.get(&url).await, expected, "{url}");
-        let denial = call.tally().first_denial;
+        let denial = call.stats().first_denial;
         assert_eq!(denial.is_some(), expected == "HttpRequestDenied");
         assert!(!denial.is_some_and(|denial| denial.sentence.contains("secret")));
     }
@@ -67,7 +68,7 @@ async fn what_is_not_granted_is_denied() {
 }
 
 #[tokio::test]
-async fn every_spelling_of_this_machine_is_denied() {
+async fn loopback_in_any_spelling_is_denied() {
     let server = Server::start(HELLO).await;
     let port = server.port;
     let mut call = Call::to(vec![
@@ -131,14 +132,15 @@ async fn every_spelling_of_this_machine_is_denied() {
 }
 
 #[tokio::test]
-async fn hosts_in_disguise_are_the_hosts_they_are() {
+async fn disguised_host_is_judged_as_parsed() {
     let server = Server::start(HELLO).await;
     let port = server.port;
     let no_uri = "not a URI";
     let denied = "HttpRequestDenied";
     let invalid = "HttpRequestUriInvalid";
     let prohibited = "DestinationIpProhibited";
-    // What the guest gets where every public name is granted, and each leads to this machine.
+    // Returns the result for the guest if every public name is granted and resolves to this
+    // machine.
     for (host, expected) in [
         ("LOCALHOST", prohibited),
         ("localhost.", prohibited),
@@ -180,7 +182,7 @@ async fn hosts_in_disguise_are_the_hosts_they_are() {
 }
 
 #[tokio::test]
-async fn names_that_lead_inside_are_prohibited() {
+async fn name_of_private_address_is_prohibited() {
     let server = Server::start(HELLO).await;
     let port = server.port;
     for address in [
@@ -205,7 +207,7 @@ async fn names_that_lead_inside_are_prohibited() {
             ("DestinationIpProhibited", 1),
             "{address}"
         );
-        assert_eq!(call.tally().hosts, Vec::<String>::new());
+        assert_eq!(call.stats().hosts, Vec::<String>::new());
     }
     let mut call = Call::to(vec![grant(None, "*", None)]).start();
     let unknown = r#"DnsError { rcode: Some("NXDOMAIN"), info_code: None }"#;
@@ -214,19 +216,19 @@ async fn names_that_lead_inside_are_prohibited() {
 }
 
 #[tokio::test]
-async fn names_are_pinned_to_their_good_addresses() {
+async fn name_is_pinned_to_allowed_addresses() {
     let names = names(&["10.0.0.1", "93.184.216.34", "::1", "2606:4700::1111"]);
     let grants = Grants {
         http: vec![grant(None, "*", None)],
         ..Grants::default()
     };
     let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
-    let target = Target::new(&request("GET", "http://mixed.example/"), gate)
+    let target = RequestTarget::new(&request("GET", "http://mixed.example/"), gate)
         .ok()
         .unwrap();
     let resolver = pinned(
         Arc::new(target),
-        Arc::new(Names::new(Arc::clone(&names) as Arc<_>)),
+        Arc::new(ToolLookups::new(Arc::clone(&names) as Arc<_>)),
     );
     let found = resolver
         .resolve("mixed.example".parse::<Name>().unwrap())
@@ -241,7 +243,7 @@ async fn names_are_pinned_to_their_good_addresses() {
 }
 
 #[tokio::test]
-async fn a_read_only_tool_only_looks() {
+async fn read_only_tool_may_only_get_and_head() {
     let server = Server::start(HELLO).await;
     for (method, expected) in [
         ("GET", "200 hello"),

@@ -1,7 +1,7 @@
-//! What goes through as it is, and what becomes of broken exchanges.
+//! Exchanges that pass unchanged, and broken ones.
 
 use super::{
-    super::{HttpClient, fault::Fault},
+    super::{HttpClient, error::ExchangeError},
     call::{Call, HELLO, grant, with_body},
     server::Server,
 };
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use pretty_assertions::assert_eq;
 
 #[tokio::test]
-async fn plain_exchange() {
+async fn plain_exchange_passes_through() {
     let server = Server::start(HELLO).await;
     let mut call = Call::to(vec![server.grant()]).start();
     assert_eq!(call.get(&server.url("/a/../b?q=1")).await, "200 hello");
@@ -26,13 +26,13 @@ async fn plain_exchange() {
         seen[1].starts_with("POST /p HTTP/1.1\r\n") && seen[1].contains("12345678"),
         "{seen:?}"
     );
-    let tally = call.tally();
+    let stats = call.stats();
     assert_eq!(
         (
-            tally.bytes_in,
-            tally.bytes_out,
-            tally.hosts,
-            tally.first_denial
+            stats.bytes_in,
+            stats.bytes_out,
+            stats.hosts,
+            stats.first_denial
         ),
         (10, 8, vec!["127.0.0.1".to_owned()], None)
     );
@@ -40,11 +40,11 @@ async fn plain_exchange() {
 
 /// The exchange above, in a process whose environment names a proxy that does not exist.
 #[test]
-fn proxies_of_the_environment_are_ignored() {
+fn environment_proxy_is_ignored() {
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     child.args([
         "--exact",
-        "caps::http::tests::exchange::plain_exchange",
+        "caps::http::tests::exchange::plain_exchange_passes_through",
         "--test-threads=1",
     ]);
     for name in [
@@ -67,7 +67,7 @@ fn proxies_of_the_environment_are_ignored() {
 }
 
 #[tokio::test]
-async fn redirects_and_codings_are_handed_over() {
+async fn redirects_and_encodings_pass_through() {
     let target = Server::start(HELLO).await;
     let redirect = format!(
         "HTTP/1.1 302 Found\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n",
@@ -90,7 +90,7 @@ async fn redirects_and_codings_are_handed_over() {
 }
 
 #[tokio::test]
-async fn broken_servers_have_codes() {
+async fn broken_server_maps_to_code() {
     let table = [
         ("", "HttpProtocolError"),
         ("nonsense\r\n\r\n", "HttpProtocolError"),
@@ -126,13 +126,16 @@ async fn broken_servers_have_codes() {
 }
 
 #[test]
-fn faults_have_codes() {
+fn exchange_errors_map_to_codes() {
     let table = [
-        (Fault::AddressProhibited, "DestinationIpProhibited"),
-        (Fault::RequestBodySize(7), "HttpRequestBodySize(Some(7))"),
-        (Fault::Late, "HttpResponseTimeout"),
-        (Fault::RequestBody, "HttpProtocolError"),
-        (Fault::Protocol, "HttpProtocolError"),
+        (ExchangeError::AddressProhibited, "DestinationIpProhibited"),
+        (
+            ExchangeError::RequestBodySize(7),
+            "HttpRequestBodySize(Some(7))",
+        ),
+        (ExchangeError::Timeout, "HttpResponseTimeout"),
+        (ExchangeError::RequestBody, "HttpProtocolError"),
+        (ExchangeError::Protocol, "HttpProtocolError"),
     ];
     for (fault, expected) in table {
         assert_eq!(format!("{:?}", fault.into_error()), expected);

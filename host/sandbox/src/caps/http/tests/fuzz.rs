@@ -1,4 +1,5 @@
-//! Any text as a URL: with everything granted and every name leading to this machine, nothing arrives here.
+//! Any text as a URL: with everything granted and every name resolving to this machine, no request
+//! arrives here.
 
 use super::{
     call::{Call, HELLO, grant, names},
@@ -13,14 +14,14 @@ struct Fuzzed {
     server: Server,
 }
 
-/// One server for all inputs; it never hears of any of them.
+/// One server for all inputs, which must receive none of them.
 static FUZZED: LazyLock<Fuzzed> = LazyLock::new(|| {
     let runtime = Runtime::new().unwrap();
     let server = runtime.block_on(Server::start(HELLO));
     Fuzzed { runtime, server }
 });
 
-/// A number as URLs may write it: decimal, octal, hexadecimal, with zeros in front.
+/// A number in a spelling of URLs: decimal, octal, hexadecimal, with leading zeros.
 fn number(value: u32) -> impl Strategy<Value = String> {
     prop::sample::select(vec![
         format!("{value}"),
@@ -31,7 +32,8 @@ fn number(value: u32) -> impl Strategy<Value = String> {
     ])
 }
 
-/// An address of this machine or its networks in some spelling of its four, three, two or one numbers.
+/// An address of this machine or its networks in some spelling of its four, three, two or one
+/// numbers.
 fn spelled() -> impl Strategy<Value = String> {
     let special = vec![
         Ipv4Addr::LOCALHOST,
@@ -117,10 +119,10 @@ fn url() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn urls(url in url(), literal in any::<bool>()) {
+    fn any_ungranted_url_reaches_no_server(url in url(), literal in any::<bool>()) {
         let Fuzzed { runtime, server } = &*FUZZED;
         let url = url.replace("PORT", &server.port.to_string());
-        // What a guest cannot even make a request of, WASI's types have refused.
+        // WASI's types refuse what is not a URI.
         if url.parse::<http::Uri>().is_err() {
             return Ok(());
         }
@@ -135,7 +137,7 @@ proptest! {
         let mut call = call.start();
         let found = runtime.block_on(call.get(&url));
         prop_assert!(!found.starts_with("200"), "{url}: {found}");
-        prop_assert_eq!(call.tally().hosts, Vec::<String>::new(), "{}", url);
+        prop_assert_eq!(call.stats().hosts, Vec::<String>::new(), "{}", url);
         prop_assert_eq!(server.seen(), Vec::<String>::new(), "{}", url);
     }
 }

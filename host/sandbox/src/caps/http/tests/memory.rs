@@ -1,32 +1,34 @@
-//! The memory of a guest that used a secret, looked through byte by byte after everything has come back to it.
+//! Searches the memory of a guest that used a secret, byte by byte, after its response.
 
 use super::server::Server;
 use crate::{
     Call, Sandbox, SandboxConfig, Secrets, Talk,
     guests::{Guest, http::CLIENT},
-    secret_values::{VALUE, forms, secrets},
+    secrets::values::{VALUE, forms, secrets},
 };
-use agent_host_core::{
+use agent_host_engine::policy::{Grants, SecretGrant};
+use agent_host_types::{
     id::CallId,
     limits::Limits,
     output::{ContentPart, FileData, ToolResultOutput},
-    policy::{Grants, SecretGrant},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
 use std::sync::Arc;
 
-/// What the guest turns each byte of its memory over with, so that nothing on the way out takes it for a secret.
+/// The mask that the guest XORs each byte of its memory with, so that nothing on the way out takes
+/// it for a secret.
 const VEIL: u8 = 0x5A;
 
-/// Where the guest's strings are, in the scratch space of its memory.
+/// The guest's strings, in the scratch space of its memory.
 const STRINGS: usize = 1_024;
 
-/// Where the guest puts the pieces of the body together. They come to it one by one, and it is not to be safer for that.
+/// The buffer in which the guest joins the pieces of the body. They arrive one by one, which must
+/// not be what protects the value.
 const BODY: usize = 2_048;
 
-/// A guest's code: sends one request with a field `x: VALUE` to an authority, reads all fields and the whole body of the
-/// answer, and returns all of its memory, veiled.
+/// A guest: sends one request with a field `x: VALUE` to an authority, reads all fields and the
+/// whole body of the response, and returns all of its memory, masked.
 fn code(value: &str, authority: &str) -> (String, String) {
     let (value_at, authority_at) = (STRINGS + 8, STRINGS + 512);
     let (value_len, authority_len) = (value.len(), authority.len());
@@ -86,7 +88,8 @@ fn code(value: &str, authority: &str) -> (String, String) {
     (data, code)
 }
 
-/// The memory of a guest after it sent `Bearer secret://github` to the server and read the answer.
+/// Returns the memory of a guest after it sent `Bearer secret://github` to the server and read the
+/// response.
 async fn memory_after(server: &Server, secrets: Arc<Secrets>) -> Vec<u8> {
     let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
     let authority = format!("127.0.0.1:{}", server.port);
@@ -147,8 +150,8 @@ fn count(memory: &[u8], text: &str) -> usize {
 }
 
 #[tokio::test]
-async fn no_form_of_a_value_is_ever_in_a_guests_memory() {
-    // Chunks of one byte, so that every form is cut at every place.
+async fn secret_value_is_never_in_guest_memory() {
+    // Chunks of one byte, so that every form is cut at every position.
     let body: String = forms().iter().map(|form| format!("<{form}>")).collect();
     let chunks: String = body.chars().map(|c| format!("1\r\n{c}\r\n")).collect();
     let server = Server::start(&format!(
@@ -169,7 +172,7 @@ async fn no_form_of_a_value_is_ever_in_a_guests_memory() {
     assert_eq!(count(&memory, "Bearer [secret:github]"), 1);
     assert_eq!(count(&memory, "k=[secret:github]"), 1);
 
-    // What is looked for would be found: where this is not the value of a secret, all of it comes through.
+    // A control: a text that is not the value of a secret comes through whole, so the search works.
     let other = secrets(&[("github", "another-value")]);
     let memory = memory_after(&server, other).await;
     for form in forms() {

@@ -1,9 +1,9 @@
-//! Names that nobody answers for.
+//! Names that are never resolved.
 
 use super::{
     super::{
         HttpClient,
-        names::{LOOKUPS_PER_TOOL, NameLookup, SystemNames},
+        names::{LOOKUPS_PER_TOOL, NameLookup, SystemLookup},
     },
     call::{Call, grant, request},
 };
@@ -20,16 +20,16 @@ use std::{
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use wasmtime_wasi_http::RequestOptions;
 
-/// What a guest is told of a name that leads to this machine, which is the only one that a test may reach.
+/// The result for a name that resolves to this machine, the only one that a test may reach.
 const ANSWERED: &str = "DestinationIpProhibited";
 
-/// What it is told when there is no answer in time.
+/// The result without an answer in time.
 const NO_ANSWER: &str = "ConnectionTimeout";
 
-/// A resolver that keeps lookups of `hangs.example` until a test lets them go.
+/// A resolver that blocks lookups of `hangs.example` until a test releases them.
 struct Resolver {
     begun: UnboundedSender<String>,
-    /// Ends when the test drops the other side.
+    /// Ends when the test drops the sender.
     held: Mutex<Receiver<()>>,
 }
 
@@ -44,7 +44,7 @@ impl NameLookup for Resolver {
     }
 }
 
-/// One call's request to a name, which gives up after this time.
+/// Requests a name in one call, with this timeout.
 async fn ask(client: &Arc<HttpClient>, name: &str, patience: Duration) -> String {
     let mut call = Call::to(vec![grant(None, "*", None)]).start_with(Arc::clone(client));
     let options = RequestOptions {
@@ -55,7 +55,7 @@ async fn ask(client: &Arc<HttpClient>, name: &str, patience: Duration) -> String
         .await
 }
 
-/// The names of the next lookups that begin.
+/// Returns the names of the next lookups.
 async fn begun(lookups: &mut UnboundedReceiver<String>, count: usize) -> Vec<String> {
     let mut names = Vec::new();
     for _ in 0..count {
@@ -65,7 +65,7 @@ async fn begun(lookups: &mut UnboundedReceiver<String>, count: usize) -> Vec<Str
 }
 
 #[tokio::test]
-async fn lookups_that_hang_keep_their_own_tool_waiting_and_no_other() {
+async fn hung_lookup_delays_only_its_own_tool() {
     const SOON: Duration = Duration::from_millis(20);
     /// Nothing takes this long.
     const LONG: Duration = Duration::from_secs(10);
@@ -76,7 +76,7 @@ async fn lookups_that_hang_keep_their_own_tool_waiting_and_no_other() {
         held: Mutex::new(held),
     }));
     let tool = Arc::new(tool.unwrap());
-    let other = tool.of_another(None);
+    let other = tool.for_tool(None);
 
     for _ in 0..LOOKUPS_PER_TOOL {
         assert_eq!(ask(&tool, "hangs.example", SOON).await, NO_ANSWER);
@@ -85,7 +85,7 @@ async fn lookups_that_hang_keep_their_own_tool_waiting_and_no_other() {
         begun(&mut lookups, LOOKUPS_PER_TOOL).await,
         ["hangs.example"; LOOKUPS_PER_TOOL]
     );
-    // Nobody waits for them any more, and they still have the tool's places.
+    // Their requests have ended, and they still hold the tool's permits.
     for name in ["hangs.example", "answers.example"] {
         assert_eq!(ask(&tool, name, SOON).await, NO_ANSWER);
     }
@@ -98,8 +98,8 @@ async fn lookups_that_hang_keep_their_own_tool_waiting_and_no_other() {
 }
 
 #[test]
-fn the_system_knows_this_machine() {
-    let found = SystemNames.addresses("localhost").unwrap();
+fn system_lookup_resolves_localhost() {
+    let found = SystemLookup.addresses("localhost").unwrap();
     assert!(!found.is_empty() && found.iter().all(IpAddr::is_loopback));
-    assert!(SystemNames.addresses("").is_err());
+    assert!(SystemLookup.addresses("").is_err());
 }

@@ -1,25 +1,25 @@
-//! Guesses of a secret's value, put into answers by a server that works with the guest: what the guest receives, and when, is
-//! the same for right and wrong ones.
+//! Guesses of a secret's value, put into responses by a server that cooperates with the guest: the
+//! guest receives the same bytes at the same time for right and wrong ones.
 
 use super::{
     call::{Call, Running, request},
     server::Server,
 };
-use crate::secret_values::{VALUE, forms, secrets};
-use agent_host_core::policy::SecretGrant;
+use crate::secrets::values::{VALUE, forms, secrets};
+use agent_host_engine::policy::SecretGrant;
 use http_body_util::BodyExt as _;
 use pretty_assertions::assert_eq;
 use std::time::Duration;
 use wasmtime_wasi_http::RequestOptions;
 
-/// Whether the tool that asks was granted the secret.
+/// Whether the tool was granted the secret.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Granted {
     Yes,
     No,
 }
 
-/// How a server ends an answer of which this is the body.
+/// The way in which a server ends a response of which this is the body.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Whole,
@@ -79,7 +79,7 @@ fn start(server: &Server, granted: Granted) -> Running {
     call.start()
 }
 
-/// Returns the bytes of an answer that a guest receives, and how it ended.
+/// Returns the bytes of a response that a guest receives, and how it ended.
 async fn seen(body: &str, end: End, granted: Granted) -> (String, Option<String>) {
     let server = end.server(body).await;
     let mut call = start(&server, granted);
@@ -103,7 +103,7 @@ async fn seen(body: &str, end: End, granted: Granted) -> (String, Option<String>
 }
 
 #[tokio::test]
-async fn guess_of_a_beginning_is_delivered_whole_at_every_end() {
+async fn prefix_guess_is_delivered_whole_at_every_end() {
     for granted in [Granted::No, Granted::Yes] {
         for end in ENDS {
             for length in 1..VALUE.len() {
@@ -121,7 +121,7 @@ async fn guess_of_a_beginning_is_delivered_whole_at_every_end() {
 }
 
 #[tokio::test]
-async fn guess_of_a_whole_value_is_delivered_to_a_tool_without_it() {
+async fn whole_guess_is_delivered_to_tool_without_grant() {
     for end in [End::Whole, End::Short, End::BetweenChunks] {
         for form in forms() {
             let body = format!("<{form}>");
@@ -133,10 +133,11 @@ async fn guess_of_a_whole_value_is_delivered_to_a_tool_without_it() {
     }
 }
 
-/// The tool may use the secret, so its answers are redacted, and their end is kept back. The server sends nothing more, and what
-/// is delivered by then is as much for a right guess as for a wrong one.
+/// The tool may use the secret, so its responses are redacted, and their end is held back. The
+/// server sends nothing more, and the bytes delivered by then are as many for a right guess as for
+/// a wrong one.
 #[tokio::test]
-async fn guess_of_a_beginning_does_not_change_what_is_kept_back() {
+async fn prefix_guess_does_not_change_held_back_bytes() {
     let filler = "-".repeat(200);
     for length in 0..VALUE.len() {
         let mut delivered = Vec::new();

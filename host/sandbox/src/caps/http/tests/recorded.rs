@@ -1,21 +1,22 @@
-//! Exchanges that are recorded, and played where there is no server any more.
+//! Exchanges that are recorded, and replayed without a server.
 
 use super::{
     super::{HttpClient, Recording},
     call::{Call, HELLO, Names, Running, grant, request, with_body},
     server::Server,
 };
-use crate::secret_values::{VALUE, secrets};
-use agent_host_core::{limits::Limits, policy::SecretGrant};
+use crate::secrets::values::{VALUE, secrets};
+use agent_host_engine::policy::SecretGrant;
+use agent_host_types::limits::Limits;
 use bytes::Bytes;
 use pretty_assertions::assert_eq;
 use std::sync::{Arc, atomic::Ordering};
 
-/// A call whose exchanges are recorded or played.
+/// A call whose exchanges are recorded or replayed.
 fn with(recording: &Arc<Recording>, call: Call) -> Running {
     let names = Arc::<Names>::default();
     let client = HttpClient::with_names(names).unwrap();
-    call.start_with(client.of_another(Some(Arc::clone(recording))))
+    call.start_with(client.for_tool(Some(Arc::clone(recording))))
 }
 
 /// The recording as another process reads it.
@@ -24,7 +25,7 @@ fn reread(recording: &Recording) -> Arc<Recording> {
 }
 
 #[tokio::test]
-async fn what_was_recorded_is_played_without_a_server() {
+async fn recording_is_replayed_without_a_server() {
     let server = Server::start(HELLO).await;
     let (url, grants) = (server.url("/p?q=1"), vec![server.grant()]);
     let requests = || {
@@ -40,7 +41,7 @@ async fn what_was_recorded_is_played_without_a_server() {
         assert_eq!(recorded.send(request).await, "200 hello");
     }
     assert_eq!(server.seen().len(), 3);
-    let tally = recorded.tally();
+    let stats = recorded.stats();
     drop(server);
 
     let playing = reread(&recording);
@@ -49,17 +50,17 @@ async fn what_was_recorded_is_played_without_a_server() {
     for request in requests().into_iter().rev() {
         assert_eq!(played.send(request).await, "200 hello");
     }
-    assert_eq!((tally.bytes_in, tally.bytes_out), (15, 6));
-    let again = played.tally();
+    assert_eq!((stats.bytes_in, stats.bytes_out), (15, 6));
+    let again = played.stats();
     assert_eq!((again.bytes_in, again.bytes_out), (15, 6));
-    assert_eq!(playing.strays(), Vec::<String>::new());
-    // Each is played once.
+    assert_eq!(playing.unmatched(), Vec::<String>::new());
+    // Each is replayed once.
     assert_eq!(played.get(&url).await, "ConnectionRefused");
-    assert_eq!(playing.strays(), [format!("GET {url}")]);
+    assert_eq!(playing.unmatched(), [format!("GET {url}")]);
 }
 
 #[tokio::test]
-async fn a_fault_of_the_network_is_played_and_a_refusal_is_asked_again() {
+async fn network_error_is_replayed_and_refusal_rechecked() {
     let server = Server::start("this is no HTTP\r\n\r\n").await;
     let (url, grants) = (server.url("/"), vec![server.grant()]);
     let denied = "http://127.0.0.1:1/";
@@ -73,29 +74,29 @@ async fn a_fault_of_the_network_is_played_and_a_refusal_is_asked_again() {
     assert_eq!(played.get(&url).await, "HttpProtocolError");
     assert_eq!(played.get(denied).await, "HttpRequestDenied");
     assert_eq!(server.seen().len(), 1);
-    assert_eq!(playing.strays(), Vec::<String>::new());
-    assert_eq!(played.tally().audit, recorded.tally().audit);
+    assert_eq!(playing.unmatched(), Vec::<String>::new());
+    assert_eq!(played.stats().audit, recorded.stats().audit);
 }
 
-/// A recording has no addresses: no name is looked up, and what is granted by name alone can be played.
+/// A recording has no addresses: no name is looked up, and a grant by name is enough.
 #[tokio::test]
-async fn names_are_not_looked_up() {
+async fn replay_looks_up_no_names() {
     let names = Arc::<Names>::default();
     let client = HttpClient::with_names(Arc::clone(&names) as _).unwrap();
     let playing = Recording::replay(
         "{\"type\":\"recording\",\"version\":1}\n\
          {\"type\":\"exchange\",\"request\":{\"method\":\"GET\",\"url\":\"https://api.example/\"},\
-         \"came\":{\"answer\":{\"status\":200,\"headers\":[],\"body\":{\"text\":\"hello\"}}}}\n",
+         \"outcome\":{\"response\":{\"status\":200,\"headers\":[],\"body\":{\"text\":\"hello\"}}}}\n",
     );
     let call = Call::to(vec![grant(Some("https"), "api.example", None)]);
-    let mut played = call.start_with(client.of_another(Some(Arc::new(playing.unwrap()))));
+    let mut played = call.start_with(client.for_tool(Some(Arc::new(playing.unwrap()))));
     assert_eq!(played.get("https://api.example/").await, "200 hello");
     assert_eq!(names.lookups.load(Ordering::Relaxed), 0);
-    assert_eq!(played.tally().hosts, Vec::<String>::new());
+    assert_eq!(played.stats().hosts, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn the_limits_hold_for_what_is_played() {
+async fn replay_obeys_limits() {
     let server = Server::start(HELLO).await;
     let (url, grants) = (server.url("/"), vec![server.grant()]);
     let recording = Arc::new(Recording::record());
@@ -110,9 +111,10 @@ async fn the_limits_hold_for_what_is_played() {
     assert_eq!(played.get(&url).await, "HttpResponseBodySize(Some(5))");
 }
 
-/// What a recording may cost is what a call may have: of an endless answer, no more is kept than that and a little.
+/// A recording takes no more memory than a call may: of an endless response, only a little more
+/// than the limit is read.
 #[tokio::test]
-async fn an_endless_answer_is_not_kept() {
+async fn endless_response_is_not_recorded() {
     let server = Server::endless(
         "HTTP/1.1 200 OK\r\n\r\n",
         "0123456789",
@@ -132,7 +134,7 @@ async fn an_endless_answer_is_not_kept() {
 }
 
 #[tokio::test]
-async fn no_value_of_a_secret_is_recorded() {
+async fn secret_value_is_not_recorded() {
     let said = format!("you sent {VALUE}");
     let server = Server::start(&format!(
         "HTTP/1.1 200 OK\r\nset-cookie: session=1\r\nx-echo: {VALUE}\r\ncontent-length: {}\r\n\r\n{said}",
@@ -159,7 +161,7 @@ async fn no_value_of_a_secret_is_recorded() {
             "{}\n{}\n",
             r#"{"type":"recording","version":1}"#,
             format_args!(
-                r#"{{"type":"exchange","request":{{"method":"GET","url":"{url}"}},"came":{{"answer":{{"status":200,"headers":[["x-echo","[secret:github]"]],"body":{{"text":"you sent [secret:github]"}}}}}}}}"#
+                r#"{{"type":"exchange","request":{{"method":"GET","url":"{url}"}},"outcome":{{"response":{{"status":200,"headers":[["x-echo","[secret:github]"]],"body":{{"text":"you sent [secret:github]"}}}}}}}}"#
             )
         )
     );

@@ -1,20 +1,20 @@
-//! Placeholders and what becomes of them, and answers that hold values.
+//! Placeholders in requests, and values in responses.
 
 use super::{
     call::{Call, HELLO, Running, grant, request, with_body},
     server::Server,
 };
-use crate::secret_values::{VALUE, forms, secrets};
-use agent_host_core::{
+use crate::secrets::values::{VALUE, forms, secrets};
+use agent_host_engine::policy::SecretGrant;
+use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     limits::Limits,
-    policy::SecretGrant,
 };
 use http::{HeaderName, Request};
 use pretty_assertions::assert_eq;
 use wasmtime_wasi_http::WasiBody;
 
-/// The secret's name, its audience on this machine, and whether it may stand in a query.
+/// Grants a secret for this machine, in header fields and possibly in a query.
 fn secret(name: &str, port: u16, in_query: bool) -> SecretGrant {
     SecretGrant {
         name: name.to_owned(),
@@ -25,7 +25,8 @@ fn secret(name: &str, port: u16, in_query: bool) -> SecretGrant {
     }
 }
 
-/// A call that may reach the server, and use `github` and `git` with it in header fields and `key` in a query, too.
+/// A call that may reach the server, and use `github` and `git` with it in header fields and `key`
+/// in a query, too.
 fn holding(server: &Server) -> Running {
     let mut call = Call::to(vec![server.grant()]);
     call.secret_grants = vec![
@@ -52,7 +53,7 @@ fn with_field(url: &str, value: &str) -> Request<WasiBody> {
 
 /// The requests that the gate refused, with rules.
 fn denied(call: &Running) -> Vec<(String, String)> {
-    call.tally()
+    call.stats()
         .audit
         .into_iter()
         .filter(|entry| entry.verdict == AuditVerdict::Denied)
@@ -61,7 +62,7 @@ fn denied(call: &Running) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn placeholders_in_fields_are_filled() {
+async fn placeholder_in_header_field_is_filled() {
     let table = [
         ("secret://github", VALUE.to_owned()),
         ("Bearer secret://github", format!("Bearer {VALUE}")),
@@ -86,12 +87,12 @@ async fn placeholders_in_fields_are_filled() {
             "{value}: {:?}",
             server.seen()
         );
-        assert_eq!(call.tally().first_denial, None);
+        assert_eq!(call.stats().first_denial, None);
     }
 }
 
 #[tokio::test]
-async fn the_audit_has_names_and_no_values() {
+async fn audit_log_names_secrets_without_values() {
     let server = Server::start(HELLO).await;
     let mut call = holding(&server);
     let url = server.url("/p?k=secret%3A%2F%2Fkey&x");
@@ -107,7 +108,7 @@ async fn the_audit_has_names_and_no_values() {
         grant: None,
     };
     assert_eq!(
-        call.tally().audit,
+        call.stats().audit,
         [
             entry(format!("GET {url}"), "grants.http[0]"),
             entry(format!("secret://github in GET {url}"), "grants.secrets[0]"),
@@ -117,7 +118,7 @@ async fn the_audit_has_names_and_no_values() {
 }
 
 #[tokio::test]
-async fn placeholders_in_queries_are_filled_and_the_rest_stays() {
+async fn placeholder_in_query_is_filled_and_rest_kept() {
     let table = [
         ("k=secret://key", "k=a%20key%26more%3D1"),
         ("k=secret%3a%2F%2Fkey", "k=a%20key%26more%3D1"),
@@ -142,7 +143,7 @@ async fn placeholders_in_queries_are_filled_and_the_rest_stays() {
 }
 
 #[tokio::test]
-async fn placeholders_elsewhere_are_refused() {
+async fn placeholder_elsewhere_is_refused() {
     let server = Server::start(HELLO).await;
     let table = [
         ("/", "secret://gi", "default-deny"),
@@ -171,7 +172,7 @@ async fn placeholders_elsewhere_are_refused() {
 }
 
 #[tokio::test]
-async fn other_audiences_are_refused() {
+async fn secret_for_other_audience_is_refused() {
     let server = Server::start(HELLO).await;
     let port = server.port;
     let other_port = Server::start(HELLO).await;
@@ -203,7 +204,7 @@ async fn other_audiences_are_refused() {
             ]
         );
         assert_eq!(
-            call.tally().first_denial.map(|denial| denial.sentence),
+            call.stats().first_denial.map(|denial| denial.sentence),
             Some(format!(
                 "secret://github in GET {url} was refused: the secret `github` is sent to http://127.0.0.1:{port} and \
                  nowhere else (rule secret.github.audience)"
@@ -214,7 +215,7 @@ async fn other_audiences_are_refused() {
 }
 
 #[tokio::test]
-async fn a_secret_is_no_grant_of_its_host() {
+async fn secret_grant_does_not_grant_its_host() {
     let server = Server::start(HELLO).await;
     let mut call = Call::to(Vec::new());
     call.secret_grants = vec![secret("github", server.port, false)];
@@ -230,7 +231,7 @@ async fn a_secret_is_no_grant_of_its_host() {
 }
 
 #[tokio::test]
-async fn a_guest_that_follows_a_redirect_does_not_take_the_secret_along() {
+async fn followed_redirect_does_not_carry_the_secret() {
     let elsewhere = Server::start(HELLO).await;
     let location = format!("{}?stolen={VALUE}", elsewhere.url("/"));
     let encoded = location.replace('"', "%22").replace([' ', '>'], "%20");
@@ -253,7 +254,7 @@ async fn a_guest_that_follows_a_redirect_does_not_take_the_secret_along() {
 }
 
 #[tokio::test]
-async fn many_placeholders_and_values_that_are_not_there() {
+async fn too_many_or_unknown_placeholders_are_refused() {
     let server = Server::start(HELLO).await;
     let url = server.url("/");
     let table = [
@@ -292,7 +293,7 @@ async fn many_placeholders_and_values_that_are_not_there() {
 }
 
 #[tokio::test]
-async fn a_body_passes_as_text() {
+async fn placeholder_in_body_is_kept_as_text() {
     let server = Server::start(HELLO).await;
     let mut call = holding(&server);
     let body = with_body("POST", &server.url("/"), "k=secret://github".into());
@@ -304,14 +305,14 @@ async fn a_body_passes_as_text() {
     );
 }
 
-/// The answer in chunks of one byte, so that every form is cut at every place.
+/// The response in chunks of one byte, so that every form is cut at every position.
 fn chunked(body: &str) -> String {
     let chunks: String = body.chars().map(|c| format!("1\r\n{c}\r\n")).collect();
     format!("{chunks}0\r\n\r\n")
 }
 
 #[tokio::test]
-async fn answers_are_redacted_of_granted_secrets_only() {
+async fn response_is_redacted_of_granted_secrets_only() {
     let body: String = forms().iter().map(|form| format!("<{form}>")).collect();
     let expected = "<[secret:github]>".repeat(forms().len());
     let fields = format!("x-value: a {VALUE} b\r\nx-value: plain\r\nx-known-git-value-0: y\r\n");
@@ -352,7 +353,7 @@ async fn answers_are_redacted_of_granted_secrets_only() {
 }
 
 #[tokio::test]
-async fn encoded_answers_are_not_asked_for_and_not_taken() {
+async fn encoded_response_is_not_requested_and_refused() {
     let body = "content-length: 5\r\n\r\nhello";
     let refused = Some("secrets.content-encoding");
     let table = [

@@ -1,6 +1,6 @@
-//! A server that says the same to everybody.
+//! A server that sends the same to every client.
 
-use agent_host_core::policy::HttpGrant;
+use agent_host_engine::policy::HttpGrant;
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -11,19 +11,19 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// How much of a request it waits for.
+/// The part of a request that it waits for.
 #[derive(Clone, Copy)]
 enum Hears {
     Head,
     Everything,
 }
 
-/// What it does after having spoken.
+/// The action after the response.
 #[derive(Clone)]
 enum After {
     Close,
     Hang,
-    /// Says this again and again, until nobody listens.
+    /// Sends this repeatedly until the client disconnects.
     Repeat(String, Duration),
 }
 
@@ -40,17 +40,18 @@ impl Server {
         Self::run(response, Hears::Everything, After::Close).await
     }
 
-    /// Says this much and then nothing more.
+    /// Sends this, and keeps the connection open.
     pub(crate) async fn silent(response: &str) -> Self {
         Self::run(response, Hears::Everything, After::Hang).await
     }
 
-    /// Says this as soon as it has the head of a request, and then nothing more.
+    /// Sends this after the head of a request, and keeps the connection open.
     pub(crate) async fn hasty(response: &str) -> Self {
         Self::run(response, Hears::Head, After::Hang).await
     }
 
-    /// Says this much, and then something else without end: as fast as it can, or with a pause between two pieces.
+    /// Sends this, and then something else without end: as fast as possible, or with a pause
+    /// between two pieces.
     pub(crate) async fn endless(response: &str, again: &str, pause: Duration) -> Self {
         let at_once = if pause.is_zero() { 1_000 } else { 1 };
         let after = After::Repeat(again.repeat(at_once), pause);
@@ -88,7 +89,7 @@ impl Server {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// The grant that opens it.
+    /// The grant that allows it.
     pub(crate) fn grant(&self) -> HttpGrant {
         HttpGrant {
             scheme: Some("http".to_owned()),
@@ -98,7 +99,7 @@ impl Server {
         }
     }
 
-    /// The requests that came, as they were on the wire.
+    /// The received requests as they were on the wire.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }

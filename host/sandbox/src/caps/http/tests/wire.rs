@@ -1,15 +1,16 @@
-//! What is on the wire: which of a guest's words reach a server, and which of a server's reach a guest.
+//! Bytes on the wire: the parts of a guest's request that reach a server, and of a server's
+//! response that reach a guest.
 
 use super::{
     call::{Call, HELLO, request, with_body},
     server::Server,
 };
-use agent_host_core::policy::HttpGrant;
+use agent_host_engine::policy::HttpGrant;
 use bytes::Bytes;
 use http::{HeaderName, Request, Uri};
 use pretty_assertions::assert_eq;
 
-/// A request with these fields besides.
+/// A request with additional fields.
 fn with_fields(
     method: &str,
     url: &str,
@@ -25,7 +26,7 @@ fn with_fields(
 }
 
 #[tokio::test]
-async fn the_guest_does_not_frame_its_message() {
+async fn guest_framing_fields_are_not_sent() {
     let server = Server::start(HELLO).await;
     let port = server.port;
     let url = server.url("/p");
@@ -63,7 +64,7 @@ async fn the_guest_does_not_frame_its_message() {
             Some(text("POST", "x-token: kept\r\n", body))
         )
     );
-    // One length is kept, in the only spelling of its number, and is the only framing.
+    // One length stays, in the canonical spelling, and is the only framing.
     let sized = with_fields(
         "POST",
         &url,
@@ -80,7 +81,7 @@ async fn the_guest_does_not_frame_its_message() {
     );
 }
 
-/// What the guest gets, and what the server saw of it.
+/// Returns the result for the guest, and the request as the server saw it.
 async fn call_seen(
     server: &Server,
     request: Request<wasmtime_wasi_http::WasiBody>,
@@ -91,7 +92,7 @@ async fn call_seen(
 }
 
 #[tokio::test]
-async fn lengths_that_could_be_read_in_two_ways_are_not_sent() {
+async fn ambiguous_content_length_is_not_sent() {
     let server = Server::start(HELLO).await;
     let url = server.url("/");
     for (lengths, expected) in [
@@ -116,10 +117,10 @@ async fn lengths_that_could_be_read_in_two_ways_are_not_sent() {
 }
 
 #[tokio::test]
-async fn the_url_that_is_judged_is_the_one_that_is_sent() {
+async fn judged_url_is_the_sent_url() {
     let server = Server::start(HELLO).await;
     let here = format!("127.0.0.1:{}", server.port);
-    // (authority, path, what the guest gets, the line that the server sees)
+    // (authority, path, result for the guest, request line that the server sees)
     let table = [
         (
             &*here,
@@ -175,10 +176,10 @@ async fn the_url_that_is_judged_is_the_one_that_is_sent() {
 }
 
 #[tokio::test]
-async fn one_answer_is_one_answer() {
+async fn pipelined_second_response_is_ignored() {
     let second = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil";
     let table = [
-        // What follows an answer is not the next one: the connection ends with its exchange.
+        // Bytes after a response are not the next one: the connection ends with its exchange.
         (format!("{HELLO}{second}"), "200 hello"),
         (
             "HTTP/1.1 200 OK\r\ncontent-length: 50\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_owned(),

@@ -1,0 +1,232 @@
+//! What the loop itself costs in a turn: a journal in memory, a model and a tool that answer at once. Prints the median and the
+//! 99th percentile of each kind of turn, with a new session and with long ones, and fails where a median is not under the bound.
+//! The figures are in the README.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark reports to the terminal, and one that cannot run has nothing to report"
+)]
+
+use agent_host_engine::{
+    BoxFuture,
+    journal::MemoryJournal,
+    model::{DeltaSink, Model},
+    observer::Unobserved,
+    session::{Session, SessionStart},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    turn::{Agent, ContinuationKey, Settings},
+};
+use agent_host_types::{
+    budget::Budgets,
+    context::ContextLimits,
+    failure::ToolFailure,
+    id::{CallId, SessionId},
+    message::Message,
+    model::{ModelError, ModelReply, ModelRequest, Provenance, StopReason},
+    output::ToolResultOutput,
+    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolCall, ToolDefinition, ToolRuntime},
+    turn::{AgentInput, Outcome},
+};
+use serde_json::{Map, Value, json};
+use std::{
+    future::ready,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio_util::sync::CancellationToken;
+
+/// The most that the median of a turn may be, with up to a thousand messages of history.
+const BOUND: Duration = Duration::from_millis(1);
+
+/// The turns of each kind that are measured.
+const TURNS: usize = 200;
+
+/// A paragraph, as long as messages often are.
+const WORDS: &str = "The quick brown fox jumps over the lazy dog, and nobody knows why. ";
+
+/// Calls the tool where the last message is the person's `call`, and else says a paragraph.
+struct Prompt;
+
+impl Model for Prompt {
+    fn provenance(&self) -> Provenance {
+        Provenance {
+            provider: "bench".into(),
+            model: "m".into(),
+        }
+    }
+
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        _: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        let calls = request
+            .messages
+            .last()
+            .is_some_and(|last| last.content == Message::text(last.role, "call").content);
+        let mut reply = ModelReply {
+            text: WORDS.repeat(4),
+            stop_reason: Some(StopReason::EndTurn),
+            ..ModelReply::default()
+        };
+        if calls {
+            let arguments = json!({"path": "notes.txt"}).to_string();
+            reply.stop_reason = Some(StopReason::ToolUse);
+            reply.tool_calls = vec![ToolCall::parse(
+                CallId("c".into()),
+                "read".into(),
+                arguments,
+            )];
+        }
+        Box::pin(ready(Ok(reply)))
+    }
+}
+
+/// One tool that answers a paragraph at once.
+struct Read(Vec<RegisteredTool>);
+
+impl Read {
+    fn new() -> Self {
+        let definition = ToolDefinition {
+            name: "read".into(),
+            title: None,
+            description: WORDS.into(),
+            input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+            output_schema: None,
+            effect: Effect::Effectful,
+        };
+        Self(vec![RegisteredTool {
+            effect: definition.effect,
+            approval: Approval::Never,
+            decisions: DecisionKind::ALL.into(),
+            runtime: ToolRuntime::Host,
+            component: None,
+            definition,
+        }])
+    }
+}
+
+impl ToolRunner for Read {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.0
+    }
+
+    fn validate(&self, _: &str, _: &Map<String, Value>) -> Result<(), ToolFailure> {
+        Ok(())
+    }
+
+    fn run<'a>(&'a self, _: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
+        let report = CallReport::of(ToolResultOutput::Text(WORDS.repeat(4)));
+        Box::pin(ready(report.into()))
+    }
+}
+
+/// A loop around one session.
+struct Loop {
+    agent: Agent,
+    session: Session,
+    cancel: CancellationToken,
+}
+
+impl Loop {
+    fn new(context: Option<ContextLimits>) -> Self {
+        let agent = Agent {
+            model: Arc::new(Prompt),
+            tools: Arc::new(Read::new()),
+            observer: Arc::new(Unobserved),
+            hooks: Vec::new(),
+            key: ContinuationKey::new([0; 32]),
+            settings: Settings {
+                budgets: Budgets {
+                    turns: u64::MAX,
+                    ..Budgets::default()
+                },
+                context,
+                ..Settings::default()
+            },
+        };
+        let journal = Arc::new(MemoryJournal::new(SessionId::new()));
+        Self {
+            agent,
+            session: Session::start(journal, SessionStart::default()),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    async fn turn(&mut self, input: AgentInput) -> (Duration, Outcome) {
+        let began = Instant::now();
+        let outcome = self
+            .agent
+            .run_turn(&mut self.session, input, &self.cancel)
+            .await;
+        (began.elapsed(), outcome)
+    }
+
+    async fn say(&mut self, text: &str) -> (Duration, Outcome) {
+        self.turn(AgentInput::Text(text.into())).await
+    }
+
+    /// Adds so many messages, two at a time.
+    async fn lengthen(&mut self, messages: usize) {
+        for _ in 0..messages.div_ceil(2) {
+            self.say(WORDS).await;
+        }
+    }
+}
+
+/// The median and the 99th percentile.
+fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort();
+    let at = |part: usize| times.get(times.len() * part / 100).copied();
+    (at(50).unwrap(), at(99).unwrap())
+}
+
+/// Measures turns of text alone and turns with one effectful call, behind so many messages, which the model is shown whole or
+/// as far as they fit into its window.
+async fn measure(
+    history: usize,
+    context: Option<ContextLimits>,
+) -> [(&'static str, Duration, Duration); 2] {
+    let mut talk = Loop::new(context);
+    talk.lengthen(history).await;
+    let mut calling = Loop::new(context);
+    calling.lengthen(history).await;
+    let (mut texts, mut calls) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        let (took, outcome) = talk.say("and then?").await;
+        assert!(matches!(outcome, Outcome::Done { .. }));
+        texts.push(took);
+        let (took, outcome) = calling.say("call").await;
+        assert!(matches!(outcome, Outcome::NeedsMoreTurns { .. }));
+        calls.push(took);
+    }
+    let row = |name, times| {
+        let (median, high) = percentiles(times);
+        (name, median, high)
+    };
+    [row("text alone", texts), row("one call", calls)]
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    println!("messages  turn                   median       99 %");
+    // The first turns of a process find cold caches; they are not counted.
+    runtime.block_on(measure(0, None));
+    let window = Some(ContextLimits::default());
+    let runs = [(0, None), (1_000, None), (10_000, None), (10_000, window)];
+    for (history, context) in runs {
+        let shown = if context.is_some() { "in a window" } else { "" };
+        for (name, median, high) in runtime.block_on(measure(history, context)) {
+            println!("{history:>8}  {name:<10} {shown:<11}  {median:>10.1?}  {high:>10.1?}");
+            let bounded = history <= 1_000 || context.is_some();
+            assert!(
+                !bounded || median < BOUND,
+                "{name} after {history} messages: {median:?}"
+            );
+        }
+    }
+}

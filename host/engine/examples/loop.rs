@@ -1,0 +1,86 @@
+//! The whole loop as a library: a model and a tool written in place, a journal in memory, and no sandbox.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use agent_host_engine::{BoxFuture, observer::*, schema::*, session::*, tool::*, turn::*};
+use agent_host_engine::{journal::*, model::*};
+use agent_host_types::{failure::ToolFailure, id::*, model::*};
+use agent_host_types::{output::*, tool::*, turn::*};
+use serde_json::{Map, Value, from_value, json};
+use std::{future::ready, sync::Arc};
+
+/// Asks for the tool first, and then repeats what the tool said.
+struct Script;
+
+impl Model for Script {
+    fn provenance(&self) -> Provenance {
+        let (provider, model) = ("example".into(), "script".into());
+        Provenance { provider, model }
+    }
+
+    fn respond<'a>(&'a self, asked: &'a ModelRequest, _: DeltaSink<'a>) -> BoxFuture<'a, Reply> {
+        let mut reply = ModelReply::default();
+        if let Some(result) = asked.messages.iter().find_map(|m| m.tool_results.first()) {
+            reply.text = format!("The tool says {:?}.", result.output);
+        } else {
+            let (id, arguments) = (CallId("1".into()), r#"{"text": "a few words"}"#.into());
+            reply.tool_calls = vec![ToolCall::parse(id, "count_words".into(), arguments)];
+        }
+        Box::pin(ready(Ok(reply)))
+    }
+}
+type Reply = Result<ModelReply, ModelError>;
+
+/// One tool, run in this process.
+struct CountWords([RegisteredTool; 1], InputSchema);
+
+impl ToolRunner for CountWords {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.0
+    }
+
+    fn validate(&self, _tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        self.1.validate(input)
+    }
+
+    fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
+        let text = call.input.get("text").and_then(Value::as_str).unwrap_or("");
+        let words = text.split_whitespace().count();
+        let report = CallReport::of(ToolResultOutput::Json(words.into()));
+        Box::pin(ready(report.into()))
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let definition: ToolDefinition = from_value(json!({
+        "name": "count_words", "description": "Counts the words of a text.", "effect": "read-only",
+        "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    }))?;
+    let schema = InputSchema::compile(&definition.input_schema)?;
+    let tool = RegisteredTool {
+        effect: definition.effect,
+        approval: Approval::default(),
+        decisions: DecisionKind::ALL.into(),
+        runtime: ToolRuntime::Host,
+        component: None,
+        definition,
+    };
+    let agent = Agent {
+        model: Arc::new(Script),
+        tools: Arc::new(CountWords([tool], schema)),
+        observer: Arc::new(Unobserved),
+        hooks: Vec::new(),
+        key: ContinuationKey::random()?,
+        settings: Settings::default(),
+    };
+    let (journal, cancel) = (MemoryJournal::new(SessionId::new()), Default::default());
+    let mut session = Session::start(Arc::new(journal), SessionStart::default());
+    let mut input = AgentInput::Text("How many words are there?".into());
+    while let outcome = agent.run_turn(&mut session, input, &cancel).await
+        && matches!(outcome, Outcome::NeedsMoreTurns { .. })
+    {
+        input = AgentInput::Continue;
+    }
+    println!("{:#?}", session.state().last_outcome());
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! Every outcome of a turn, and every input that goes on from it: what a program around the loop has to be ready for. The model
+//! is a list of replies and the tools are a match, so it runs without a network, a file or a sandbox.
+#![cfg_attr(
+    not(test),
+    expect(clippy::print_stdout, reason = "an example shows what it does")
+)]
+
+use agent_host_engine::{BoxFuture, observer::*, tool::*, turn::*};
+use agent_host_engine::{journal::*, model::*, session::*};
+use agent_host_types::{accounting::*, failure::*, id::*, model::*};
+use agent_host_types::{
+    approval::*, continuation::*, message::*, output::*, question::*, tool::*, turn::*,
+};
+use serde_json::{Map, Value, from_value, json};
+use std::{collections::VecDeque, error::Error, future::ready, sync::Arc, sync::Mutex};
+use tokio_util::sync::CancellationToken;
+
+/// Says one reply after the other.
+struct Script(Mutex<VecDeque<ModelReply>>);
+
+impl Model for Script {
+    fn provenance(&self) -> Provenance {
+        let (provider, model) = ("example".into(), "script".into());
+        Provenance { provider, model }
+    }
+
+    fn respond<'a>(&'a self, _: &'a ModelRequest, _: DeltaSink<'a>) -> BoxFuture<'a, Reply> {
+        let replies = self.0.lock().ok();
+        let next = replies.and_then(|mut replies| replies.pop_front());
+        let silent = || ModelError::new(ModelErrorKind::Server, "the model is silent");
+        Box::pin(ready(next.ok_or_else(silent)))
+    }
+}
+type Reply = Result<ModelReply, ModelError>;
+
+fn says(text: &str, stop_reason: StopReason) -> ModelReply {
+    ModelReply {
+        text: text.into(),
+        stop_reason: Some(stop_reason),
+        ..ModelReply::default()
+    }
+}
+
+fn calls(tool: &str) -> ModelReply {
+    let call = ToolCall::parse(CallId(tool.into()), tool.into(), "{}".into());
+    ModelReply {
+        tool_calls: vec![call],
+        ..says("", StopReason::ToolUse)
+    }
+}
+
+/// The tools of this process; the registry says which of them asks a person and which runs elsewhere.
+struct Tools(Vec<RegisteredTool>);
+
+impl ToolRunner for Tools {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.0
+    }
+
+    fn validate(&self, _tool: &str, _input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        Ok(())
+    }
+
+    fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
+        let end = match call.tool.as_str() {
+            "book" => RunEnd::Asked(PendingQuestion {
+                question: Question {
+                    prompt: "Window or aisle?".into(),
+                    choices: vec!["window".into(), "aisle".into()],
+                    free_text: false,
+                },
+                answered_by: AnsweredBy::Result,
+                accounting: Accounting::default(),
+                audit: Vec::new(),
+            }),
+            // What a function returns becomes a result: text, JSON, or an error as text.
+            "search" => {
+                CallReport::of(ToolResultOutput::from_run(Ok(Some(json!(["a flight"]))))).into()
+            }
+            _ => CallReport::of(ToolResultOutput::from_run(Err("not here".into()))).into(),
+        };
+        Box::pin(ready(end))
+    }
+}
+
+fn tool(
+    name: &str,
+    approval: Approval,
+    runtime: ToolRuntime,
+) -> Result<RegisteredTool, serde_json::Error> {
+    let definition: ToolDefinition = from_value(json!({
+        "name": name, "description": name, "effect": "read-only", "input_schema": {"type": "object"},
+    }))?;
+    Ok(RegisteredTool {
+        effect: definition.effect,
+        approval,
+        decisions: DecisionKind::ALL.into(),
+        runtime,
+        component: None,
+        definition,
+    })
+}
+
+/// What goes on from an outcome; nothing where the run has its answer.
+fn next(
+    outcome: Outcome,
+    settings: &mut Settings,
+    cancel: &mut CancellationToken,
+) -> Option<AgentInput> {
+    Some(match outcome {
+        Outcome::Done { .. } => return None,
+        // The model has yet to hear of the results.
+        Outcome::NeedsMoreTurns { .. } => AgentInput::Continue,
+        // The message is in the session, so the model can be asked again.
+        Outcome::Error { .. } => AgentInput::Continue,
+        Outcome::BudgetExceeded { .. } => {
+            settings.budgets.turns += 3;
+            AgentInput::Continue
+        }
+        // One decision for each call, in their order.
+        Outcome::AwaitingConfirmation { continuation, .. } => AgentInput::Resume {
+            decisions: continuation
+                .calls()
+                .iter()
+                .map(|call| Decision::approve(call.call_id.clone()))
+                .collect(),
+            continuation,
+        },
+        Outcome::AwaitingAnswer { continuation, .. } => AgentInput::Answer {
+            continuation,
+            answer: Answer::Choice { index: 0 },
+        },
+        // One result for each call, in any order, whenever they are there.
+        Outcome::PendingToolCalls { continuation, .. } => AgentInput::SubmitToolResults {
+            results: continuation.calls().iter().map(paid).collect(),
+            continuation,
+        },
+        Outcome::Refusal { .. } => {
+            // Somebody stops the next turn before it begins.
+            cancel.cancel();
+            AgentInput::Message(Message::text(Role::User, "Then without the upgrade."))
+        }
+        Outcome::Cancelled { .. } => {
+            *cancel = CancellationToken::new();
+            AgentInput::Continue
+        }
+    })
+}
+
+fn paid(call: &PendingCall) -> SubmittedResult {
+    SubmittedResult {
+        call_id: call.call_id.clone(),
+        output: ToolResultOutput::from_value(json!({"paid": true})),
+    }
+}
+
+/// The outcome's name in JSON.
+fn name(outcome: &Outcome) -> String {
+    let form = json!(outcome);
+    let name = form.get("type").and_then(Value::as_str);
+    name.unwrap_or_default().to_owned()
+}
+
+/// Runs to the answer, and returns the outcome of each turn.
+async fn run() -> Result<Vec<Outcome>, Box<dyn Error>> {
+    let replies = [
+        calls("search"),
+        calls("reserve"),
+        calls("book"),
+        calls("pay"),
+        says("I will not upgrade you.", StopReason::Refusal),
+        says("You fly tomorrow.", StopReason::EndTurn),
+    ];
+    let tools = Tools(vec![
+        tool("search", Approval::Never, ToolRuntime::Host)?,
+        tool("reserve", Approval::Always, ToolRuntime::Host)?,
+        tool("book", Approval::Never, ToolRuntime::Host)?,
+        tool("pay", Approval::Never, ToolRuntime::External)?,
+    ]);
+    let mut agent = Agent {
+        model: Arc::new(Script(Mutex::default())),
+        tools: Arc::new(tools),
+        observer: Arc::new(Unobserved),
+        hooks: Vec::new(),
+        key: ContinuationKey::random()?,
+        settings: Settings {
+            prompts: Prompts::Ask,
+            ..Settings::default()
+        },
+    };
+    agent.settings.budgets.turns = 3;
+    let journal = MemoryJournal::new(SessionId::new());
+    let mut session = Session::start(Arc::new(journal), SessionStart::default());
+    let mut cancel = CancellationToken::new();
+    let mut outcomes = Vec::new();
+    let mut input = Some(AgentInput::Text("Book me a flight.".into()));
+    while let Some(given) = input {
+        let outcome = agent.run_turn(&mut session, given, &cancel).await;
+        outcomes.push(outcome.clone());
+        if let Outcome::Error { .. } = outcome {
+            // The server is back.
+            agent.model = Arc::new(Script(Mutex::new(replies.clone().into())));
+        }
+        input = next(outcome, &mut agent.settings, &mut cancel);
+    }
+    Ok(outcomes)
+}
+
+#[cfg(not(test))]
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    for outcome in run().await? {
+        // Every outcome but an error has a summary.
+        let facts = outcome.summary().map_or_else(String::new, |summary| {
+            format!("turn {}, tool calls {}", summary.turn, summary.tool_calls)
+        });
+        println!("{:<22} {facts}", name(&outcome));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[tokio::test]
+async fn every_outcome_leads_on_to_the_answer() {
+    let outcomes: Vec<String> = run().await.unwrap().iter().map(name).collect();
+    let expected = [
+        "error",
+        "needs-more-turns",
+        "awaiting-confirmation",
+        "needs-more-turns",
+        "awaiting-answer",
+        "needs-more-turns",
+        "budget-exceeded",
+        "pending-tool-calls",
+        "needs-more-turns",
+        "refusal",
+        "cancelled",
+        "done",
+    ];
+    assert_eq!(outcomes, expected);
+}

@@ -1,0 +1,150 @@
+//! The files that the calls of a session returned, by name: a view of its events. Tools choose the
+//! names; they are checked here; the export of an artifact chooses the directory.
+
+#[cfg(test)]
+mod tests;
+
+use agent_host_types::{
+    event::{Event, EventRecord},
+    id::CallId,
+    output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
+};
+use serde::Serialize;
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+/// The longest name, in bytes: a quarter of the longest path on Linux, which also holds the
+/// directory.
+const MAX_NAME_BYTES: usize = 1024;
+/// The longest path component, in bytes: the limit of file systems.
+const MAX_COMPONENT_BYTES: usize = 255;
+
+/// The name of an artifact: a relative path that stays below its base directory on every system.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct ArtifactName(String);
+
+/// A text that is not the name of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no name of an artifact: {why}; name it like `report.md` or `plots/one.png`", name.escape_debug())]
+pub struct ArtifactNameError {
+    name: String,
+    why: &'static str,
+}
+
+impl FromStr for ArtifactName {
+    type Err = ArtifactNameError;
+
+    fn from_str(name: &str) -> Result<Self, ArtifactNameError> {
+        match refusal(name) {
+            None => Ok(Self(name.to_owned())),
+            Some(why) => Err(ArtifactNameError {
+                name: name.chars().take(MAX_COMPONENT_BYTES).collect(),
+                why,
+            }),
+        }
+    }
+}
+
+/// Returns why a name is refused.
+fn refusal(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("it is empty");
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return Some("it has more than 1,024 bytes");
+    }
+    if name.starts_with('/') {
+        return Some("it is absolute");
+    }
+    if name.chars().any(char::is_control) {
+        return Some("it has control characters");
+    }
+    // They separate components and drives on other systems.
+    if name.contains(['\\', ':']) {
+        return Some("it has a backslash or a colon");
+    }
+    name.split('/').find_map(|component| match component {
+        "" => Some("a part of it is empty"),
+        "." | ".." => Some("it has `.` or `..` in it"),
+        _ if component.len() > MAX_COMPONENT_BYTES => Some("a part of it has more than 255 bytes"),
+        _ => None,
+    })
+}
+
+impl fmt::Display for ArtifactName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A file that a call returned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Artifact {
+    /// The media type, which agrees with the bytes.
+    pub media_type: String,
+    /// The bytes.
+    pub blob: BlobRef,
+    /// The call that returned it.
+    pub call_id: CallId,
+    /// The tool of the call.
+    pub tool: String,
+}
+
+/// The artifacts of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Artifacts {
+    /// The artifacts by name; of several with one name, the latest.
+    pub kept: BTreeMap<ArtifactName, Artifact>,
+    /// The refused names of files, without duplicates.
+    pub refused: Vec<ArtifactNameError>,
+}
+
+impl Artifacts {
+    /// Collects the named files with bytes from the results in a session's records, including those
+    /// that a copied session took over. A file that a tool returns as text is for the model and no
+    /// artifact.
+    ///
+    /// # Errors
+    /// The error of the first record that cannot be read.
+    pub fn of<E>(records: impl IntoIterator<Item = Result<EventRecord, E>>) -> Result<Self, E> {
+        let mut artifacts = Self::default();
+        for record in records {
+            if let Event::CallSettled {
+                call_id,
+                tool,
+                output: ToolResultOutput::Content(parts),
+                ..
+            } = record?.event
+            {
+                for part in parts {
+                    artifacts.add(&call_id, &tool, part);
+                }
+            }
+        }
+        Ok(artifacts)
+    }
+
+    fn add(&mut self, call_id: &CallId, tool: &str, part: ContentPart) {
+        let ContentPart::File(FilePart {
+            media_type,
+            data: FileData::Blob(blob),
+            filename: Some(filename),
+        }) = part
+        else {
+            return;
+        };
+        match filename.parse() {
+            Ok(name) => {
+                let artifact = Artifact {
+                    media_type,
+                    blob,
+                    call_id: call_id.clone(),
+                    tool: tool.to_owned(),
+                };
+                self.kept.insert(name, artifact);
+            }
+            Err(error) if self.refused.contains(&error) => {}
+            Err(error) => self.refused.push(error),
+        }
+    }
+}

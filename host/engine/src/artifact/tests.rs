@@ -1,0 +1,131 @@
+use super::*;
+use crate::spill::settle;
+use agent_host_types::{
+    accounting::Accounting,
+    event::EVENT_VERSION,
+    id::SessionId,
+    message::{Message, Role},
+    output::Blob,
+};
+use pretty_assertions::assert_eq;
+use std::convert::Infallible;
+
+#[test]
+fn f16_artifact_name_stays_below_its_directory() {
+    for name in [
+        "report.md",
+        "plots/one.png",
+        "a b/ünï.txt",
+        "...",
+        ".hidden",
+        "-x",
+        &"n".repeat(255),
+    ] {
+        assert_eq!(name.parse::<ArtifactName>().unwrap().to_string(), name);
+    }
+    let long = format!("{}/a", "n".repeat(255));
+    for (name, why) in [
+        ("", "it is empty"),
+        ("/etc/passwd", "it is absolute"),
+        ("//a", "it is absolute"),
+        ("..", "it has `.` or `..` in it"),
+        ("../a", "it has `.` or `..` in it"),
+        ("a/../b", "it has `.` or `..` in it"),
+        ("a/..", "it has `.` or `..` in it"),
+        ("./a", "it has `.` or `..` in it"),
+        ("a//b", "a part of it is empty"),
+        ("a/", "a part of it is empty"),
+        ("a\0", "it has control characters"),
+        ("a\nb", "it has control characters"),
+        ("\u{1b}[2J", "it has control characters"),
+        ("a\u{85}", "it has control characters"),
+        ("..\\a", "it has a backslash or a colon"),
+        ("C:a", "it has a backslash or a colon"),
+        (&"n".repeat(256), "a part of it has more than 255 bytes"),
+        (&long.repeat(5), "it has more than 1,024 bytes"),
+    ] {
+        let shown: String = name.chars().take(255).collect();
+        assert_eq!(
+            name.parse::<ArtifactName>().unwrap_err().to_string(),
+            format!(
+                "`{}` is no name of an artifact: {why}; name it like `report.md` or `plots/one.png`",
+                shown.escape_debug()
+            )
+        );
+    }
+}
+
+fn file(name: Option<&str>, data: FileData) -> ContentPart {
+    ContentPart::File(FilePart {
+        media_type: "text/plain".into(),
+        data,
+        filename: name.map(str::to_owned),
+    })
+}
+
+fn bytes(name: &str, bytes: &[u8]) -> ContentPart {
+    file(Some(name), FileData::Bytes(bytes.to_vec()))
+}
+
+/// Returns the records of calls with these parts as results, settled as the loop does.
+fn settled(results: Vec<Vec<ContentPart>>) -> Vec<Result<EventRecord, Infallible>> {
+    let session = SessionId::new();
+    let said = Event::InputReceived {
+        message: Message::parts(Role::User, vec![bytes("theirs.txt", b"0")]),
+    };
+    let calls = results
+        .into_iter()
+        .zip(1..)
+        .map(|(parts, n)| Event::CallSettled {
+            call_id: CallId(format!("call_{n}")),
+            tool: "make".into(),
+            output: settle(ToolResultOutput::Content(parts)).output,
+            accounting: Accounting::default(),
+            audit: Vec::new(),
+        });
+    std::iter::once(said)
+        .chain(calls)
+        .zip(0..)
+        .map(|(event, seq)| {
+            Ok(EventRecord {
+                v: EVENT_VERSION,
+                session,
+                seq,
+                at_ms: 0,
+                event,
+            })
+        })
+        .collect()
+}
+
+/// The latest file of a name wins, and a refused name does not affect the others.
+#[test]
+fn artifacts_are_the_named_files_of_results() {
+    let records = settled(vec![
+        vec![
+            bytes("a.txt", b"1"),
+            bytes("../a.txt", b"2"),
+            bytes("b/c.txt", b"3"),
+            file(None, FileData::Bytes(b"4".to_vec())),
+            file(Some("text.txt"), FileData::Text("5".into())),
+            file(Some("url.txt"), FileData::Url("https://a.example/x".into())),
+        ],
+        vec![bytes("../a.txt", b"6"), bytes("a.txt", b"7")],
+    ]);
+    let kept = |call: &str, content: &[u8]| Artifact {
+        media_type: "text/plain".into(),
+        blob: Blob::new(content.to_vec()).reference(),
+        call_id: CallId(call.into()),
+        tool: "make".into(),
+    };
+    let found = Artifacts::of(records).unwrap();
+    let expected = Artifacts {
+        kept: [
+            ("a.txt".parse().unwrap(), kept("call_2", b"7")),
+            ("b/c.txt".parse().unwrap(), kept("call_1", b"3")),
+        ]
+        .into(),
+        refused: vec!["../a.txt".parse::<ArtifactName>().unwrap_err()],
+    };
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,173 @@
+//! Old results as references: a short text says what was there, how it began, and in which blob the whole of it is.
+
+use super::{estimate, shortened};
+use agent_host_types::{
+    context::ReferencedResult,
+    message::{Message, Role, ToolResult},
+    output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
+};
+
+/// A smaller result stays: a reference would hardly save anything. In tokens.
+const LEAST_TOKENS: u64 = 256;
+
+/// How much of a result's beginning the reference shows, in bytes.
+const HEAD_BYTES: usize = 200;
+
+/// How many files of a result it names.
+const NAMED_FILES: usize = 8;
+
+/// A result that becomes a reference.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) result: ReferencedResult,
+    /// The whole result.
+    pub(crate) blob: Blob,
+    /// What that saves, in tokens.
+    pub(crate) saves: u64,
+}
+
+/// The results to refer to, the oldest first, until so many tokens are saved. Those of the newest `keep` messages with results
+/// stay as they are, and always those that the model has not seen. `is_repeatable` says whether a tool may be called again only
+/// to see its result.
+pub(crate) fn choose(
+    messages: &[Message],
+    keep: usize,
+    tokens: u64,
+    is_repeatable: impl Fn(&str) -> bool,
+) -> Vec<Found> {
+    let unseen = messages
+        .last()
+        .is_some_and(|last| last.role == Role::ToolResult);
+    let with_results = messages
+        .iter()
+        .filter(|message| !message.tool_results.is_empty());
+    let old = with_results
+        .clone()
+        .count()
+        .saturating_sub(keep.max(usize::from(unseen)));
+    let candidates = with_results
+        .take(old)
+        .flat_map(|message| &message.tool_results);
+    let mut saved = 0;
+    let mut chosen = Vec::new();
+    for result in candidates {
+        if saved >= tokens {
+            break;
+        }
+        if let Some(found) = refer(result, is_repeatable(&result.name)) {
+            saved += found.saves;
+            chosen.push(found);
+        }
+    }
+    chosen
+}
+
+/// The reference to a result, if it is smaller than that.
+fn refer(result: &ToolResult, is_repeatable: bool) -> Option<Found> {
+    let size = estimate::output(&result.output);
+    if size < LEAST_TOKENS {
+        return None;
+    }
+    let (what, whole) = whole(&result.output)?;
+    let blob = Blob::new(whole);
+    let again = if is_repeatable {
+        "If you need it, make the same call again."
+    } else {
+        "Do not make the call again only to see it: that may change something."
+    };
+    let text = format!(
+        "[This result of `{}` was taken out of the conversation to make room: {what}, {} bytes. All of it is kept as blob {}. \
+         {again}]{}",
+        result.name,
+        blob.bytes.len(),
+        blob.digest,
+        beginning(&result.output)
+    );
+    let output = match result.output.is_error() {
+        true => ToolResultOutput::ErrorText(text),
+        false => ToolResultOutput::Text(text),
+    };
+    let saves = size.checked_sub(estimate::output(&output))?;
+    (saves > 0).then(|| Found {
+        result: ReferencedResult {
+            call_id: result.call_id.clone(),
+            output,
+            blob: blob.reference(),
+        },
+        blob,
+        saves,
+    })
+}
+
+/// What a result is in a word, and its bytes; nothing where the call did not run, which is told as it is.
+fn whole(output: &ToolResultOutput) -> Option<(String, Vec<u8>)> {
+    match output {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
+            Some(("text".to_owned(), text.clone().into_bytes()))
+        }
+        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
+            Some(("JSON".to_owned(), value.to_string().into_bytes()))
+        }
+        ToolResultOutput::Content(parts) => {
+            let bytes = serde_json::to_vec(parts).ok()?;
+            Some((format!("{} parts{}", parts.len(), files(parts)), bytes))
+        }
+        ToolResultOutput::ExecutionDenied(_) => None,
+    }
+}
+
+/// The files among the parts.
+fn files(parts: &[ContentPart]) -> String {
+    let files: Vec<&FilePart> = parts
+        .iter()
+        .filter_map(|part| match part {
+            ContentPart::File(file) => Some(file),
+            ContentPart::Text { .. } => None,
+        })
+        .collect();
+    let named: String = files
+        .iter()
+        .take(NAMED_FILES)
+        .map(|file| format!(", {}", describe(file)))
+        .collect();
+    match files.len().saturating_sub(NAMED_FILES) {
+        0 => named,
+        more => format!("{named}, and {more} more files"),
+    }
+}
+
+/// A file in a few words.
+pub(super) fn describe(file: &FilePart) -> String {
+    let name = file.filename.as_deref().unwrap_or("a file");
+    let place = match &file.data {
+        FileData::Blob(blob) => format!("{} bytes, blob {}", blob.size, blob.digest),
+        FileData::Bytes(bytes) => format!("{} bytes", bytes.len()),
+        FileData::Text(text) => format!("{} bytes", text.len()),
+        FileData::Url(url) => shortened(url, HEAD_BYTES),
+    };
+    format!(
+        "{} ({}, {place})",
+        shortened(name, HEAD_BYTES),
+        file.media_type
+    )
+}
+
+/// How a result began, in words that follow the note.
+fn beginning(output: &ToolResultOutput) -> String {
+    let text = match output {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
+        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => value.to_string(),
+        ToolResultOutput::Content(parts) => parts
+            .iter()
+            .find_map(|part| match part {
+                ContentPart::Text { text } => Some(text.clone()),
+                ContentPart::File(_) => None,
+            })
+            .unwrap_or_default(),
+        ToolResultOutput::ExecutionDenied(_) => String::new(),
+    };
+    match text.is_empty() {
+        true => String::new(),
+        false => format!("\nIt began:\n{}", shortened(&text, HEAD_BYTES)),
+    }
+}

@@ -1,0 +1,77 @@
+//! The policy: pure decisions over the operator's grants. Every effect of a tool, through whichever
+//! interface, is decided here and nowhere else; nothing here reads a clock, a file or a name
+//! server.
+//!
+//! A request that no grant covers is denied. No tool, model or result widens a grant; the effect
+//! class of the tool narrows it.
+
+mod address;
+mod call;
+mod files;
+mod grants;
+mod http;
+mod http_grant;
+mod paths;
+mod run_later;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod toml_text;
+mod url_path;
+
+pub use address::{AddressClass, classify, embedded_v4};
+pub use call::decide_call;
+pub use files::{FileOp, decide_file};
+pub use grants::{
+    DirGrant, DirMode, DirQuota, EnvGrant, GrantError, Grants, HttpGrant, SecretGrant,
+};
+pub use http::{HttpRequest, decide_address, decide_http};
+pub use paths::PathRules;
+pub use secret::{SecretPlace, decide_secret};
+
+/// The decision of the policy about a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// The request is allowed.
+    Allow {
+        /// The rule that allows it.
+        rule: String,
+    },
+    /// The request is denied.
+    Deny {
+        /// The rule that denies it.
+        rule: String,
+        /// The reason, for the operator and the model.
+        reason: String,
+        /// The smallest grant that would allow it, as lines of `agent.toml`; absent if no grant
+        /// would.
+        grant: Option<String>,
+    },
+    /// The user decides.
+    Ask {
+        /// The rule that requires approval.
+        rule: String,
+    },
+}
+
+impl Ruling {
+    fn allow(rule: impl Into<String>) -> Self {
+        Self::Allow { rule: rule.into() }
+    }
+
+    fn ask(rule: impl Into<String>) -> Self {
+        Self::Ask { rule: rule.into() }
+    }
+
+    /// Denies a request that no grant would allow.
+    fn deny(rule: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Deny {
+            rule: rule.into(),
+            reason: reason.into(),
+            grant: None,
+        }
+    }
+}
+
+/// The name of the rule for requests that no grant covers.
+pub const DEFAULT_DENY: &str = "default-deny";

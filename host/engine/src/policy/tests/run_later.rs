@@ -1,0 +1,192 @@
+//! Files that run later: the table, and grants that allow one.
+
+use super::{rules, short};
+use crate::policy::{
+    DirGrant, DirMode, DirQuota, FileOp, Grants, PathRules, Ruling, decide_file, run_later,
+};
+use agent_host_types::tool::Effect;
+use pretty_assertions::assert_eq;
+use std::collections::BTreeSet;
+
+fn writable(allowed: &[&str]) -> Grants {
+    let dir = DirGrant {
+        host: "/srv/work".into(),
+        guest: "/workspace".to_owned(),
+        mode: DirMode::ReadWrite,
+        allow: PathRules::default(),
+        deny: PathRules::default(),
+        mask: PathRules::default(),
+        allow_run_later: rules(allowed),
+        quota: DirQuota::default(),
+    };
+    Grants {
+        dirs: vec![dir],
+        ..Grants::default()
+    }
+}
+
+fn rule(allowed: &[&str], op: FileOp, path: &str) -> String {
+    short(decide_file(
+        &writable(allowed),
+        Effect::Effectful,
+        0,
+        op,
+        path,
+    ))
+}
+
+#[test]
+fn run_later_patterns_are_lower_case_globs_listed_once() {
+    let patterns = run_later::patterns();
+    let once: BTreeSet<&str> = patterns.iter().copied().collect();
+    assert_eq!(once.len(), patterns.len());
+    PathRules::new(&patterns).unwrap();
+    for pattern in patterns {
+        assert_eq!(pattern, pattern.to_lowercase());
+        // No pattern is shadowed by another.
+        let path = pattern.trim_start_matches("**/").replace('*', "x");
+        let found = run_later::find(&path, true).map(|found| found.pattern);
+        assert_eq!(found, Some(pattern), "{path}");
+    }
+}
+
+#[test]
+fn run_later_file_is_readable_and_not_writable() {
+    let (allowed, denied) = ("allow grants.dir[0]", |pattern: &str| {
+        format!("deny files.run-later `{pattern}`")
+    });
+    for (path, pattern) in [
+        (".git/hooks/pre-commit", "**/.git/hooks"),
+        (".git/hooks", "**/.git/hooks"),
+        ("a/b/.git/hooks/x/y", "**/.git/hooks"),
+        (".git/modules/lib/hooks/post-checkout", "**/.git/modules"),
+        (".git/config.worktree", "**/.git/config*"),
+        (".husky/pre-push", ".husky"),
+        ("app/.vscode/tasks.json", ".vscode"),
+        (".envrc", ".envrc"),
+        (".bashrc", ".bashrc"),
+        (".github/workflows/ci.yml", "**/.github/workflows"),
+        ("Jenkinsfile", "jenkinsfile*"),
+        (".mcp.json", ".mcp.json"),
+        // For file systems that fold case, ignore invisible characters, or drop dots at the end.
+        (".GIT/Hooks/pre-commit", "**/.git/hooks"),
+        (".hu\u{17f}ky/x", ".husky"),
+        (".gi\u{200c}t/hooks/x", "**/.git/hooks"),
+        (".git./hooks. /x", "**/.git/hooks"),
+    ] {
+        for op in [
+            FileOp::Write,
+            FileOp::WriteExecutable,
+            FileOp::WriteDir,
+            FileOp::Move,
+        ] {
+            assert_eq!(rule(&[], op, path), denied(pattern), "{op:?} {path}");
+        }
+        for op in [FileOp::Stat, FileOp::List, FileOp::Read] {
+            assert_eq!(rule(&[], op, path), allowed, "{op:?} {path}");
+        }
+    }
+    for path in [
+        "src/main.rs",
+        ".git/HEAD",
+        ".git/objects/ab/cd",
+        ".github/ISSUE_TEMPLATE.md",
+        "Makefile",
+        "package.json",
+        "hooks/pre-commit",
+        ".gitignore",
+        "a.bashrc",
+    ] {
+        assert_eq!(rule(&[], FileOp::Write, path), allowed, "{path}");
+    }
+}
+
+#[test]
+fn run_later_ancestor_may_only_become_a_directory() {
+    for path in [".git", "sub/.git", ".github", ".GitHub", ".config", ".yarn"] {
+        for (op, expected) in [
+            (FileOp::Write, "deny"),
+            (FileOp::WriteExecutable, "deny"),
+            (FileOp::Move, "deny"),
+            (FileOp::WriteDir, "allow"),
+        ] {
+            let found = rule(&[], op, path);
+            assert_eq!(found.split(' ').next(), Some(expected), "{op:?} {path}");
+        }
+    }
+}
+
+#[test]
+fn run_later_grant_allows_only_what_it_names() {
+    let workflows = [".github/workflows"];
+    for (allowed, op, path, expected) in [
+        (
+            &workflows[..],
+            FileOp::Write,
+            ".github/workflows/ci.yml",
+            "allow grants.dir[0]",
+        ),
+        (
+            &workflows,
+            FileOp::WriteDir,
+            ".github/workflows",
+            "allow grants.dir[0]",
+        ),
+        (
+            &workflows,
+            FileOp::Write,
+            "sub/.github/workflows/ci.yml",
+            "deny files.run-later `**/.github/workflows`",
+        ),
+        (
+            &workflows,
+            FileOp::Move,
+            ".github",
+            "deny files.run-later `**/.github/workflows`",
+        ),
+        (
+            &workflows,
+            FileOp::Write,
+            ".envrc",
+            "deny files.run-later `.envrc`",
+        ),
+        (
+            &["*"],
+            FileOp::Write,
+            ".git/hooks/pre-commit",
+            "allow grants.dir[0]",
+        ),
+    ] {
+        assert_eq!(rule(allowed, op, path), expected, "{op:?} {path}");
+    }
+}
+
+#[test]
+fn run_later_denial_suggests_the_smallest_grant() {
+    let head = "# changed lines of the [[grants.dir]] with guest = \"/workspace\"";
+    let path = ".github/workflows/ci.yml";
+    let denial = |lines: &str| Ruling::Deny {
+        rule: "files.run-later `**/.github/workflows`".to_owned(),
+        reason:
+            "a continuous integration service runs it, outside of the sandbox, and the grant's \
+                 `allow-run-later` does not name it"
+                .to_owned(),
+        grant: Some(format!("{head}\n{lines}")),
+    };
+    let mut grants = writable(&["Jenkinsfile"]);
+    let decide = |grants: &Grants, effect| decide_file(grants, effect, 0, FileOp::Write, path);
+    let allowed = "allow-run-later = [\"Jenkinsfile\", \"/.github/workflows/ci.yml\"]";
+    assert_eq!(decide(&grants, Effect::Effectful), denial(allowed));
+    // A read-only grant needs both lines.
+    grants.dirs[0].mode = DirMode::ReadOnly;
+    let Ruling::Deny { rule, grant, .. } = decide(&grants, Effect::Effectful) else {
+        panic!("it is allowed");
+    };
+    assert_eq!(
+        (rule.as_str(), grant),
+        (
+            "grants.dir[0].mode",
+            Some(format!("{head}\nmode = \"read-write\"\n{allowed}"))
+        )
+    );
+}

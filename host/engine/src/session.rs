@@ -1,0 +1,290 @@
+//! A session: its journal, and the state that follows from the journal's records. Nothing is kept here that cannot be read
+//! back from them.
+
+mod client;
+mod copy;
+mod history;
+mod spent;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use agent_host_types::{
+    approval::ApprovalRule,
+    event::{EVENT_VERSION, Event, EventRecord},
+    id::SessionId,
+    message::Message,
+    output::{Blob, ContentPart, FileData, ToolResultOutput},
+};
+pub use client::ClientSession;
+pub use copy::{SessionCopy, referenced_blobs};
+pub use spent::Spent;
+pub(crate) use spent::identity;
+pub use state::{BatchCall, SessionState};
+
+use crate::{
+    journal::{Journal, JournalError},
+    observer::Observer,
+};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// What is written down when a session begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionStart {
+    /// The version of the program.
+    pub program: String,
+    /// The standing instructions for the model.
+    pub system: Option<String>,
+    /// The working folder, for people who look for a session later.
+    pub folder: Option<String>,
+    /// The program whose loop it is, with its version, where that is a client's.
+    pub client: Option<String>,
+}
+
+/// A session that this process writes to.
+pub struct Session {
+    journal: Arc<dyn Journal>,
+    state: SessionState,
+    next_seq: u64,
+    /// Records that are appended and not yet durable; observers hear of them at the barrier.
+    undurable: Vec<EventRecord>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id())
+            .field("next_seq", &self.next_seq)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Begins a session in an empty journal. Its first event becomes durable with the first turn.
+    #[must_use]
+    pub fn start(journal: Arc<dyn Journal>, start: SessionStart) -> Self {
+        let mut session = Self {
+            journal,
+            state: SessionState::default(),
+            next_seq: 0,
+            undurable: Vec::new(),
+        };
+        let SessionStart {
+            program,
+            system,
+            folder,
+            client,
+        } = start;
+        session.record(
+            Event::SessionStarted {
+                program,
+                system,
+                folder,
+                client,
+            },
+            Vec::new(),
+        );
+        session
+    }
+
+    /// Opens a session again: reads its records and follows them to the state in which it was left.
+    ///
+    /// # Errors
+    /// When the journal cannot be read, holds no session, or holds records that this program cannot follow.
+    pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
+        let mut state = SessionState::default();
+        let mut next_seq = 0;
+        let mut page = journal.records(0).await?;
+        while !page.is_empty() {
+            let follow = async {
+                for record in &page {
+                    check_record(record, next_seq, journal.session())?;
+                    state.apply(&record.event);
+                    next_seq += 1;
+                }
+                Ok::<_, JournalError>(())
+            };
+            // The next page is read while this one is followed.
+            let behind = page.last().map_or(0, |last| last.seq.saturating_add(1));
+            let (next, followed) = tokio::join!(journal.records(behind), follow);
+            followed?;
+            page = next?;
+        }
+        if next_seq == 0 {
+            return Err(JournalError::NotFound(format!(
+                "session {} has no events",
+                journal.session()
+            )));
+        }
+        Ok(Self {
+            journal,
+            state,
+            next_seq,
+            undurable: Vec::new(),
+        })
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> SessionId {
+        self.journal.session()
+    }
+
+    /// What follows from the records so far.
+    #[must_use]
+    pub fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// Takes back an approval that was remembered in this session.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn revoke_approval(
+        &mut self,
+        rule: &ApprovalRule,
+        observer: &dyn Observer,
+    ) -> Result<(), JournalError> {
+        let rule = rule.clone();
+        self.record(Event::ApprovalRevoked { rule }, Vec::new());
+        self.barrier(observer).await
+    }
+
+    /// Adds an event, and the blobs that it refers to. It becomes durable at the next barrier.
+    pub(crate) fn record(&mut self, event: Event, blobs: Vec<Blob>) {
+        self.record_all(vec![event], blobs);
+    }
+
+    /// Adds events that make no sense without each other: whatever happens, all of them become durable or none.
+    pub(crate) fn record_all(&mut self, events: Vec<Event>, blobs: Vec<Blob>) {
+        let first = self.undurable.len();
+        for event in events {
+            self.state.apply(&event);
+            self.undurable.push(EventRecord {
+                v: EVENT_VERSION,
+                session: self.id(),
+                seq: self.next_seq,
+                at_ms: now_ms(),
+                event,
+            });
+            self.next_seq += 1;
+        }
+        let new = self.undurable.get(first..).unwrap_or_default();
+        self.journal.append(new, blobs);
+    }
+
+    /// Makes everything so far durable, and then tells the observer.
+    pub(crate) async fn barrier(&mut self, observer: &dyn Observer) -> Result<(), JournalError> {
+        self.journal.barrier().await?;
+        for record in self.undurable.drain(..) {
+            observer.recorded(&record);
+        }
+        Ok(())
+    }
+
+    /// The journal, for a barrier while others go on recording.
+    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
+        Arc::clone(&self.journal)
+    }
+
+    /// Takes out the records before this place, which have become durable.
+    pub(crate) fn durable(&mut self, before: u64) -> Vec<EventRecord> {
+        let count = self.undurable.partition_point(|record| record.seq < before);
+        self.undurable.drain(..count).collect()
+    }
+
+    /// How many records wait to become durable.
+    pub(crate) fn undurable(&self) -> usize {
+        self.undurable.len()
+    }
+
+    /// The place that the next record will have.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// Whether the use of a continuation waits to become durable. Nothing that it allows may run before it is.
+    pub(crate) fn decision_is_undurable(&self) -> bool {
+        self.undurable.iter().any(|record| {
+            matches!(
+                record.event,
+                Event::DecisionRecorded { .. } | Event::AnswerReceived { .. }
+            )
+        })
+    }
+
+    /// Whether a call's result waits to become durable. The model may not hear of it before it is.
+    pub(crate) fn result_is_undurable(&self) -> bool {
+        self.undurable
+            .iter()
+            .any(|record| matches!(record.event, Event::CallSettled { .. }))
+    }
+
+    /// The conversation as the model is shown it, but for the bytes of its files.
+    pub(crate) fn conversation(&self) -> Result<Vec<Message>, JournalError> {
+        self.state.all_messages().map_err(|error| {
+            JournalError::Corrupt(format!(
+                "cannot read the conversation of session {} again: {error}; resume it with the program that wrote it",
+                self.id()
+            ))
+        })
+    }
+
+    /// The conversation with its bytes put back, for a model.
+    pub(crate) async fn hydrated_messages(&self) -> Result<Vec<Message>, JournalError> {
+        let mut messages = self.conversation()?;
+        for message in &mut messages {
+            for part in &mut message.content {
+                self.hydrate(part).await?;
+            }
+            for result in &mut message.tool_results {
+                let ToolResultOutput::Content(parts) = &mut result.output else {
+                    continue;
+                };
+                for part in parts {
+                    self.hydrate(part).await?;
+                }
+            }
+        }
+        Ok(messages)
+    }
+
+    async fn hydrate(&self, part: &mut ContentPart) -> Result<(), JournalError> {
+        if let ContentPart::File(file) = part
+            && let FileData::Blob(reference) = &file.data
+        {
+            file.data = FileData::Bytes(self.journal.blob(reference.digest).await?);
+        }
+        Ok(())
+    }
+}
+
+/// Records are followed only in their order and in the form that this program knows: a newer form may say things that it
+/// would lose.
+fn check_record(record: &EventRecord, place: u64, session: SessionId) -> Result<(), JournalError> {
+    if record.v != EVENT_VERSION {
+        return Err(JournalError::Corrupt(format!(
+            "record {place} of session {session} has version {}, and this program reads version {EVENT_VERSION}; open the session with the program that wrote it",
+            record.v
+        )));
+    }
+    if record.seq != place || record.session != session {
+        return Err(JournalError::Corrupt(format!(
+            "record {} of session {} stands at place {place} of session {session}; records are missing or mixed up, restore the session from a backup",
+            record.seq, record.session
+        )));
+    }
+    Ok(())
+}
+
+/// Milliseconds since 1970. A clock before 1970 reads as 1970: time is for people here, order comes from `seq`.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,200 @@
+//! A copy of a session: its events under another id or in another journal, with nothing of what was open or allowed there.
+//!
+//! A copy goes on from what was said. It never goes on from what was about to happen: a call that has no result in the
+//! original is answered here without running, since the original may run it; continuations stay with the original; and no
+//! remembered approval is taken over. So the content of a copy may come from anybody.
+
+#[cfg(test)]
+mod tests;
+
+use super::{SessionState, check_record, now_ms};
+use crate::{context::summary, journal::JournalError};
+use agent_host_types::{
+    accounting::Accounting,
+    event::{EVENT_VERSION, Event, EventRecord},
+    failure::{ToolErrorCode, ToolFailure},
+    id::{Digest, SessionId},
+    message::Message,
+    output::{ContentPart, FileData, ToolResultOutput},
+};
+use std::collections::HashSet;
+
+/// What the model reads of a call that had not begun.
+const NOT_BEGUN: &str =
+    "This call did not run: the conversation was copied before it did, and goes on without it.";
+
+/// A copy in the making: records go in one by one, and come out as the copy has them.
+#[derive(Debug)]
+pub struct SessionCopy {
+    from: SessionId,
+    into: SessionId,
+    state: SessionState,
+    next_seq: u64,
+    blobs: HashSet<Digest>,
+}
+
+impl SessionCopy {
+    /// Begins to copy a session into another one. Both may have the same id if they are in different journals.
+    #[must_use]
+    pub fn new(from: SessionId, into: SessionId) -> Self {
+        Self {
+            from,
+            into,
+            state: SessionState::default(),
+            next_seq: 0,
+            blobs: HashSet::new(),
+        }
+    }
+
+    /// The original's next record, as the copy has it.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`] when it is not the next one, or says what no session says.
+    pub fn next(&mut self, record: EventRecord) -> Result<EventRecord, JournalError> {
+        check_record(&record, self.next_seq, self.from)?;
+        self.check(&record.event).map_err(|why| {
+            JournalError::Corrupt(format!(
+                "cannot copy session {}: its event {} {why}",
+                self.from, record.seq
+            ))
+        })?;
+        self.blobs.extend(referenced_blobs(&record.event));
+        Ok(self.follow(record.at_ms, record.event))
+    }
+
+    /// How many records it has so far.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// Whether it has none yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.next_seq == 0
+    }
+
+    /// The blobs to which the file parts of the records so far refer.
+    #[must_use]
+    pub fn blobs(&self) -> &HashSet<Digest> {
+        &self.blobs
+    }
+
+    /// Ends the copy, behind the records so far: the records that make it a session of its own.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`] when there was no record.
+    pub fn finish(mut self) -> Result<Vec<EventRecord>, JournalError> {
+        let Some(at) = self.next_seq.checked_sub(1) else {
+            return Err(JournalError::Corrupt(format!(
+                "cannot copy session {}: it has no events",
+                self.from
+            )));
+        };
+        let (from, now) = (self.from, now_ms());
+        let mut records = vec![self.follow(now, Event::SessionForked { from, at })];
+        for entry in self.state.batch().to_vec() {
+            if entry.result.is_some() {
+                continue;
+            }
+            let tool = entry.call.name;
+            let output = match entry.intended {
+                None => ToolResultOutput::ExecutionDenied(Some(NOT_BEGUN.to_owned())),
+                Some(_) => begun(&tool).into(),
+            };
+            let settled = Event::CallSettled {
+                call_id: entry.call.id,
+                tool,
+                output,
+                accounting: Accounting::default(),
+                audit: Vec::new(),
+            };
+            records.push(self.follow(now, settled));
+        }
+        Ok(records)
+    }
+
+    fn follow(&mut self, at_ms: u64, event: Event) -> EventRecord {
+        self.state.apply(&event);
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        EventRecord {
+            v: EVENT_VERSION,
+            session: self.into,
+            seq,
+            at_ms,
+            event,
+        }
+    }
+
+    /// What the loop never records. A fragment that follows "its event 3".
+    fn check(&self, event: &Event) -> Result<(), &'static str> {
+        match event {
+            Event::SessionStarted { .. } if self.next_seq > 0 => Err("begins the session again"),
+            Event::SessionStarted { .. } => Ok(()),
+            _ if self.next_seq == 0 => Err("is not the beginning of a session"),
+            Event::InputReceived { message } if !message.is_input() => {
+                Err("is an input that is not a person's message")
+            }
+            Event::HistorySummarised {
+                messages, message, ..
+            } => self.check_summary(*messages, message),
+            _ => Ok(()),
+        }
+    }
+
+    /// A summary parts no call from its results, and gives nobody words but the person.
+    fn check_summary(&self, count: usize, message: &Message) -> Result<(), &'static str> {
+        let Ok(messages) = self.state.all_messages() else {
+            return Err("summarises messages that cannot be read again");
+        };
+        if !message.is_input() {
+            return Err(
+                "puts something else than a message of a person into the place of older ones",
+            );
+        }
+        match summary::may_stand_for(&messages, count) {
+            true => Ok(()),
+            false => Err("summarises messages that do not end before one of the model"),
+        }
+    }
+}
+
+/// Returns the blobs to which an event refers: its file parts, and the results that it took out of the conversation.
+pub fn referenced_blobs(event: &Event) -> impl Iterator<Item = Digest> {
+    let referenced = match event {
+        Event::ResultsReferenced { results, .. } => results.as_slice(),
+        _ => &[],
+    };
+    let referenced = referenced.iter().map(|result| result.blob.digest);
+    let parts = match event {
+        Event::InputReceived {
+            message: Message { content, .. },
+        }
+        | Event::HistorySummarised {
+            message: Message { content, .. },
+            ..
+        } => content.as_slice(),
+        Event::CallSettled {
+            output: ToolResultOutput::Content(parts),
+            ..
+        } => parts.as_slice(),
+        _ => &[],
+    };
+    let files = parts.iter().filter_map(|part| match part {
+        ContentPart::File(file) => match &file.data {
+            FileData::Blob(blob) => Some(blob.digest),
+            FileData::Bytes(_) | FileData::Url(_) | FileData::Text(_) => None,
+        },
+        ContentPart::Text { .. } => None,
+    });
+    referenced.chain(files)
+}
+
+/// What the model is told of a call that had begun, here or outside, and has no result.
+fn begun(tool: &str) -> ToolFailure {
+    let message = format!(
+        "The conversation was copied while `{tool}` ran. What came of the call is not known here, and it is not repeated. Check before you call it again."
+    );
+    ToolFailure::new(ToolErrorCode::InterruptedUnknown, message)
+}

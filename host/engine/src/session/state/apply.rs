@@ -1,0 +1,290 @@
+//! What each event changes in the state of a session.
+
+use super::{BatchCall, Open, SessionState, TurnFacts};
+use crate::{context::estimate::Measured, session::Spent};
+use agent_host_types::{
+    approval::{ApprovalRule, Decision, RememberScope},
+    continuation::{Awaiting, PendingCall},
+    event::Event,
+    id::{CallId, Digest},
+    message::{Message, Role, ToolResult},
+    model::{ModelReply, StopReason, Usage},
+    question::{Answer, AnsweredBy, AnsweredQuestion},
+    tool::Effect,
+    turn::Outcome,
+};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+impl SessionState {
+    /// Follows one event.
+    pub fn apply(&mut self, event: &Event) {
+        if let Some(open) = Open::of(event) {
+            self.open = Some(open);
+        }
+        match event {
+            Event::SessionStarted { system, .. } => self.system.clone_from(system),
+            Event::SessionForked { .. } => {
+                self.open = None;
+                self.remembered.clear();
+            }
+            Event::InputReceived { message } => self.received(message),
+            Event::ModelRequested { provenance, .. } => {
+                self.turns += 1;
+                self.facts = TurnFacts {
+                    provenance: Some(provenance.clone()),
+                    usage: self.facts.summaries,
+                    summaries: self.facts.summaries,
+                    ..TurnFacts::default()
+                };
+            }
+            Event::ResultsReferenced { results, .. } => self.messages.refer(results),
+            Event::HistorySummarised {
+                messages,
+                message,
+                usage,
+                ..
+            } => self.summarised(*messages, message, *usage),
+            Event::ModelReplied {
+                reply, discarded, ..
+            } => self.replied(reply, *discarded),
+            Event::RepairRequested { message } => {
+                self.messages.push(Message::text(Role::User, message));
+                self.spent.repairs += 1;
+            }
+            Event::ApprovalRequested { .. } | Event::CallReceived { .. } => {}
+            Event::DecisionRecorded { decisions, .. } => self.decided(decisions),
+            Event::ApprovalRemembered { rule, scope } => self.remember(rule, *scope),
+            Event::ApprovalRevoked { rule } => self.remembered.retain(|kept| kept != rule),
+            Event::CallIntended {
+                call_id,
+                tool,
+                input_digest,
+                effect,
+                ..
+            } => self.intended(call_id, tool, *input_digest, *effect),
+            Event::QuestionAsked {
+                call_id,
+                answered_by,
+                ..
+            } => self.asked(call_id, *answered_by),
+            Event::AnswerReceived {
+                call_id, answer, ..
+            } => self.answered(call_id, answer),
+            Event::CallsDelegated { calls, .. } => self.delegated(calls),
+            Event::CallSettled {
+                call_id,
+                tool,
+                output,
+                ..
+            } => self.settled(ToolResult {
+                call_id: call_id.clone(),
+                name: tool.clone(),
+                output: output.clone(),
+            }),
+            Event::StateMerged { delta, .. } => merge(Arc::make_mut(&mut self.shared), delta),
+            Event::TurnEnded { outcome } => self.ended(outcome),
+        }
+    }
+
+    fn received(&mut self, message: &Message) {
+        match self.first_input {
+            None => self.first_input = Some(message.clone()),
+            Some(_) => self.last_input = Some((message.clone(), self.messages.len())),
+        }
+        self.messages.push(message.clone());
+        self.spent = Spent::default();
+        self.model_paused = false;
+        self.facts = TurnFacts::default();
+    }
+
+    /// What is written down here was checked where it was made or copied; a count beyond the end means all.
+    fn summarised(&mut self, count: usize, message: &Message, usage: Usage) {
+        self.messages.summarise(count, message);
+        if let Some((_, at)) = &mut self.last_input {
+            // One that was summarised is quoted in the message that is now the first.
+            *at = (*at + 1).saturating_sub(count);
+        }
+        self.facts.summaries += usage;
+        self.facts.usage += usage;
+        self.spend(usage);
+    }
+
+    fn replied(&mut self, reply: &ModelReply, discarded: Usage) {
+        self.spent.turns += 1;
+        self.model_paused = reply.stop_reason == Some(StopReason::PauseTurn);
+        self.facts.learn(reply, discarded);
+        self.spend(reply.usage);
+        self.spend(discarded);
+        let measured = Measured::of(reply.usage, self.messages.tokens());
+        self.measured = measured.or(self.measured);
+        self.messages.push(reply.to_message());
+        self.call_ids
+            .extend(reply.tool_calls.iter().map(|call| call.id.clone()));
+        self.batch = reply.tool_calls.iter().map(BatchCall::new).collect();
+    }
+
+    fn spend(&mut self, usage: Usage) {
+        self.spent.usage += usage;
+        self.usage += usage;
+    }
+
+    fn decided(&mut self, decisions: &[Decision]) {
+        self.open = None;
+        for decision in decisions {
+            if let Some(entry) = self.entry(decision.call_id()) {
+                entry.decision = Some(decision.clone());
+            }
+        }
+    }
+
+    fn remember(&mut self, rule: &ApprovalRule, scope: RememberScope) {
+        match scope {
+            RememberScope::Session if !self.remembered.contains(rule) => {
+                self.remembered.push(rule.clone());
+            }
+            RememberScope::Session | RememberScope::Project => {}
+        }
+    }
+
+    fn intended(&mut self, call_id: &CallId, tool: &str, input_digest: Digest, effect: Effect) {
+        let shared = Arc::clone(&self.shared);
+        if let Some(entry) = self.entry(call_id) {
+            entry.intended = Some(effect);
+            if entry.shared.is_none() {
+                entry.shared = Some(shared);
+                self.spent.call(tool, input_digest);
+            }
+        }
+    }
+
+    fn asked(&mut self, call_id: &CallId, answered_by: AnsweredBy) {
+        if let Some(entry) = self.entry(call_id) {
+            entry.asked = Some(answered_by);
+            // The run ended without an effect, so it is no interrupted one.
+            entry.intended = None;
+        }
+    }
+
+    fn answered(&mut self, call_id: &CallId, answer: &Answer) {
+        let open = self.open.take();
+        if let Some(Awaiting::Answer { question, .. }) = open.map(|open| open.awaiting)
+            && let Some(entry) = self.entry(call_id)
+        {
+            entry.answers.push(AnsweredQuestion {
+                question,
+                answer: answer.clone(),
+            });
+        }
+    }
+
+    fn delegated(&mut self, calls: &[PendingCall]) {
+        for call in calls {
+            if let Some(entry) = self.entry(&call.call_id) {
+                entry.delegated = true;
+            }
+        }
+    }
+
+    /// When every call is answered, the results enter the conversation in the order of the calls.
+    fn settled(&mut self, result: ToolResult) {
+        let Some(entry) = self.entry(&result.call_id) else {
+            return;
+        };
+        entry.result = Some(result);
+        if self.batch.iter().all(|entry| entry.result.is_some()) {
+            let answered = self.batch.drain(..);
+            let results = answered.filter_map(|entry| entry.result).collect();
+            self.messages.push(Message::results(results));
+            self.open = None;
+        }
+    }
+
+    fn ended(&mut self, outcome: &Outcome) {
+        self.last_outcome = Some(outcome.clone());
+        let took = outcome.summary().map_or(0, |summary| summary.duration_ms);
+        self.spent.wall_ms = self.spent.wall_ms.saturating_add(took);
+        if self.batch.is_empty() {
+            self.facts = TurnFacts::default();
+        }
+    }
+
+    fn entry(&mut self, id: &CallId) -> Option<&mut BatchCall> {
+        self.batch.iter_mut().find(|entry| entry.call.id == *id)
+    }
+}
+
+impl Open {
+    /// What a session waits for from this event on; nothing where it begins to wait for nothing.
+    fn of(event: &Event) -> Option<Self> {
+        let (request, turn, awaiting, expires_at_ms) = match event {
+            Event::ApprovalRequested {
+                request,
+                turn,
+                index,
+                calls,
+                expires_at_ms,
+            } => {
+                let (index, calls) = (*index, calls.clone());
+                let awaiting = Awaiting::Confirm { index, calls };
+                (request, turn, awaiting, *expires_at_ms)
+            }
+            Event::QuestionAsked {
+                request,
+                turn,
+                call_id,
+                tool,
+                question,
+                ..
+            } => {
+                let awaiting = Awaiting::Answer {
+                    call_id: call_id.clone(),
+                    tool: tool.clone(),
+                    question: question.clone(),
+                };
+                (request, turn, awaiting, None)
+            }
+            Event::CallsDelegated {
+                request,
+                turn,
+                calls,
+            } => {
+                let calls = calls.clone();
+                (request, turn, Awaiting::External { calls }, None)
+            }
+            _ => return None,
+        };
+        Some(Self {
+            request: request.clone(),
+            turn: *turn,
+            awaiting,
+            expires_at_ms,
+        })
+    }
+}
+
+impl TurnFacts {
+    fn learn(&mut self, reply: &ModelReply, discarded: Usage) {
+        if reply.provenance.is_some() {
+            self.provenance.clone_from(&reply.provenance);
+        }
+        self.usage += reply.usage;
+        self.usage += discarded;
+        self.response_id.clone_from(&reply.response_id);
+        self.stop_reason = reply.stop_reason;
+        self.tool_calls = reply.tool_calls.len() as u64;
+    }
+}
+
+/// Merges a change into the shared state: objects deeply, everything else by the new value in the old one's place.
+fn merge(state: &mut Map<String, Value>, delta: &Map<String, Value>) {
+    for (key, new) in delta {
+        match (state.get_mut(key), new) {
+            (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
+            (Some(old), new) => old.clone_from(new),
+            (None, new) => {
+                state.insert(key.clone(), new.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+use super::*;
+use crate::journal::MemoryJournal;
+use agent_host_types::id::Digest;
+use pretty_assertions::assert_eq;
+
+fn record(session: SessionId, seq: u64) -> EventRecord {
+    EventRecord {
+        v: EVENT_VERSION,
+        session,
+        seq,
+        at_ms: 0,
+        event: Event::SessionStarted {
+            program: "test".into(),
+            system: Some("Be brief.".into()),
+            folder: None,
+            client: None,
+        },
+    }
+}
+
+/// What this program would misread it does not open; each text names what is wrong.
+#[tokio::test]
+async fn only_whole_sessions_of_this_version_are_opened() {
+    let (id, other) = (SessionId::new(), SessionId::new());
+    let newer = EventRecord {
+        v: EVENT_VERSION + 1,
+        ..record(id, 1)
+    };
+    let cases = [
+        (vec![], format!("session {id} has no events")),
+        (
+            vec![record(id, 0), newer],
+            format!(
+                "record 1 of session {id} has version 6, and this program reads version 5; open the session with the program that wrote it"
+            ),
+        ),
+        (
+            vec![record(id, 0), record(id, 2)],
+            format!(
+                "record 2 of session {id} stands at place 1 of session {id}; records are missing or mixed up, restore the session from a backup"
+            ),
+        ),
+        (
+            vec![record(other, 0)],
+            format!(
+                "record 0 of session {other} stands at place 0 of session {id}; records are missing or mixed up, restore the session from a backup"
+            ),
+        ),
+    ];
+    for (records, expected) in cases {
+        let journal = Arc::new(MemoryJournal::new(id));
+        journal.append(&records, Vec::new());
+        let error = Session::resume(journal).await.unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_session_goes_on_at_the_place_where_it_was_left() {
+    let journal = Arc::new(MemoryJournal::new(SessionId::new()));
+    let start = SessionStart {
+        program: "test".into(),
+        system: Some("Be brief.".into()),
+        folder: Some("here".into()),
+        client: None,
+    };
+    let first = Session::start(journal.clone(), start);
+    let mut again = Session::resume(journal.clone()).await.unwrap();
+    assert_eq!((again.state(), again.next_seq()), (first.state(), 1));
+    assert_eq!(again.state().system(), Some("Be brief."));
+    let message = Message::text(agent_host_types::message::Role::User, "hi");
+    again.record(Event::InputReceived { message }, Vec::new());
+    let places: Vec<u64> = journal
+        .records(0)
+        .await
+        .unwrap()
+        .iter()
+        .map(|record| record.seq)
+        .collect();
+    assert_eq!(places, [0, 1]);
+}
+
+/// A blob that is gone is an error that says so, and never an empty file.
+#[tokio::test]
+async fn a_lost_blob_is_an_error() {
+    let journal = Arc::new(MemoryJournal::new(SessionId::new()));
+    let mut session = Session::start(journal, SessionStart::default());
+    let lost = Digest::of(b"lost");
+    let part = ContentPart::File(agent_host_types::output::FilePart {
+        media_type: "image/png".into(),
+        data: FileData::Blob(agent_host_types::output::BlobRef {
+            digest: lost,
+            size: 4,
+        }),
+        filename: None,
+    });
+    let message = Message::parts(agent_host_types::message::Role::User, vec![part]);
+    session.record(Event::InputReceived { message }, Vec::new());
+    let error = session.hydrated_messages().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("there is no blob {lost} in this session")
+    );
+}

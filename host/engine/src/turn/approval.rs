@@ -1,0 +1,128 @@
+//! The approval step: which calls a person has to confirm before they run.
+
+use super::{Agent, Prompts, Step, StepResult, Timing};
+use crate::{
+    policy::{Ruling, decide_call},
+    session::{BatchCall, Session, identity, now_ms},
+};
+use agent_host_types::{
+    continuation::PendingCall,
+    event::Event,
+    id::json_digest,
+    tool::{Effect, RegisteredTool},
+};
+use serde_json::{Map, Value};
+
+impl Agent {
+    pub(super) fn check_approval(&self, session: &mut Session) -> StepResult {
+        let batch = session.state().batch();
+        // The first call whose turn it is; with the other timing, all calls have their turn now.
+        let next = batch.iter().position(|entry| entry.result.is_none());
+        let asked_about = |index: usize| match self.settings.timing {
+            Timing::Batch => true,
+            Timing::InOrder => Some(index) == next,
+        };
+        let waiting: Vec<(usize, PendingCall)> = batch
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| asked_about(*index))
+            .filter_map(|(index, entry)| Some((index, self.pending(session, entry)?)))
+            .collect();
+        let Some(index) = waiting.first().map(|(index, _)| *index) else {
+            return StepResult::go(Step::ExecuteTools);
+        };
+        let expiry = self.settings.approval_expiry_ms;
+        let event = Event::ApprovalRequested {
+            request: request_name(session),
+            turn: session.state().turns(),
+            index,
+            calls: waiting.into_iter().map(|(_, call)| call).collect(),
+            expires_at_ms: expiry.map(|expiry| now_ms().saturating_add(expiry)),
+        };
+        session.record(event, Vec::new());
+        match self.pause(session) {
+            Some(end) => StepResult::end(end),
+            None => StepResult::go(Step::ExecuteTools),
+        }
+    }
+
+    /// What a person has to be shown of a call; nothing when they need not or cannot be asked. Calls that cannot run anyway
+    /// (unknown tool, invalid arguments) are answered without asking anybody.
+    pub(super) fn pending(&self, session: &Session, entry: &BatchCall) -> Option<PendingCall> {
+        // A call that runs again with an answer was confirmed before its first run.
+        let asked_before = entry.decision.is_some() || !entry.answers.is_empty();
+        if self.settings.prompts == Prompts::Deny
+            || asked_before
+            || self.is_in_doubt(entry)
+            || entry.result.is_some()
+        {
+            return None;
+        }
+        match self.ruling(session, entry)? {
+            Ruling::Ask { rule } => self.describe(entry, rule),
+            Ruling::Allow { .. } | Ruling::Deny { .. } => None,
+        }
+    }
+
+    /// Whether a call may have changed something when its process died, so that it must not run again: its tool was effectful,
+    /// or it was idempotent then and is not any more. What only read, changed nothing, whatever its tool is now.
+    pub(super) fn is_in_doubt(&self, entry: &BatchCall) -> bool {
+        let now = self.tool(&entry.call.name).map(|tool| tool.effect);
+        matches!(
+            (entry.intended, now),
+            (Some(Effect::Effectful), _) | (Some(Effect::Idempotent), Some(Effect::Effectful))
+        )
+    }
+
+    /// What the policy says to a call that could run.
+    fn ruling(&self, session: &Session, entry: &BatchCall) -> Option<Ruling> {
+        let tool = self.tool(&entry.call.name)?;
+        let input = entry.call.input.as_ref()?;
+        self.tools.validate(&entry.call.name, input).ok()?;
+        Some(self.decide_call(session, tool, input))
+    }
+
+    /// What the policy says to a call with these arguments, with what people want to be remembered.
+    pub(super) fn decide_call(
+        &self,
+        session: &Session,
+        tool: &RegisteredTool,
+        input: &Map<String, Value>,
+    ) -> Ruling {
+        let remembered = session.state().remembered().iter();
+        let (_, input_digest) = identity(&tool.definition.name, input);
+        let remembered = remembered.chain(&self.settings.remembered);
+        decide_call(tool, input_digest, remembered)
+    }
+
+    /// A call as somebody outside of the loop sees it.
+    pub(super) fn describe(&self, entry: &BatchCall, rule: String) -> Option<PendingCall> {
+        let tool = self.tool(&entry.call.name)?;
+        let input = entry.effective_input()?.clone();
+        let requested = entry.call.input.clone();
+        Some(PendingCall {
+            call_id: entry.call.id.clone(),
+            tool: entry.call.name.clone(),
+            title: tool.definition.title.clone(),
+            effect: tool.effect,
+            input_digest: json_digest(&Value::Object(input.clone())),
+            requested_input: requested.filter(|requested| *requested != input),
+            executables: self.tools.executables(&entry.call.name, &input),
+            input,
+            rule,
+            decisions: tool.decisions.clone(),
+        })
+    }
+
+    pub(super) fn tool(&self, name: &str) -> Option<&RegisteredTool> {
+        self.tools
+            .tools()
+            .iter()
+            .find(|tool| tool.definition.name == name)
+    }
+}
+
+/// The place of a request in the journal names it: unique, also when one turn asks twice.
+pub(super) fn request_name(session: &Session) -> String {
+    format!("{}/{}", session.id(), session.next_seq())
+}

@@ -1,0 +1,115 @@
+//! How a turn begins: the input is checked against the state of the session, and calls that an earlier turn left open are
+//! dealt with. Nothing is recorded before every check has passed.
+
+use super::{Agent, Step, Transition, execute, resume};
+use crate::{session::Session, spill::settle_message};
+use agent_host_types::{
+    event::Event,
+    json,
+    message::{Message, Role},
+    output::ToolResultOutput,
+    turn::{AgentInput, TurnError},
+};
+
+/// What the model reads of a call that still waited when the person said something else.
+const SUPERSEDED: &str = "This call did not run: the person sent a new message first.";
+
+impl Agent {
+    pub(super) fn begin(
+        &self,
+        session: &mut Session,
+        input: AgentInput,
+    ) -> Result<Transition, TurnError> {
+        self.check_until_tool()?;
+        match input {
+            AgentInput::Text(text) => Ok(self.receive(session, Message::text(Role::User, text))),
+            AgentInput::Message(message) => {
+                if !message.is_input() {
+                    return Err(refuse(
+                        "an input message must be a user message without tool calls and results",
+                    ));
+                }
+                check_message(&message)?;
+                Ok(self.receive(session, message))
+            }
+            AgentInput::Resume {
+                continuation,
+                decisions,
+            } => self.decide(session, &continuation, decisions),
+            AgentInput::Answer {
+                continuation,
+                answer,
+            } => self.answer_question(session, &continuation, &answer),
+            AgentInput::SubmitToolResults {
+                continuation,
+                results,
+            } => self.submit(session, &continuation, &results),
+            AgentInput::Continue => self.go_on(session),
+        }
+    }
+
+    /// A new message: calls that still wait are answered first, since a conversation with unanswered calls is one that no
+    /// provider accepts.
+    fn receive(&self, session: &mut Session, message: Message) -> Transition {
+        for entry in session.state().batch().to_vec() {
+            if entry.result.is_some() {
+                continue;
+            }
+            let decided = entry.decision.as_ref().and_then(execute::answer_of);
+            let output = match (decided, entry.intended) {
+                (Some(output), _) => output,
+                (None, Some(_)) if entry.delegated => resume::unanswered(),
+                (None, Some(_)) => execute::interrupted(&entry.call.name).into(),
+                (None, None) => ToolResultOutput::ExecutionDenied(Some(SUPERSEDED.to_owned())),
+            };
+            self.settle_unrun(session, &entry.call, output);
+        }
+        let (message, blobs) = settle_message(message);
+        session.record(Event::InputReceived { message }, blobs);
+        Transition::to(Step::CheckBudgets)
+    }
+
+    /// Goes on where the last turn ended.
+    fn go_on(&self, session: &mut Session) -> Result<Transition, TurnError> {
+        self.expire(session);
+        if let Some(end) = self.pause(session) {
+            return Ok(Transition::end(end));
+        }
+        let state = session.state();
+        if !state.batch().is_empty() {
+            return Ok(Transition::to(Step::CheckApproval));
+        }
+        if state.model_paused() {
+            return Ok(Transition::to(Step::CheckBudgets));
+        }
+        match state.messages().last().map(|message| message.role) {
+            Some(Role::User | Role::ToolResult) => Ok(Transition::to(Step::CheckBudgets)),
+            Some(Role::Assistant | Role::System) => Err(refuse(
+                "the model has given its answer; there is nothing to continue, send a message",
+            )),
+            None => Err(refuse("the session is empty; send a message")),
+        }
+    }
+}
+
+/// Checks what would make every later turn fail: a file that no provider accepts, a blob that is not there, a record that
+/// cannot be read again.
+fn check_message(message: &Message) -> Result<(), TurnError> {
+    for (index, part) in message.content.iter().enumerate() {
+        part.validate()
+            .map_err(|why| refuse(format!("part {index} of the message {why}")))?;
+    }
+    if json::is_object_too_deep(&message.metadata) {
+        return Err(refuse(format!(
+            "the metadata of the message nests more than {} levels deep",
+            json::MAX_DEPTH
+        )));
+    }
+    Ok(())
+}
+
+pub(super) fn refuse(message: impl Into<String>) -> TurnError {
+    TurnError::Input {
+        message: message.into(),
+    }
+}

@@ -1,0 +1,80 @@
+//! Makes and signs the handle of a paused turn.
+
+use super::{Agent, End};
+use crate::session::Session;
+use agent_host_types::{
+    continuation::{Awaiting, CONTINUATION_VERSION, Continuation},
+    id::Digest,
+};
+use serde_json::Value;
+use std::fmt;
+
+impl Agent {
+    /// The handle of what a session waits for, if it waits for anything.
+    #[must_use]
+    pub fn continuation(&self, session: &Session) -> Option<Continuation> {
+        let open = session.state().open()?;
+        let batch = session.state().batch().iter();
+        let mut continuation = Continuation {
+            version: CONTINUATION_VERSION,
+            session: session.id(),
+            turn: open.turn,
+            request: open.request.clone(),
+            awaiting: open.awaiting.clone(),
+            completed: batch.filter_map(|entry| entry.result.clone()).collect(),
+            usage: session.state().facts().usage,
+            expires_at_ms: open.expires_at_ms,
+            signature: Digest::of(&[]),
+        };
+        continuation.signature = self.key.sign(&continuation);
+        Some(continuation)
+    }
+
+    /// The end of a turn that waits. What it waits for was recorded just before.
+    pub(super) fn pause(&self, session: &Session) -> Option<End> {
+        let continuation = self.continuation(session)?;
+        Some(match continuation.awaiting {
+            Awaiting::Confirm { .. } => End::AwaitingConfirmation { continuation },
+            Awaiting::Answer { .. } => End::AwaitingAnswer { continuation },
+            Awaiting::External { .. } => End::PendingToolCalls { continuation },
+        })
+    }
+}
+
+/// The key that continuations are signed with. Whoever has it can make one, so it stays with the host.
+#[derive(Clone)]
+pub struct ContinuationKey([u8; 32]);
+
+impl ContinuationKey {
+    /// A key for this process alone: what it signs is good until the process ends.
+    ///
+    /// # Errors
+    /// When the system gives no random bytes.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+
+    /// A key that was kept.
+    #[must_use]
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The signature of a continuation, over its JSON form with an empty signature.
+    pub(super) fn sign(&self, continuation: &Continuation) -> Digest {
+        let mut form = serde_json::json!(continuation);
+        if let Value::Object(fields) = &mut form {
+            fields.remove("signature");
+        }
+        let hash = blake3::keyed_hash(&self.0, form.to_string().as_bytes());
+        Digest::from_bytes(*hash.as_bytes())
+    }
+}
+
+impl fmt::Debug for ContinuationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ContinuationKey(..)")
+    }
+}

@@ -1,0 +1,239 @@
+//! The tool step: every call of the batch gets exactly one result, in the order of the calls.
+//!
+//! What must not happen is decided first (unknown tools, bad arguments, refusals, interrupted runs). What remains runs:
+//! neighbours that are read-only side by side, everything else alone and only after its intention is durable.
+
+mod plan;
+mod run;
+
+pub(super) use plan::{Plan, Run, answer_of, interrupted};
+pub(super) use run::{intention, question};
+
+use super::{Agent, End, Step, StepOutput, StepResult, Timing, Transition, approval::request_name};
+use crate::{
+    session::{BatchCall, Session},
+    spill::settle,
+    tool::{CallReport, RunEnd},
+};
+use agent_host_types::{
+    budget::Budget,
+    continuation::PendingCall,
+    event::Event,
+    failure::ToolFailure,
+    output::ToolResultOutput,
+    tool::{Effect, ToolCall},
+    turn::TurnError,
+};
+use futures_util::{StreamExt as _, stream};
+use plan::Allowance;
+use tokio_util::sync::CancellationToken;
+
+impl Agent {
+    pub(super) async fn execute_tools(
+        &self,
+        session: &mut Session,
+        cancel: &CancellationToken,
+    ) -> Result<StepResult, TurnError> {
+        let batch: Vec<BatchCall> = session.state().batch().to_vec();
+        let mut group: Vec<Run> = Vec::new();
+        let mut outside: Vec<Run> = Vec::new();
+        let mut allowance = Allowance::new(session);
+        for entry in batch.iter().filter(|entry| entry.result.is_none()) {
+            if self.settings.timing == Timing::InOrder && self.pending(session, entry).is_some() {
+                // Its turn has come when those before it have run.
+                let asked = self.run_group(session, group, cancel).await?;
+                return Ok(asked.unwrap_or_else(|| StepResult::go(Step::CheckApproval)));
+            }
+            let plan = allowance.admit(&self.settings.budgets, entry, self.plan(session, entry));
+            let next = match plan {
+                Plan::Run(run) if run.outside.is_some() => {
+                    outside.push(*run);
+                    continue;
+                }
+                Plan::Run(run) if run.effect == Effect::ReadOnly => {
+                    group.push(*run);
+                    continue;
+                }
+                other => other,
+            };
+            if let Some(asked) = self
+                .run_group(session, std::mem::take(&mut group), cancel)
+                .await?
+            {
+                return Ok(asked);
+            }
+            match next {
+                Plan::Answer(output) => self.settle_unrun(session, &entry.call, output),
+                Plan::Run(run) => {
+                    if let Some(asked) = self.run_group(session, vec![*run], cancel).await? {
+                        return Ok(asked);
+                    }
+                }
+            }
+        }
+        if let Some(asked) = self.run_group(session, group, cancel).await? {
+            return Ok(asked);
+        }
+        if let Some(pending) = self.delegate(session, &outside, cancel) {
+            return Ok(StepResult::end(pending));
+        }
+        Ok(self.after_batch(session, allowance.used_up, cancel))
+    }
+
+    /// Every call has its result: what that means for the turn.
+    fn after_batch(
+        &self,
+        session: &Session,
+        used_up: Option<Budget>,
+        cancel: &CancellationToken,
+    ) -> StepResult {
+        let results = session
+            .state()
+            .messages()
+            .last()
+            .map(|message| message.tool_results.clone())
+            .unwrap_or_default();
+        let until = self.settings.until_tool.as_ref();
+        let ended_by = until.and_then(|until| until.ended_by(&results));
+        let end = if cancel.is_cancelled() {
+            End::Cancelled
+        } else if let Some(result) = ended_by {
+            End::Done {
+                text: session.state().last_words().to_owned(),
+                output: None,
+                result: Some(result.clone()),
+            }
+        } else if let Some(budget) = used_up {
+            End::BudgetExceeded { budget }
+        } else {
+            End::NeedsMoreTurns
+        };
+        StepResult {
+            output: StepOutput::Tool { results },
+            transition: Transition::end(end),
+        }
+    }
+
+    /// Hands calls outside: they are intended like any other, and whoever runs the loop answers for them.
+    fn delegate(
+        &self,
+        session: &mut Session,
+        outside: &[Run],
+        cancel: &CancellationToken,
+    ) -> Option<End> {
+        if cancel.is_cancelled() {
+            for run in outside {
+                self.settle_unrun(session, &run.entry.call, ToolFailure::not_started().into());
+            }
+            return None;
+        }
+        let calls: Vec<PendingCall> = outside
+            .iter()
+            .filter_map(|run| self.describe(&run.entry, run.outside.clone()?))
+            .collect();
+        if calls.is_empty() {
+            return None;
+        }
+        let delegated = Event::CallsDelegated {
+            request: request_name(session),
+            turn: session.state().turns(),
+            calls,
+        };
+        let intended = outside.iter().map(|run| intention(session, run));
+        let events = intended.chain([delegated]).collect();
+        session.record_all(events, Vec::new());
+        self.pause(session)
+    }
+
+    /// Runs calls side by side and records how they ended, in the order of the calls. Where one asked a person something, the
+    /// turn waits; of several, the first is heard, and the others ask again when they run again.
+    async fn run_group(
+        &self,
+        session: &mut Session,
+        group: Vec<Run>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<StepResult>, TurnError> {
+        if cancel.is_cancelled() {
+            for run in &group {
+                self.settle_unrun(session, &run.entry.call, ToolFailure::not_started().into());
+            }
+            return Ok(None);
+        }
+        if group.is_empty() {
+            return Ok(None);
+        }
+        for run in &group {
+            session.record(intention(session, run), Vec::new());
+        }
+        if session.decision_is_undurable() || group.iter().any(|run| run.effect != Effect::ReadOnly)
+        {
+            session.barrier(self.observer.as_ref()).await?;
+        }
+        let id = session.id();
+        let shared = session.state().shared();
+        let mut ends = stream::iter(group.into_iter().map(|run| async move {
+            let end = self.run_call(id, &run, shared, cancel).await;
+            (run, end)
+        }))
+        .buffered(self.settings.parallel_calls.max(1));
+        let mut ended = Vec::new();
+        while let Some(pair) = ends.next().await {
+            ended.push(pair);
+        }
+        drop(ends);
+        let mut first_question = None;
+        for (run, end) in ended {
+            match end {
+                RunEnd::Settled(report) => record_settled(session, &run.entry.call, report),
+                RunEnd::Asked(asked) => {
+                    first_question.get_or_insert((run, asked));
+                }
+            }
+        }
+        Ok(first_question.and_then(|(run, asked)| {
+            let output = StepOutput::Human {
+                call_id: run.entry.call.id.clone(),
+                tool: run.entry.call.name.clone(),
+                question: asked.question.clone(),
+            };
+            session.record(question(session, &run, asked), Vec::new());
+            let transition = Transition::end(self.pause(session)?);
+            Some(StepResult { output, transition })
+        }))
+    }
+
+    /// Answers a call that does not run.
+    pub(super) fn settle_unrun(
+        &self,
+        session: &mut Session,
+        call: &ToolCall,
+        output: ToolResultOutput,
+    ) {
+        let report = self.unrun(call, output);
+        record_settled(session, call, report);
+    }
+}
+
+pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
+    let CallReport {
+        output,
+        accounting,
+        audit,
+        merges,
+    } = report;
+    let settled = settle(output);
+    let (call_id, tool) = (call.id.clone(), call.name.clone());
+    let settled_event = Event::CallSettled {
+        call_id: call_id.clone(),
+        tool,
+        output: settled.output,
+        accounting,
+        audit,
+    };
+    let merged = merges.into_iter().map(|delta| Event::StateMerged {
+        call_id: call_id.clone(),
+        delta,
+    });
+    let events = std::iter::once(settled_event).chain(merged).collect();
+    session.record_all(events, settled.blobs);
+}

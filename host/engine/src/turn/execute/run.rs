@@ -1,0 +1,200 @@
+//! One call: how it is noted before it runs, and how its run ends.
+
+use super::plan::Run;
+use crate::{
+    observer::Live,
+    session::{BatchCall, Session},
+    tool::{CallReport, Invocation, RunEnd},
+    turn::{Agent, Prompts, approval::request_name},
+};
+use agent_host_types::{
+    accounting::Accounting,
+    event::Event,
+    failure::ToolFailure,
+    id::{CallId, SessionId, json_digest},
+    output::ToolResultOutput,
+    question::{MAX_QUESTIONS, PendingQuestion},
+    tool::ToolCall,
+};
+use serde_json::{Map, Value, json};
+use std::{
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// How long a runner may take to stop a call and report what it used. Then it is dropped, and nothing is known of that.
+const STOP_GRACE: Duration = Duration::from_millis(500);
+
+impl Agent {
+    pub(in crate::turn) async fn run_call(
+        &self,
+        session: SessionId,
+        run: &Run,
+        shared: &Arc<Map<String, Value>>,
+        cancel: &CancellationToken,
+    ) -> RunEnd {
+        let call = &run.entry.call;
+        let (call_id, tool) = (&call.id, call.name.as_str());
+        if cancel.is_cancelled() {
+            return self.unrun(call, ToolFailure::not_started().into()).into();
+        }
+        let began = Instant::now();
+        self.observer.live(Live::CallStarted {
+            call_id,
+            tool,
+            input: &run.input,
+        });
+        let invocation = Invocation {
+            session,
+            call_id: call_id.clone(),
+            tool: call.name.clone(),
+            input: run.input.clone(),
+            idempotency_key: idempotency_key(session, call_id),
+            shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(shared)),
+            answers: run.entry.answers.clone(),
+            can_ask: self.settings.prompts == Prompts::Ask,
+            cancel: cancel.clone(),
+        };
+        let progress = |message: &str, fraction: Option<f64>| {
+            self.observer.live(Live::CallProgress {
+                call_id,
+                message,
+                fraction,
+            });
+        };
+        let mut running = pin!(self.run_tool(invocation, run.effect, &progress));
+        let ended = tokio::select! {
+            biased;
+            end = &mut running => Some(end),
+            () = cancel.cancelled() => timeout(STOP_GRACE, running).await.ok(),
+        };
+        let stopped = |accounting, audit| CallReport {
+            accounting,
+            audit,
+            ..CallReport::of(ToolFailure::stopped(run.effect).into())
+        };
+        let end = match ended {
+            // The question of a run that is stopped is not asked.
+            Some(RunEnd::Asked(asked)) if cancel.is_cancelled() => {
+                stopped(asked.accounting, asked.audit).into()
+            }
+            Some(end) => end,
+            // The runner did not report what the call used.
+            None => {
+                let wall_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+                let unused = self.unused(tool);
+                stopped(Accounting { wall_us, ..unused }, Vec::new()).into()
+            }
+        };
+        let report = match self.heard(&run.entry, end) {
+            RunEnd::Settled(report) => checked(report),
+            asked @ RunEnd::Asked(_) => return asked,
+        };
+        let wall_us = report.accounting.wall_us;
+        let input = Some(&run.input);
+        self.observer.live(Live::CallEnded {
+            call_id,
+            tool,
+            input,
+            output: &report.output,
+            wall_us,
+        });
+        report.into()
+    }
+
+    /// A question that nobody can or should answer settles the call.
+    fn heard(&self, entry: &BatchCall, end: RunEnd) -> RunEnd {
+        let RunEnd::Asked(asked) = end else {
+            return end;
+        };
+        let output = if self.settings.prompts == Prompts::Deny {
+            ToolResultOutput::ExecutionDenied(Some(
+                "The tool asked a person a question, and nobody can be asked in this run."
+                    .to_owned(),
+            ))
+        } else if entry.answers.len() >= MAX_QUESTIONS {
+            ToolFailure::invalid_output(format!(
+                "The tool asked more than {MAX_QUESTIONS} questions in one call."
+            ))
+            .into()
+        } else if let Err(failure) = asked.question.validate() {
+            failure.into()
+        } else {
+            return RunEnd::Asked(asked);
+        };
+        RunEnd::Settled(CallReport {
+            accounting: asked.accounting,
+            audit: asked.audit,
+            ..CallReport::of(output)
+        })
+    }
+
+    /// The report of a call that did not run.
+    pub(super) fn unrun(&self, call: &ToolCall, output: ToolResultOutput) -> CallReport {
+        self.observer.live(Live::CallEnded {
+            call_id: &call.id,
+            tool: &call.name,
+            input: call.input.as_ref(),
+            output: &output,
+            wall_us: 0,
+        });
+        CallReport {
+            accounting: self.unused(&call.name),
+            ..CallReport::of(output)
+        }
+    }
+
+    /// The account of a call that used nothing: the limits that would have held, or did.
+    fn unused(&self, tool: &str) -> Accounting {
+        Accounting {
+            limits: self.tools.limits(tool).cloned(),
+            ..Accounting::default()
+        }
+    }
+}
+
+/// The note that a call is about to run.
+pub(in crate::turn) fn intention(session: &Session, run: &Run) -> Event {
+    Event::CallIntended {
+        call_id: run.entry.call.id.clone(),
+        tool: run.entry.call.name.clone(),
+        input: run.input.clone(),
+        input_digest: json_digest(&Value::Object(run.input.clone())),
+        effect: run.effect,
+        idempotency_key: idempotency_key(session.id(), &run.entry.call.id),
+    }
+}
+
+/// The same for every attempt at a call, and different for every call of every session.
+fn idempotency_key(session: SessionId, call: &CallId) -> String {
+    json_digest(&json!([session, call])).hex()
+}
+
+/// The note that a call asked a person something.
+pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQuestion) -> Event {
+    Event::QuestionAsked {
+        request: request_name(session),
+        turn: session.state().turns(),
+        call_id: run.entry.call.id.clone(),
+        tool: run.entry.call.name.clone(),
+        question: asked.question,
+        answered_by: asked.answered_by,
+        accounting: asked.accounting,
+        audit: asked.audit,
+    }
+}
+
+/// Whoever ran the call: a result that could not be shown to a model, or read again from the journal, goes no further.
+fn checked(report: CallReport) -> CallReport {
+    match report.output.validate() {
+        Ok(()) => report,
+        Err(failure) => CallReport {
+            output: failure.into(),
+            merges: Vec::new(),
+            ..report
+        },
+    }
+}

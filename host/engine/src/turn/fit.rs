@@ -1,0 +1,264 @@
+//! Keeping a request within the model's window: old results become references, then older messages a summary. What changes is
+//! recorded before the model is asked, so that a session that is resumed asks the same.
+
+use super::Agent;
+use crate::{
+    context::{estimate, reference, summary},
+    observer::Live,
+    session::Session,
+};
+use agent_host_types::{
+    context::{ContextLimits, Shrunk},
+    event::Event,
+    message::{Message, Role},
+    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
+    tool::Effect,
+    turn::TurnError,
+};
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What was done to make a request fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fitted {
+    /// Nothing: it fits, or nothing can be made shorter.
+    Unchanged,
+    /// The conversation is shorter now.
+    Changed,
+    /// The turn was stopped meanwhile.
+    Cancelled,
+}
+
+impl Agent {
+    /// How large the next request is, in estimated tokens.
+    pub(super) fn request_tokens(&self, session: &Session) -> u64 {
+        self.tokens_without(session, 0)
+    }
+
+    /// Makes the conversation shorter where the next request comes near the end of the window.
+    pub(super) async fn fit(
+        &self,
+        session: &mut Session,
+        cancel: &CancellationToken,
+    ) -> Result<Fitted, TurnError> {
+        let Some(limits) = self.settings.context else {
+            return Ok(Fitted::Unchanged);
+        };
+        let size = self.request_tokens(session);
+        if size <= limits.threshold() {
+            return Ok(Fitted::Unchanged);
+        }
+        let fitted = self.shorten(session, limits, cancel).await?;
+        if fitted == Fitted::Unchanged && limits.is_known && size > limits.window_tokens {
+            return Err(self.too_long(session, None)?);
+        }
+        Ok(fitted)
+    }
+
+    /// Makes the conversation shorter although it should have fitted: the model found it too long.
+    pub(super) async fn make_room(
+        &self,
+        session: &mut Session,
+        cancel: &CancellationToken,
+    ) -> Result<Fitted, TurnError> {
+        let Some(limits) = self.settings.context else {
+            return Ok(Fitted::Unchanged);
+        };
+        let window_tokens = limits.window_tokens.min(self.request_tokens(session));
+        let limits = ContextLimits {
+            window_tokens,
+            ..limits
+        };
+        self.shorten(session, limits, cancel).await
+    }
+
+    /// The error of a conversation that does not fit; `refusal` is the model's.
+    pub(super) fn too_long(
+        &self,
+        session: &Session,
+        refusal: Option<ModelError>,
+    ) -> Result<TurnError, TurnError> {
+        match (self.settings.context, refusal) {
+            (None, Some(error)) => Ok(TurnError::Model { error }),
+            (limits, refusal) => Ok(TurnError::ContextWindow {
+                needed_tokens: self.request_tokens(session),
+                window_tokens: limits.unwrap_or_default().window_tokens,
+                largest: self.largest(session)?,
+                said: refusal.map(|error| error.message),
+            }),
+        }
+    }
+
+    async fn shorten(
+        &self,
+        session: &mut Session,
+        limits: ContextLimits,
+        cancel: &CancellationToken,
+    ) -> Result<Fitted, TurnError> {
+        let referred = self.refer(session, limits)?;
+        if self.request_tokens(session) <= limits.goal() {
+            return Ok(referred);
+        }
+        match self.summarise(session, limits, cancel).await? {
+            Fitted::Unchanged => Ok(referred),
+            summarised => Ok(summarised),
+        }
+    }
+
+    /// Puts references into the places of old results, where that saves enough.
+    fn refer(&self, session: &mut Session, limits: ContextLimits) -> Result<Fitted, TurnError> {
+        let before_tokens = self.request_tokens(session);
+        let excess = before_tokens.saturating_sub(limits.goal());
+        let messages = session.conversation()?;
+        let found = reference::choose(&messages, limits.keep_results, excess, |tool| {
+            self.tool(tool)
+                .is_some_and(|tool| tool.effect == Effect::ReadOnly)
+        });
+        let saved: u64 = found.iter().map(|found| found.saves).sum();
+        if found.is_empty() || saved < limits.allowance() {
+            return Ok(Fitted::Unchanged);
+        }
+        let size = Shrunk {
+            before_tokens,
+            after_tokens: self.tokens_without(session, saved),
+        };
+        let count = found.len();
+        let (results, blobs) = found
+            .into_iter()
+            .map(|found| (found.result, found.blob))
+            .unzip();
+        session.record(Event::ResultsReferenced { results, size }, blobs);
+        self.observer.live(Live::ResultsReferenced { count, size });
+        Ok(Fitted::Changed)
+    }
+
+    /// Has the model summarise the older messages, where that saves enough.
+    async fn summarise(
+        &self,
+        session: &mut Session,
+        limits: ContextLimits,
+        cancel: &CancellationToken,
+    ) -> Result<Fitted, TurnError> {
+        let room = limits.goal().saturating_sub(self.fixed_tokens(session));
+        let messages = session.conversation()?;
+        let Some(plan) = summary::plan(&messages, session.state().inputs(), room, limits) else {
+            return Ok(Fitted::Unchanged);
+        };
+        let older = messages.get(..plan.messages).unwrap_or_default();
+        let request = summary::request(older, limits.goal());
+        let began = Instant::now();
+        let Some((text, usage)) = self.ask_summary(session, &request, cancel).await? else {
+            return Ok(Fitted::Cancelled);
+        };
+        let message = plan.message(&summary::bounded(&text, limits));
+        let saved = estimate::messages(older).saturating_sub(estimate::message(&message));
+        let size = Shrunk {
+            before_tokens: self.request_tokens(session),
+            after_tokens: self.tokens_without(session, saved),
+        };
+        session.record(
+            Event::HistorySummarised {
+                messages: plan.messages,
+                message,
+                provenance: self.model.provenance(),
+                usage,
+                duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+                size,
+            },
+            Vec::new(),
+        );
+        self.observer.live(Live::HistorySummarised {
+            messages: plan.messages,
+            size,
+        });
+        Ok(Fitted::Changed)
+    }
+
+    /// The summary and its tokens; nothing where the turn was stopped meanwhile.
+    async fn ask_summary(
+        &self,
+        session: &Session,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+    ) -> Result<Option<(String, Usage)>, TurnError> {
+        self.observer.live(Live::ModelAsked);
+        let asked = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(None),
+            // Nobody is shown a summary as it arrives: it is no answer.
+            asked = self.ask_model(request, &|_| {}) => asked,
+        };
+        let (reply, mut usage) = match asked {
+            Err(TurnError::Model { error }) if error.kind == ModelErrorKind::ContextWindow => {
+                return Err(self.too_long(session, Some(error))?);
+            }
+            asked => asked?,
+        };
+        usage += reply.usage;
+        let ModelReply {
+            text, stop_reason, ..
+        } = reply;
+        if text.trim().is_empty() || stop_reason == Some(StopReason::Refusal) {
+            let message = "The conversation is near the end of the model's window, and the model gave no summary of it. Use another \
+                 model or one with a larger window, or begin a new session.";
+            return Err(TurnError::Model {
+                error: ModelError::new(ModelErrorKind::Protocol, message),
+            });
+        }
+        Ok(Some((text, usage)))
+    }
+
+    /// How large the next request is without so many tokens of the conversation.
+    fn tokens_without(&self, session: &Session, saved: u64) -> u64 {
+        let fixed = || self.fixed_tokens(session);
+        session.state().context_tokens(saved, fixed)
+    }
+
+    /// What a request has besides the conversation.
+    fn fixed_tokens(&self, session: &Session) -> u64 {
+        let system = self.system(session);
+        let definitions = self.tools.tools().iter().map(|tool| &tool.definition);
+        estimate::text(system.as_deref().unwrap_or_default()) + estimate::tools(definitions)
+    }
+
+    /// The largest part of the next request, in words.
+    fn largest(&self, session: &Session) -> Result<String, TurnError> {
+        let system = self.system(session);
+        let tools = self.tools.tools();
+        let definitions = tools.iter().map(|tool| &tool.definition);
+        let mut largest = (
+            estimate::text(system.as_deref().unwrap_or_default()),
+            "the standing instructions".to_owned(),
+        );
+        let mut see = |tokens: u64, what: &dyn Fn() -> String| {
+            if tokens > largest.0 {
+                largest = (tokens, what());
+            }
+        };
+        see(estimate::tools(definitions), &|| {
+            format!("the definitions of the {} tools", tools.len())
+        });
+        for message in &session.conversation()? {
+            for result in &message.tool_results {
+                see(estimate::result(result), &|| {
+                    format!("the result of call {} of `{}`", result.call_id, result.name)
+                });
+            }
+            if message.tool_results.is_empty() {
+                see(estimate::message(message), &|| whose(message).to_owned());
+            }
+        }
+        let (tokens, what) = largest;
+        Ok(format!("{what} with about {tokens} tokens"))
+    }
+}
+
+/// A message in words.
+fn whose(message: &Message) -> &'static str {
+    match message.role {
+        Role::System => "a message of the operator",
+        Role::User => "a message of the person",
+        Role::Assistant => "a message of the model",
+        Role::ToolResult => "the results of tools",
+    }
+}

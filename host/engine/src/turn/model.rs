@@ -1,0 +1,318 @@
+//! The model step: one request, one reply, made fit for the session.
+
+use super::{Agent, End, Step, StepOutput, StepResult, Transition, fit::Fitted};
+use crate::{
+    model::ModelDelta,
+    observer::Live,
+    session::{Session, SessionState},
+};
+use agent_host_types::{
+    event::Event,
+    id::CallId,
+    json,
+    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
+    turn::TurnError,
+};
+use std::{collections::HashSet, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+impl Agent {
+    pub(super) async fn call_model(
+        &self,
+        session: &mut Session,
+        cancel: &CancellationToken,
+    ) -> Result<StepResult, TurnError> {
+        if cancel.is_cancelled() {
+            return Ok(StepResult::end(End::Cancelled));
+        }
+        if session.result_is_undurable() {
+            session.barrier(self.observer.as_ref()).await?;
+        }
+        match self.fit(session, cancel).await? {
+            Fitted::Unchanged => {}
+            // A summary is paid for, too.
+            Fitted::Changed => return Ok(StepResult::go(Step::CheckBudgets)),
+            Fitted::Cancelled => return Ok(StepResult::end(End::Cancelled)),
+        }
+        let replied = match self.ask_fitting(session, cancel).await? {
+            Asked::Replied(replied) => replied,
+            Asked::TooLong(error) => return Err(self.too_long(session, Some(error))?),
+            Asked::Cancelled => return Ok(StepResult::end(End::Cancelled)),
+        };
+        let Replied {
+            reply,
+            discarded,
+            duration_ms,
+        } = *replied;
+        let reply = fit(reply, session.state())?;
+        let event = Event::ModelReplied {
+            turn: session.state().turns(),
+            reply: reply.clone(),
+            discarded,
+            duration_ms,
+        };
+        session.record(event, Vec::new());
+        let transition = self.after_reply(session, &reply)?;
+        Ok(StepResult {
+            output: StepOutput::Llm(reply),
+            transition,
+        })
+    }
+
+    /// Asks the model. Where it finds the request too long, or has no room left for its reply, the conversation is made shorter
+    /// and it is asked once more.
+    async fn ask_fitting(
+        &self,
+        session: &mut Session,
+        cancel: &CancellationToken,
+    ) -> Result<Asked, TurnError> {
+        let first = self.ask(session, cancel).await?;
+        let mut spent = Usage::default();
+        let mut was_shown = false;
+        match &first {
+            Asked::TooLong(_) => {}
+            Asked::Replied(replied)
+                if replied.reply.stop_reason == Some(StopReason::ContextWindow) =>
+            {
+                spent += replied.reply.usage;
+                spent += replied.discarded;
+                was_shown = true;
+            }
+            Asked::Replied(_) | Asked::Cancelled => return Ok(first),
+        }
+        match self.make_room(session, cancel).await? {
+            Fitted::Unchanged => return Ok(first),
+            Fitted::Changed => {}
+            Fitted::Cancelled => return Ok(Asked::Cancelled),
+        }
+        if was_shown {
+            self.observer.live(Live::Restarted);
+        }
+        let mut again = self.ask(session, cancel).await?;
+        if let Asked::Replied(replied) = &mut again {
+            replied.discarded += spent;
+        }
+        Ok(again)
+    }
+
+    /// One request and its reply.
+    async fn ask(
+        &self,
+        session: &mut Session,
+        cancel: &CancellationToken,
+    ) -> Result<Asked, TurnError> {
+        let definitions = self.tools.tools().iter();
+        let request = ModelRequest {
+            system: self.system(session),
+            messages: session.hydrated_messages().await?,
+            tools: definitions.map(|tool| tool.definition.clone()).collect(),
+        };
+        let event = Event::ModelRequested {
+            turn: session.state().turns() + 1,
+            provenance: self.model.provenance(),
+            messages: request.messages.len(),
+            tools: request.tools.len(),
+            estimated_tokens: self.request_tokens(session),
+        };
+        session.record(event, Vec::new());
+        self.observer.live(Live::ModelAsked);
+        let began = Instant::now();
+        let deltas = |delta: ModelDelta<'_>| self.observer.live(live(delta));
+        let asked = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(Asked::Cancelled),
+            asked = self.ask_model(&request, &deltas) => asked,
+        };
+        match asked {
+            Ok((reply, discarded)) => Ok(Asked::Replied(Box::new(Replied {
+                reply,
+                discarded,
+                duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            }))),
+            Err(TurnError::Model { error }) if error.kind == ModelErrorKind::ContextWindow => {
+                Ok(Asked::TooLong(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What came of asking the model.
+enum Asked {
+    Replied(Box<Replied>),
+    /// The request is longer than its window.
+    TooLong(ModelError),
+    /// The turn was stopped meanwhile.
+    Cancelled,
+}
+
+/// A reply, and what it took.
+struct Replied {
+    reply: ModelReply,
+    /// The tokens of replies that were thrown away before.
+    discarded: Usage,
+    duration_ms: u64,
+}
+
+fn live(delta: ModelDelta<'_>) -> Live<'_> {
+    match delta {
+        ModelDelta::Text(text) => Live::Text(text),
+        ModelDelta::Reasoning(text) => Live::Reasoning(text),
+        ModelDelta::Restarted => Live::Restarted,
+        ModelDelta::Note(text) => Live::Note(text),
+    }
+}
+
+/// Makes a reply fit for the session, which reads it again from the journal.
+///
+/// Calls run only when the model stopped in order to have them run: a reply that was cut off may hold half a call. Ids are
+/// made unique in the session, since some servers count from zero in every reply.
+fn fit(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnError> {
+    if json::is_object_too_deep(&reply.metadata) {
+        let message = format!(
+            "the model's reply nests more than {} levels deep; ask again, or use another model",
+            json::MAX_DEPTH
+        );
+        return Err(TurnError::Model {
+            error: ModelError::new(ModelErrorKind::Protocol, message),
+        });
+    }
+    // Nothing goes by it, so it is not worth the reply.
+    reply.raw = reply.raw.filter(|raw| !json::is_too_deep(raw));
+    match reply.stop_reason {
+        None | Some(StopReason::ToolUse) => {}
+        Some(
+            StopReason::EndTurn
+            | StopReason::MaxTokens
+            | StopReason::StopSequence
+            | StopReason::Refusal
+            | StopReason::ContextWindow
+            | StopReason::PauseTurn,
+        ) => reply.tool_calls.clear(),
+    }
+    if reply.is_empty() {
+        return Err(TurnError::Model {
+            error: empty(reply.stop_reason),
+        });
+    }
+    let mut seen = HashSet::new();
+    for call in &mut reply.tool_calls {
+        call.input = call
+            .input
+            .take()
+            .filter(|input| !json::is_object_too_deep(input));
+        let taken = |id: &CallId| id.0.is_empty() || state.knows_call(id) || seen.contains(id);
+        if taken(&call.id) {
+            let stem = if call.id.0.is_empty() {
+                "call".to_owned()
+            } else {
+                call.id.0.clone()
+            };
+            call.id = (2_u64..)
+                .map(|n| CallId(format!("{stem}-{n}")))
+                .find(|id| !taken(id))
+                .unwrap_or_else(|| call.id.clone());
+        }
+        seen.insert(call.id.clone());
+    }
+    Ok(reply)
+}
+
+/// The error of a reply that is no answer and goes no further: providers refuse a conversation with an empty message in it.
+fn empty(stop_reason: Option<StopReason>) -> ModelError {
+    let message = match stop_reason {
+        Some(StopReason::MaxTokens) => {
+            "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less"
+        }
+        None
+        | Some(
+            StopReason::EndTurn
+            | StopReason::ToolUse
+            | StopReason::StopSequence
+            | StopReason::Refusal
+            | StopReason::ContextWindow
+            | StopReason::PauseTurn,
+        ) => {
+            "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model"
+        }
+    };
+    ModelError::new(ModelErrorKind::Protocol, message)
+}
+
+impl Agent {
+    fn after_reply(
+        &self,
+        session: &mut Session,
+        reply: &ModelReply,
+    ) -> Result<Transition, TurnError> {
+        if !reply.tool_calls.is_empty() {
+            return Ok(Transition::to(Step::CheckApproval));
+        }
+        Ok(Transition::end(match reply.stop_reason {
+            Some(StopReason::Refusal) => End::Refusal {
+                text: reply.text.clone(),
+            },
+            Some(StopReason::PauseTurn) => End::NeedsMoreTurns,
+            None
+            | Some(
+                StopReason::EndTurn
+                | StopReason::ToolUse
+                | StopReason::MaxTokens
+                | StopReason::StopSequence
+                | StopReason::ContextWindow,
+            ) => self.answer(session, reply)?,
+        }))
+    }
+
+    /// The model has said its last word, which is the answer unless the run had to end through a tool.
+    fn answer(&self, session: &mut Session, reply: &ModelReply) -> Result<End, TurnError> {
+        match &self.settings.until_tool {
+            Some(until) => Err(TurnError::UntilToolNotCalled {
+                tools: until.tools.clone(),
+            }),
+            None => self.fitting_answer(session, reply),
+        }
+    }
+
+    /// An answer that does not fit the schema is sent back to the model once, with the reason.
+    fn fitting_answer(&self, session: &mut Session, reply: &ModelReply) -> Result<End, TurnError> {
+        let output = match &self.settings.output_schema {
+            None => None,
+            Some(schema) => match schema.parse(&reply.text) {
+                Ok(value) => Some(value),
+                Err(message) if session.state().spent().repairs == 0 => {
+                    let message = format!(
+                        "Your answer does not fit the JSON Schema that was asked for: {message}. Answer again with the JSON value alone."
+                    );
+                    session.record(Event::RepairRequested { message }, Vec::new());
+                    return Ok(End::NeedsMoreTurns);
+                }
+                Err(error) => {
+                    let message = error.to_string();
+                    return Err(TurnError::InvalidAnswer { message });
+                }
+            },
+        };
+        Ok(End::Done {
+            text: reply.text.clone(),
+            output,
+            result: None,
+        })
+    }
+
+    /// The standing instructions, with the form of the answer where one is asked for.
+    pub(super) fn system(&self, session: &Session) -> Option<String> {
+        let system = session.state().system();
+        let Some(schema) = &self.settings.output_schema else {
+            return system.map(str::to_owned);
+        };
+        let form = format!(
+            "Your final answer must be one JSON value that fits this JSON Schema, and nothing else:\n{}",
+            schema.schema()
+        );
+        Some(match system {
+            Some(system) => format!("{system}\n\n{form}"),
+            None => form,
+        })
+    }
+}

@@ -1,0 +1,342 @@
+//! What comes back to a paused turn: decisions, an answer, results from outside. Each is held against the open request in every
+//! part before anything is recorded; whatever is wrong, the open request stays usable.
+
+use super::{Agent, Step, Transition, begin::refuse};
+use crate::session::{Session, now_ms};
+use agent_host_types::{
+    approval::{ApprovalRule, Decision, RememberScope},
+    continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
+    event::Event,
+    failure::{ToolErrorCode, ToolFailure},
+    id::{CallId, json_digest},
+    json,
+    output::ToolResultOutput,
+    question::{Answer, AnsweredBy},
+    tool::{DecisionKind, ToolCall},
+    turn::{SubmittedResult, TurnError},
+};
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// What the model reads of a call about which nobody decided in time.
+const EXPIRED: &str =
+    "This call did not run: it needed a person's approval, which did not come in time.";
+
+impl Agent {
+    /// Decisions about calls.
+    pub(super) fn decide(
+        &self,
+        session: &mut Session,
+        continuation: &Continuation,
+        decisions: Vec<Decision>,
+    ) -> Result<Transition, TurnError> {
+        self.check_open(session, continuation)?;
+        let Awaiting::Confirm { calls, .. } = &continuation.awaiting else {
+            return Err(other_kind(continuation, "decisions"));
+        };
+        if is_late(continuation) {
+            return Err(refuse(
+                "these calls waited too long for a decision and will not run; continue the session, and the model hears of it",
+            ));
+        }
+        check_unaltered(session, calls)?;
+        self.check_decisions(calls, &decisions)?;
+        let request = continuation.request.clone();
+        let rules = self.rules_to_remember(calls, &decisions);
+        let remembered = rules
+            .into_iter()
+            .map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
+        let decided = Event::DecisionRecorded { request, decisions };
+        let events = std::iter::once(decided).chain(remembered).collect();
+        session.record_all(events, Vec::new());
+        Ok(Transition::to(Step::CheckApproval))
+    }
+
+    /// The rules that follow from decisions about these calls, one for each call in order. Those of a project are kept by whoever
+    /// runs the loop, when the turn that took the decisions has not refused them.
+    #[must_use]
+    pub fn rules_to_remember(
+        &self,
+        calls: &[PendingCall],
+        decisions: &[Decision],
+    ) -> Vec<(ApprovalRule, RememberScope)> {
+        let pairs = calls.iter().zip(decisions);
+        let rule = |(call, decision): (&PendingCall, &Decision)| match decision {
+            Decision::Approve {
+                remember: Some(remember),
+                ..
+            } => {
+                let tool = self.tool(&call.tool)?;
+                let rule = ApprovalRule::new(tool, remember.what, call.input_digest);
+                Some((rule, remember.scope))
+            }
+            Decision::Approve { remember: None, .. }
+            | Decision::Edit { .. }
+            | Decision::Reject { .. }
+            | Decision::Respond { .. } => None,
+        };
+        pairs.filter_map(rule).collect()
+    }
+
+    /// The answer to a question.
+    pub(super) fn answer_question(
+        &self,
+        session: &mut Session,
+        continuation: &Continuation,
+        answer: &Answer,
+    ) -> Result<Transition, TurnError> {
+        self.check_open(session, continuation)?;
+        let Awaiting::Answer {
+            call_id, question, ..
+        } = &continuation.awaiting
+        else {
+            return Err(other_kind(continuation, "an answer"));
+        };
+        question
+            .check(answer)
+            .map_err(|why| refuse(format!("this answer cannot be given: {why}")))?;
+        let entry = session
+            .state()
+            .batch()
+            .iter()
+            .find(|entry| entry.call.id == *call_id);
+        let asked = entry.and_then(|entry| Some((entry.call.clone(), entry.asked?)));
+        let event = Event::AnswerReceived {
+            request: continuation.request.clone(),
+            call_id: call_id.clone(),
+            answer: answer.clone(),
+        };
+        session.record(event, Vec::new());
+        if let Some((call, AnsweredBy::Result)) = asked {
+            self.settle_unrun(session, &call, question.result(answer));
+        }
+        Ok(Transition::to(Step::CheckApproval))
+    }
+
+    /// Results of calls that ran outside.
+    pub(super) fn submit(
+        &self,
+        session: &mut Session,
+        continuation: &Continuation,
+        results: &[SubmittedResult],
+    ) -> Result<Transition, TurnError> {
+        self.check_open(session, continuation)?;
+        let Awaiting::External { calls } = &continuation.awaiting else {
+            return Err(other_kind(continuation, "tool results"));
+        };
+        check_ids(calls, results)?;
+        for result in results {
+            result.output.validate().map_err(|failure| {
+                refuse(format!(
+                    "the result of call {} cannot be taken: {}",
+                    result.call_id,
+                    failure.message()
+                ))
+            })?;
+        }
+        let waiting: Vec<ToolCall> = session
+            .state()
+            .batch()
+            .iter()
+            .filter(|entry| entry.delegated && entry.result.is_none())
+            .map(|entry| entry.call.clone())
+            .collect();
+        for call in waiting {
+            if let Some(result) = results.iter().find(|result| result.call_id == call.id) {
+                self.settle_unrun(session, &call, result.output.clone());
+            }
+        }
+        Ok(Transition::to(Step::ExecuteTools))
+    }
+
+    /// Denies the calls about which nobody decided in time, if it is too late for them.
+    pub(super) fn expire(&self, session: &mut Session) {
+        let Some(continuation) = self.continuation(session).filter(is_late) else {
+            return;
+        };
+        let waiting: Vec<CallId> = continuation
+            .calls()
+            .iter()
+            .map(|call| call.call_id.clone())
+            .collect();
+        let decisions = waiting
+            .into_iter()
+            .map(|call_id| Decision::Reject {
+                call_id,
+                reason: Some(EXPIRED.to_owned()),
+            })
+            .collect();
+        let request = continuation.request;
+        session.record(Event::DecisionRecorded { request, decisions }, Vec::new());
+    }
+
+    /// Checks that a continuation is the open one, unaltered.
+    fn check_open(&self, session: &Session, given: &Continuation) -> Result<(), TurnError> {
+        if given.version != CONTINUATION_VERSION {
+            return Err(refuse(format!(
+                "this continuation has version {}; this program reads version {CONTINUATION_VERSION}",
+                given.version
+            )));
+        }
+        if given.session != session.id() {
+            return Err(refuse(format!(
+                "this continuation belongs to session {}",
+                given.session
+            )));
+        }
+        let open = self.continuation(session).ok_or_else(|| {
+            refuse("nothing waits in this session; the continuation was used already, or its calls were answered")
+        })?;
+        if given.request != open.request {
+            return Err(refuse(format!(
+                "this continuation is not the open one ({})",
+                open.request
+            )));
+        }
+        if given.awaiting.kind() != open.awaiting.kind() {
+            return Err(refuse(format!(
+                "the session waits for {}, and this continuation is of kind `{}`",
+                open.awaiting.kind(),
+                given.awaiting.kind()
+            )));
+        }
+        // The signature covers every part, so that one comparison is enough; it takes the same time wherever they differ.
+        if given != &open || self.key.sign(given) != given.signature {
+            return Err(refuse(format!(
+                "the continuation of request {} was altered, or was signed by another host; take it from the session again",
+                open.request
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_decisions(
+        &self,
+        calls: &[PendingCall],
+        decisions: &[Decision],
+    ) -> Result<(), TurnError> {
+        if decisions.len() != calls.len() {
+            return Err(refuse(format!(
+                "{} calls wait and {} decisions were given; give one for each, in order",
+                calls.len(),
+                decisions.len()
+            )));
+        }
+        for (pending, decision) in calls.iter().zip(decisions) {
+            self.check_decision(pending, decision)?;
+        }
+        Ok(())
+    }
+
+    fn check_decision(&self, pending: &PendingCall, decision: &Decision) -> Result<(), TurnError> {
+        if decision.call_id() != &pending.call_id {
+            return Err(refuse(format!(
+                "a decision about call {} stands where one about call {} is expected",
+                decision.call_id(),
+                pending.call_id
+            )));
+        }
+        let allowed = self.allowed(pending);
+        if !allowed.contains(&decision.kind()) {
+            let allowed: Vec<&str> = allowed.iter().map(|kind| kind.as_str()).collect();
+            return Err(refuse(format!(
+                "call {} cannot be decided with `{}`; its tool allows {}",
+                pending.call_id,
+                decision.kind().as_str(),
+                allowed.join(", ")
+            )));
+        }
+        let Decision::Edit { input, .. } = decision else {
+            return Ok(());
+        };
+        if json::is_object_too_deep(input) {
+            return Err(refuse(format!(
+                "the edited arguments of call {} nest more than {} levels deep",
+                pending.call_id,
+                json::MAX_DEPTH
+            )));
+        }
+        self.tools
+            .validate(&pending.tool, input)
+            .map_err(|failure| {
+                refuse(format!(
+                    "the edited arguments of call {} are not valid: {}",
+                    pending.call_id,
+                    failure.message()
+                ))
+            })
+    }
+
+    /// What may be decided about a call: what its tool allowed when it was asked about, and still allows.
+    fn allowed(&self, pending: &PendingCall) -> Vec<DecisionKind> {
+        let now = self.tool(&pending.tool).map(|tool| &tool.decisions);
+        let still = |kind: &DecisionKind| now.is_none_or(|now| now.contains(kind));
+        pending.decisions.iter().copied().filter(still).collect()
+    }
+}
+
+fn is_late(continuation: &Continuation) -> bool {
+    continuation
+        .expires_at_ms
+        .is_some_and(|late| now_ms() >= late)
+}
+
+fn other_kind(continuation: &Continuation, given: &str) -> TurnError {
+    refuse(format!(
+        "a continuation of kind `{}` cannot be resumed with {given}",
+        continuation.awaiting.kind()
+    ))
+}
+
+/// What a person was shown is what the batch holds.
+fn check_unaltered(session: &Session, calls: &[PendingCall]) -> Result<(), TurnError> {
+    for pending in calls {
+        let mut batch = session.state().batch().iter();
+        let Some(entry) = batch.find(|entry| entry.call.id == pending.call_id) else {
+            continue;
+        };
+        let input = Value::Object(entry.call.input.clone().unwrap_or_default());
+        if json_digest(&input) != pending.input_digest {
+            return Err(refuse(format!(
+                "the arguments of call {} changed after the request",
+                pending.call_id
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Exactly one result for each call, in any order.
+fn check_ids(calls: &[PendingCall], results: &[SubmittedResult]) -> Result<(), TurnError> {
+    let mut seen = HashSet::new();
+    for result in results {
+        if !calls.iter().any(|call| call.call_id == result.call_id) {
+            return Err(refuse(format!(
+                "a result was submitted for call {}, which does not wait for one",
+                result.call_id
+            )));
+        }
+        if !seen.insert(&result.call_id) {
+            return Err(refuse(format!(
+                "call {} was given two results",
+                result.call_id
+            )));
+        }
+    }
+    match calls.iter().find(|call| !seen.contains(&call.call_id)) {
+        Some(missing) => Err(refuse(format!(
+            "call {} was given no result; submit one for each call that waits",
+            missing.call_id
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The result of a call that was handed outside and never answered, for a conversation that goes on without it.
+pub(super) fn unanswered() -> ToolResultOutput {
+    ToolFailure::new(
+        ToolErrorCode::InterruptedUnknown,
+        "The person sent a new message before this call's result came. Whether it took effect is not known.",
+    )
+    .into()
+}

@@ -1,0 +1,195 @@
+//! Budgets: each ends the turn in a typed outcome, and a larger one goes on.
+
+use super::harness::*;
+use agent_host_types::{
+    budget::{Budget, Budgets, Price, UsdBudget},
+    model::Usage,
+    tool::{Approval, Effect},
+    turn::{AgentInput, Outcome},
+};
+use pretty_assertions::assert_eq;
+
+fn budget(outcome: Outcome) -> Budget {
+    match outcome {
+        Outcome::BudgetExceeded { budget, .. } => budget,
+        other => panic!("no budget is used up: {other:?}"),
+    }
+}
+
+/// A price at which one reply of [`USAGE`] (8 fresh tokens, 2 cached, 5 written) costs 8 * 3 + 2 * 1 + 5 * 10 = 76 micros.
+const PRICE: Price = Price {
+    input_micros: 3_000_000,
+    cached_input_micros: 1_000_000,
+    output_micros: 10_000_000,
+};
+
+#[test]
+fn prices_are_exact_and_rounded_up() {
+    let usage = |input_tokens, output_tokens, cached_input_tokens| Usage {
+        input_tokens,
+        output_tokens,
+        cached_input_tokens,
+    };
+    let cheap = Price {
+        input_micros: 1,
+        ..Price::default()
+    };
+    let table = [
+        (PRICE, USAGE, 76),
+        (PRICE, usage(0, 0, 0), 0),
+        // A server that counts more cached tokens than tokens is charged for the cached ones alone.
+        (PRICE, usage(1, 0, 4), 4),
+        (cheap, usage(1, 0, 0), 1),
+        (cheap, usage(1_000_001, 0, 0), 2),
+        (PRICE, usage(u64::MAX, u64::MAX, 0), u64::MAX),
+    ];
+    for (price, usage, micros) in table {
+        assert_eq!(price.micros(usage), micros, "{usage:?}");
+    }
+}
+
+/// Budgets of what the model costs are held before it is asked a second time.
+#[tokio::test]
+async fn what_the_model_may_cost() {
+    let usd = |micros| UsdBudget {
+        micros,
+        price: PRICE,
+    };
+    let base = Budgets::default;
+    let table = [
+        (
+            Budgets {
+                tokens: Some(15),
+                ..base()
+            },
+            Some(Budget::Tokens {
+                limit: 15,
+                used: 15,
+            }),
+        ),
+        (
+            Budgets {
+                tokens: Some(16),
+                ..base()
+            },
+            None,
+        ),
+        (
+            Budgets {
+                usd: Some(usd(76)),
+                ..base()
+            },
+            Some(Budget::Usd {
+                limit_micros: 76,
+                used_micros: 76,
+            }),
+        ),
+        (
+            Budgets {
+                usd: Some(usd(77)),
+                ..base()
+            },
+            None,
+        ),
+    ];
+    for (budgets, expected) in table {
+        let mut bench = Bench::new(vec![calls(&[("a", "look", "")]), says("done"), says("on")]);
+        bench.agent.settings.budgets = budgets.clone();
+        assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
+        let outcome = bench.turn(AgentInput::Continue).await;
+        let Some(expected) = expected else {
+            assert_eq!(kind(&outcome), "done", "{budgets:?}");
+            continue;
+        };
+        assert_eq!(budget(outcome), expected);
+        assert_eq!(bench.requests().len(), 1);
+        bench.agent.settings.budgets = Budgets::default();
+        assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
+    }
+}
+
+#[tokio::test]
+async fn a_budget_of_no_time_asks_nobody() {
+    let mut bench = Bench::new(vec![says("never")]);
+    bench.agent.settings.budgets.wall_ms = Some(0);
+    let Budget::WallClock { limit_ms: 0, .. } = budget(bench.say("go").await) else {
+        panic!("another budget");
+    };
+    assert_eq!(bench.requests(), Vec::new());
+}
+
+const NO_MORE: &str = "This call did not run: the budget of 2 tool calls for one message is used up. Answer with what you have.";
+const AGAIN: &str = "This call did not run: `look` already ran 2 times with exactly these arguments. Change the arguments, or answer with what you have.";
+
+/// Calls beyond the budget are answered without running, in one batch and over several, and the turn says why.
+#[tokio::test]
+async fn the_calls_that_may_run() {
+    let batch = [("a", "look", ""), ("b", "act", ""), ("c", "look", "")];
+    let mut bench = Bench::new(vec![calls(&batch), calls(&[("d", "peek", "")]), says("so")]);
+    bench.agent.settings.budgets.tool_calls = Some(2);
+    assert_eq!(
+        budget(bench.say("go").await),
+        Budget::ToolCalls { limit: 2 }
+    );
+    assert_eq!(bench.ran(), ["a", "b"]);
+    let expected = [
+        ("a", text("look {}")),
+        ("b", text("act {}")),
+        ("c", denied(NO_MORE)),
+    ];
+    assert_eq!(bench.results(), pairs(expected));
+    // Going on asks the model, which may not call anything more.
+    let outcome = bench.turn(AgentInput::Continue).await;
+    assert_eq!(budget(outcome), Budget::ToolCalls { limit: 2 });
+    assert_eq!(bench.results(), pairs([("d", denied(NO_MORE))]));
+    assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
+}
+
+/// The same arguments in another order of keys are the same call; other arguments are another call.
+#[tokio::test]
+async fn the_repeats_that_may_run() {
+    let batch = [
+        ("a", "look", r#"{"n": 1, "m": 2}"#),
+        ("b", "look", r#"{"m": 2, "n": 1}"#),
+        ("c", "look", r#"{"n": 2, "m": 2}"#),
+        ("d", "look", r#"{"n": 1, "m": 2}"#),
+        ("e", "peek", r#"{"n": 1, "m": 2}"#),
+    ];
+    let mut bench = Bench::new(vec![calls(&batch)]);
+    bench.agent.settings.budgets.repeats = Some(2);
+    let repeats = Budget::Repeats {
+        tool: "look".into(),
+        limit: 2,
+    };
+    assert_eq!(budget(bench.say("go").await), repeats);
+    assert_eq!(bench.ran(), ["a", "b", "c", "e"]);
+    assert_eq!(bench.results()[3], ("d".to_owned(), denied(AGAIN)));
+    // A new message of the person begins to count anew.
+    bench.replies(calls(&[("f", "look", r#"{"n": 1, "m": 2}"#)]));
+    assert_eq!(kind(&bench.say("again").await), "needs-more-turns");
+}
+
+/// A run that a crash interrupted was within its budget when it began, and is repeated within it.
+#[tokio::test]
+async fn a_repeated_run_counts_once() {
+    let reply = calls(&[("a", "look", ""), ("b", "put", "")]);
+    let mut bench = Bench::new(vec![reply]);
+    bench.agent.settings.budgets.tool_calls = Some(2);
+    bench
+        .journal
+        .fails_from
+        .store(2, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(kind(&bench.say("go").await), "error");
+    let tools = vec![
+        tool("look", Effect::ReadOnly, Approval::ByEffect),
+        tool("put", Effect::Idempotent, Approval::Never),
+    ];
+    let mut bench = Bench::resume(&bench.journal, Vec::new(), tools).await;
+    bench.agent.settings.budgets.tool_calls = Some(2);
+    assert_eq!(
+        kind(&bench.turn(AgentInput::Continue).await),
+        "needs-more-turns"
+    );
+    // `a` had ended before the crash; `b` had begun and runs again, although both places are taken.
+    assert_eq!(bench.ran(), ["b"]);
+}

@@ -1,0 +1,470 @@
+//! Calls of a client that has a loop of its own: the same policy and the same records, side by side in one session.
+
+use super::harness::*;
+use crate::{
+    session::{ClientSession, Session, SessionStart},
+    tool::{CallReport, Invocation, RunEnd},
+    turn::{Agent, ClientCall, ClientCallEnd, ClientCallError, Prompts},
+};
+use agent_host_types::{
+    accounting::Accounting,
+    approval::Decision,
+    continuation::PendingCall,
+    event::Event,
+    id::{CallId, SessionId},
+    output::ToolResultOutput,
+    question::{Answer, AnsweredBy, AnsweredQuestion, PendingQuestion, Question},
+    tool::{Approval, DecisionKind, Effect},
+    turn::TurnError,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, json};
+use std::sync::{Arc, atomic::Ordering};
+use tokio_util::sync::CancellationToken;
+
+/// A client beside the stand-ins.
+struct Client {
+    agent: Agent,
+    session: ClientSession,
+    journal: Arc<TestJournal>,
+    ran: Arc<Ran>,
+    observer: Arc<Recorder>,
+    cancel: CancellationToken,
+}
+
+impl Client {
+    fn new(tools: Vec<Tool>) -> Self {
+        let bench = Bench::with(Vec::new(), tools);
+        Self {
+            agent: bench.agent,
+            session: ClientSession::new(bench.session),
+            journal: bench.journal,
+            ran: bench.ran,
+            observer: bench.observer,
+            cancel: bench.cancel,
+        }
+    }
+
+    fn call(&self, tool: &str) -> ClientCall {
+        self.agent
+            .client_call(&self.session, tool.into(), Map::new())
+    }
+
+    async fn run(&self, call: &mut ClientCall) -> ClientCallEnd {
+        self.try_run(call).await.unwrap()
+    }
+
+    async fn try_run(&self, call: &mut ClientCall) -> Result<ClientCallEnd, ClientCallError> {
+        self.agent
+            .run_client_call(&self.session, call, &self.cancel)
+            .await
+    }
+
+    /// Everything that was recorded, by kind, in the groups in which it came.
+    async fn recorded(&self) -> Vec<Vec<String>> {
+        self.session.flush(&*self.observer).await.unwrap();
+        self.journal.kinds_together()
+    }
+}
+
+fn output(end: ClientCallEnd) -> ToolResultOutput {
+    match end {
+        ClientCallEnd::Settled { output, .. } => output,
+        other => panic!("the call is not settled: {other:?}"),
+    }
+}
+
+fn pending(end: ClientCallEnd) -> PendingCall {
+    match end {
+        ClientCallEnd::Confirm(pending) => pending,
+        other => panic!("the call does not wait for a decision: {other:?}"),
+    }
+}
+
+fn kinds(groups: &[&[&str]]) -> Vec<Vec<String>> {
+    let own = |group: &&[&str]| group.iter().map(|kind| (*kind).to_owned()).collect();
+    groups.iter().map(own).collect()
+}
+
+fn refused(result: Result<(), TurnError>) -> String {
+    match result {
+        Err(TurnError::Input { message }) => message,
+        other => panic!("nothing was refused: {other:?}"),
+    }
+}
+
+const STARTED: &[&str] = &["session-started"];
+
+/// A read-only call waits for no barrier; any other for one before it runs and one before its result is told.
+#[tokio::test]
+async fn what_is_recorded_and_when_it_is_durable() {
+    let cases: [(&str, ToolResultOutput, u64, &[&[&str]]); 5] = [
+        (
+            "look",
+            text("look {}"),
+            0,
+            &[STARTED, &["call-intended"], &["call-settled"]],
+        ),
+        (
+            "act",
+            text("act {}"),
+            2,
+            &[STARTED, &["call-intended"], &["call-settled"]],
+        ),
+        (
+            "put",
+            text("put {}"),
+            2,
+            &[STARTED, &["call-intended"], &["call-settled"]],
+        ),
+        (
+            "missing",
+            failure(
+                "unknown-tool",
+                "There is no tool `missing`. The tools are: look, peek, put, act, send, pay.",
+            ),
+            0,
+            &[STARTED, &["call-received"], &["call-settled"]],
+        ),
+        (
+            "pay",
+            failure(
+                "tool-unavailable",
+                "This tool runs outside of the host, by whoever drives its loop; it cannot be called from here.",
+            ),
+            0,
+            &[STARTED, &["call-received"], &["call-settled"]],
+        ),
+    ];
+    for (tool_name, expected, barriers, records) in cases {
+        let mut tools = standard();
+        tools.push(tool("pay", Effect::ReadOnly, Approval::Never).outside());
+        let client = Client::new(tools);
+        let mut call = client.call(tool_name);
+        assert_eq!(output(client.run(&mut call).await), expected);
+        assert_eq!(client.journal.barriers(), barriers, "{tool_name}");
+        assert_eq!(client.recorded().await, kinds(records), "{tool_name}");
+        assert_eq!(*client.ran.premature.lock().unwrap(), Vec::new());
+        assert_eq!(
+            *client.observer.premature.lock().unwrap(),
+            Vec::<u64>::new()
+        );
+    }
+}
+
+/// Arguments are held against the schema, and a call that a client may not make names the rule.
+#[tokio::test]
+async fn what_must_not_run_does_not() {
+    let client = Client::new(standard());
+    let input = Map::from_iter([("n".to_owned(), json!("one"))]);
+    let mut call = client
+        .agent
+        .client_call(&client.session, "look".into(), input);
+    let ToolResultOutput::ErrorJson(error) = output(client.run(&mut call).await) else {
+        panic!("the arguments were taken");
+    };
+    assert_eq!(error["code"], "invalid-input");
+
+    let mut client = Client::new(standard());
+    client.agent.settings.prompts = Prompts::Deny;
+    let mut call = client.call("send");
+    assert_eq!(
+        output(client.run(&mut call).await),
+        denied(
+            "This call needs a person's approval (rule effect.effectful), and nobody can be asked in this run."
+        )
+    );
+    assert_eq!(
+        client.recorded().await,
+        kinds(&[STARTED, &["call-received"], &["call-settled"]])
+    );
+    assert_eq!(*client.ran.log.lock().unwrap(), Vec::<String>::new());
+}
+
+/// A person decides about one call, once, and only as its tool allows.
+#[tokio::test]
+async fn a_person_decides() {
+    let approve = |call: &ClientCall| Decision::approve(call.id().clone());
+    let reject = |call: &ClientCall| Decision::Reject {
+        call_id: call.id().clone(),
+        reason: Some("not today".into()),
+    };
+    let decided: &[&str] = &["approval-requested", "decision-recorded"];
+    type Decide<'a> = &'a dyn Fn(&ClientCall) -> Decision;
+    let cases: [(Decide<'_>, ToolResultOutput, &[&[&str]]); 2] = [
+        (
+            &approve,
+            text("send {}"),
+            &[STARTED, decided, &["call-intended"], &["call-settled"]],
+        ),
+        (
+            &reject,
+            denied("not today"),
+            &[STARTED, decided, &["call-settled"]],
+        ),
+    ];
+    for (decision, expected, records) in cases {
+        let client = Client::new(standard());
+        let mut call = client.call("send");
+        let pending = pending(client.run(&mut call).await);
+        assert_eq!(pending.rule, "effect.effectful");
+        let decision = decision(&call);
+        client
+            .agent
+            .decide_client_call(&client.session, &mut call, pending, decision)
+            .unwrap();
+        assert_eq!(output(client.run(&mut call).await), expected);
+        assert_eq!(client.recorded().await, kinds(records));
+        assert_eq!(*client.ran.premature.lock().unwrap(), Vec::new());
+    }
+}
+
+#[tokio::test]
+async fn a_decision_that_does_not_fit_changes_nothing() {
+    let only = [DecisionKind::Reject, DecisionKind::Respond];
+    let client = Client::new(vec![
+        tool("send", Effect::Effectful, Approval::Always).allowing(&only),
+    ]);
+    let mut call = client.call("send");
+    let mut other = client.call("send");
+    let waits = pending(client.run(&mut call).await);
+    let approve = Decision::approve(call.id().clone());
+    let decide = |call: &mut ClientCall| {
+        client
+            .agent
+            .decide_client_call(&client.session, call, waits.clone(), approve.clone())
+    };
+    assert_eq!(
+        refused(decide(&mut call)),
+        "call client-1 cannot be decided with `approve`; its tool allows reject, respond"
+    );
+    assert_eq!(
+        refused(decide(&mut other)),
+        "call client-1 was asked about, and this is call client-2"
+    );
+    assert_eq!(pending(client.run(&mut call).await), waits);
+    assert_eq!(client.recorded().await, kinds(&[STARTED]));
+}
+
+fn asks(answered_by: AnsweredBy) -> impl Fn(Invocation) -> RunEnd + Send + Sync + 'static {
+    move |invocation| {
+        let Some(AnsweredQuestion { answer, .. }) = invocation.answers.first() else {
+            return RunEnd::Asked(PendingQuestion {
+                question: Question {
+                    prompt: "Which?".into(),
+                    choices: vec!["red".into(), "blue".into()],
+                    free_text: false,
+                },
+                answered_by,
+                accounting: Accounting::default(),
+                audit: Vec::new(),
+            });
+        };
+        let told = json!([answer, invocation.shared.get("seen")]);
+        CallReport::of(ToolResultOutput::Json(told)).into()
+    }
+}
+
+/// The answer reaches the call in another run, under the same key, or is its result.
+#[tokio::test]
+async fn a_person_answers() {
+    let asked: &[&str] = &["question-asked", "answer-received"];
+    let cases: [(AnsweredBy, ToolResultOutput, &[&[&str]]); 2] = [
+        (
+            AnsweredBy::Rerun,
+            ToolResultOutput::Json(json!([{"type": "choice", "index": 1}, null])),
+            &[
+                STARTED,
+                &["call-intended"],
+                asked,
+                &["call-intended"],
+                &["call-settled"],
+            ],
+        ),
+        (
+            AnsweredBy::Result,
+            text("blue"),
+            &[STARTED, &["call-intended"], asked, &["call-settled"]],
+        ),
+    ];
+    for (answered_by, expected, records) in cases {
+        let client = Client::new(vec![
+            tool("look", Effect::ReadOnly, Approval::ByEffect).ends(asks(answered_by)),
+        ]);
+        let mut call = client.call("look");
+        let nothing = client.agent.answer_client_call(
+            &client.session,
+            &mut call,
+            Answer::Choice { index: 0 },
+        );
+        assert_eq!(refused(nothing), "call client-1 has asked nothing");
+        let ClientCallEnd::Question(question) = client.run(&mut call).await else {
+            panic!("the call asked nothing");
+        };
+        assert_eq!(question.prompt, "Which?");
+        let mut answer = |answer| {
+            client
+                .agent
+                .answer_client_call(&client.session, &mut call, answer)
+        };
+        assert_eq!(
+            refused(answer(Answer::Choice { index: 2 })),
+            "this answer cannot be given: there is no choice 2; the question has 2 choices, counted from 0"
+        );
+        answer(Answer::Choice { index: 1 }).unwrap();
+        assert_eq!(output(client.run(&mut call).await), expected);
+        assert_eq!(client.recorded().await, kinds(records));
+        let keys: Vec<String> = {
+            let invocations = client.ran.invocations.lock().unwrap();
+            let key = |invocation: &Invocation| invocation.idempotency_key.clone();
+            invocations.iter().map(key).collect()
+        };
+        assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+    }
+}
+
+/// Calls of one client run side by side, also those that are not read-only.
+#[tokio::test]
+async fn calls_run_side_by_side() {
+    let client = Client::new(standard());
+    let mut calls = [client.call("act"), client.call("look"), client.call("act")];
+    let [first, second, third] = &mut calls;
+    let ends = tokio::join!(client.run(first), client.run(second), client.run(third));
+    assert_eq!(
+        [ends.0, ends.1, ends.2].map(output),
+        [text("act {}"), text("look {}"), text("act {}")]
+    );
+    assert_eq!(client.ran.peak.load(Ordering::SeqCst), 3);
+    let ids = calls.each_ref().map(|call| call.id().clone());
+    assert_eq!(
+        ids,
+        ["client-1", "client-2", "client-3"].map(|id| CallId(id.into()))
+    );
+}
+
+/// Whatever was not durable before a call is when the next call needs it; and nothing goes on past a barrier that failed.
+#[tokio::test]
+async fn a_barrier_that_fails_stops_every_call() {
+    let client = Client::new(standard());
+    client.journal.fails_from.store(1, Ordering::SeqCst);
+    let mut look = client.call("look");
+    assert_eq!(output(client.run(&mut look).await), text("look {}"));
+    let mut act = client.call("act");
+    assert_eq!(
+        client.try_run(&mut act).await.unwrap_err().to_string(),
+        "a call did not run: the disk is full"
+    );
+    let mut look = client.call("look");
+    assert_eq!(
+        client.try_run(&mut look).await.unwrap_err().to_string(),
+        "a call did not run: the disk is full"
+    );
+    let log = client.ran.log.lock().unwrap().clone();
+    assert_eq!(log, ["+client-1", "-client-1"]);
+    // When it can be written again, calls run again.
+    client.journal.fails_from.store(0, Ordering::SeqCst);
+    assert_eq!(output(client.run(&mut look).await), text("look {}"));
+    // The call that did not run has its end in the journal.
+    assert_eq!(
+        client.recorded().await,
+        kinds(&[
+            STARTED,
+            &["call-intended"],
+            &["call-settled"],
+            &["call-intended"],
+            &["call-settled"],
+            &["call-intended"],
+            &["call-settled"],
+        ])
+    );
+}
+
+/// A call that ran says so, and its result is stored as soon as that is possible.
+#[tokio::test]
+async fn client_call_result_is_stored_after_a_failed_barrier() {
+    let client = Client::new(standard());
+    client.journal.fails_from.store(2, Ordering::SeqCst);
+    let mut act = client.call("act");
+    assert_eq!(
+        client.try_run(&mut act).await.unwrap_err().to_string(),
+        "a call ran, and its result is not stored yet: the disk is full"
+    );
+    client.journal.fails_from.store(0, Ordering::SeqCst);
+    let mut next = client.call("look");
+    assert_eq!(output(client.run(&mut next).await), text("look {}"));
+    let log = client.ran.log.lock().unwrap().clone();
+    assert_eq!(log, ["+client-1", "-client-1", "+client-2", "-client-2"]);
+    let durable = client.journal.durable();
+    let settled = durable.iter().find_map(|record| match &record.event {
+        Event::CallSettled { output, .. } => Some(output.clone()),
+        _ => None,
+    });
+    assert_eq!(settled, Some(text("act {}")));
+}
+
+/// The session that takes another's place has its shared state, also what a call merges that still runs there.
+#[tokio::test]
+async fn client_session_successor_takes_over_shared_state() {
+    let merge = |key: &'static str| {
+        move |_| {
+            let delta = Map::from_iter([(key.to_owned(), json!(true))]);
+            let report = CallReport::of(text("merged"));
+            RunEnd::Settled(CallReport {
+                merges: vec![delta],
+                ..report
+            })
+        }
+    };
+    let client = Client::new(vec![
+        tool("first", Effect::ReadOnly, Approval::ByEffect).ends(merge("first")),
+        tool("second", Effect::ReadOnly, Approval::ByEffect).ends(merge("second")),
+    ]);
+    client.run(&mut client.call("first")).await;
+    let mut began_before = client.call("second");
+    let journal = TestJournal::new(SessionId::new());
+    let new = Session::start(journal.clone(), SessionStart::default());
+    let new = client.session.continue_in(new);
+    client.run(&mut began_before).await;
+    let shared = new.lock().state().shared().clone();
+    assert_eq!(
+        *shared,
+        *json!({"first": true, "second": true}).as_object().unwrap()
+    );
+    assert_eq!(
+        journal.kinds_together(),
+        kinds(&[STARTED, &["state-merged"], &["state-merged"]])
+    );
+}
+
+/// The records that wait are bounded: a call in between makes them durable.
+#[tokio::test]
+async fn what_waits_for_a_barrier_is_bounded() {
+    let client = Client::new(standard());
+    for _ in 0..1024 {
+        let mut call = client.call("look");
+        client.run(&mut call).await;
+    }
+    assert_eq!(client.journal.barriers(), 1);
+    assert_eq!(client.session.lock().undurable(), 1024);
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_stopped_and_recorded() {
+    let client = Client::new(vec![
+        tool("look", Effect::ReadOnly, Approval::ByEffect).body(|_| std::future::pending()),
+    ]);
+    let mut call = client.call("look");
+    let cancel = client.cancel.clone();
+    let (end, ()) = tokio::join!(client.run(&mut call), async move {
+        tokio::task::yield_now().await;
+        cancel.cancel();
+    });
+    assert_eq!(
+        output(end),
+        failure("cancelled", "The call was stopped before it ended.")
+    );
+    assert_eq!(
+        client.recorded().await,
+        kinds(&[STARTED, &["call-intended"], &["call-settled"]])
+    );
+}

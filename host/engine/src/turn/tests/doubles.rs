@@ -1,0 +1,429 @@
+//! Stand-ins for the world around the loop: a model that plays replies given as values, tools that are closures, a journal
+//! whose barriers can fail, and an observer that remembers. They decide nothing that a test is about.
+
+use crate::{
+    BoxFuture,
+    journal::{Journal, JournalError, MemoryJournal},
+    model::{DeltaSink, Model, ModelDelta},
+    observer::{Live, Observer},
+    schema::InputSchema,
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+};
+use agent_host_types::{
+    event::{Event, EventRecord},
+    failure::ToolFailure,
+    id::{CallId, Digest, SessionId},
+    limits::Limits,
+    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
+    output::{Blob, ToolResultOutput},
+    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolCall, ToolDefinition, ToolRuntime},
+};
+use serde_json::{Map, Value, json};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+use tokio_util::sync::CancellationToken;
+
+/// The tokens of every reply here.
+pub(super) const USAGE: Usage = Usage {
+    input_tokens: 10,
+    output_tokens: 5,
+    cached_input_tokens: 2,
+};
+
+/// Plays its replies in order and remembers what it was asked.
+pub(super) struct QueueModel {
+    pub(super) replies: Mutex<VecDeque<Result<ModelReply, ModelError>>>,
+    pub(super) requests: Mutex<Vec<ModelRequest>>,
+    /// Cancelled when the model is asked, for tests that stop the turn meanwhile.
+    pub(super) cancel_when_asked: Mutex<Option<CancellationToken>>,
+}
+
+impl QueueModel {
+    pub(super) fn new(replies: Vec<ModelReply>) -> Arc<Self> {
+        Arc::new(Self {
+            replies: Mutex::new(replies.into_iter().map(Ok).collect()),
+            requests: Mutex::default(),
+            cancel_when_asked: Mutex::default(),
+        })
+    }
+}
+
+impl Model for QueueModel {
+    fn provenance(&self) -> Provenance {
+        Provenance {
+            provider: "queue".into(),
+            model: "m".into(),
+        }
+    }
+
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        self.requests.lock().unwrap().push(request.clone());
+        Box::pin(async move {
+            let cancel = self.cancel_when_asked.lock().unwrap().take();
+            if let Some(cancel) = cancel {
+                cancel.cancel();
+                std::future::pending::<()>().await;
+            }
+            let next = self.replies.lock().unwrap().pop_front();
+            let reply = next.unwrap_or_else(|| Err(failing("the queue is empty")))?;
+            deltas(ModelDelta::Text(&reply.text));
+            Ok(reply)
+        })
+    }
+}
+
+pub(super) fn failing(message: &str) -> ModelError {
+    ModelError::new(ModelErrorKind::Server, message)
+}
+
+/// A reply of text alone.
+pub(super) fn says(text: &str) -> ModelReply {
+    ModelReply {
+        text: text.into(),
+        stop_reason: Some(StopReason::EndTurn),
+        usage: USAGE,
+        response_id: Some("r".into()),
+        ..ModelReply::default()
+    }
+}
+
+/// A reply that calls tools: id, tool, raw arguments.
+pub(super) fn calls(calls: &[(&str, &str, &str)]) -> ModelReply {
+    let parse = |(id, tool, raw): &(&str, &str, &str)| {
+        ToolCall::parse(CallId((*id).into()), (*tool).into(), (*raw).into())
+    };
+    ModelReply {
+        tool_calls: calls.iter().map(parse).collect(),
+        stop_reason: Some(StopReason::ToolUse),
+        ..says("")
+    }
+}
+
+type Body = Box<dyn Fn(Invocation) -> BoxFuture<'static, RunEnd> + Send + Sync>;
+
+/// A tool that is a closure.
+pub(super) struct Tool {
+    registered: RegisteredTool,
+    schema: InputSchema,
+    limits: Option<Limits>,
+    body: Body,
+}
+
+/// A tool whose input is any object with an optional integer `n`. It answers with its name and its input.
+pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
+    let input_schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    Tool {
+        schema: InputSchema::compile(&input_schema).unwrap(),
+        limits: None,
+        registered: RegisteredTool {
+            definition: ToolDefinition {
+                name: name.into(),
+                title: Some(format!("The tool {name}")),
+                description: format!("Does {name}."),
+                input_schema,
+                output_schema: None,
+                effect,
+            },
+            effect,
+            approval,
+            decisions: DecisionKind::ALL.into(),
+            runtime: ToolRuntime::Host,
+            component: None,
+        },
+        body: Box::new(|invocation| {
+            let text = format!("{} {}", invocation.tool, Value::Object(invocation.input));
+            Box::pin(std::future::ready(
+                CallReport::of(ToolResultOutput::Text(text)).into(),
+            ))
+        }),
+    }
+}
+
+impl Tool {
+    pub(super) fn limited(mut self, limits: &Limits) -> Self {
+        self.limits = Some(limits.clone());
+        self
+    }
+
+    pub(super) fn body<F, R>(mut self, body: F) -> Self
+    where
+        F: Fn(Invocation) -> R + Send + Sync + 'static,
+        R: Future<Output = ToolResultOutput> + Send + 'static,
+    {
+        self.body = Box::new(move |invocation| {
+            let output = body(invocation);
+            Box::pin(async move { CallReport::of(output.await).into() })
+        });
+        self
+    }
+
+    /// A body that may ask, and merge into the shared state.
+    pub(super) fn ends(
+        mut self,
+        body: impl Fn(Invocation) -> RunEnd + Send + Sync + 'static,
+    ) -> Self {
+        self.body = Box::new(move |invocation| Box::pin(std::future::ready(body(invocation))));
+        self
+    }
+
+    /// A body that reports when it is told to stop.
+    pub(super) fn stopping(
+        mut self,
+        body: impl Fn(Invocation) -> BoxFuture<'static, RunEnd> + Send + Sync + 'static,
+    ) -> Self {
+        self.body = Box::new(body);
+        self
+    }
+
+    pub(super) fn allowing(mut self, decisions: &[DecisionKind]) -> Self {
+        self.registered.decisions = decisions.to_vec();
+        self
+    }
+
+    pub(super) fn outside(mut self) -> Self {
+        self.registered.runtime = ToolRuntime::External;
+        self
+    }
+}
+
+/// The tools that most tests use: `look` and `peek` are read-only, `put` is idempotent, `act` is effectful and runs by
+/// itself, `send` is effectful and asks.
+pub(super) fn standard() -> Vec<Tool> {
+    vec![
+        tool("look", Effect::ReadOnly, Approval::ByEffect),
+        tool("peek", Effect::ReadOnly, Approval::ByEffect),
+        tool("put", Effect::Idempotent, Approval::Never),
+        tool("act", Effect::Effectful, Approval::Never),
+        tool("send", Effect::Effectful, Approval::ByEffect),
+    ]
+}
+
+/// What the tools did.
+#[derive(Default)]
+pub(super) struct Ran {
+    pub(super) invocations: Mutex<Vec<Invocation>>,
+    /// `+ID` when a call begins, `-ID` when it ends.
+    pub(super) log: Mutex<Vec<String>>,
+    running: AtomicUsize,
+    /// The most calls that ever ran at once.
+    pub(super) peak: AtomicUsize,
+    /// Calls that began before their intention was durable.
+    pub(super) premature: Mutex<Vec<CallId>>,
+}
+
+/// Runs the closures.
+pub(super) struct Tools {
+    registered: Vec<RegisteredTool>,
+    tools: HashMap<String, Tool>,
+    ran: Arc<Ran>,
+    journal: Arc<TestJournal>,
+}
+
+impl Tools {
+    pub(super) fn new(tools: Vec<Tool>, ran: Arc<Ran>, journal: Arc<TestJournal>) -> Arc<Self> {
+        Arc::new(Self {
+            registered: tools.iter().map(|tool| tool.registered.clone()).collect(),
+            tools: tools
+                .into_iter()
+                .map(|tool| (tool.registered.definition.name.clone(), tool))
+                .collect(),
+            ran,
+            journal,
+        })
+    }
+}
+
+impl ToolRunner for Tools {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.registered
+    }
+
+    fn limits(&self, tool: &str) -> Option<&Limits> {
+        self.tools.get(tool)?.limits.as_ref()
+    }
+
+    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        self.tools[tool].schema.validate(input)
+    }
+
+    fn run<'a>(
+        &'a self,
+        invocation: Invocation,
+        progress: ProgressSink<'a>,
+    ) -> BoxFuture<'a, RunEnd> {
+        let ran = &self.ran;
+        let tool = &self.tools[&invocation.tool];
+        let id = invocation.call_id.clone();
+        if !self.journal.is_durably_intended(&id) && tool.registered.effect != Effect::ReadOnly {
+            ran.premature.lock().unwrap().push(id.clone());
+        }
+        ran.invocations.lock().unwrap().push(invocation.clone());
+        Box::pin(async move {
+            ran.log.lock().unwrap().push(format!("+{id}"));
+            let running = ran.running.fetch_add(1, Ordering::SeqCst) + 1;
+            ran.peak.fetch_max(running, Ordering::SeqCst);
+            progress("half", Some(0.5));
+            // Others get their chance to begin meanwhile, if they may.
+            tokio::task::yield_now().await;
+            let mut end = (tool.body)(invocation).await;
+            ran.running.fetch_sub(1, Ordering::SeqCst);
+            ran.log.lock().unwrap().push(format!("-{id}"));
+            if let RunEnd::Settled(report) = &mut end {
+                report.accounting.wall_us = 7;
+            }
+            end
+        })
+    }
+}
+
+/// A memory journal that knows what is durable, and whose barriers fail from a chosen one on.
+pub(super) struct TestJournal {
+    inner: MemoryJournal,
+    appended: Mutex<(Vec<EventRecord>, Vec<Blob>)>,
+    /// How many records came in each call of `append`.
+    together: Mutex<Vec<usize>>,
+    durable: AtomicUsize,
+    /// The barrier, from 1, from which on every one fails; 0 for none.
+    pub(super) fails_from: AtomicU64,
+    asked: AtomicU64,
+}
+
+impl TestJournal {
+    pub(super) fn new(session: SessionId) -> Arc<Self> {
+        Arc::new(Self {
+            inner: MemoryJournal::new(session),
+            appended: Mutex::default(),
+            together: Mutex::default(),
+            durable: AtomicUsize::new(0),
+            fails_from: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+        })
+    }
+
+    /// The records that would be there after a crash.
+    pub(super) fn durable(&self) -> Vec<EventRecord> {
+        let appended = self.appended.lock().unwrap();
+        appended.0[..self.durable.load(Ordering::SeqCst)].to_vec()
+    }
+
+    /// The kinds of the events, by the call of `append` in which they came.
+    pub(super) fn kinds_together(&self) -> Vec<Vec<String>> {
+        let appended = self.appended.lock().unwrap();
+        let mut kinds = appended
+            .0
+            .iter()
+            .map(|record| json!(record.event)["kind"].as_str().unwrap().to_owned());
+        let together = self.together.lock().unwrap();
+        let group = |count: &usize| kinds.by_ref().take(*count).collect();
+        together.iter().map(group).collect()
+    }
+
+    /// What is on disk after the process died: the durable records in a new journal.
+    pub(super) fn after_crash(&self) -> Arc<Self> {
+        let fresh = Self::new(self.inner.session());
+        fresh.append(&self.durable(), self.appended.lock().unwrap().1.clone());
+        fresh.durable.store(self.durable().len(), Ordering::SeqCst);
+        fresh
+    }
+
+    pub(super) fn barriers(&self) -> u64 {
+        self.inner.barriers()
+    }
+
+    fn is_durably_intended(&self, id: &CallId) -> bool {
+        self.durable().iter().any(
+            |record| matches!(&record.event, Event::CallIntended { call_id, .. } if call_id == id),
+        )
+    }
+}
+
+impl Journal for TestJournal {
+    fn session(&self) -> SessionId {
+        self.inner.session()
+    }
+
+    fn append(&self, records: &[EventRecord], blobs: Vec<Blob>) {
+        let mut appended = self.appended.lock().unwrap();
+        appended.0.extend_from_slice(records);
+        appended.1.extend(blobs.clone());
+        self.together.lock().unwrap().push(records.len());
+        self.inner.append(records, blobs);
+    }
+
+    fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        let asked = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let fails_from = self.fails_from.load(Ordering::SeqCst);
+        if fails_from != 0 && asked >= fails_from {
+            let error = JournalError::Storage("the disk is full".into());
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        let length = self.appended.lock().unwrap().0.len();
+        self.durable.store(length, Ordering::SeqCst);
+        self.inner.barrier()
+    }
+
+    fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
+        self.inner.records(from)
+    }
+
+    fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
+        self.inner.blob(digest)
+    }
+}
+
+/// Remembers everything, and whether a record came before it was durable.
+pub(super) struct Recorder {
+    journal: Arc<TestJournal>,
+    pub(super) records: Mutex<Vec<EventRecord>>,
+    pub(super) premature: Mutex<Vec<u64>>,
+    pub(super) live: Mutex<Vec<String>>,
+}
+
+impl Recorder {
+    pub(super) fn new(journal: Arc<TestJournal>) -> Arc<Self> {
+        Arc::new(Self {
+            journal,
+            records: Mutex::default(),
+            premature: Mutex::default(),
+            live: Mutex::default(),
+        })
+    }
+}
+
+impl Observer for Recorder {
+    fn recorded(&self, record: &EventRecord) {
+        if record.seq >= self.journal.durable().len() as u64 {
+            self.premature.lock().unwrap().push(record.seq);
+        }
+        self.records.lock().unwrap().push(record.clone());
+    }
+
+    fn live(&self, live: Live<'_>) {
+        let line = match live {
+            Live::ModelAsked => "asked".to_owned(),
+            Live::Text(text) => format!("text {text}"),
+            Live::Reasoning(text) => format!("reasoning {text}"),
+            Live::Restarted => "restarted".to_owned(),
+            Live::ResultsReferenced { count, .. } => format!("referenced {count}"),
+            Live::HistorySummarised { messages, .. } => format!("summarised {messages}"),
+            Live::Note(text) => format!("note {text}"),
+            Live::CallStarted { call_id, .. } => format!("started {call_id}"),
+            Live::CallProgress {
+                call_id, message, ..
+            } => format!("{message} {call_id}"),
+            Live::CallEnded {
+                call_id, output, ..
+            } => format!("ended {call_id} {}", output.tag()),
+        };
+        self.live.lock().unwrap().push(line);
+    }
+}

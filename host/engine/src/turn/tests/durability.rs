@@ -1,0 +1,276 @@
+//! The journal's barriers: how many a turn has, and that nothing goes on past one that fails.
+
+use super::harness::*;
+use crate::tool::CallReport;
+use agent_host_types::{
+    approval::{Decision, Remember, RememberScope, RememberWhat},
+    event::Event,
+    id::CallId,
+    model::ModelReply,
+    tool::{Approval, Effect},
+    turn::{AgentInput, Outcome, TurnError},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, json};
+use std::{collections::HashMap, sync::atomic::Ordering};
+
+fn disk_full() -> Outcome {
+    let message = "the disk is full".into();
+    Outcome::Error {
+        error: TurnError::Journal { message },
+    }
+}
+
+/// At most one barrier, and one more for each call that is not read-only.
+#[tokio::test]
+async fn barriers_are_few() {
+    let cases: [(ModelReply, u64); 6] = [
+        (says("hi"), 1),
+        (
+            calls(&[("a", "look", ""), ("b", "peek", ""), ("c", "look", "")]),
+            1,
+        ),
+        (calls(&[("a", "act", "")]), 2),
+        (calls(&[("a", "put", "")]), 2),
+        (
+            calls(&[("a", "act", ""), ("b", "look", ""), ("c", "act", "")]),
+            3,
+        ),
+        (calls(&[("a", "missing", ""), ("b", "act", "[]")]), 1),
+    ];
+    for (reply, barriers) in cases {
+        let mut bench = Bench::new(vec![reply.clone()]);
+        bench.say("go").await;
+        assert_eq!(bench.journal.barriers(), barriers, "{reply:?}");
+        assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
+    }
+}
+
+/// The consumption of a decision rides with the first intention; alone it needs a barrier only if something runs by it.
+#[tokio::test]
+async fn a_decision_is_durable_before_what_it_allows() {
+    let call_id = || CallId("a".into());
+    let cases = [
+        (Decision::approve(call_id()), 2),
+        (
+            Decision::Reject {
+                call_id: call_id(),
+                reason: None,
+            },
+            1,
+        ),
+    ];
+    for (decision, barriers) in cases {
+        let mut bench = Bench::new(vec![calls(&[("a", "send", "")])]);
+        let continuation = bench.ask().await;
+        assert_eq!(bench.journal.barriers(), 1);
+        bench.decide(&continuation, vec![decision]).await;
+        assert_eq!(bench.journal.barriers(), 1 + barriers);
+        assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
+    }
+    // A confirmed read-only call waits for its decision, too.
+    let tools = || vec![tool("look", Effect::ReadOnly, Approval::Always)];
+    let mut bench = Bench::with(vec![calls(&[("a", "look", "")])], tools());
+    let continuation = bench.ask().await;
+    bench.journal.fails_from.store(2, Ordering::SeqCst);
+    let outcome = bench
+        .decide(&continuation, vec![Decision::approve(call_id())])
+        .await;
+    assert_eq!(outcome, disk_full());
+    assert_eq!(bench.ran(), Vec::<String>::new());
+}
+
+/// The journal fails at the n-th barrier of a conversation with three effectful calls, for every n: the turn says so,
+/// nothing ran whose intention is not durable, and after a restart nothing that ran runs again.
+#[tokio::test]
+async fn nothing_goes_on_past_a_barrier_that_fails() {
+    let replies = || {
+        vec![
+            calls(&[("a", "act", ""), ("b", "look", ""), ("c", "send", "")]),
+            calls(&[("d", "act", "")]),
+            says("done"),
+        ]
+    };
+    let mut total = 0;
+    for fails_from in 1.. {
+        let mut bench = Bench::new(replies());
+        bench.journal.fails_from.store(fails_from, Ordering::SeqCst);
+        let last = drive(&mut bench).await;
+        assert_eq!(
+            *bench.ran.premature.lock().unwrap(),
+            Vec::new(),
+            "barrier {fails_from}"
+        );
+        let durable = bench.journal.durable();
+        assert_eq!(*bench.observer.records.lock().unwrap(), durable);
+        if kind(&last) == "done" {
+            total = fails_from - 1;
+            break;
+        }
+        assert_eq!(last, disk_full());
+        if durable.is_empty() {
+            assert_eq!(bench.ran(), Vec::<String>::new());
+            continue;
+        }
+        let asked = durable
+            .iter()
+            .filter(|record| matches!(record.event, Event::ModelReplied { .. }))
+            .count();
+        let rest = replies().into_iter().skip(asked).collect();
+        let mut again = Bench::resume(&bench.journal, rest, standard()).await;
+        assert_eq!(
+            kind(&drive_on(&mut again).await),
+            "done",
+            "barrier {fails_from}"
+        );
+        let mut runs: HashMap<String, u32> = HashMap::new();
+        for id in bench.ran().into_iter().chain(again.ran()) {
+            *runs.entry(id).or_default() += 1;
+        }
+        // The read-only call may run again; no other may.
+        runs.remove("b");
+        assert!(
+            runs.values().all(|count| *count == 1),
+            "barrier {fails_from}: {runs:?}"
+        );
+        let answered = again
+            .session
+            .state()
+            .messages()
+            .iter()
+            .flat_map(|message| &message.tool_results);
+        assert_eq!(answered.count(), 4, "barrier {fails_from}");
+    }
+    // The pause; two intentions and the end; one intention and the end; the answer.
+    assert_eq!(total, 7);
+}
+
+/// Says something and goes on to the end, approving everything.
+async fn drive(bench: &mut Bench) -> Outcome {
+    let outcome = bench.say("go").await;
+    drive_from(bench, outcome).await
+}
+
+async fn drive_on(bench: &mut Bench) -> Outcome {
+    let outcome = bench.turn(AgentInput::Continue).await;
+    drive_from(bench, outcome).await
+}
+
+async fn drive_from(bench: &mut Bench, mut outcome: Outcome) -> Outcome {
+    loop {
+        outcome = match outcome {
+            Outcome::NeedsMoreTurns { .. } => bench.turn(AgentInput::Continue).await,
+            Outcome::AwaitingConfirmation { continuation, .. } => {
+                let approve = |call: &agent_host_types::continuation::PendingCall| {
+                    Decision::approve(call.call_id.clone())
+                };
+                let decisions = continuation.calls().iter().map(approve).collect();
+                bench.decide(&continuation, decisions).await
+            }
+            Outcome::Done { .. }
+            | Outcome::BudgetExceeded { .. }
+            | Outcome::Refusal { .. }
+            | Outcome::Cancelled { .. }
+            | Outcome::AwaitingAnswer { .. }
+            | Outcome::PendingToolCalls { .. }
+            | Outcome::Error { .. } => return outcome,
+        };
+    }
+}
+
+/// A caller that goes on regardless gets no further: the model does not hear of a result that is not durable. Once the
+/// journal works again, the same session goes on without running anything twice.
+#[tokio::test]
+async fn the_model_never_hears_of_a_result_that_is_not_durable() {
+    let mut bench = Bench::new(vec![calls(&[("a", "act", "")]), says("done")]);
+    bench.journal.fails_from.store(2, Ordering::SeqCst);
+    assert_eq!(bench.say("go").await, disk_full());
+    assert_eq!(bench.ran(), ["a"]);
+    for _ in 0..2 {
+        assert_eq!(bench.turn(AgentInput::Continue).await, disk_full());
+    }
+    assert_eq!(bench.requests().len(), 1);
+    bench.journal.fails_from.store(0, Ordering::SeqCst);
+    assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
+    assert_eq!((bench.ran().len(), bench.requests().len()), (1, 2));
+    assert_eq!(
+        *bench.observer.records.lock().unwrap(),
+        bench.journal.durable()
+    );
+}
+
+/// The observer hears each record once, in order, and never before it is durable.
+#[tokio::test]
+async fn the_observer_hears_each_record_once_and_after_its_barrier() {
+    let mut bench = Bench::new(vec![
+        calls(&[("a", "look", ""), ("b", "send", ""), ("c", "act", "")]),
+        says("done"),
+    ]);
+    assert_eq!(kind(&drive(&mut bench).await), "done");
+    assert_eq!(*bench.observer.premature.lock().unwrap(), Vec::<u64>::new());
+    let heard = bench.observer.records.lock().unwrap();
+    assert_eq!(*heard, bench.journal.durable());
+    let places: Vec<u64> = heard.iter().map(|record| record.seq).collect();
+    assert_eq!(places, (0..heard.len() as u64).collect::<Vec<_>>());
+}
+
+/// A state that is read back from the journal is the state that the process had.
+#[tokio::test]
+async fn the_state_follows_from_the_records() {
+    let mut bench = Bench::new(vec![
+        calls(&[("a", "look", ""), ("b", "send", ""), ("c", "none", "")]),
+        says("done"),
+    ]);
+    let continuation = bench.ask().await;
+    let again = Bench::resume(&bench.journal, Vec::new(), standard()).await;
+    assert_eq!(again.session.state(), bench.session.state());
+    bench
+        .decide(&continuation, vec![Decision::approve(CallId("b".into()))])
+        .await;
+    bench.turn(AgentInput::Continue).await;
+    let again = Bench::resume(&bench.journal, Vec::new(), standard()).await;
+    assert_eq!(again.session.state(), bench.session.state());
+}
+
+/// A journal that writes before the barrier, as one does whose queue is full, may be left between any two appends. What makes
+/// no sense alone comes in one: a result with what it merges, a decision with what it remembers, an intention that was handed
+/// outside with the request that its result consumes.
+#[tokio::test]
+async fn what_belongs_together_is_appended_together() {
+    let merge = |name: &str| Map::from_iter([(name.to_owned(), json!(1))]);
+    let merges = vec![merge("a"), merge("b")];
+    let keep = tool("keep", Effect::Effectful, Approval::Always).ends(move |_| {
+        CallReport {
+            merges: merges.clone(),
+            ..CallReport::of(text("kept"))
+        }
+        .into()
+    });
+    let pay = tool("pay", Effect::Effectful, Approval::Never).outside();
+    let batch = [("a", "keep", ""), ("b", "pay", ""), ("c", "pay", "")];
+    let mut bench = Bench::with(vec![calls(&batch)], vec![keep, pay]);
+    let continuation = bench.ask().await;
+    let approve = Decision::Approve {
+        call_id: CallId("a".into()),
+        remember: Some(Remember {
+            what: RememberWhat::Tool,
+            scope: RememberScope::Session,
+        }),
+    };
+    let outcome = bench.decide(&continuation, vec![approve]).await;
+    assert_eq!(kind(&outcome), "pending-tool-calls");
+    let expected: [&[&str]; 11] = [
+        &["session-started"],
+        &["input-received"],
+        &["model-requested"],
+        &["model-replied"],
+        &["approval-requested"],
+        &["turn-ended"],
+        &["decision-recorded", "approval-remembered"],
+        &["call-intended"],
+        &["call-settled", "state-merged", "state-merged"],
+        &["call-intended", "call-intended", "calls-delegated"],
+        &["turn-ended"],
+    ];
+    assert_eq!(bench.journal.kinds_together(), expected);
+}

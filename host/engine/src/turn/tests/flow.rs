@@ -1,0 +1,420 @@
+//! The way of a turn from input to outcome.
+
+use super::harness::*;
+use crate::turn::ToolRuntime;
+use agent_host_types::{
+    id::CallId,
+    message::{Message, Role, ToolResult},
+    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
+    output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
+    tool::{Approval, Effect},
+    turn::{AgentInput, Outcome, TurnError, TurnSummary},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+fn summary(bench: &Bench) -> TurnSummary {
+    TurnSummary {
+        session: bench.session.id(),
+        turn: 1,
+        total_turns: 1,
+        turn_usage: USAGE,
+        total_usage: USAGE,
+        provenance: Provenance {
+            provider: "queue".into(),
+            model: "m".into(),
+        },
+        response_id: Some("r".into()),
+        stop_reason: Some(StopReason::EndTurn),
+        tool_calls: 0,
+        duration_ms: 0,
+        tool_runtime: ToolRuntime::Host,
+    }
+}
+
+/// S4: text ends the turn. The request and the outcome are compared whole.
+#[tokio::test]
+async fn text_alone_is_the_answer() {
+    let mut bench = Bench::new(vec![says("hello")]);
+    let outcome = timeless(bench.say("hi").await);
+    let expected = Outcome::Done {
+        summary: summary(&bench),
+        text: "hello".into(),
+        output: None,
+        result: None,
+    };
+    assert_eq!(outcome, expected);
+    let tools = bench.agent.tools.tools().iter();
+    let request = ModelRequest {
+        system: Some("Be brief.".into()),
+        messages: vec![Message::text(Role::User, "hi")],
+        tools: tools.map(|tool| tool.definition.clone()).collect(),
+    };
+    assert_eq!(bench.requests(), vec![request]);
+    assert_eq!(
+        bench.session.state().last_outcome().map(kind).as_deref(),
+        Some("done")
+    );
+    assert_eq!(
+        *bench.observer.live.lock().unwrap(),
+        ["asked", "text hello"]
+    );
+}
+
+/// S3: calls lead to the tools and then to another turn, in which the model hears of every result.
+#[tokio::test]
+async fn calls_lead_to_another_turn() {
+    let mut bench = Bench::new(vec![
+        calls(&[("a", "look", r#"{"n": 1}"#), ("b", "act", "")]),
+        says("done"),
+    ]);
+    let outcome = timeless(bench.say("go").await);
+    let first = TurnSummary {
+        stop_reason: Some(StopReason::ToolUse),
+        tool_calls: 2,
+        ..summary(&bench)
+    };
+    assert_eq!(outcome, Outcome::NeedsMoreTurns { summary: first });
+
+    let outcome = timeless(bench.turn(AgentInput::Continue).await);
+    let second = TurnSummary {
+        turn: 2,
+        total_turns: 2,
+        total_usage: Usage {
+            input_tokens: 20,
+            output_tokens: 10,
+            cached_input_tokens: 4,
+        },
+        ..summary(&bench)
+    };
+    let expected = Outcome::Done {
+        summary: second,
+        text: "done".into(),
+        output: None,
+        result: None,
+    };
+    assert_eq!(outcome, expected);
+    let result = |id: &str, name: &str, output: &str| ToolResult {
+        call_id: CallId(id.into()),
+        name: name.into(),
+        output: text(output),
+    };
+    let messages = vec![
+        Message::text(Role::User, "go"),
+        calls(&[("a", "look", r#"{"n": 1}"#), ("b", "act", "")]).to_message(),
+        Message::results(vec![
+            result("a", "look", r#"look {"n":1}"#),
+            result("b", "act", "act {}"),
+        ]),
+    ];
+    assert_eq!(bench.requests()[1].messages, messages);
+    let kinds = [
+        "session-started",
+        "input-received",
+        "model-requested",
+        "model-replied",
+        "call-intended",
+        "call-settled",
+        "call-intended",
+        "call-settled",
+        "turn-ended",
+        "model-requested",
+        "model-replied",
+        "turn-ended",
+    ];
+    assert_eq!(bench.kinds(), kinds);
+}
+
+/// T12: only a model that stopped for its calls has them run, and only then are they stored.
+#[tokio::test]
+async fn the_stop_reason_decides_whether_calls_run() {
+    let cases = [
+        (None, "needs-more-turns", true),
+        (Some(StopReason::ToolUse), "needs-more-turns", true),
+        (Some(StopReason::EndTurn), "done", false),
+        (Some(StopReason::MaxTokens), "done", false),
+        (Some(StopReason::StopSequence), "done", false),
+        (Some(StopReason::ContextWindow), "done", false),
+        (Some(StopReason::Refusal), "refusal", false),
+        (Some(StopReason::PauseTurn), "needs-more-turns", false),
+    ];
+    for (stop_reason, expected, runs) in cases {
+        let reply = ModelReply {
+            stop_reason,
+            text: "so".into(),
+            ..calls(&[("a", "act", "")])
+        };
+        let mut bench = Bench::new(vec![reply]);
+        let outcome = bench.say("go").await;
+        assert_eq!(kind(&outcome), expected, "{stop_reason:?}");
+        let summary = outcome.summary().unwrap();
+        assert_eq!(
+            (summary.stop_reason, summary.tool_calls),
+            (stop_reason, u64::from(runs))
+        );
+        assert_eq!(bench.ran().len(), usize::from(runs), "{stop_reason:?}");
+        let stored = &bench.session.state().messages()[1].tool_calls;
+        assert_eq!(stored.len(), usize::from(runs), "{stop_reason:?}");
+        let journaled = serde_json::to_string(&bench.journal.durable()).unwrap();
+        assert_eq!(journaled.contains("raw_arguments"), runs, "{stop_reason:?}");
+    }
+}
+
+/// Providers refuse a conversation with an empty message in it, so the model is asked again as if it had said nothing.
+#[tokio::test]
+async fn empty_reply_is_an_error_and_is_not_kept() {
+    let empty = "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model";
+    let cut = "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less";
+    for (stop_reason, replied, expected) in [
+        (Some(StopReason::EndTurn), says(" \n"), empty),
+        (Some(StopReason::StopSequence), says(""), empty),
+        (None, says(""), empty),
+        // These calls never run.
+        (Some(StopReason::EndTurn), calls(&[("a", "act", "")]), empty),
+        (Some(StopReason::ToolUse), calls(&[]), empty),
+        (Some(StopReason::MaxTokens), says(""), cut),
+    ] {
+        let reply = ModelReply {
+            stop_reason,
+            ..replied
+        };
+        let mut bench = Bench::new(vec![reply, says("ok")]);
+        let error = ModelError::new(ModelErrorKind::Protocol, expected);
+        let error = TurnError::Model { error };
+        assert_eq!(
+            bench.say("go").await,
+            Outcome::Error { error },
+            "{stop_reason:?}"
+        );
+        assert_eq!(bench.session.state().messages().len(), 1);
+        assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_keeps_the_models_words() {
+    let reply = ModelReply {
+        stop_reason: Some(StopReason::Refusal),
+        ..says("I will not.")
+    };
+    let mut bench = Bench::new(vec![reply]);
+    let outcome = timeless(bench.say("do").await);
+    let summary = TurnSummary {
+        stop_reason: Some(StopReason::Refusal),
+        ..summary(&bench)
+    };
+    let text = "I will not.".into();
+    assert_eq!(outcome, Outcome::Refusal { summary, text });
+}
+
+/// Where another model than the one that was asked has answered, the turn's summary names it, and that of the next turn does not.
+#[tokio::test]
+async fn the_summary_names_the_model_that_answered() {
+    let answered = Provenance {
+        provider: "other".into(),
+        model: "n".into(),
+    };
+    let reply = ModelReply {
+        provenance: Some(answered.clone()),
+        ..says("hello")
+    };
+    let mut bench = Bench::new(vec![reply, says("again")]);
+    let outcome = timeless(bench.say("hi").await);
+    let expected = Outcome::Done {
+        summary: TurnSummary {
+            provenance: answered,
+            ..summary(&bench)
+        },
+        text: "hello".into(),
+        output: None,
+        result: None,
+    };
+    assert_eq!(outcome, expected);
+    let next = bench.say("and now?").await;
+    assert_eq!(next.summary().unwrap().provenance.provider, "queue");
+}
+
+/// The provider paused a long reply: asking again continues it, with what it has written so far.
+#[tokio::test]
+async fn a_paused_reply_is_continued() {
+    let paused = ModelReply {
+        stop_reason: Some(StopReason::PauseTurn),
+        ..says("first half")
+    };
+    let mut bench = Bench::new(vec![paused, says("second half")]);
+    assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
+    assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
+    let shown = &bench.requests()[1].messages;
+    let expected = [
+        Message::text(Role::User, "go"),
+        Message::text(Role::Assistant, "first half"),
+    ];
+    assert_eq!(*shown, expected);
+    let message = refusal(bench.turn(AgentInput::Continue).await);
+    assert!(message.contains("nothing to continue"), "{message}");
+}
+
+/// Some servers count their calls from zero in every reply, and some give no ids at all.
+#[tokio::test]
+async fn call_ids_are_made_unique_in_the_session() {
+    let mut bench = Bench::new(vec![
+        calls(&[
+            ("", "look", ""),
+            ("", "look", ""),
+            ("a", "look", ""),
+            ("a", "look", ""),
+        ]),
+        calls(&[("a", "look", ""), ("a-2", "look", ""), ("", "look", "")]),
+    ]);
+    bench.say("go").await;
+    bench.turn(AgentInput::Continue).await;
+    let ids = ["call-2", "call-3", "a", "a-2", "a-3", "a-2-2", "call-4"];
+    assert_eq!(bench.ran(), ids);
+    let answered = bench.session.state().messages().iter();
+    let answered: Vec<&str> = answered
+        .flat_map(|message| &message.tool_results)
+        .map(|result| result.call_id.0.as_str())
+        .collect();
+    assert_eq!(answered, ids);
+}
+
+/// The request that failed was journaled; asking again is one `Continue` away.
+#[tokio::test]
+async fn a_model_that_fails_can_be_asked_again() {
+    let mut bench = Bench::new(Vec::new());
+    bench.agent.settings.budgets.turns = 1;
+    bench.fails(failing("overloaded"));
+    let outcome = bench.say("hi").await;
+    let error = TurnError::Model {
+        error: failing("overloaded"),
+    };
+    assert_eq!(outcome, Outcome::Error { error });
+    assert_eq!(outcome.summary(), None);
+    let kinds = [
+        "session-started",
+        "input-received",
+        "model-requested",
+        "turn-ended",
+    ];
+    assert_eq!(bench.kinds(), kinds);
+    // Only useful calls count against the budget of turns, so the one that it allows is still there.
+    bench.replies(says("hello"));
+    assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
+    let requests = bench.requests();
+    assert_eq!(requests[0], requests[1]);
+}
+
+#[tokio::test]
+async fn there_must_be_something_to_continue() {
+    let mut bench = Bench::new(vec![says("hello")]);
+    let message = refusal(bench.turn(AgentInput::Continue).await);
+    assert_eq!(message, "the session is empty; send a message");
+    bench.say("hi").await;
+    let before = bench.session.state().clone();
+    let message = refusal(bench.turn(AgentInput::Continue).await);
+    assert_eq!(
+        message,
+        "the model has given its answer; there is nothing to continue, send a message"
+    );
+    assert_eq!(*bench.session.state(), before);
+}
+
+fn image(data: FileData) -> ContentPart {
+    ContentPart::File(FilePart {
+        media_type: "image/png".into(),
+        data,
+        filename: None,
+    })
+}
+
+/// A message that no later turn could send is refused before it is in the session.
+#[tokio::test]
+async fn unusable_messages_are_refused() {
+    let deep = (0..101).fold(json!(1), |inner, _| json!([inner]));
+    let user = Message::text(Role::User, "x");
+    let metadata = match json!({"p": deep}) {
+        Value::Object(map) => map,
+        _ => panic!("an object"),
+    };
+    let not_an_input = "an input message must be a user message without tool calls and results";
+    let cases = [
+        (Message::text(Role::Assistant, "x"), not_an_input),
+        (Message::text(Role::System, "x"), not_an_input),
+        (
+            Message {
+                tool_calls: calls(&[("a", "look", "")]).tool_calls,
+                ..user.clone()
+            },
+            not_an_input,
+        ),
+        (
+            Message {
+                tool_results: vec![ToolResult {
+                    call_id: CallId("a".into()),
+                    name: "look".into(),
+                    output: text(""),
+                }],
+                ..user.clone()
+            },
+            not_an_input,
+        ),
+        (
+            Message::parts(Role::User, vec![image(FileData::Bytes(b"GIF89a".to_vec()))]),
+            "part 0 of the message is declared as `image/png`, but its bytes are `image/gif`",
+        ),
+        (
+            Message::parts(
+                Role::User,
+                vec![image(FileData::Blob(Blob::new(Vec::new()).reference()))],
+            ),
+            "part 0 of the message refers to a stored blob, which only the host may do",
+        ),
+        (
+            Message { metadata, ..user },
+            "the metadata of the message nests more than 100 levels deep",
+        ),
+    ];
+    for (message, expected) in cases {
+        let mut bench = Bench::new(vec![says("never")]);
+        let before = bench.session.state().clone();
+        assert_eq!(
+            refusal(bench.turn(AgentInput::Message(message)).await),
+            expected
+        );
+        assert_eq!(*bench.session.state(), before);
+        assert_eq!(bench.requests(), Vec::new());
+    }
+}
+
+/// Bytes live in blobs, and every request of a model has them again.
+#[tokio::test]
+async fn images_go_to_blobs_and_come_back() {
+    const SENT: &[u8] = b"\x89PNG\r\n\x1a\nsent";
+    const MADE: &[u8] = b"\x89PNG\r\n\x1a\nmade";
+    let made = ToolResultOutput::Content(vec![image(FileData::Bytes(MADE.to_vec()))]);
+    let answer = made.clone();
+    let draw = tool("draw", Effect::ReadOnly, Approval::ByEffect)
+        .body(move |_| std::future::ready(answer.clone()));
+    let mut bench = Bench::with(vec![calls(&[("a", "draw", "")]), says("nice")], vec![draw]);
+    let message = Message::parts(Role::User, vec![image(FileData::Bytes(SENT.to_vec()))]);
+    bench.turn(AgentInput::Message(message.clone())).await;
+    bench.turn(AgentInput::Continue).await;
+
+    let shown = bench.requests()[1].messages.clone();
+    assert_eq!(shown[0], message);
+    assert_eq!(shown[2].tool_results[0].output, made);
+    let kept = bench.session.state().messages();
+    let reference = |bytes: &[u8]| image(FileData::Blob(Blob::new(bytes.to_vec()).reference()));
+    assert_eq!(kept[0].content, [reference(SENT)]);
+    assert_eq!(
+        kept[2].tool_results[0].output,
+        ToolResultOutput::Content(vec![reference(MADE)])
+    );
+    let journaled = serde_json::to_string(&bench.journal.durable()).unwrap();
+    assert!(!journaled.contains(r#""bytes""#));
+
+    // The same after the process died.
+    let mut again = Bench::resume(&bench.journal, vec![says("again")], Vec::new()).await;
+    again.say("more").await;
+    assert_eq!(again.requests()[0].messages[..3], shown[..3]);
+}

@@ -1,0 +1,212 @@
+//! Hooks: what each verdict does at each place, and which of several counts.
+
+use super::harness::*;
+use crate::{
+    BoxFuture,
+    hook::{Hook, Verdict},
+    tool::Invocation,
+};
+use agent_host_types::{
+    model::{ModelReply, ModelRequest, Usage},
+    output::ToolResultOutput,
+    turn::{AgentInput, Outcome},
+};
+use pretty_assertions::assert_eq;
+use std::{
+    future::ready,
+    sync::{Arc, Mutex},
+};
+
+/// Says the same at one place, as often as it is asked, and counts.
+#[derive(Default)]
+struct Says {
+    before_model: Option<Verdict<ModelReply>>,
+    after_model: Option<Verdict<ModelReply>>,
+    before_tool: Option<Verdict<ToolResultOutput>>,
+    after_tool: Option<Verdict<ToolResultOutput>>,
+    asked: Mutex<u32>,
+}
+
+impl Says {
+    fn say<'a, T: Clone + Send + 'a>(
+        &self,
+        verdict: Option<&Verdict<T>>,
+    ) -> BoxFuture<'a, Verdict<T>> {
+        if verdict.is_some() {
+            *self.asked.lock().unwrap() += 1;
+        }
+        Box::pin(ready(verdict.cloned().unwrap_or(Verdict::Pass)))
+    }
+}
+
+impl Hook for Says {
+    fn before_model<'a>(&'a self, _: &'a ModelRequest) -> BoxFuture<'a, Verdict<ModelReply>> {
+        self.say(self.before_model.as_ref())
+    }
+
+    fn after_model<'a>(
+        &'a self,
+        _: &'a ModelRequest,
+        _: &'a ModelReply,
+    ) -> BoxFuture<'a, Verdict<ModelReply>> {
+        self.say(self.after_model.as_ref())
+    }
+
+    fn before_tool<'a>(&'a self, _: &'a Invocation) -> BoxFuture<'a, Verdict<ToolResultOutput>> {
+        self.say(self.before_tool.as_ref())
+    }
+
+    fn after_tool<'a>(
+        &'a self,
+        _: &'a Invocation,
+        _: &'a ToolResultOutput,
+    ) -> BoxFuture<'a, Verdict<ToolResultOutput>> {
+        self.say(self.after_tool.as_ref())
+    }
+}
+
+/// How a turn with text alone ended: kind, text, model calls, tokens written.
+async fn model_turn(hook: Says) -> (String, String, usize, u64) {
+    let mut bench = Bench::new(vec![says("one"), says("two"), says("three"), says("four")]);
+    bench.agent.hooks = vec![Arc::new(hook)];
+    let outcome = bench.say("go").await;
+    let text = match &outcome {
+        Outcome::Done { text, .. } | Outcome::Refusal { text, .. } => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let written = outcome.summary().unwrap().turn_usage.output_tokens;
+    (kind(&outcome), text, bench.requests().len(), written)
+}
+
+#[tokio::test]
+async fn around_the_model() {
+    use Verdict::{Block, Fallback, Pass, Retry};
+    let before = |verdict| Says {
+        before_model: Some(verdict),
+        ..Says::default()
+    };
+    let after = |verdict| Says {
+        after_model: Some(verdict),
+        ..Says::default()
+    };
+    let free = ModelReply {
+        usage: Usage::default(),
+        ..says("instead")
+    };
+    let done = |text: &str, asked, written| ("done".to_owned(), text.to_owned(), asked, written);
+    let refused = |asked, written| ("refusal".to_owned(), "no".to_owned(), asked, written);
+    let table = [
+        (before(Pass), done("one", 1, 5)),
+        (before(Retry), done("one", 1, 5)),
+        (before(Block("no".into())), refused(0, 0)),
+        (before(Fallback(free.clone())), done("instead", 0, 0)),
+        (after(Pass), done("one", 1, 5)),
+        // Twice more, and then its reply stands; all tokens are counted.
+        (after(Retry), done("three", 3, 15)),
+        (after(Block("no".into())), refused(1, 5)),
+        (after(Fallback(free)), done("instead", 1, 5)),
+    ];
+    for (hook, expected) in table {
+        assert_eq!(model_turn(hook).await, expected);
+    }
+}
+
+/// What a call of a tool came to, and how often the tool ran.
+async fn tool_turn(tool: &str, hook: Says) -> (ToolResultOutput, usize) {
+    let mut bench = Bench::new(vec![calls(&[("a", tool, "")])]);
+    bench.agent.hooks = vec![Arc::new(hook)];
+    assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
+    (bench.results()[0].1.clone(), bench.ran().len())
+}
+
+#[tokio::test]
+async fn around_a_tool() {
+    use Verdict::{Block, Fallback, Pass, Retry};
+    let before = |verdict| Says {
+        before_tool: Some(verdict),
+        ..Says::default()
+    };
+    let after = |verdict| Says {
+        after_tool: Some(verdict),
+        ..Says::default()
+    };
+    let withheld = failure(
+        "tool-unavailable",
+        "The tool ran, and its result is withheld: no",
+    );
+    let table = [
+        ("look", before(Pass), text("look {}"), 1),
+        ("look", before(Retry), text("look {}"), 1),
+        ("act", before(Block("no".into())), denied("no"), 0),
+        ("act", before(Fallback(text("instead"))), text("instead"), 0),
+        ("look", after(Pass), text("look {}"), 1),
+        ("look", after(Retry), text("look {}"), 3),
+        ("put", after(Retry), text("put {}"), 3),
+        // Nothing effectful is run twice.
+        ("act", after(Retry), text("act {}"), 1),
+        ("act", after(Block("no".into())), withheld, 1),
+        ("act", after(Fallback(text("instead"))), text("instead"), 1),
+    ];
+    for (tool, hook, output, ran) in table {
+        assert_eq!(tool_turn(tool, hook).await, (output, ran), "{tool}");
+    }
+}
+
+/// S13: Fallback beats Block beats Retry beats Pass, wherever each stands, and every hook is asked.
+#[tokio::test]
+async fn the_strongest_of_several_counts() {
+    use Verdict::{Block, Fallback, Pass, Retry};
+    let verdicts = || {
+        [
+            Pass,
+            Retry,
+            Block("no".to_owned()),
+            Fallback(text("instead")),
+        ]
+    };
+    for (i, one) in verdicts().into_iter().enumerate() {
+        for (j, other) in verdicts().into_iter().enumerate() {
+            let (weaker, stronger) = if i <= j {
+                (&one, &other)
+            } else {
+                (&other, &one)
+            };
+            assert_eq!(weaker.clone().or_stronger(stronger.clone()), *stronger);
+            assert_eq!(stronger.clone().or_stronger(weaker.clone()), *stronger);
+        }
+    }
+    let mut bench = Bench::new(vec![calls(&[("a", "act", "")])]);
+    let hooks: Vec<Arc<Says>> = verdicts()
+        .map(|verdict| {
+            Arc::new(Says {
+                before_tool: Some(verdict),
+                ..Says::default()
+            })
+        })
+        .into();
+    bench.agent.hooks = hooks
+        .iter()
+        .map(|hook| Arc::clone(hook) as Arc<dyn Hook>)
+        .collect();
+    bench.say("go").await;
+    assert_eq!(bench.results(), pairs([("a", text("instead"))]));
+    let asked: Vec<u32> = hooks
+        .iter()
+        .map(|hook| *hook.asked.lock().unwrap())
+        .collect();
+    assert_eq!(asked, [1, 1, 1, 1]);
+}
+
+/// Of equal verdicts the first counts.
+#[tokio::test]
+async fn the_first_of_equals_counts() {
+    let block = |why: &str| Says {
+        before_tool: Some(Verdict::Block(why.into())),
+        ..Says::default()
+    };
+    let mut bench = Bench::new(vec![calls(&[("a", "act", "")]), says("ok")]);
+    bench.agent.hooks = vec![Arc::new(block("first")), Arc::new(block("second"))];
+    bench.say("go").await;
+    assert_eq!(bench.results(), pairs([("a", denied("first"))]));
+    assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
+}

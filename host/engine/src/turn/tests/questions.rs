@@ -1,0 +1,415 @@
+//! Calls that ask a person: the turn waits, the answer reaches the call, and everything that can go wrong with either.
+
+use super::harness::*;
+use crate::{
+    tool::{CallReport, Invocation, RunEnd},
+    turn::Prompts,
+};
+use agent_host_types::{
+    accounting::Accounting,
+    approval::Decision,
+    continuation::{Awaiting, Continuation},
+    id::CallId,
+    output::ToolResultOutput,
+    question::{Answer, AnsweredBy, AnsweredQuestion, MAX_QUESTIONS, PendingQuestion, Question},
+    tool::{Approval, Effect},
+    turn::{AgentInput, Outcome},
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+fn question(prompt: &str) -> Question {
+    Question {
+        prompt: prompt.into(),
+        choices: vec!["red".into(), "blue".into()],
+        free_text: true,
+    }
+}
+
+fn ask(prompt: &str, answered_by: AnsweredBy) -> RunEnd {
+    RunEnd::Asked(PendingQuestion {
+        question: question(prompt),
+        answered_by,
+        accounting: Accounting::default(),
+        audit: Vec::new(),
+    })
+}
+
+/// Asks as many questions as it is told to, and then says what it was answered.
+fn asking(questions: usize) -> impl Fn(Invocation) -> RunEnd + Send + Sync + 'static {
+    move |call| {
+        if call.answers.len() < questions {
+            return ask(&format!("{}?", call.answers.len()), AnsweredBy::Rerun);
+        }
+        let answers = json!(
+            call.answers
+                .iter()
+                .map(|exchange| &exchange.answer)
+                .collect::<Vec<_>>()
+        );
+        CallReport::of(ToolResultOutput::Json(
+            json!({"answers": answers, "shared": *call.shared}),
+        ))
+        .into()
+    }
+}
+
+fn tools(questions: usize) -> Vec<Tool> {
+    let mut tools = standard();
+    tools.extend([
+        tool("wonder", Effect::ReadOnly, Approval::ByEffect).ends(asking(questions)),
+        tool("order", Effect::Effectful, Approval::Never).ends(asking(questions)),
+        tool("clarify", Effect::Effectful, Approval::Never)
+            .ends(|_| ask("which?", AnsweredBy::Result)),
+        tool("note", Effect::ReadOnly, Approval::ByEffect).ends(|call| {
+            let delta = json!({call.call_id.0.as_str(): 1});
+            let merges = delta.as_object().cloned().into_iter().collect();
+            RunEnd::Settled(CallReport {
+                merges,
+                ..CallReport::of(text("noted"))
+            })
+        }),
+    ]);
+    tools
+}
+
+fn bench(batch: &[(&str, &str, &str)], questions: usize) -> Bench {
+    Bench::with(vec![calls(batch)], tools(questions))
+}
+
+fn awaited(outcome: Outcome) -> Continuation {
+    match outcome {
+        Outcome::AwaitingAnswer { continuation, .. } => continuation,
+        other => panic!("no answer is awaited: {other:?}"),
+    }
+}
+
+fn words(text: &str) -> Answer {
+    Answer::Text { text: text.into() }
+}
+
+impl Bench {
+    async fn answer(&mut self, continuation: &Continuation, answer: Answer) -> Outcome {
+        let continuation = continuation.clone();
+        self.turn(AgentInput::Answer {
+            continuation,
+            answer,
+        })
+        .await
+    }
+}
+
+/// The call runs again from its start with the answers so far, in this process and in the next, with one result in the end.
+#[tokio::test]
+async fn a_question_survives_restarts() {
+    for name in ["wonder", "order"] {
+        let mut bench = bench(&[("a", name, ""), ("b", "act", "")], 2);
+        let first = awaited(bench.say("go").await);
+        let expected = Awaiting::Answer {
+            call_id: CallId("a".into()),
+            tool: name.into(),
+            question: question("0?"),
+        };
+        assert_eq!(first.awaiting, expected);
+        let mut bench = Bench::resume(&bench.journal, Vec::new(), tools(2)).await;
+        assert_eq!(awaited(bench.turn(AgentInput::Continue).await), first);
+        let second = awaited(bench.answer(&first, words("yes")).await);
+        let mut bench = Bench::resume(&bench.journal, Vec::new(), tools(2)).await;
+        let outcome = bench.answer(&second, Answer::Choice { index: 1 }).await;
+        assert_eq!(kind(&outcome), "needs-more-turns");
+        let answers = json!([{"type": "text", "text": "yes"}, {"type": "choice", "index": 1}]);
+        let result = ToolResultOutput::Json(json!({"answers": answers, "shared": {}}));
+        assert_eq!(
+            bench.results(),
+            pairs([("a", result), ("b", text("act {}"))])
+        );
+        assert_eq!(bench.ran(), ["a", "b"]);
+        // The same key for every run of the call, and the use of the answer is durable before the call runs.
+        assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
+        let exchange = |prompt: &str, answer| AnsweredQuestion {
+            question: question(prompt),
+            answer,
+        };
+        let last = bench.ran.invocations.lock().unwrap()[0].clone();
+        let both = [
+            exchange("0?", words("yes")),
+            exchange("1?", Answer::Choice { index: 1 }),
+        ];
+        assert_eq!(last.answers, both);
+    }
+}
+
+/// S10: the result of a normal call beside the asking one is kept, and not run again.
+#[tokio::test]
+async fn a_normal_call_beside_the_asking_one_is_kept() {
+    let mut bench = bench(&[("a", "wonder", ""), ("b", "look", "")], 1);
+    let continuation = awaited(bench.say("go").await);
+    assert_eq!(continuation.completed.len(), 1);
+    bench.answer(&continuation, words("yes")).await;
+    assert_eq!(bench.ran(), ["a", "b", "a"]);
+    assert_eq!(bench.results()[1], ("b".to_owned(), text("look {}")));
+}
+
+/// S10: a tool that ends by asking back is given no second run: the answer is its result.
+#[tokio::test]
+async fn the_answer_is_the_result_of_a_tool_that_asked_back() {
+    let refused = denied("The user did not want to answer the question.");
+    let table = [
+        (words("the left one"), text("the left one")),
+        (Answer::Choice { index: 1 }, text("blue")),
+        (Answer::Cancelled, refused),
+    ];
+    for (answer, result) in table {
+        let mut bench = bench(&[("a", "clarify", ""), ("b", "act", "")], 0);
+        let continuation = awaited(bench.say("go").await);
+        let outcome = bench.answer(&continuation, answer).await;
+        assert_eq!(kind(&outcome), "needs-more-turns");
+        assert_eq!(bench.ran(), ["a", "b"]);
+        assert_eq!(
+            bench.results(),
+            pairs([("a", result), ("b", text("act {}"))])
+        );
+    }
+}
+
+/// Two ask at once: the first is heard, and the other asks when its turn comes.
+#[tokio::test]
+async fn of_two_questions_the_first_is_heard() {
+    let mut bench = bench(&[("a", "wonder", ""), ("b", "wonder", "")], 1);
+    let first = awaited(bench.say("go").await);
+    let second = awaited(bench.answer(&first, words("1")).await);
+    let asked_by = |continuation: &Continuation| match &continuation.awaiting {
+        Awaiting::Answer { call_id, .. } => call_id.0.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        (asked_by(&first), asked_by(&second)),
+        ("a".to_owned(), "b".to_owned())
+    );
+    assert_eq!(
+        kind(&bench.answer(&second, words("2")).await),
+        "needs-more-turns"
+    );
+}
+
+/// A call that runs again sees the state that its first run saw, whatever others merged meanwhile.
+#[tokio::test]
+async fn a_second_run_sees_the_state_of_the_first() {
+    let mut bench = bench(
+        &[("n", "note", ""), ("a", "wonder", ""), ("m", "note", "")],
+        1,
+    );
+    let continuation = awaited(bench.say("go").await);
+    assert_eq!(
+        json!(**bench.session.state().shared()),
+        json!({"n": 1, "m": 1})
+    );
+    bench.answer(&continuation, words("yes")).await;
+    let ToolResultOutput::Json(result) = &bench.results()[1].1 else {
+        panic!("no JSON");
+    };
+    assert_eq!(result["shared"], json!({}));
+}
+
+/// M9: state is merged deeply, in the order of the calls; an explicit empty list clears. M10: a call that was stopped or asked
+/// merges nothing.
+#[tokio::test]
+async fn shared_state_is_merged_deeply() {
+    let deltas = [
+        json!({"a": {"x": 1}, "list": [1, 2]}),
+        json!({"a": {"y": 2}}),
+        json!({"list": [], "b": null}),
+        json!({"a": 3}),
+    ];
+    let merged = [
+        json!({"a": {"x": 1}, "list": [1, 2]}),
+        json!({"a": {"x": 1, "y": 2}, "list": [1, 2]}),
+        json!({"a": {"x": 1, "y": 2}, "list": [], "b": null}),
+        json!({"a": 3, "list": [], "b": null}),
+    ];
+    for count in 1..=deltas.len() {
+        let merges: Vec<_> = deltas[..count]
+            .iter()
+            .filter_map(|delta| delta.as_object().cloned())
+            .collect();
+        let merger = tool("merge", Effect::ReadOnly, Approval::ByEffect).ends(move |_| {
+            RunEnd::Settled(CallReport {
+                merges: merges.clone(),
+                ..CallReport::of(text("ok"))
+            })
+        });
+        let mut bench = Bench::with(vec![calls(&[("a", "merge", "")])], vec![merger]);
+        bench.say("go").await;
+        let state = json!(**bench.session.state().shared());
+        assert_eq!(state, merged[count - 1]);
+        let again = Bench::resume(&bench.journal, Vec::new(), Vec::new()).await;
+        assert_eq!(json!(**again.session.state().shared()), state);
+    }
+}
+
+/// Whatever is wrong with an answer, the question stays open, and the right one still works.
+#[tokio::test]
+async fn wrong_answers_are_refused() {
+    let mut bench = bench(&[("a", "wonder", "")], 1);
+    let right = awaited(bench.say("go").await);
+    let mut altered = right.clone();
+    altered.completed.clear();
+    altered.turn = 9;
+    let state = bench.session.state().clone();
+    let table = [
+        (
+            right.clone(),
+            Answer::Choice { index: 2 },
+            "this answer cannot be given: there is no choice 2; the question has 2 choices, counted from 0",
+        ),
+        (
+            altered,
+            words("x"),
+            "was altered, or was signed by another host",
+        ),
+    ];
+    for (continuation, answer, expected) in table {
+        let message = refusal(bench.answer(&continuation, answer).await);
+        assert!(message.contains(expected), "{message}");
+    }
+    // T17: a question is not decided, and has no results.
+    let continuation = right.clone();
+    let decisions = vec![Decision::approve(CallId("a".into()))];
+    assert_eq!(
+        refusal(
+            bench
+                .turn(AgentInput::Resume {
+                    continuation,
+                    decisions
+                })
+                .await
+        ),
+        "a continuation of kind `answer` cannot be resumed with decisions"
+    );
+    let (continuation, results) = (right.clone(), Vec::new());
+    assert_eq!(
+        refusal(
+            bench
+                .turn(AgentInput::SubmitToolResults {
+                    continuation,
+                    results
+                })
+                .await
+        ),
+        "a continuation of kind `answer` cannot be resumed with tool results"
+    );
+    assert_eq!(*bench.session.state(), state);
+    assert_eq!(
+        kind(&bench.answer(&right, words("x")).await),
+        "needs-more-turns"
+    );
+    assert_eq!(
+        refusal(bench.answer(&right, words("x")).await),
+        "nothing waits in this session; the continuation was used already, or its calls were answered"
+    );
+}
+
+#[test]
+fn answers_fit_their_question() {
+    let ask = |choices: &[&str], free_text| Question {
+        prompt: "?".into(),
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+        free_text,
+    };
+    let choice = |index| Answer::Choice { index };
+    let table = [
+        (ask(&[], false), words("x"), true),
+        (ask(&["a"], false), words("a"), false),
+        (ask(&["a"], true), words("x"), true),
+        (ask(&["a"], false), choice(0), true),
+        (ask(&["a"], true), choice(1), false),
+        (ask(&[], true), choice(0), false),
+        (ask(&["a"], false), Answer::Cancelled, true),
+    ];
+    for (question, answer, fits) in table {
+        assert_eq!(
+            question.check(&answer).is_ok(),
+            fits,
+            "{question:?} {answer:?}"
+        );
+    }
+}
+
+/// Where nobody can be asked, the call hears of it and the turn goes on.
+#[tokio::test]
+async fn nobody_can_be_asked() {
+    let mut bench = bench(&[("a", "wonder", "")], 1);
+    bench.agent.settings.prompts = Prompts::Deny;
+    assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
+    let told = "The tool asked a person a question, and nobody can be asked in this run.";
+    assert_eq!(bench.results(), pairs([("a", denied(told))]));
+    assert!(!bench.ran.invocations.lock().unwrap()[0].can_ask);
+}
+
+/// A call that asks without end is ended.
+#[tokio::test]
+async fn questions_are_bounded() {
+    let mut bench = bench(&[("a", "wonder", "")], usize::MAX);
+    let mut outcome = bench.say("go").await;
+    for _ in 0..MAX_QUESTIONS {
+        let continuation = awaited(outcome);
+        outcome = bench.answer(&continuation, words("more")).await;
+    }
+    assert_eq!(kind(&outcome), "needs-more-turns");
+    let told = failure(
+        "invalid-output",
+        "The tool asked more than 16 questions in one call.",
+    );
+    assert_eq!(bench.results(), pairs([("a", told)]));
+    assert_eq!(bench.ran().len(), MAX_QUESTIONS + 1);
+}
+
+#[tokio::test]
+async fn questions_that_cannot_be_shown() {
+    type Spoil = fn(&mut Question);
+    let spoil: [(Spoil, &str); 4] = [
+        (|question| question.prompt = " ".into(), "it has no prompt"),
+        (
+            |question| question.prompt = "x".repeat(4097),
+            "its prompt has more than 4096 bytes",
+        ),
+        (
+            |question| question.choices = vec!["x".into(); 33],
+            "it has more than 32 choices",
+        ),
+        (
+            |question| question.choices = vec!["x".repeat(513)],
+            "one of its choices has more than 512 bytes",
+        ),
+    ];
+    for (spoil, why) in spoil {
+        let asking = tool("wonder", Effect::ReadOnly, Approval::ByEffect).ends(move |_| {
+            let mut question = question("?");
+            spoil(&mut question);
+            let (answered_by, accounting) = (AnsweredBy::Rerun, Accounting::default());
+            RunEnd::Asked(PendingQuestion {
+                question,
+                answered_by,
+                accounting,
+                audit: Vec::new(),
+            })
+        });
+        let mut bench = Bench::with(vec![calls(&[("a", "wonder", "")])], vec![asking]);
+        assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
+        let told = format!("The tool asked a question that cannot be shown: {why}.");
+        assert_eq!(
+            bench.results(),
+            pairs([("a", failure("invalid-output", &told))])
+        );
+    }
+}
+
+/// A message instead of an answer: the question is dropped, and the call has a result.
+#[tokio::test]
+async fn a_message_supersedes_a_question() {
+    let mut bench = bench(&[("a", "wonder", "")], 1);
+    awaited(bench.say("go").await);
+    bench.replies(says("as you like"));
+    assert_eq!(kind(&bench.say("never mind").await), "done");
+    assert_eq!(bench.agent.continuation(&bench.session), None);
+}

@@ -1,0 +1,91 @@
+//! The docs of a component: a custom section `package-docs`, which wit-parser writes for the WIT
+//! that a component was built from. It is JSON after a version byte. Docs are optional, so what
+//! cannot be read is ignored.
+
+use super::names::FunctionPath;
+use serde_json::Value;
+use wasmparser::{Parser, Payload};
+
+const SECTION: &str = "package-docs";
+
+/// The largest section that is read, in bytes. A WIT package of a hundred functions with docs has
+/// about 30 KB.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// The versions of the section, by its first byte. Both are read in the same way.
+const VERSIONS: std::ops::RangeInclusive<u8> = 0..=1;
+
+/// The docs of one WIT package; empty by default.
+#[derive(Debug, Default)]
+pub(crate) struct Docs(Value);
+
+impl Docs {
+    /// Reads the section of a component that was compiled before, so it is well-formed.
+    pub(crate) fn read(component: &[u8]) -> Self {
+        let found = section(component).and_then(|section| {
+            let (version, json) = section.split_first()?;
+            if section.len() > MAX_BYTES || !VERSIONS.contains(version) {
+                tracing::debug!("the docs of a component are too large, or of another version");
+                return None;
+            }
+            serde_json::from_slice(json)
+                .map_err(|error| tracing::debug!("the docs of a component are no JSON: {error}"))
+                .ok()
+        });
+        Self(found.unwrap_or_default())
+    }
+
+    /// Returns the docs of a function.
+    pub(super) fn of(&self, path: &FunctionPath) -> Option<&str> {
+        let function = path.function.as_str();
+        match path.interface_name() {
+            None => self
+                .worlds()
+                .find_map(|world| of_function(world, ["func_exports", "funcs"], function)),
+            Some(interface) => {
+                let own = self.0.get("interfaces").and_then(|all| all.get(interface));
+                let inline = self.worlds().flat_map(|world| {
+                    ["interface_exports", "interfaces"]
+                        .into_iter()
+                        .filter_map(move |key| world.get(key)?.get(interface))
+                });
+                own.into_iter()
+                    .chain(inline)
+                    .find_map(|interface| of_function(interface, ["funcs"], function))
+            }
+        }
+    }
+
+    fn worlds(&self) -> impl Iterator<Item = &Value> {
+        let worlds = self.0.get("worlds").and_then(Value::as_object);
+        worlds.into_iter().flat_map(|worlds| worlds.values())
+    }
+}
+
+/// Returns the docs of a function in one of these maps: in the first version a text, since then an
+/// object.
+fn of_function<'a, const N: usize>(
+    within: &'a Value,
+    keys: [&str; N],
+    function: &str,
+) -> Option<&'a str> {
+    keys.into_iter()
+        .filter_map(|key| within.get(key)?.get(function))
+        .find_map(|said| said.as_str().or_else(|| said.get("docs")?.as_str()))
+}
+
+/// Returns the section of the outermost component; nested ones have their own.
+fn section(component: &[u8]) -> Option<&[u8]> {
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.ok()? {
+            Payload::Version { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::CustomSection(section) if depth == 1 && section.name() == SECTION => {
+                return Some(section.data());
+            }
+            _ => {}
+        }
+    }
+    None
+}

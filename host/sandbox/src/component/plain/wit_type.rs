@@ -1,0 +1,380 @@
+//! The WIT types of a function, converted from the engine's once: bounded, and without those that
+//! have no JSON form.
+
+use std::{collections::BTreeMap, fmt};
+use wasmtime::component::{
+    Val,
+    types::{ComponentFunc, Type},
+};
+
+/// The deepest nesting of types. Each level of WIT takes up to four levels of the schema, which may
+/// have 32.
+const MAX_DEPTH: usize = 24;
+
+/// The largest weight of the types of one function, in bytes: [`TYPE_BYTES`] for each use of a
+/// type, and all names in it. The schema, which has the same bound, is larger than this.
+const MAX_BYTES: usize = 64 * 1024;
+const TYPE_BYTES: usize = 16;
+
+/// A WIT type that has a JSON form.
+#[derive(Debug, PartialEq)]
+pub(super) enum WitType {
+    /// `bool`
+    Bool,
+    /// `u8` to `s64`
+    Int(IntType),
+    /// `f32`
+    Float32,
+    /// `f64`
+    Float64,
+    /// `char`
+    Char,
+    /// `string`
+    String,
+    /// `list<u8>`
+    Bytes,
+    /// Any other list
+    List(Box<Self>),
+    /// `tuple`
+    Tuple(Vec<Self>),
+    /// `record`
+    Record(Fields),
+    /// One of several cases, each with a value or without
+    Cases(CaseKind, BTreeMap<String, Option<Self>>),
+    /// `enum`
+    Enum(Vec<String>),
+    /// `flags`
+    Flags(Vec<String>),
+    /// `option` of a type that is not an option; an option of an option is [`Self::Cases`], because
+    /// `null` could mean either
+    Option(Box<Self>),
+}
+
+/// Named values: the fields of a record, or the parameters of a function.
+pub(super) type Fields = Vec<(String, WitType)>;
+
+/// The type that has cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CaseKind {
+    /// `variant`
+    Variant,
+    /// `result`, with the cases `ok` and `err`
+    Result,
+    /// `option`, with the cases `some` and `none`
+    Option,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IntType {
+    S8,
+    U8,
+    S16,
+    U16,
+    S32,
+    U32,
+    S64,
+    U64,
+}
+
+/// A function that cannot be a tool. The texts are fragments that follow its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SignatureError {
+    #[error("it is an entry point of WASI")]
+    WasiEntryPoint,
+    #[error("it belongs to a resource, which has no JSON form")]
+    OfResource,
+    #[error("it is an async function, which this host does not call")]
+    Async,
+    #[error("its types have {0}, which has no JSON form")]
+    NoJsonForm(&'static str),
+    #[error("its types nest more than {MAX_DEPTH} levels deep")]
+    TooDeep,
+    #[error("its types are too large for a schema")]
+    TooLarge,
+}
+
+/// The types of a function.
+#[derive(Debug, PartialEq)]
+pub(super) struct Signature {
+    pub(super) params: Fields,
+    pub(super) result: Option<WitType>,
+}
+
+impl WitType {
+    /// Returns whether a field of this type may be left out, which means `none`.
+    pub(super) fn is_optional(&self) -> bool {
+        matches!(self, Self::Option(_))
+    }
+}
+
+impl IntType {
+    /// Returns the least and the greatest value.
+    pub(super) fn range(self) -> (i128, i128) {
+        match self {
+            Self::S8 => (i8::MIN.into(), i8::MAX.into()),
+            Self::U8 => (u8::MIN.into(), u8::MAX.into()),
+            Self::S16 => (i16::MIN.into(), i16::MAX.into()),
+            Self::U16 => (u16::MIN.into(), u16::MAX.into()),
+            Self::S32 => (i32::MIN.into(), i32::MAX.into()),
+            Self::U32 => (u32::MIN.into(), u32::MAX.into()),
+            Self::S64 => (i64::MIN.into(), i64::MAX.into()),
+            Self::U64 => (u64::MIN.into(), u64::MAX.into()),
+        }
+    }
+
+    /// Returns whether some values have no exact JSON number, as many programs read one as a 64-bit
+    /// float.
+    pub(super) fn is_wide(self) -> bool {
+        matches!(self, Self::S64 | Self::U64)
+    }
+
+    /// Returns the value, if it is in range.
+    pub(super) fn val(self, value: i128) -> Option<Val> {
+        Some(match self {
+            Self::S8 => Val::S8(value.try_into().ok()?),
+            Self::U8 => Val::U8(value.try_into().ok()?),
+            Self::S16 => Val::S16(value.try_into().ok()?),
+            Self::U16 => Val::U16(value.try_into().ok()?),
+            Self::S32 => Val::S32(value.try_into().ok()?),
+            Self::U32 => Val::U32(value.try_into().ok()?),
+            Self::S64 => Val::S64(value.try_into().ok()?),
+            Self::U64 => Val::U64(value.try_into().ok()?),
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::S8 => "s8",
+            Self::U8 => "u8",
+            Self::S16 => "s16",
+            Self::U16 => "u16",
+            Self::S32 => "s32",
+            Self::U32 => "u32",
+            Self::S64 => "s64",
+            Self::U64 => "u64",
+        }
+    }
+}
+
+impl Signature {
+    /// Converts the types of a function.
+    pub(super) fn new(ty: &ComponentFunc) -> Result<Self, SignatureError> {
+        if ty.async_() {
+            return Err(SignatureError::Async);
+        }
+        let mut builder = WitTypeBuilder { left: MAX_BYTES };
+        let params = builder.named(ty.params(), 0)?;
+        let result = ty.results().next();
+        Ok(Self {
+            params,
+            result: result.map(|ty| builder.build(&ty, 0)).transpose()?,
+        })
+    }
+}
+
+/// Converts types, and counts their weight.
+struct WitTypeBuilder {
+    /// In bytes.
+    left: usize,
+}
+
+impl WitTypeBuilder {
+    fn spend(&mut self, bytes: usize) -> Result<(), SignatureError> {
+        self.left = self
+            .left
+            .checked_sub(bytes)
+            .ok_or(SignatureError::TooLarge)?;
+        Ok(())
+    }
+
+    fn build(&mut self, ty: &Type, depth: usize) -> Result<WitType, SignatureError> {
+        if depth > MAX_DEPTH {
+            return Err(SignatureError::TooDeep);
+        }
+        self.spend(TYPE_BYTES)?;
+        let depth = depth + 1;
+        Ok(match ty {
+            Type::Bool => WitType::Bool,
+            Type::S8 => WitType::Int(IntType::S8),
+            Type::U8 => WitType::Int(IntType::U8),
+            Type::S16 => WitType::Int(IntType::S16),
+            Type::U16 => WitType::Int(IntType::U16),
+            Type::S32 => WitType::Int(IntType::S32),
+            Type::U32 => WitType::Int(IntType::U32),
+            Type::S64 => WitType::Int(IntType::S64),
+            Type::U64 => WitType::Int(IntType::U64),
+            Type::Float32 => WitType::Float32,
+            Type::Float64 => WitType::Float64,
+            Type::Char => WitType::Char,
+            Type::String => WitType::String,
+            Type::List(list) => match self.build(&list.ty(), depth)? {
+                WitType::Int(IntType::U8) => WitType::Bytes,
+                item => WitType::List(Box::new(item)),
+            },
+            Type::Tuple(tuple) => {
+                let types = tuple.types();
+                WitType::Tuple(
+                    types
+                        .map(|ty| self.build(&ty, depth))
+                        .collect::<Result<_, _>>()?,
+                )
+            }
+            Type::Record(record) => {
+                let fields = record.fields().map(|field| (field.name, field.ty));
+                WitType::Record(self.named(fields, depth)?)
+            }
+            Type::Variant(variant) => {
+                let cases = variant.cases().map(|case| (case.name, case.ty));
+                self.cases(CaseKind::Variant, cases, depth)?
+            }
+            Type::Result(result) => {
+                let cases = [("ok", result.ok()), ("err", result.err())];
+                self.cases(CaseKind::Result, cases.into_iter(), depth)?
+            }
+            Type::Option(option) => match self.build(&option.ty(), depth)? {
+                inner @ WitType::Option(_) => {
+                    let cases = [("some", Some(inner)), ("none", None)];
+                    let cases = cases.map(|(name, ty)| (name.to_owned(), ty));
+                    WitType::Cases(CaseKind::Option, cases.into())
+                }
+                inner => WitType::Option(Box::new(inner)),
+            },
+            Type::Enum(names) => WitType::Enum(self.names(names.names())?),
+            Type::Flags(names) => WitType::Flags(self.names(names.names())?),
+            Type::Own(_) | Type::Borrow(_) => return Err(SignatureError::NoJsonForm("a resource")),
+            Type::Future(_) => return Err(SignatureError::NoJsonForm("a future")),
+            Type::Stream(_) => return Err(SignatureError::NoJsonForm("a stream")),
+            Type::ErrorContext => return Err(SignatureError::NoJsonForm("an error-context")),
+            Type::Map(_) => return Err(SignatureError::NoJsonForm("a map")),
+            Type::FixedLengthList(_) => {
+                return Err(SignatureError::NoJsonForm("a list of fixed length"));
+            }
+        })
+    }
+
+    fn named<'a>(
+        &mut self,
+        fields: impl Iterator<Item = (&'a str, Type)>,
+        depth: usize,
+    ) -> Result<Fields, SignatureError> {
+        fields
+            .map(|(name, ty)| {
+                self.spend(name.len())?;
+                Ok((name.to_owned(), self.build(&ty, depth)?))
+            })
+            .collect()
+    }
+
+    fn cases<'a>(
+        &mut self,
+        kind: CaseKind,
+        cases: impl Iterator<Item = (&'a str, Option<Type>)>,
+        depth: usize,
+    ) -> Result<WitType, SignatureError> {
+        let cases = cases.map(|(name, ty)| {
+            self.spend(TYPE_BYTES + name.len())?;
+            let ty = ty.map(|ty| self.build(&ty, depth)).transpose()?;
+            Ok((name.to_owned(), ty))
+        });
+        Ok(WitType::Cases(
+            kind,
+            cases.collect::<Result<_, SignatureError>>()?,
+        ))
+    }
+
+    fn names<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<String>, SignatureError> {
+        names
+            .map(|name| {
+                self.spend(TYPE_BYTES + name.len())?;
+                Ok(name.to_owned())
+            })
+            .collect()
+    }
+}
+
+impl fmt::Display for Signature {
+    /// Formats as in WIT, without the name: `(a: u32, b: list<string>) -> bool`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({})", Commas(&self.params, named))?;
+        match &self.result {
+            Some(result) => write!(f, " -> {result}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for WitType {
+    /// Formats as in WIT, with the content of named types in place of their names, which the engine
+    /// does not keep.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool => f.write_str("bool"),
+            Self::Int(int) => f.write_str(int.name()),
+            Self::Float32 => f.write_str("f32"),
+            Self::Float64 => f.write_str("f64"),
+            Self::Char => f.write_str("char"),
+            Self::String => f.write_str("string"),
+            Self::Bytes => f.write_str("list<u8>"),
+            Self::List(item) => write!(f, "list<{item}>"),
+            Self::Tuple(items) => write!(f, "tuple<{}>", Commas(items, fmt::Display::fmt)),
+            Self::Record(fields) => write!(f, "record {{ {} }}", Commas(fields, named)),
+            Self::Cases(kind, cases) => kind.fmt(cases, f),
+            Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
+            Self::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
+            Self::Option(inner) => write!(f, "option<{inner}>"),
+        }
+    }
+}
+
+impl CaseKind {
+    fn fmt(
+        self,
+        cases: &BTreeMap<String, Option<WitType>>,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let of = |name| cases.get(name).and_then(Option::as_ref);
+        match self {
+            Self::Option => match of("some") {
+                Some(inner) => write!(f, "option<{inner}>"),
+                None => f.write_str("option"),
+            },
+            Self::Result => match (of("ok"), of("err")) {
+                (None, None) => f.write_str("result"),
+                (Some(ok), None) => write!(f, "result<{ok}>"),
+                (None, Some(err)) => write!(f, "result<_, {err}>"),
+                (Some(ok), Some(err)) => write!(f, "result<{ok}, {err}>"),
+            },
+            Self::Variant => {
+                let cases: Vec<_> = cases.iter().collect();
+                let case = Commas(&cases, |(name, ty), f| match ty {
+                    Some(ty) => write!(f, "{name}({ty})"),
+                    None => f.write_str(name),
+                });
+                write!(f, "variant {{ {case} }}")
+            }
+        }
+    }
+}
+
+fn named((name, ty): &(String, WitType), f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{name}: {ty}")
+}
+
+/// Comma-separated items, each written by the function.
+struct Commas<'a, T>(&'a [T], fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result);
+
+impl<T> fmt::Display for Commas<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(items, write) = self;
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                f.write_str(", ")?;
+            }
+            write(item, f)?;
+        }
+        Ok(())
+    }
+}

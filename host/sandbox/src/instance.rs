@@ -1,0 +1,7 @@
+//! One instance for one call: its store with every limit, its imports, and how its result or its end is read.
+
+pub(crate) mod convert;
+pub(crate) mod failure;
+pub(crate) mod limiter;
+pub(crate) mod linker;
+pub(crate) mod store;

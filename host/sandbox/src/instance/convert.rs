@@ -1,0 +1,155 @@
+//! Conversions from WIT values to those of the core crate. JSON text of guests is parsed here and
+//! nowhere else. A blob reference never comes from a guest, because WIT has no case for it.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    bindings::types as wit,
+    instance::{failure, store::Redactors},
+    text,
+};
+use agent_host_types::{
+    failure::{ToolErrorCode, ToolFailure},
+    limits::Limits,
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    tool::Effect,
+};
+use serde_json::Value;
+
+/// The most values in one JSON result. A value of two bytes of text takes 32 bytes or more in
+/// memory, so a limit of the text alone is too weak.
+const MAX_JSON_VALUES: usize = 1_000_000;
+
+/// A larger result takes longer to convert than a quick call may last: about 100 us.
+const QUICK_BYTES: u64 = 16 * 1024;
+
+/// Returns whether converting a result takes longer than a quick call may last.
+pub(crate) fn takes_long(output: &wit::ToolResultOutput) -> bool {
+    size_bytes(output) > QUICK_BYTES
+}
+
+/// Converts a guest's result: bounds it, parses it, redacts the tool's own secrets, and validates
+/// it, in this order, so that no message about it can hold a piece of a value. Other tools' secrets
+/// stay in it: its validity decides whether the state that the call merged is kept, which a guest
+/// can read.
+///
+/// # Errors
+/// `output-too-large` and `invalid-output`.
+pub(crate) fn output(
+    output: wit::ToolResultOutput,
+    secrets: &Redactors,
+    limits: &Limits,
+) -> Result<ToolResultOutput, ToolFailure> {
+    if size_bytes(&output) > limits.output_bytes {
+        return Err(failure::output_too_large(limits));
+    }
+    let mut output = match output {
+        wit::ToolResultOutput::Text(text) => ToolResultOutput::Text(text),
+        wit::ToolResultOutput::Json(json) => ToolResultOutput::Json(parse(&json)?),
+        wit::ToolResultOutput::Content(parts) => {
+            ToolResultOutput::Content(parts.into_iter().map(part).collect())
+        }
+        wit::ToolResultOutput::ErrorText(text) => ToolResultOutput::ErrorText(text),
+        wit::ToolResultOutput::ErrorJson(json) => ToolResultOutput::ErrorJson(parse(&json)?),
+        wit::ToolResultOutput::ExecutionDenied(reason) => ToolResultOutput::ExecutionDenied(reason),
+    };
+    secrets.granted.output(&mut output);
+    secrets
+        .all
+        .validate(&mut output, ToolResultOutput::validate)?;
+    Ok(output)
+}
+
+/// Returns the bytes of all texts and data in a result.
+fn size_bytes(output: &wit::ToolResultOutput) -> u64 {
+    let bytes = match output {
+        wit::ToolResultOutput::Text(text)
+        | wit::ToolResultOutput::Json(text)
+        | wit::ToolResultOutput::ErrorText(text)
+        | wit::ToolResultOutput::ErrorJson(text) => text.len(),
+        wit::ToolResultOutput::ExecutionDenied(reason) => reason.as_ref().map_or(0, String::len),
+        wit::ToolResultOutput::Content(parts) => parts.iter().map(part_bytes).sum(),
+    };
+    bytes as u64
+}
+
+/// Returns the bytes of a part; an empty one counts as well, so that the number of parts is
+/// bounded.
+fn part_bytes(part: &wit::ContentPart) -> usize {
+    size_of::<ContentPart>()
+        + match part {
+            wit::ContentPart::Text(text) => text.len(),
+            wit::ContentPart::File(file) => {
+                let data = match &file.data {
+                    wit::FileData::Bytes(bytes) => bytes.len(),
+                    wit::FileData::Url(text) | wit::FileData::Text(text) => text.len(),
+                };
+                file.media_type.len() + data + file.filename.as_ref().map_or(0, String::len)
+            }
+        }
+}
+
+fn part(part: wit::ContentPart) -> ContentPart {
+    match part {
+        wit::ContentPart::Text(text) => ContentPart::Text { text },
+        wit::ContentPart::File(file) => ContentPart::File(FilePart {
+            media_type: file.media_type,
+            data: match file.data {
+                wit::FileData::Bytes(bytes) => FileData::Bytes(bytes),
+                wit::FileData::Url(url) => FileData::Url(url),
+                wit::FileData::Text(text) => FileData::Text(text),
+            },
+            filename: file.filename,
+        }),
+    }
+}
+
+fn parse(json: &str) -> Result<Value, ToolFailure> {
+    let values = count_values(json);
+    if values > MAX_JSON_VALUES {
+        return Err(ToolFailure::new(
+            ToolErrorCode::OutputTooLarge,
+            format!(
+                "The tool's JSON result has {values} values; at most {MAX_JSON_VALUES} are taken. Ask it for less, such as for one part at a time."
+            ),
+        ));
+    }
+    serde_json::from_str(json).map_err(|error| {
+        ToolFailure::invalid_output(format!(
+            "The tool returned text as JSON that is not JSON: {}.",
+            text::sanitize(&error.to_string(), 200)
+        ))
+    })
+}
+
+/// Returns an upper bound of the values in a JSON text without building any: each value but the
+/// first follows a comma, a colon or an opening bracket outside strings.
+fn count_values(json: &str) -> usize {
+    let (mut count, mut in_string, mut escaped) = (1, false, false);
+    for byte in json.bytes() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+        } else {
+            match byte {
+                b'"' => in_string = true,
+                b',' | b':' | b'[' => count += 1,
+                _ => {}
+            }
+        }
+    }
+    count
+}
+
+pub(crate) fn effect(effect: wit::Effect) -> Effect {
+    match effect {
+        wit::Effect::ReadOnly => Effect::ReadOnly,
+        wit::Effect::Idempotent => Effect::Idempotent,
+        wit::Effect::Effectful => Effect::Effectful,
+    }
+}

@@ -1,0 +1,187 @@
+//! Counts the memory and the tables of one call against their limits, over all instances together.
+//! wasmtime's own limiter bounds each memory alone, so a component with many memories would pass
+//! it.
+//!
+//! Stores use [`PausingLimiter`]: a call that takes much memory ends its slice first.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{caps::telemetry::Telemetry, schedule::guest_runtime::end_slice};
+use agent_host_types::limits::Limits;
+use std::sync::Arc;
+use wasmtime::{ResourceLimiter, ResourceLimiterAsync};
+
+/// A call with more bytes of memory does not stay on its caller's thread: one instruction can fill
+/// all of a memory, and nothing interrupts it. 32 MiB take a few milliseconds.
+const QUICK_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The limit that a call exceeded, which tells running out of memory apart from other crashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitExceeded {
+    /// More memory than the limit, or than the machine has.
+    Memory,
+    /// More table elements than the limit.
+    TableElements,
+}
+
+pub(crate) struct Limiter {
+    memory_bytes: u64,
+    table_elements: u64,
+    instances: usize,
+    memories: usize,
+    tables: usize,
+    /// The sum of all memories now, in bytes.
+    used: u64,
+    /// The bytes of the last growth, given back if the machine cannot provide them.
+    last_growth: u64,
+    telemetry: Arc<Telemetry>,
+    exceeded: Option<LimitExceeded>,
+}
+
+impl Limiter {
+    pub(crate) fn new(limits: &Limits, telemetry: Arc<Telemetry>) -> Self {
+        Self {
+            memory_bytes: limits.memory_bytes,
+            table_elements: limits.table_elements,
+            instances: as_count(limits.instances),
+            memories: as_count(limits.memories),
+            tables: as_count(limits.tables),
+            used: 0,
+            last_growth: 0,
+            telemetry,
+            exceeded: None,
+        }
+    }
+
+    /// The last exceeded limit. It stays although the guest may have continued with less: a runtime
+    /// that is out of memory still allocates a little before it gives up, and then ends like any
+    /// other crash.
+    pub(crate) fn exceeded(&self) -> Option<LimitExceeded> {
+        self.exceeded
+    }
+}
+
+/// The limiter of one store, which lets a call with much memory pause before it gets it.
+pub(crate) struct PausingLimiter {
+    pub(crate) limiter: Limiter,
+    paused: bool,
+}
+
+impl PausingLimiter {
+    pub(crate) fn new(limiter: Limiter) -> Self {
+        Self {
+            limiter,
+            paused: false,
+        }
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl ResourceLimiterAsync for PausingLimiter {
+    async fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let growth = desired.saturating_sub(current) as u64;
+        if !self.paused && self.limiter.used.saturating_add(growth) > QUICK_MEMORY_BYTES {
+            self.paused = true;
+            end_slice().await;
+        }
+        self.limiter.memory_growing(current, desired, maximum)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.limiter.memory_grow_failed(error)
+    }
+
+    async fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        self.limiter.table_growing(current, desired, maximum)
+    }
+
+    fn instances(&self) -> usize {
+        self.limiter.instances()
+    }
+
+    fn tables(&self) -> usize {
+        self.limiter.tables()
+    }
+
+    fn memories(&self) -> usize {
+        self.limiter.memories()
+    }
+}
+
+/// Converts a limit to the engine's type; one beyond the machine's word is none.
+pub(crate) fn as_count(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let growth = desired.saturating_sub(current) as u64;
+        let wanted = self.used.saturating_add(growth);
+        // Our limit first: a memory without a maximum of its own has that of its address space, and
+        // a guest that asks for more than that is out of memory as well.
+        if wanted > self.memory_bytes {
+            self.exceeded = Some(LimitExceeded::Memory);
+            return Ok(false);
+        }
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            // The memory's own maximum, not our limit.
+            return Ok(false);
+        }
+        self.used = wanted;
+        self.last_growth = growth;
+        self.telemetry.has_memory(wanted);
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        tracing::debug!("the machine did not provide memory for a guest: {error}");
+        self.used = self.used.saturating_sub(self.last_growth);
+        self.last_growth = 0;
+        self.exceeded = Some(LimitExceeded::Memory);
+        Ok(())
+    }
+
+    fn table_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        if desired as u64 > self.table_elements {
+            self.exceeded = Some(LimitExceeded::TableElements);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn tables(&self) -> usize {
+        self.tables
+    }
+
+    fn memories(&self) -> usize {
+        self.memories
+    }
+}

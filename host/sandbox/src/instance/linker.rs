@@ -1,0 +1,74 @@
+//! The interfaces that guests can import, each with the view that it works on. All are named, and
+//! none twice: one that is missing is a load error that names it, and no later line can replace a
+//! gated implementation with an ungated one.
+
+use crate::{
+    bindings::{human, progress, state, types},
+    caps::{files::Files, human::HumanCtx, progress::ProgressCtx, state::StateCtx},
+    instance::store::CallState,
+};
+use wasmtime::{
+    Engine,
+    component::{HasSelf, Linker, ResourceTable},
+};
+use wasmtime_wasi::{
+    cli::{WasiCli, WasiCliView as _},
+    clocks::{WasiClocks, WasiClocksView as _},
+    p2::bindings::{cli, clocks, filesystem, io, random, sockets},
+    random::{WasiRandom, WasiRandomView as _},
+    sockets::{WasiSockets, WasiSocketsView as _},
+};
+use wasmtime_wasi_http::{WasiHttp, WasiHttpView as _, p2::bindings::http};
+
+/// Links every interface.
+pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
+    let mut linker = Linker::new(engine);
+    let l = &mut linker;
+
+    types::add_to_linker::<_, HasSelf<CallState>>(l, |call| call)?;
+    human::add_to_linker::<_, HasSelf<HumanCtx>>(l, CallState::human)?;
+    progress::add_to_linker::<_, HasSelf<ProgressCtx>>(l, CallState::progress)?;
+    state::add_to_linker::<_, HasSelf<StateCtx>>(l, CallState::state)?;
+
+    io::error::add_to_linker::<_, HasSelf<ResourceTable>>(l, CallState::table)?;
+    io::poll::add_to_linker::<_, HasSelf<ResourceTable>>(l, CallState::table)?;
+    io::streams::add_to_linker::<_, HasSelf<ResourceTable>>(l, CallState::table)?;
+
+    filesystem::types::add_to_linker::<_, Files>(l, CallState::files)?;
+    filesystem::preopens::add_to_linker::<_, Files>(l, CallState::files)?;
+
+    let http_options = http::types::LinkOptions::default();
+    http::outgoing_handler::add_to_linker::<_, WasiHttp>(l, CallState::http)?;
+    http::types::add_to_linker::<_, WasiHttp>(l, &http_options, CallState::http)?;
+
+    clocks::wall_clock::add_to_linker::<_, WasiClocks>(l, CallState::clocks)?;
+    clocks::monotonic_clock::add_to_linker::<_, WasiClocks>(l, CallState::clocks)?;
+    random::random::add_to_linker::<_, WasiRandom>(l, CallState::random)?;
+    random::insecure::add_to_linker::<_, WasiRandom>(l, CallState::random)?;
+    random::insecure_seed::add_to_linker::<_, WasiRandom>(l, CallState::random)?;
+
+    cli::environment::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+    cli::exit::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+    cli::stdin::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+    cli::stdout::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+    cli::stderr::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+    cli::terminal_input::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+    cli::terminal_output::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+    cli::terminal_stdin::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+    cli::terminal_stdout::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+    cli::terminal_stderr::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
+
+    // Python imports sockets whether it uses them or not. `LazyWasiCtx` switches every use off.
+    let network_options = sockets::network::LinkOptions::default();
+    sockets::instance_network::add_to_linker::<_, WasiSockets>(l, CallState::sockets)?;
+    sockets::network::add_to_linker::<_, WasiSockets>(l, &network_options, CallState::sockets)?;
+    sockets::ip_name_lookup::add_to_linker::<_, WasiSockets>(l, CallState::sockets)?;
+    sockets::tcp::add_to_linker::<_, WasiSockets>(l, CallState::sockets)?;
+    sockets::tcp_create_socket::add_to_linker::<_, WasiSockets>(l, CallState::sockets)?;
+    sockets::udp::add_to_linker::<_, WasiSockets>(l, CallState::sockets)?;
+    sockets::udp_create_socket::add_to_linker::<_, WasiSockets>(l, CallState::sockets)?;
+    Ok(linker)
+}
+
+/// The interface `types` has no functions.
+impl types::Host for CallState {}

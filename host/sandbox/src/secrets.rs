@@ -1,0 +1,4 @@
+//! Secrets of one call.
+
+#[cfg(test)]
+pub(crate) mod values;

@@ -1,0 +1,182 @@
+//! What a model is asked, what it answers, and why it did not.
+
+use crate::{
+    message::{Message, Role},
+    output::ContentPart,
+    tool::{ToolCall, ToolDefinition},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Which model answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The provider, as in `--model PROVIDER:NAME`.
+    pub provider: String,
+    /// The model's name at that provider.
+    pub model: String,
+}
+
+/// What a model is asked. Files in it carry their bytes: the loop has put them back from their blobs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelRequest {
+    /// The standing instructions.
+    pub system: Option<String>,
+    /// The conversation. Every tool call in it is answered exactly once, right after the message that made it.
+    pub messages: Vec<Message>,
+    /// The tools that the model may call.
+    pub tools: Vec<ToolDefinition>,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelReply {
+    /// The text, possibly empty.
+    pub text: String,
+    /// The calls, in the model's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// Why the model stopped; absent where the provider did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// The tokens of this request and reply.
+    pub usage: Usage,
+    /// The provider's id of the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// What the provider wants back unchanged with this message; keyed by provider.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// Which model answered; absent where it is the one that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
+    /// The reply as the provider sent it, for whoever reads the journal; no model sees it again. Absent where it came in pieces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Value>,
+}
+
+impl ModelReply {
+    /// True if the model ended its reply and left nothing to show and nothing to run.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let says_why = matches!(
+            self.stop_reason,
+            Some(StopReason::Refusal | StopReason::ContextWindow | StopReason::PauseTurn)
+        );
+        self.text.trim().is_empty() && self.tool_calls.is_empty() && !says_why
+    }
+
+    /// The reply as a message of the conversation.
+    #[must_use]
+    pub fn to_message(&self) -> Message {
+        let text = (!self.text.is_empty()).then(|| ContentPart::Text {
+            text: self.text.clone(),
+        });
+        Message {
+            tool_calls: self.tool_calls.clone(),
+            metadata: self.metadata.clone(),
+            ..Message::parts(Role::Assistant, text.into_iter().collect())
+        }
+    }
+}
+
+/// Why a model stopped, in one vocabulary for all providers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// It had said what it wanted to say.
+    EndTurn,
+    /// It wants tools to run.
+    ToolUse,
+    /// It reached the most tokens that it may write. Its calls may be incomplete and never run.
+    MaxTokens,
+    /// It wrote a stop sequence.
+    StopSequence,
+    /// It declined to answer.
+    Refusal,
+    /// The conversation no longer fits the model's window.
+    ContextWindow,
+    /// The provider paused a long turn; asking again continues it.
+    PauseTurn,
+}
+
+/// Tokens. Providers that do not count report zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read, cached ones included.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Those of the tokens read that came from the provider's cache.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
+}
+
+impl Usage {
+    /// Whether nothing was used, or nobody counted.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_input_tokens = self
+            .cached_input_tokens
+            .saturating_add(other.cached_input_tokens);
+    }
+}
+
+/// Why a model did not answer. The text is for people: it says what happened, why, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind of fault it is.
+    pub kind: ModelErrorKind,
+    /// The whole text, the provider's own words included; never a key.
+    pub message: String,
+    /// The time that the server wants to pass before the next request, in seconds, where it is longer than an adapter waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_seconds: Option<u64>,
+}
+
+impl ModelError {
+    /// Makes an error.
+    #[must_use]
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            retry_after_seconds: None,
+        }
+    }
+}
+
+/// The kinds of model faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelErrorKind {
+    /// The key is missing or wrong (401, 403).
+    Unauthorized,
+    /// The server knows no such model or path (404).
+    NotFound,
+    /// The server refuses the request as it is (other 4xx).
+    InvalidRequest,
+    /// The request is longer than the model's window. The loop makes the conversation shorter and asks again, once.
+    ContextWindow,
+    /// Too many requests, still after the retries.
+    RateLimited,
+    /// The server failed, still after the retries (5xx).
+    Server,
+    /// No connection could be made.
+    Unreachable,
+    /// The server took too long.
+    Timeout,
+    /// The answer is not in the form that the provider documents.
+    Protocol,
+    /// A script of the scripted model cannot be read or rendered.
+    Script,
+}

@@ -1,0 +1,170 @@
+//! Tools as the loop sees them: definitions, calls, and the trait that runs them.
+
+#[cfg(test)]
+mod tests;
+
+use crate::id::{CallId, Digest};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The effect class of a tool. The policy enforces it, so a wrong declaration gains nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// Changes nothing; may run concurrently and again.
+    ReadOnly,
+    /// Changes something; repeating the call with the same idempotency key changes nothing more.
+    Idempotent,
+    /// Changes something and is never repeated.
+    Effectful,
+}
+
+impl Effect {
+    /// Returns the kebab-case name, as in WIT.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Idempotent => "idempotent",
+            Self::Effectful => "effectful",
+        }
+    }
+}
+
+/// The definition of a tool for the model (`tool-definition` in WIT).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolDefinition {
+    /// The name that the model calls; passes [`is_tool_name`].
+    pub name: String,
+    /// A short name for display.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The description for the model.
+    pub description: String,
+    /// The JSON Schema of the input; its root is an object.
+    pub input_schema: Value,
+    /// The JSON Schema of a `json` result, if the tool declares one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// The declared effect.
+    pub effect: Effect,
+}
+
+/// The longest tool name that every provider accepts, in bytes.
+pub const MAX_TOOL_NAME: usize = 64;
+
+/// Whether every provider accepts the name: `^[a-zA-Z0-9_-]{1,64}$` (OpenAI and Anthropic).
+#[must_use]
+pub fn is_tool_name(name: &str) -> bool {
+    (1..=MAX_TOOL_NAME).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+/// A call requested by the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The id that the result must carry.
+    pub id: CallId,
+    /// The tool's name as the model wrote it.
+    pub name: String,
+    /// The parsed arguments; absent if the text below is not a JSON object.
+    pub input: Option<Map<String, Value>>,
+    /// The arguments exactly as the model wrote them.
+    pub raw_arguments: String,
+}
+
+impl ToolCall {
+    /// Parses the model's argument text. Empty text means no arguments; several servers send that.
+    #[must_use]
+    pub fn parse(id: CallId, name: String, raw_arguments: String) -> Self {
+        let input = if raw_arguments.trim().is_empty() {
+            Some(Map::new())
+        } else {
+            match serde_json::from_str(&raw_arguments) {
+                Ok(Value::Object(map)) => Some(map),
+                Ok(_) | Err(_) => None,
+            }
+        };
+        Self {
+            id,
+            name,
+            input,
+            raw_arguments,
+        }
+    }
+}
+
+/// When a call needs the user's approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approval {
+    /// By effect: read-only calls run, others need approval.
+    #[default]
+    ByEffect,
+    /// Every call needs approval.
+    Always,
+    /// No call needs approval; grants and limits still apply.
+    Never,
+}
+
+/// A decision of the user about a call that waits for approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecisionKind {
+    /// Run the call unchanged.
+    Approve,
+    /// Run the call with other arguments.
+    Edit,
+    /// Do not run the call.
+    Reject,
+    /// Do not run the call, and return this result in its place.
+    Respond,
+}
+
+impl DecisionKind {
+    /// All kinds, the default for a tool.
+    pub const ALL: [Self; 4] = [Self::Approve, Self::Edit, Self::Reject, Self::Respond];
+
+    /// Returns the kebab-case name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Edit => "edit",
+            Self::Reject => "reject",
+            Self::Respond => "respond",
+        }
+    }
+}
+
+/// Where the calls of a tool run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolRuntime {
+    /// In this process.
+    #[default]
+    Host,
+    /// Outside: the caller of the loop receives the calls and submits their results.
+    External,
+}
+
+/// A tool in the registry of a running host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegisteredTool {
+    /// The definition for the model.
+    pub definition: ToolDefinition,
+    /// The effect that the policy enforces. Never weaker than declared: `idempotent` is `effectful`
+    /// here unless the operator accepted it.
+    pub effect: Effect,
+    /// When a call needs approval.
+    pub approval: Approval,
+    /// The decisions that the user may take; not empty.
+    pub decisions: Vec<DecisionKind>,
+    /// Where its calls run.
+    pub runtime: ToolRuntime,
+    /// The digest of the component with its grants; absent for tools outside components.
+    pub component: Option<Digest>,
+}
