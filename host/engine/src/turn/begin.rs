@@ -2,7 +2,7 @@
 //! dealt with. Nothing is recorded before every check has passed.
 
 use super::{Agent, Step, Transition, execute, resume};
-use crate::{session::Session, spill::settle_message};
+use crate::{session::Session, spill::spill_message};
 use agent_host_types::{
     event::Event,
     json,
@@ -64,7 +64,7 @@ impl Agent {
             };
             self.settle_unrun(session, &entry.call, output);
         }
-        let (message, blobs) = settle_message(message);
+        let (message, blobs) = spill_message(message);
         session.record(Event::InputReceived { message }, blobs);
         Transition::to(Step::CheckBudgets)
     }
