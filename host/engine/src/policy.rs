@@ -54,5 +54,24 @@ pub enum Ruling {
     },
 }
 
+impl Ruling {
+    fn allow(rule: impl Into<String>) -> Self {
+        Self::Allow { rule: rule.into() }
+    }
+
+    fn ask(rule: impl Into<String>) -> Self {
+        Self::Ask { rule: rule.into() }
+    }
+
+    /// Denies a request that no grant would allow.
+    fn deny(rule: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Deny {
+            rule: rule.into(),
+            reason: reason.into(),
+            grant: None,
+        }
+    }
+}
+
 /// The name of the rule for requests that no grant covers.
 pub const DEFAULT_DENY: &str = "default-deny";

@@ -14,7 +14,7 @@ pub const INLINE_TEXT_BYTES: usize = 50 * 1024;
 
 /// A result in the form that the journal stores, with its blobs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settled {
+pub struct SpilledOutput {
     /// The result without bytes and long text.
     pub output: ToolResultOutput,
     /// The blobs to store with it.
@@ -27,7 +27,7 @@ const NOTE_BYTES: usize = 256;
 /// Moves bytes and long text of a result to blobs. Long JSON becomes text, since without its middle
 /// it is not JSON; success stays success and failure stays failure.
 #[must_use]
-pub fn settle(output: ToolResultOutput) -> Settled {
+pub fn spill_output(output: ToolResultOutput) -> SpilledOutput {
     let mut spill = Spill::new();
     let output = match output {
         ToolResultOutput::Text(text) => ToolResultOutput::Text(spill.text(text)),
@@ -55,7 +55,7 @@ pub fn settle(output: ToolResultOutput) -> Settled {
             ToolResultOutput::ExecutionDenied(reason.map(|reason| spill.text(reason)))
         }
     };
-    Settled {
+    SpilledOutput {
         output,
         blobs: spill.blobs,
     }
@@ -63,7 +63,7 @@ pub fn settle(output: ToolResultOutput) -> Settled {
 
 /// Moves bytes and long text files of a user message to blobs. Text parts stay whole, however long.
 #[must_use]
-pub fn settle_message(mut message: Message) -> (Message, Vec<Blob>) {
+pub fn spill_message(mut message: Message) -> (Message, Vec<Blob>) {
     let mut spill = Spill::new();
     message.content = message
         .content

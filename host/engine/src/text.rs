@@ -46,7 +46,7 @@ pub fn escape(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => out.push(character),
-            _ if is_deceptive(character) || is_unseen(character) => {
+            _ if is_deceptive(character) || is_invisible(character) => {
                 let _ = write!(out, "{}", character.escape_unicode());
             }
             _ => out.push(character),
@@ -58,7 +58,7 @@ pub fn escape(text: &str) -> String {
 /// Escapes also joiners and unusual spaces, for text that a decision depends on: different texts
 /// look different.
 #[must_use]
-pub fn exact(text: &str) -> String {
+fn escape_ambiguous(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in escape(text).chars() {
         let plain = matches!(character, ' ' | '\n' | '\t');
@@ -82,7 +82,7 @@ pub fn escape_line(text: &str) -> String {
 /// since such characters occur only in strings.
 #[must_use]
 pub fn escape_json(json: &str) -> Cow<'_, str> {
-    let is_unsafe = |c: char| is_deceptive(c) || is_unseen(c) || is_joiner(c);
+    let is_unsafe = |c: char| is_deceptive(c) || is_invisible(c) || is_joiner(c);
     if !json.contains(is_unsafe) {
         return Cow::Borrowed(json);
     }
@@ -99,9 +99,10 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Frames untrusted text in a question of the host: [`exact`] text in rows of at most `columns`
-/// that begin with a bar, so that no row looks like the host's own. Characters that look like the
-/// bar are escaped. Beyond `max_rows` rows, a last row says how many are not shown.
+/// Frames untrusted text in a question of the host, so that no row looks like the host's own: escapes
+/// it, including joiners, unusual spaces and characters like the bar, and breaks it into rows of at
+/// most `columns` that begin with a bar. Beyond `max_rows` rows, a last row says how many are not
+/// shown.
 #[must_use]
 pub fn framed(text: &str, columns: usize, max_rows: usize) -> String {
     let width = columns.saturating_sub(BAR_COLUMNS).max(MIN_FRAME_COLUMNS);
@@ -125,7 +126,7 @@ pub fn framed(text: &str, columns: usize, max_rows: usize) -> String {
 fn wrapped(line: &str, width: usize) -> Vec<String> {
     let mut rows = vec![String::new()];
     let (mut used, mut stacked) = (0, 0);
-    let written = exact(line).replace('\t', " ");
+    let written = escape_ambiguous(line).replace('\t', " ");
     for character in written.chars() {
         let columns = character.width_cjk().unwrap_or_default();
         stacked = if columns == 0 { stacked + 1 } else { 0 };
@@ -169,7 +170,7 @@ fn is_frame(character: char) -> bool {
 /// Whether a character is invisible besides the deceptive ones: default-ignorable characters that
 /// no language needs, line separators, and annotation marks. A tool's description may contain them,
 /// copied by its author; displayed text has them escaped.
-pub(crate) fn is_unseen(character: char) -> bool {
+pub(crate) fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{ad}' | '\u{2028}' | '\u{2029}' | '\u{2061}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{fff0}'..='\u{fffb}'

@@ -1,4 +1,4 @@
-//! The trait behind which tools run, and what goes in and out of one run.
+//! The trait that runs tools, with the input and the report of one run.
 
 use crate::BoxFuture;
 use agent_host_types::{
@@ -14,40 +14,40 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// One run of one call, with everything that the runner needs to know.
+/// The input of one run of a call.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// The session in which the call happens.
+    /// The session of the call.
     pub session: SessionId,
-    /// The call.
+    /// The id of the call.
     pub call_id: CallId,
     /// The tool's name in the registry.
     pub tool: String,
-    /// The arguments, already checked to be an object that fits the tool's schema.
+    /// The arguments, which fit the tool's schema.
     pub input: Map<String, Value>,
-    /// The same for every attempt at this call.
+    /// The idempotency key, equal in every run of the call.
     pub idempotency_key: String,
-    /// The session's shared state as the call sees it. A call that runs again sees what its first run saw.
+    /// The session's shared state at the first run of the call; later runs see the same.
     pub shared: Arc<Map<String, Value>>,
-    /// The questions of earlier runs of this call with their answers, in order.
+    /// The answered questions of earlier runs of the call, in order.
     pub answers: Vec<AnsweredQuestion>,
-    /// Whether a person can be asked. Where not, a question is answered with `unavailable`.
+    /// Whether the user can be asked. If not, questions are answered with `unavailable`.
     pub can_ask: bool,
-    /// Tells that the call is to be stopped.
+    /// Cancels the call.
     pub cancel: CancellationToken,
 }
 
-/// How a run of a call ended.
+/// The end of a run of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunEnd {
-    /// With a result.
+    /// The call has its result.
     Settled(CallReport),
-    /// With a question to a person.
+    /// The call asked the user a question.
     Asked(PendingQuestion),
 }
 
 impl RunEnd {
-    /// The report of a call that has its result; nothing of one that asks.
+    /// Returns the report of a settled call.
     #[must_use]
     pub fn settled(self) -> Option<CallReport> {
         match self {
@@ -63,21 +63,21 @@ impl From<CallReport> for RunEnd {
     }
 }
 
-/// What a run came to.
+/// The report of a settled call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallReport {
-    /// The result; an abnormal end is in here too, as `error-json`.
+    /// The result; an abnormal end is `error-json`.
     pub output: ToolResultOutput,
-    /// What the call used.
+    /// The resources that the call used.
     pub accounting: Accounting,
-    /// What it asked of the gate, and what the gate said.
+    /// The call's requests to the gate, with its decisions.
     pub audit: Vec<AuditEntry>,
-    /// What it merges into the session's shared state, in its order. Calls that ended abnormally merge nothing.
+    /// The merges into the session's shared state, in order; none after an abnormal end.
     pub merges: Vec<Map<String, Value>>,
 }
 
 impl CallReport {
-    /// The report of a call of which nothing but the result is to be told.
+    /// Creates a report of the result alone.
     #[must_use]
     pub fn of(output: ToolResultOutput) -> Self {
         Self {
@@ -89,21 +89,21 @@ impl CallReport {
     }
 }
 
-/// Receives progress reports of a running call: message, and fraction where it is known.
+/// Receives the progress of a running call: a message, and the fraction if known.
 pub type ProgressSink<'a> = &'a (dyn Fn(&str, Option<f64>) + Send + Sync);
 
-/// Runs tools. Implemented by agent-host-app over the sandbox, and by tests and embedders over plain closures.
+/// Runs tools. agent-host-app implements it over the sandbox, tests and embedders over plain closures.
 pub trait ToolRunner: Send + Sync {
-    /// The tools that exist, in the order in which the model is told of them.
+    /// Returns all tools, in the order for the model.
     fn tools(&self) -> &[RegisteredTool];
 
-    /// The limits that hold for each call of a tool; nothing for a tool that does not run in the sandbox.
+    /// Returns the limits of each call of a tool; `None` for a tool outside the sandbox.
     fn limits(&self, _tool: &str) -> Option<&Limits> {
         None
     }
 
-    /// The executable files that the arguments name and a call with them may rewrite, by the tool's paths; for people, before
-    /// they approve it.
+    /// Returns the executable files that the arguments name and the call may rewrite, by the tool's paths, for display before
+    /// the approval.
     fn executables(&self, _tool: &str, _input: &Map<String, Value>) -> Vec<String> {
         Vec::new()
     }
@@ -114,8 +114,8 @@ pub trait ToolRunner: Send + Sync {
     /// `unknown-tool` or `invalid-input`, with the path of the first argument that does not fit.
     fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure>;
 
-    /// Runs one call to its end. When [`Invocation::cancel`] is cancelled, it stops the call and reports what that used until then,
-    /// at once: after half a second the future is dropped, which stops the call as well, but its audit and accounting are lost.
+    /// Runs one call to its end. When [`Invocation::cancel`] is cancelled, stops the call and reports at once: after 500 ms the
+    /// future is dropped, which stops the call and loses its audit and accounting.
     fn run<'a>(
         &'a self,
         invocation: Invocation,

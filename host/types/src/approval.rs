@@ -1,4 +1,4 @@
-//! Decisions about calls that wait, and the approvals that are remembered.
+//! Decisions about calls that wait for approval, and remembered approvals.
 
 use crate::{
     id::{CallId, Digest, json_digest},
@@ -8,44 +8,44 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// What a person decided about one call.
+/// The user's decision about a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Decision {
-    /// Run it as it is.
+    /// Run the call unchanged.
     Approve {
         /// The call.
         call_id: CallId,
-        /// What is to be remembered of it, so that nobody is asked about calls like it.
+        /// Remember the approval for calls like this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remember: Option<Remember>,
     },
-    /// Run it with other arguments.
+    /// Run the call with other arguments.
     Edit {
         /// The call.
         call_id: CallId,
-        /// The arguments to run with.
+        /// The arguments.
         input: Map<String, Value>,
     },
-    /// Do not run it.
+    /// Do not run the call.
     Reject {
         /// The call.
         call_id: CallId,
-        /// Why, for the model.
+        /// The reason, for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Do not run it; this is its result.
+    /// Do not run the call, and return this result in its place.
     Respond {
         /// The call.
         call_id: CallId,
-        /// The person's own words.
+        /// The result.
         text: String,
     },
 }
 
 impl Decision {
-    /// Run it as it is, and remember nothing.
+    /// Creates an approval that is not remembered.
     #[must_use]
     pub fn approve(call_id: CallId) -> Self {
         Self::Approve {
@@ -54,7 +54,7 @@ impl Decision {
         }
     }
 
-    /// What kind of decision it is.
+    /// Returns the kind of the decision.
     #[must_use]
     pub fn kind(&self) -> DecisionKind {
         match self {
@@ -65,7 +65,7 @@ impl Decision {
         }
     }
 
-    /// The call that it is about.
+    /// Returns the id of the call.
     #[must_use]
     pub fn call_id(&self) -> &CallId {
         match self {
@@ -77,31 +77,31 @@ impl Decision {
     }
 }
 
-/// A rule by which a person is not asked again. It holds for the tool exactly as it was when they approved: another component,
-/// another definition under the same name, or the same one with other grants is asked about anew.
+/// A remembered approval. It covers the tool exactly as it was when approved: another component, definition or grants under the
+/// same name need a new approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ApprovalRule {
     /// The tool.
     pub tool: String,
-    /// What the tool was, [`RegisteredTool::identity`].
+    /// [`RegisteredTool::identity`] when it was approved.
     pub identity: Digest,
-    /// The digest of the only arguments that it covers; absent for all.
+    /// The digest of the covered arguments; absent for all arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_digest: Option<Digest>,
 }
 
-/// What a person wants to be remembered of an approval.
+/// A request to remember an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Remember {
-    /// Which calls it covers.
+    /// The covered calls.
     pub what: RememberWhat,
-    /// How long it holds.
+    /// The lifetime.
     pub scope: RememberScope,
 }
 
-/// Which calls a remembered approval covers.
+/// The calls that a remembered approval covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RememberWhat {
@@ -111,18 +111,18 @@ pub enum RememberWhat {
     Tool,
 }
 
-/// How long a remembered approval holds.
+/// The lifetime of a remembered approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RememberScope {
-    /// In this session.
+    /// This session.
     Session,
-    /// In every session with the same configuration. Kept by whoever runs the loop.
+    /// Every session with the same configuration. The caller of the loop stores it.
     Project,
 }
 
 impl ApprovalRule {
-    /// The rule for calls like this one.
+    /// Creates the rule that covers a call.
     #[must_use]
     pub fn new(tool: &RegisteredTool, what: RememberWhat, input_digest: Digest) -> Self {
         Self {
@@ -135,7 +135,7 @@ impl ApprovalRule {
         }
     }
 
-    /// Whether it covers a call.
+    /// Whether the rule covers a call.
     #[must_use]
     pub fn covers(&self, tool: &RegisteredTool, input_digest: Digest) -> bool {
         self.tool == tool.definition.name
@@ -145,7 +145,7 @@ impl ApprovalRule {
 }
 
 impl fmt::Display for ApprovalRule {
-    /// The rule as a person reads it before it is kept.
+    /// Writes the rule for the user, who reads it before it is stored.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.input_digest {
             Some(digest) => write!(
@@ -159,7 +159,7 @@ impl fmt::Display for ApprovalRule {
 }
 
 impl RegisteredTool {
-    /// What the tool is: its component with its grants, its definition, and the effect that the policy goes by.
+    /// Returns the digest of the component with its grants, the definition and the enforced effect.
     #[must_use]
     pub fn identity(&self) -> Digest {
         json_digest(&serde_json::json!([

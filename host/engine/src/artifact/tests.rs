@@ -1,5 +1,5 @@
 use super::*;
-use crate::spill::settle;
+use crate::spill::spill_output;
 use agent_host_types::{
     accounting::Accounting,
     event::EVENT_VERSION,
@@ -79,7 +79,7 @@ fn settled(results: Vec<Vec<ContentPart>>) -> Vec<Result<EventRecord, Infallible
         .map(|(parts, n)| Event::CallSettled {
             call_id: CallId(format!("call_{n}")),
             tool: "make".into(),
-            output: settle(ToolResultOutput::Content(parts)).output,
+            output: spill_output(ToolResultOutput::Content(parts)).output,
             accounting: Accounting::default(),
             audit: Vec::new(),
         });

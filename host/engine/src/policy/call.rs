@@ -25,30 +25,17 @@ pub fn decide_call<'a>(
             .into_iter()
             .any(|rule| rule.covers(tool, input_digest));
     if covered {
-        return Ruling::Allow {
-            rule: "approval.remembered".to_owned(),
-        };
+        return Ruling::allow("approval.remembered");
     }
     ruling
 }
 
 fn by_configuration(effect: Effect, approval: Approval) -> Ruling {
-    let rule = |text: &str| text.to_owned();
     match (approval, effect) {
-        (Approval::Always, _) => Ruling::Ask {
-            rule: rule("approval.always"),
-        },
-        (Approval::Never, _) => Ruling::Allow {
-            rule: rule("approval.never"),
-        },
-        (Approval::ByEffect, Effect::ReadOnly) => Ruling::Allow {
-            rule: rule("effect.read-only"),
-        },
-        (Approval::ByEffect, Effect::Idempotent) => Ruling::Ask {
-            rule: rule("effect.idempotent"),
-        },
-        (Approval::ByEffect, Effect::Effectful) => Ruling::Ask {
-            rule: rule("effect.effectful"),
-        },
+        (Approval::Always, _) => Ruling::ask("approval.always"),
+        (Approval::Never, _) => Ruling::allow("approval.never"),
+        (Approval::ByEffect, Effect::ReadOnly) => Ruling::allow("effect.read-only"),
+        (Approval::ByEffect, Effect::Idempotent) => Ruling::ask("effect.idempotent"),
+        (Approval::ByEffect, Effect::Effectful) => Ruling::ask("effect.effectful"),
     }
 }

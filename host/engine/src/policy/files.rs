@@ -62,29 +62,21 @@ pub fn decide_file(
     path: &str,
 ) -> Ruling {
     let Some(dir) = grants.dirs.get(grant) else {
-        return Ruling::Deny {
-            rule: DEFAULT_DENY.to_owned(),
-            reason: "no directory grant covers this path".to_owned(),
-            grant: None,
-        };
+        return Ruling::deny(DEFAULT_DENY, "no directory grant covers this path");
     };
     if let Some(pattern) = dir.deny.first_match(path) {
-        return Ruling::Deny {
-            rule: format!("grants.dir[{grant}].deny `{pattern}`"),
-            reason: format!("the operator denies `{pattern}` in {}", dir.guest),
-            grant: None,
-        };
+        return Ruling::deny(
+            format!("grants.dir[{grant}].deny `{pattern}`"),
+            format!("the operator denies `{pattern}` in {}", dir.guest),
+        );
     }
     if op == FileOp::Move
         && let Some(pattern) = dir.deny.first_below(path)
     {
-        return Ruling::Deny {
-            rule: format!("grants.dir[{grant}].deny `{pattern}`"),
-            reason: format!(
-                "moving this directory would move what the operator denies as `{pattern}`"
-            ),
-            grant: None,
-        };
+        return Ruling::deny(
+            format!("grants.dir[{grant}].deny `{pattern}`"),
+            format!("moving this directory would move what the operator denies as `{pattern}`"),
+        );
     }
     if !is_among_allowed(dir, op, path) {
         return Ruling::Deny {
@@ -106,11 +98,8 @@ pub fn decide_file(
             };
         }
         if effect == Effect::ReadOnly {
-            return Ruling::Deny {
-                rule: "effect.read-only".to_owned(),
-                reason: "the tool declares itself read-only, so it may not write".to_owned(),
-                grant: None,
-            };
+            let reason = "the tool declares itself read-only, so it may not write";
+            return Ruling::deny("effect.read-only", reason);
         }
         if let Some(RunLater { pattern, reason }) = runs_later(dir, op, path) {
             return Ruling::Deny {
@@ -122,9 +111,7 @@ pub fn decide_file(
             };
         }
     }
-    Ruling::Allow {
-        rule: format!("grants.dir[{grant}]"),
-    }
+    Ruling::allow(format!("grants.dir[{grant}]"))
 }
 
 /// Whether the grant's `allow` list permits an operation; an empty list permits all.

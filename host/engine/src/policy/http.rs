@@ -35,18 +35,13 @@ pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -
         };
     };
     if too_much {
-        return Ruling::Deny {
-            rule: "effect.read-only".to_owned(),
-            reason: format!(
-                "the tool declares itself read-only, so it may not send {}",
-                request.method
-            ),
-            grant: None,
-        };
+        let method = request.method;
+        return Ruling::deny(
+            "effect.read-only",
+            format!("the tool declares itself read-only, so it may not send {method}"),
+        );
     }
-    Ruling::Allow {
-        rule: format!("grants.http[{index}]"),
-    }
+    Ruling::allow(format!("grants.http[{index}]"))
 }
 
 /// Returns why no grant covers a request.
@@ -90,9 +85,7 @@ pub fn decide_address(
     let class = match classify(address) {
         AddressClass::Public if is_own => "own",
         AddressClass::Public => {
-            return Ruling::Allow {
-                rule: "address.public".to_owned(),
-            };
+            return Ruling::allow("address.public");
         }
         special => special.as_str(),
     };
@@ -103,9 +96,7 @@ pub fn decide_address(
         .iter()
         .position(|grant| literal(grant) && grant.covers(request))
     {
-        Some(index) => Ruling::Allow {
-            rule: format!("grants.http[{index}]"),
-        },
+        Some(index) => Ruling::allow(format!("grants.http[{index}]")),
         None => Ruling::Deny {
             rule: format!("address.{class}"),
             reason: format!(

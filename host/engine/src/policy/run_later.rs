@@ -6,7 +6,7 @@
 //! ordinary names.
 
 use super::PathRules;
-use crate::text::{is_deceptive, is_joiner, is_unseen};
+use crate::text::{is_deceptive, is_invisible, is_joiner};
 use std::sync::LazyLock;
 
 /// The reason not to write some files, and their patterns in lower case. A pattern without `/`
@@ -97,7 +97,7 @@ pub(super) fn find(path: &str, makes_dir: bool) -> Option<RunLater> {
 /// Folds a path like the file systems that distinguish the fewest names: ignores case and invisible
 /// characters (ext4 with case folding), and dots and spaces at the end of a name (FAT).
 fn fold(path: &str) -> String {
-    let seen = |c: &char| !is_deceptive(*c) && !is_unseen(*c) && !is_joiner(*c);
+    let seen = |c: &char| !is_deceptive(*c) && !is_invisible(*c) && !is_joiner(*c);
     // Upper case first: `ſ` is a lower-case letter that equals `s`.
     let text: String = path.chars().filter(seen).collect();
     let text = text.to_uppercase().to_lowercase();

@@ -37,36 +37,27 @@ pub fn decide_secret(
             grant: is_tool_name(name).then(|| format!("[grants]\nsecrets = [\"{name}\"]")),
         };
     };
-    let deny = |rule: &str, reason: String, grant| Ruling::Deny {
-        rule: format!("secret.{name}.{rule}"),
-        reason,
-        grant,
-    };
+    let rule = |part: &str| format!("secret.{name}.{part}");
     if place == SecretPlace::Elsewhere {
         let reason = "a secret is put into header values and query values and nowhere else";
-        return deny("place", reason.to_owned(), None);
+        return Ruling::deny(rule("place"), reason);
     }
     if !is_audience(grant, request) {
         // No grant is suggested: a secret has one audience, and the guest must not choose it.
         let audience = grant.audience();
-        return deny(
-            "audience",
-            format!("the secret `{name}` is sent to {audience} and nowhere else"),
-            None,
-        );
+        let reason = format!("the secret `{name}` is sent to {audience} and nowhere else");
+        return Ruling::deny(rule("audience"), reason);
     }
     if place == SecretPlace::Query && !grant.in_query {
-        return deny(
-            "in-query",
-            format!(
+        return Ruling::Deny {
+            rule: rule("in-query"),
+            reason: format!(
                 "the secret `{name}` is put into header values only; a query ends up in servers' logs"
             ),
-            Some(format!("[[secret]]\nname = \"{name}\"\nin-query = true")),
-        );
+            grant: Some(format!("[[secret]]\nname = \"{name}\"\nin-query = true")),
+        };
     }
-    Ruling::Allow {
-        rule: format!("grants.secrets[{index}]"),
-    }
+    Ruling::allow(format!("grants.secrets[{index}]"))
 }
 
 /// Compares scheme, host and port. Addresses are compared by value, since one address has many

@@ -47,9 +47,15 @@ fn long_text_keeps_head_and_tail_and_moves_to_a_blob() {
     ];
     for make in variants {
         let (output, blobs) = (make(fits.clone()), Vec::new());
-        assert_eq!(settle(output.clone()), Settled { output, blobs });
+        assert_eq!(
+            spill_output(output.clone()),
+            SpilledOutput { output, blobs }
+        );
         let (output, blobs) = (make(short.clone()), vec![blob(&long)]);
-        assert_eq!(settle(make(long.clone())), Settled { output, blobs });
+        assert_eq!(
+            spill_output(make(long.clone())),
+            SpilledOutput { output, blobs }
+        );
     }
 }
 
@@ -58,25 +64,25 @@ fn long_text_keeps_head_and_tail_and_moves_to_a_blob() {
 fn long_json_becomes_text_and_stays_success_or_error() {
     let string = |len: usize| json!("a".repeat(len - 2));
     let fits = ToolResultOutput::Json(string(INLINE_TEXT_BYTES));
-    let expected = Settled {
+    let expected = SpilledOutput {
         output: fits.clone(),
         blobs: Vec::new(),
     };
-    assert_eq!(settle(fits), expected);
+    assert_eq!(spill_output(fits), expected);
 
     let long = string(INLINE_TEXT_BYTES + 1);
     let written = long.to_string();
     let head = format!("\"{}", "a".repeat(3 * FIFTH - 1));
     let tail = format!("{}\"", "a".repeat(FIFTH - 1));
     let short = cut(&written, &head, &tail);
-    let settled = settle(ToolResultOutput::Json(long.clone()));
-    let expected = Settled {
+    let settled = spill_output(ToolResultOutput::Json(long.clone()));
+    let expected = SpilledOutput {
         output: ToolResultOutput::Text(short.clone()),
         blobs: vec![blob(&written)],
     };
     assert_eq!(settled, expected);
-    let settled = settle(ToolResultOutput::ErrorJson(long));
-    let expected = Settled {
+    let settled = spill_output(ToolResultOutput::ErrorJson(long));
+    let expected = SpilledOutput {
         output: ToolResultOutput::ErrorText(short),
         blobs: vec![blob(&written)],
     };
@@ -97,7 +103,8 @@ fn long_text_is_cut_at_character_boundaries() {
         (3, "🦀"),
     ] {
         let whole = format!("{}{}", "x".repeat(shift), symbol.repeat(INLINE_TEXT_BYTES));
-        let ToolResultOutput::Text(short) = settle(ToolResultOutput::Text(whole.clone())).output
+        let ToolResultOutput::Text(short) =
+            spill_output(ToolResultOutput::Text(whole.clone())).output
         else {
             panic!("text stays text");
         };
@@ -124,11 +131,11 @@ fn bytes_move_to_blobs_and_other_parts_stay() {
     let stored = Blob::new(vec![1, 2]);
     let mut expected = parts.clone();
     expected[1] = file("image/png", FileData::Blob(stored.reference()));
-    let expected = Settled {
+    let expected = SpilledOutput {
         output: ToolResultOutput::Content(expected),
         blobs: vec![stored],
     };
-    assert_eq!(settle(ToolResultOutput::Content(parts)), expected);
+    assert_eq!(spill_output(ToolResultOutput::Content(parts)), expected);
 }
 
 /// The first parts use up the budget of the later ones.
@@ -145,7 +152,7 @@ fn parts_share_one_budget_of_inline_text() {
         file("text/plain", FileData::Text(third.clone())),
         text("a last word"),
     ];
-    let expected = Settled {
+    let expected = SpilledOutput {
         output: ToolResultOutput::Content(vec![
             text(&first),
             text(cut(&second, &"b".repeat(600), &"b".repeat(200))),
@@ -154,7 +161,7 @@ fn parts_share_one_budget_of_inline_text() {
         ]),
         blobs: vec![blob(&second), blob(&third)],
     };
-    assert_eq!(settle(ToolResultOutput::Content(parts)), expected);
+    assert_eq!(spill_output(ToolResultOutput::Content(parts)), expected);
 }
 
 #[test]
@@ -179,7 +186,7 @@ fn user_message_keeps_its_text_and_moves_its_files() {
         ],
     );
     assert_eq!(
-        settle_message(message),
+        spill_message(message),
         (expected, vec![stored, blob(&long)])
     );
 }

@@ -2,7 +2,7 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn shown_replaces_deceptive_characters_and_cuts() {
+fn sanitize_replaces_deceptive_characters_and_cuts() {
     let cases = [
         ("plain\ttext\n", 80, "plain\ttext\n"),
         ("\u{1b}[31mred", 80, "\u{FFFD}[31mred"),
@@ -19,7 +19,7 @@ fn shown_replaces_deceptive_characters_and_cuts() {
 }
 
 #[test]
-fn harmless_escapes_what_a_terminal_obeys() {
+fn escape_covers_what_a_terminal_obeys() {
     let cases = [
         ("plain", "plain"),
         ("two\nlines\tkept", "two\nlines\tkept"),
@@ -43,7 +43,7 @@ fn harmless_escapes_what_a_terminal_obeys() {
 }
 
 #[test]
-fn exact_makes_different_texts_look_different() {
+fn escape_ambiguous_makes_different_texts_look_different() {
     let cases = [
         ("naïve 日本 👍\n\tkept", "naïve 日本 👍\n\tkept"),
         (
@@ -58,12 +58,12 @@ fn exact_makes_different_texts_look_different() {
         ("\u{1b}[2J\u{202e}", "\\u{1b}[2J\\u{202e}"),
     ];
     for (input, expected) in cases {
-        assert_eq!(exact(input), expected, "{input:?}");
+        assert_eq!(escape_ambiguous(input), expected, "{input:?}");
     }
 }
 
 #[test]
-fn harmless_json_keeps_the_value() {
+fn escape_json_keeps_the_value() {
     let steering = "\u{7f}\u{9b}31m\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{2028}\u{ad}\u{e0041}\u{fe0f}\u{fff9}";
     let value = serde_json::json!({ steering: [steering, "naïve 日本 👍\n\t\u{1b}[2J"] });
     for json in [value.to_string(), format!("{value:#}")] {

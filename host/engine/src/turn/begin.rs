@@ -68,7 +68,7 @@ impl Agent {
             };
             self.settle_unrun(session, cx, &entry.call, output);
         }
-        let (message, blobs) = settle_message(message);
+        let (message, blobs) = spill_message(message);
         session.record(Event::InputReceived { message }, blobs);
         Transition::to(Step::CheckBudgets)
     }

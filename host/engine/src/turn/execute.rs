@@ -13,7 +13,7 @@ use super::{Agent, Step, StepOutput, StepResult, Timing, Transition, approval::r
 use crate::turn::TurnContext;
 use crate::{
     session::{BatchCall, Session},
-    spill::settle,
+    spill::spill_output,
     tool::{CallReport, RunEnd},
 };
 use agent_host_types::{
@@ -234,7 +234,7 @@ pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: Cal
         audit,
         merges,
     } = report;
-    let settled = settle(output);
+    let settled = spill_output(output);
     let (call_id, tool) = (call.id.clone(), call.name.clone());
     let settled_event = Event::CallSettled {
         call_id: call_id.clone(),

@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_engine::spill::settle;
+use agent_host_engine::spill::spill_output;
 use agent_host_types::output::{FileData, FilePart};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
@@ -59,7 +59,7 @@ impl Folder {
             .collect();
         let truncated = deep && self.truncated;
         let json = json!({"path": ".", "entries": entries, "truncated": truncated});
-        settle(ToolResultOutput::Json(json)).output
+        spill_output(ToolResultOutput::Json(json)).output
     }
 
     fn answer(&self, call: &ToolCall) -> ToolResultOutput {
