@@ -14,7 +14,7 @@ use agent_host_core::{
     tool::{DecisionKind, Effect, ToolRuntime},
     turn::{Awaiting, Outcome, PendingCall, SubmittedResult, TurnError, TurnSummary},
 };
-use agent_host_journal::Store;
+use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_test_guests::Body;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -216,8 +216,9 @@ async fn t14_a_long_result_keeps_head_and_tail_and_every_byte() {
     );
     assert_eq!(world.shown(), pairs([("a", text(&short))]));
     assert!(short.len() < INLINE_TEXT_BYTES);
-    let store = Store::open(world.state_dir()).unwrap();
-    assert_eq!(store.read_blob(digest).unwrap(), long.as_bytes());
+    let store = SqliteStore::open(world.state_dir(), SqliteOptions::default());
+    let store = store.await.unwrap();
+    assert_eq!(store.read_blob(digest).await.unwrap(), long.as_bytes());
 }
 
 #[tokio::test]

@@ -191,9 +191,10 @@ impl Shared {
         }
         let session = connection
             .session(self, || context.client_info())
+            .await
             .map_err(|error| not_run(&error))?;
         let input = request.arguments.clone().unwrap_or_default();
-        let own = self.own_agent(&served, person, &tool)?;
+        let own = self.own_agent(&served, person, &tool).await?;
         let agent = own.as_ref().unwrap_or_else(|| served.agent(person));
         Ok(Call {
             inner: agent.client_call(&session, tool.clone(), input),
@@ -208,7 +209,7 @@ impl Shared {
 
     /// An agent that knows the approvals of the project, where they could matter. They are read for each such call: another process
     /// may take one back.
-    fn own_agent(
+    async fn own_agent(
         &self,
         served: &Served,
         person: Person,
@@ -221,7 +222,8 @@ impl Shared {
         if !matches!(asks, Some(Ruling::Ask { .. })) {
             return Ok(None);
         }
-        let remembered = self.host.remembered().map_err(|error| not_run(&error))?;
+        let remembered = self.host.remembered().await;
+        let remembered = remembered.map_err(|error| not_run(&error))?;
         if remembered.is_empty() {
             return Ok(None);
         }

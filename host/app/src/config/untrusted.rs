@@ -32,7 +32,7 @@ use agent_host_core::{
     id::{Digest, json_digest},
     turn::Budgets,
 };
-use agent_host_journal::StoreOptions;
+use agent_host_journal::SqliteOptions;
 use agent_host_models::{Provider, RetryPolicy, Timeouts};
 use agent_host_sandbox::SandboxConfig;
 use serde_json::{Value, json};
@@ -380,7 +380,7 @@ impl<'a> Review<'a> {
                 bytes.map_or_else(default, |bytes| bytes.to_string())
             ));
         }
-        let default = StoreOptions::default().lock_timeout.as_millis();
+        let default = SqliteOptions::default().lock_timeout.as_millis();
         self.at_most("lock-timeout-ms", lock_timeout_ms.map(u128::from), default);
     }
 

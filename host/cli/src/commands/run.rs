@@ -83,7 +83,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     let mut session = match &args.resume {
         Some(name) => host.resume_session(name).await?,
-        None => host.start_session()?,
+        None => host.start_session().await?,
     };
     if !args.quiet {
         intro::show(&host, &session, terminal);
@@ -249,11 +249,11 @@ impl Run<'_> {
         mut input: AgentInput,
     ) -> Result<Outcome, Failure> {
         loop {
-            self.agent.settings.remembered = self.host.remembered()?;
+            self.agent.settings.remembered = self.host.remembered().await?;
             let rules = self.rules_of_project(&input);
             let outcome = self.agent.run_turn(session, input, &self.stop.token).await;
             self.view.settle();
-            self.remember(session, &outcome, rules);
+            self.remember(session, &outcome, rules).await;
             input = match &outcome {
                 Outcome::NeedsMoreTurns { .. } => AgentInput::Continue,
                 Outcome::AwaitingConfirmation { continuation, .. } => {

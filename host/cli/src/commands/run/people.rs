@@ -24,7 +24,7 @@ impl Run<'_> {
             let (terminal, call) = (*self.terminal, call.clone());
             let tools = self.agent.tools.clone();
             let reach = reach::of_tool(self.host.registry(), &call.tool);
-            let project = project(self.host.config()).display().to_string();
+            let project = project(self.host.config());
             let asked = tokio::task::spawn_blocking(move || {
                 let review = Review {
                     terminal: &terminal,
@@ -87,7 +87,12 @@ impl Run<'_> {
 
     /// Keeps rules for this project, if the decisions that they follow from were taken. That they cannot be kept is no reason to
     /// stop: people are asked again.
-    pub(super) fn remember(&self, session: &Session, outcome: &Outcome, rules: Vec<ApprovalRule>) {
+    pub(super) async fn remember(
+        &self,
+        session: &Session,
+        outcome: &Outcome,
+        rules: Vec<ApprovalRule>,
+    ) {
         let refused = matches!(
             outcome,
             Outcome::Error {
@@ -97,7 +102,7 @@ impl Run<'_> {
         if rules.is_empty() || refused {
             return;
         }
-        if let Err(error) = self.host.remember(session.id(), rules) {
+        if let Err(error) = self.host.remember(session.id(), rules).await {
             self.terminal.error(&error.to_string());
         }
     }
