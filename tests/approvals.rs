@@ -145,7 +145,7 @@ fn an_approval_is_remembered_in_its_project_until_it_is_revoked() {
     );
     let file = place
         .outside()
-        .join("home/.local/state/agent-host/approvals.json");
+        .join("home/.local/state/agent-host/agent-host.db");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
     // Another configuration of the same folder may grant more, and is another project.
@@ -351,7 +351,7 @@ fn a_file_that_others_can_write_to_is_refused() {
     );
     let file = place
         .outside()
-        .join("home/.local/state/agent-host/approvals.json");
+        .join("home/.local/state/agent-host/agent-host.db");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
     let server = model(&[json!({})]);
     for ran in [
@@ -362,7 +362,8 @@ fn a_file_that_others_can_write_to_is_refused() {
         assert_eq!(ran.code, Some(1), "{ran:?}");
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(
-            said.contains("every user of this machine may write to it (mode 0666)"),
+            said.contains("every user of this machine may write to")
+                && said.contains("(mode 0666)"),
             "{said}"
         );
     }

@@ -146,7 +146,6 @@ fn other_files_of_a_directory_configure_nothing() {
     let place = Place::new();
     place.write(".env", "AGENT_HOST_STATE_DIR=here\nANTHROPIC_API_KEY=k\n");
     place.write("agent.lock", "not a lock\n");
-    place.write("approvals.json", "{}");
     place.write("trust.json", "{}");
     let ran = place.run(&["run", "look"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

@@ -8,12 +8,12 @@ use super::{
 };
 use crate::support::{Place, of_kind, running::Running};
 use agent_host_engine::session::{Session, SessionStart};
-use agent_host_journal::Store;
+use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_types::id::SessionId;
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::{fs, sync::Arc};
+use std::fs;
 
 /// A change of `agent.toml`: what is replaced by what.
 type Change = (&'static str, &'static str);
@@ -127,19 +127,21 @@ fn a_component_of_other_bytes_has_to_be_accepted() {
 }
 
 /// A session that another version of the program began goes on; it keeps the name of that version.
-#[test]
-fn a_session_of_another_version_goes_on() {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_another_version_goes_on() {
     let place = Place::new();
     let counter = Counter::start();
     Play::batch(&["put"]).lay_out(&place, counter.port);
-    let store = Store::open(&place.outside().join("state")).unwrap();
-    let journal = store.create(SessionId::new()).unwrap();
+    let state = place.outside().join("state");
+    let store = SqliteStore::open(&state, SqliteOptions::default()).await;
+    let store = store.unwrap();
+    let journal = store.create(SessionId::new()).await.unwrap();
     let start = SessionStart {
         program: "0.0.1-of-old".to_owned(),
         ..SessionStart::default()
     };
     // Dropping it writes what it has.
-    drop(Session::start(Arc::new(journal), start));
+    drop(Session::start(journal, start));
     drop(store);
     let ran = run(&place, &["run", "--resume", "latest", "go"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -14,7 +14,7 @@ use agent_host_engine::{
     session::{Session, SessionStart},
     turn::{Agent, Prompts, TurnContext},
 };
-use agent_host_journal::Store;
+use agent_host_journal::{JournalStore, SqliteOptions, SqliteStore};
 use agent_host_sandbox::CompileWorker;
 use agent_host_types::{
     id::SessionId,
@@ -110,7 +110,8 @@ async fn work(order: Order) -> Report {
         exe: env!("CARGO_BIN_EXE_agent-host").into(),
         args: vec!["compile-worker".into()],
     });
-    let store = Store::open(&config.state_dir).unwrap();
+    let store = SqliteStore::open(&config.state_dir, SqliteOptions::default());
+    let store = store.await.unwrap();
     let log = store.file().with_extension("db-wal");
     let points = Points::new(order.fault, log);
     let host = Host::open(config).await.unwrap();
@@ -133,19 +134,20 @@ async fn work(order: Order) -> Report {
 }
 
 /// The session of the state folder, or a new one.
-async fn open(store: &Store, points: &Arc<Points>) -> Session {
+async fn open(store: &dyn JournalStore, points: &Arc<Points>) -> Session {
     let watched = |inner| {
         Arc::new(WatchedJournal {
             inner,
             points: points.clone(),
         })
     };
-    match store.find("latest") {
-        Ok(id) => Session::resume(watched(store.open_session(id).unwrap()))
-            .await
-            .unwrap(),
+    match store.find("latest").await {
+        Ok(id) => {
+            let journal = store.open_session(id).await.unwrap();
+            Session::resume(watched(journal)).await.unwrap()
+        }
         Err(JournalError::NotFound(_)) => {
-            let journal = store.create(SessionId::new()).unwrap();
+            let journal = store.create(SessionId::new()).await.unwrap();
             Session::start(watched(journal), SessionStart::default())
         }
         Err(error) => panic!("{error}"),

@@ -9,7 +9,7 @@ use super::{
     story::{Run, Story, Tally},
 };
 use crate::support::Place;
-use agent_host_journal::Store;
+use agent_host_journal::{JournalStore, SqliteOptions, SqliteStore};
 use agent_host_types::{
     event::EventRecord,
     turn::{TurnEnd, TurnError},
@@ -122,16 +122,23 @@ fn durable(place: &Place) -> Vec<EventRecord> {
             fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
         }
     }
-    let store = Store::open(copy.path()).unwrap();
-    match store.list().unwrap().as_slice() {
-        [] => Vec::new(),
-        [only] => store
-            .read(only.id)
-            .unwrap()
-            .collect::<Result<_, _>>()
-            .unwrap(),
-        several => panic!("{several:?}"),
-    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let store = SqliteStore::open(copy.path(), SqliteOptions::default());
+        let store: &dyn JournalStore = &store.await.unwrap();
+        let mut records = Vec::new();
+        match store.list().await.unwrap().as_slice() {
+            [] => {}
+            [only] => {
+                let read = store.for_each_record(only.id, |record| records.push(record));
+                read.await.unwrap();
+            }
+            several => panic!("{several:?}"),
+        }
+        records
+    })
 }
 
 /// Tells people, who do not see what a test that passes prints.

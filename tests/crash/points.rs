@@ -105,12 +105,12 @@ impl Drop for Bound {
 }
 
 /// A journal with a point after each event that it takes, and three around each barrier.
-pub(crate) struct WatchedJournal<J> {
-    pub(crate) inner: J,
+pub(crate) struct WatchedJournal {
+    pub(crate) inner: Arc<dyn Journal>,
     pub(crate) points: Arc<Points>,
 }
 
-impl<J: Journal> Journal for WatchedJournal<J> {
+impl Journal for WatchedJournal {
     fn session(&self) -> SessionId {
         self.inner.session()
     }

@@ -7,7 +7,7 @@ use super::{
     world::*,
 };
 use agent_host_engine::spill::INLINE_TEXT_BYTES;
-use agent_host_journal::Store;
+use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_test_guests::Body;
 use agent_host_types::{
     continuation::{Awaiting, PendingCall},
@@ -223,8 +223,9 @@ async fn t14_a_long_result_keeps_head_and_tail_and_every_byte() {
     );
     assert_eq!(world.shown(), pairs([("a", text(&short))]));
     assert!(short.len() < INLINE_TEXT_BYTES);
-    let store = Store::open(world.state_dir()).unwrap();
-    assert_eq!(store.read_blob(digest).unwrap(), long.as_bytes());
+    let store = SqliteStore::open(world.state_dir(), SqliteOptions::default());
+    let store = store.await.unwrap();
+    assert_eq!(store.read_blob(digest).await.unwrap(), long.as_bytes());
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ impl World {
     ) -> Self {
         let place = prepare("", components);
         let host = open(&place).await;
-        let session = host.start_session().unwrap();
+        let session = host.start_session().await.unwrap();
         Self::around(place, host, session, natives, Some(Script::new(replies)))
     }
 
@@ -67,7 +67,7 @@ impl World {
     pub(super) async fn wired(settings: &str, components: &[Component]) -> Self {
         let place = prepare(settings, components);
         let host = open(&place).await;
-        let session = host.start_session().unwrap();
+        let session = host.start_session().await.unwrap();
         Self::around(place, host, session, Vec::new(), None)
     }
 

@@ -25,10 +25,11 @@ impl OpenError {
 impl From<JournalError> for OpenError {
     fn from(error: JournalError) -> Self {
         match error {
-            JournalError::NotFound(text) => Self::Usage(text),
-            JournalError::Storage(text)
-            | JournalError::Corrupt(text)
-            | JournalError::Locked(text) => Self::Failed(text),
+            JournalError::NotFound(_) => Self::Usage(error.to_string()),
+            JournalError::Storage(_)
+            | JournalError::Corrupt(_)
+            | JournalError::Locked { .. }
+            | JournalError::Exists { .. } => Self::Failed(error.to_string()),
         }
     }
 }

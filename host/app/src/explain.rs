@@ -2,15 +2,11 @@
 //! journal. Nothing is decided here, and nothing is granted: a person reads the suggestions and copies what they agree with.
 
 use crate::config::argument_of;
-use agent_host_types::{
-    accounting::AuditEntry,
-    event::{Event, EventRecord},
-    id::CallId,
-};
+use agent_host_types::{accounting::AuditEntry, event::Event, id::CallId};
 use serde::Serialize;
 
-/// See the module.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The requests of a session's calls to the gate, and the grants that would have allowed the denied ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Explanation {
     /// Every call that ended in this session, in order; of a copy, those after it was made.
     pub calls: Vec<ExplainedCall>,
@@ -43,40 +39,32 @@ pub struct Suggestion {
 }
 
 impl Explanation {
-    /// Reads it from a session's records. `implied` is [`crate::Config::implied_grant`] of the configuration that the
-    /// suggestions are for.
-    ///
-    /// # Errors
-    /// That of the first record that cannot be read.
-    pub fn of<E>(
-        records: impl IntoIterator<Item = Result<EventRecord, E>>,
-        implied: Option<String>,
-    ) -> Result<Self, E> {
-        let mut calls = Vec::new();
-        for record in records {
-            match record?.event {
-                Event::CallSettled {
-                    call_id,
-                    tool,
-                    output,
-                    audit,
-                    ..
-                } => calls.push(ExplainedCall {
-                    call_id,
-                    tool,
-                    outcome: output.tag().to_owned(),
-                    asked: audit,
-                }),
-                // What was asked before was asked elsewhere. A file can say anything of it, and suggest any grant.
-                Event::SessionForked { .. } => calls.clear(),
-                _ => {}
-            }
+    /// Adds the session's next event.
+    pub fn add(&mut self, event: Event) {
+        match event {
+            Event::CallSettled {
+                call_id,
+                tool,
+                output,
+                audit,
+                ..
+            } => self.calls.push(ExplainedCall {
+                call_id,
+                tool,
+                outcome: output.tag().to_owned(),
+                asked: audit,
+            }),
+            // The requests before were made elsewhere: an imported file could suggest any grant.
+            Event::SessionForked { .. } => self.calls.clear(),
+            _ => {}
         }
-        let asked = calls.iter().flat_map(|call| &call.asked);
-        Ok(Self {
-            suggestions: suggestions(asked, implied),
-            calls,
-        })
+    }
+
+    /// Makes the suggestions, after the last event. `implied` is [`crate::Config::implied_grant`] of the
+    /// configuration that they are for.
+    pub fn suggest(&mut self, implied: Option<String>) {
+        let asked = self.calls.iter().flat_map(|call| &call.asked);
+        self.suggestions = suggestions(asked, implied);
     }
 }
 
@@ -227,15 +215,16 @@ mod tests {
             ),
             (&[], Some(folder), &[], Vec::new()),
         ] {
-            let records = records.iter().cloned().map(Ok::<_, ()>);
+            let mut explanation = Explanation::default();
+            for record in records {
+                explanation.add(record.event.clone());
+            }
+            explanation.suggest(implied.map(str::to_owned));
             let expected = Explanation {
                 calls: calls.to_vec(),
                 suggestions,
             };
-            assert_eq!(
-                Explanation::of(records, implied.map(str::to_owned)),
-                Ok(expected)
-            );
+            assert_eq!(explanation, expected);
         }
     }
 }

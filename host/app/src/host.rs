@@ -1,19 +1,20 @@
 //! A running host: the rooms, wired together by a configuration.
 
 use crate::{
-    approvals::{ApprovalFile, project},
     config::{Config, ModelConfig, ModelsConfig},
+    entry_file::now_ms,
     error::OpenError,
     no_model::NoModel,
     recording,
     registry::Registry,
+    store::{open_store, project},
 };
 use agent_host_engine::{
     model::Model,
     session::{ClientSession, Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
-use agent_host_journal::{Store, StoreOptions};
+use agent_host_journal::{JournalStore, ProjectApproval};
 use agent_host_models::{Fallback, HttpModel, Recorder, Scripted};
 use agent_host_types::{approval::ApprovalRule, id::SessionId};
 use std::sync::Arc;
@@ -23,9 +24,8 @@ pub struct Host {
     config: Config,
     registry: Arc<Registry>,
     model: Arc<dyn Model>,
-    store: Store,
+    store: Arc<dyn JournalStore>,
     key: ContinuationKey,
-    approvals: ApprovalFile,
 }
 
 impl std::fmt::Debug for Host {
@@ -59,19 +59,13 @@ impl Host {
         if let Some(error) = &config.ungranted {
             return Err(OpenError::usage(error.to_string()));
         }
-        let options = StoreOptions {
-            lock_timeout: config.session.lock_timeout,
-            keep: config.session.keep,
-        };
-        let store = Store::open_with(&config.state_dir, options)?;
-        let key = ContinuationKey::new(store.continuation_key()?);
-        let approvals = ApprovalFile::of(&config.state_dir);
-        // What cannot be read is told before anything runs.
-        approvals.read()?;
+        let store = open_store(&config, config.session.keep).await?;
+        let key = ContinuationKey::new(store.continuation_key().await?);
+        // An error is reported before anything runs.
+        store.approvals().await?;
         let registry = Arc::new(Registry::open(&config).await?);
         Ok(Self {
             config,
-            approvals,
             registry,
             model,
             store,
@@ -127,55 +121,73 @@ impl Host {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn remembered(&self) -> Result<Vec<ApprovalRule>, OpenError> {
-        self.approvals.rules(project(&self.config))
+    pub async fn remembered(&self) -> Result<Vec<ApprovalRule>, OpenError> {
+        let project = project(&self.config);
+        let approvals = self.store.approvals().await?.into_iter();
+        let here = approvals.filter(|approval| approval.project == project);
+        Ok(here.map(|approval| approval.rule).collect())
     }
 
     /// Remembers, for this project, what a person approved in a session. Only a person's decision is a reason to.
     ///
     /// # Errors
     /// When it cannot be written down.
-    pub fn remember(&self, session: SessionId, rules: Vec<ApprovalRule>) -> Result<(), OpenError> {
-        self.approvals.add(project(&self.config), session, rules)
+    pub async fn remember(
+        &self,
+        session: SessionId,
+        rules: Vec<ApprovalRule>,
+    ) -> Result<(), OpenError> {
+        let (project, at_ms) = (project(&self.config), now_ms());
+        let approvals = rules.into_iter().map(|rule| ProjectApproval {
+            project: project.clone(),
+            rule,
+            session,
+            at_ms,
+        });
+        Ok(self.store.remember_approvals(approvals.collect()).await?)
     }
 
     /// Begins a session.
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub fn start_session(&self) -> Result<Session, OpenError> {
-        self.start(self.config.system.clone(), None)
+    pub async fn start_session(&self) -> Result<Session, OpenError> {
+        self.start(self.config.system.clone(), None).await
     }
 
     /// Begins a session whose loop is a client's. `client` says whose: a program and its version.
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub fn start_client_session(&self, client: String) -> Result<ClientSession, OpenError> {
-        Ok(ClientSession::new(self.start(None, Some(client))?))
+    pub async fn start_client_session(&self, client: String) -> Result<ClientSession, OpenError> {
+        Ok(ClientSession::new(self.start(None, Some(client)).await?))
     }
 
     /// Begins the session that takes the place of a client's session.
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub fn continue_client_session(
+    pub async fn continue_client_session(
         &self,
         before: &ClientSession,
         client: String,
     ) -> Result<Arc<ClientSession>, OpenError> {
-        Ok(before.continue_in(self.start(None, Some(client))?))
+        Ok(before.continue_in(self.start(None, Some(client)).await?))
     }
 
-    fn start(&self, system: Option<String>, client: Option<String>) -> Result<Session, OpenError> {
-        let journal = self.store.create(SessionId::new())?;
+    async fn start(
+        &self,
+        system: Option<String>,
+        client: Option<String>,
+    ) -> Result<Session, OpenError> {
+        let journal = self.store.create(SessionId::new()).await?;
         let start = SessionStart {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             system,
             folder: Some(self.config.folder.display().to_string()),
             client,
         };
-        Ok(Session::start(Arc::new(journal), start))
+        Ok(Session::start(journal, start))
     }
 
     /// Opens a session again, by its id, the beginning of its id, or `latest`.
@@ -183,9 +195,9 @@ impl Host {
     /// # Errors
     /// When there is no such session, another process has it, or its records cannot be read.
     pub async fn resume_session(&self, name: &str) -> Result<Session, OpenError> {
-        let id = self.store.find(name)?;
-        let journal = self.store.open_session(id)?;
-        Ok(Session::resume(Arc::new(journal)).await?)
+        let id = self.store.find(name).await?;
+        let journal = self.store.open_session(id).await?;
+        Ok(Session::resume(journal).await?)
     }
 }
 

@@ -1,7 +1,6 @@
 //! From `agent.toml` to a running host. This is the crate that embedders and the CLI use; it wires the rooms together and
 //! decides nothing that they could decide themselves.
 
-mod approvals;
 mod builtin;
 mod check;
 mod components;
@@ -20,10 +19,10 @@ mod no_model;
 mod recording;
 mod registry;
 mod servers;
+mod store;
 mod trust;
 mod trusted_file;
 
-pub use approvals::{ApprovalFile, ProjectApproval, approval_id, project};
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::Entry;
@@ -35,5 +34,6 @@ pub use lock_diff::difference;
 pub use lock_file::LockFile;
 pub use registry::Registry;
 pub use servers::ServerEntry;
+pub use store::{open_store, project};
 pub use trust::{TrustFile, Trusted};
 pub use trusted_file::read_secret;

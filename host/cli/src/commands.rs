@@ -36,7 +36,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Test(args) => test::test(args, terminal).await,
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,
-        Command::Explain(args) => explain::explain(args, terminal),
+        Command::Explain(args) => explain::explain(args, terminal).await,
         Command::Trust(args) => trust::trust(&args, terminal),
         Command::Approvals(args) => approvals::approvals(args, terminal).await,
         Command::Lock(args) => lock::lock(args, terminal).await,

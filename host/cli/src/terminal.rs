@@ -81,8 +81,8 @@ impl Terminal {
     }
 
     /// Returns a writer to stdout for whole documents. It never fails.
-    pub(crate) fn writer(&self) -> impl Write {
-        Recorded(io::stdout().lock())
+    pub(crate) fn writer(&self) -> impl Write + Send + use<> {
+        Recorded(io::stdout())
     }
 
     /// Returns the token that is cancelled when a write to stdout fails.

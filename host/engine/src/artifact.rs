@@ -5,7 +5,7 @@
 mod tests;
 
 use agent_host_types::{
-    event::{Event, EventRecord},
+    event::Event,
     id::CallId,
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
 };
@@ -100,31 +100,23 @@ pub struct Artifacts {
 }
 
 impl Artifacts {
-    /// Collects the named files with bytes from the results in a session's records, including those
-    /// that a copied session took over. A file that a tool returns as text is for the model and no
-    /// artifact.
-    ///
-    /// # Errors
-    /// The error of the first record that cannot be read.
-    pub fn of<E>(records: impl IntoIterator<Item = Result<EventRecord, E>>) -> Result<Self, E> {
-        let mut artifacts = Self::default();
-        for record in records {
-            if let Event::CallSettled {
-                call_id,
-                tool,
-                output: ToolResultOutput::Content(parts),
-                ..
-            } = record?.event
-            {
-                for part in parts {
-                    artifacts.add(&call_id, &tool, part);
-                }
+    /// Adds the artifacts of the session's next event: the files with bytes and a name in the result of a call, in a copy also
+    /// those that it took over. A file that a tool gives as text is part of what the model reads, and is none.
+    pub fn add(&mut self, event: Event) {
+        if let Event::CallSettled {
+            call_id,
+            tool,
+            output: ToolResultOutput::Content(parts),
+            ..
+        } = event
+        {
+            for part in parts {
+                self.add_part(&call_id, &tool, part);
             }
         }
-        Ok(artifacts)
     }
 
-    fn add(&mut self, call_id: &CallId, tool: &str, part: ContentPart) {
+    fn add_part(&mut self, call_id: &CallId, tool: &str, part: ContentPart) {
         let ContentPart::File(FilePart {
             media_type,
             data: FileData::Blob(blob),

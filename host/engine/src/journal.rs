@@ -1,4 +1,5 @@
-//! Where events go. The loop writes through this trait; the store crate implements it on SQLite.
+//! The journal of a session: the trait that the loop writes through, its error, and an implementation
+//! in memory. agent-host-journal stores journals.
 
 #[cfg(test)]
 mod tests;
@@ -9,40 +10,98 @@ use agent_host_types::{
     id::{Digest, SessionId},
     output::Blob,
 };
+use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    error::Error,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
 };
 
-/// Why the journal cannot be read or written. The text is for people: it says what, why and what to do.
-#[derive(Debug, thiserror::Error)]
+/// Error of a journal or of its store. Its text says what failed, why, and what to do.
+///
+/// The variants are the stable kinds. What an implementation knows beyond that is in the shared
+/// error, which is the same for every barrier that a failed write refuses.
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
     /// The storage failed: a full disk, a lost file, missing permission.
-    #[error("{0}")]
-    Storage(String),
-    /// What is stored is not what was written, or is from a newer version.
-    #[error("{0}")]
-    Corrupt(String),
-    /// Another process writes to this session.
-    #[error("{0}")]
-    Locked(String),
-    /// There is no such session or blob.
-    #[error("{0}")]
-    NotFound(String),
+    #[error(transparent)]
+    Storage(Arc<dyn Error + Send + Sync>),
+    /// The stored data is not what was written, or is from a newer version.
+    #[error(transparent)]
+    Corrupt(Arc<dyn Error + Send + Sync>),
+    /// Another process writes to the session.
+    #[error(
+        "session {session} is in use: {} writes to it, and only one may; wait for it or end it, or begin another session \
+         (reading this one is possible at any time)",
+        owner.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string)
+    )]
+    Locked {
+        /// The session.
+        session: SessionId,
+        /// The process that holds the claim, if it is known.
+        owner: Option<SessionOwner>,
+    },
+    /// The session that is to begin exists.
+    #[error(
+        "cannot begin session {session}: there is a session of this id; resume it, or begin one with another id"
+    )]
+    Exists {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session, blob or place in a session does not exist.
+    #[error(transparent)]
+    NotFound(Arc<dyn Error + Send + Sync>),
 }
 
-/// The journal of one session, open for writing by this process alone. Implemented by agent-host-journal on SQLite, and by
-/// [`MemoryJournal`] for tests and embedders.
+impl JournalError {
+    /// Makes a [`JournalError::Storage`] of an error or a text.
+    pub fn storage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Storage(Arc::from(source.into()))
+    }
+
+    /// Makes a [`JournalError::Corrupt`] of an error or a text.
+    pub fn corrupt(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Corrupt(Arc::from(source.into()))
+    }
+
+    /// Makes a [`JournalError::NotFound`] of an error or a text.
+    pub fn not_found(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::NotFound(Arc::from(source.into()))
+    }
+}
+
+/// The process that holds the claim on a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionOwner {
+    /// The process id on that host.
+    pub pid: u32,
+    /// The host's name; the store may be shared by several hosts.
+    pub host: String,
+    /// When it took the claim, as RFC 3339 in UTC.
+    pub since: String,
+}
+
+impl fmt::Display for SessionOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, host, since } = self;
+        write!(f, "process {pid} on {host} since {since}")
+    }
+}
+
+/// The journal of one session, claimed for writing by this process alone until it is dropped.
 ///
-/// `append` puts events in order; they become durable together at the next `barrier`. An error of `barrier` means that
-/// nothing since the last one is known to be stored: the loop stops before it does anything further. Every later barrier fails as
-/// well, unless [`Journal::retry`] is asked for first.
+/// `append` queues events in order; they become durable together at the next `barrier`. An error of
+/// `barrier` means that nothing since the last one is known to be stored: the loop stops before it
+/// does anything further. Every later barrier fails with the same error, unless [`Journal::retry`]
+/// is called first.
 pub trait Journal: Send + Sync {
     /// The session.
     fn session(&self) -> SessionId;
 
-    /// Adds records and the blobs that they refer to. Cheap: nothing has to be written yet. A journal that writes before the
-    /// barrier writes what came in one call together or not at all.
+    /// Queues records and the blobs that they refer to. Cheap: nothing has to be written yet. A
+    /// journal that writes before the barrier writes the records of one call together or not at all.
     fn append(&self, records: &[EventRecord], blobs: Vec<Blob>);
 
     /// Makes everything that was appended durable.
@@ -51,21 +110,20 @@ pub trait Journal: Send + Sync {
     /// [`JournalError::Storage`].
     fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>>;
 
-    /// After a failed barrier: has the next one write again everything that is not known to be stored. Only for a session that
-    /// knows what has become of everything that it recorded, such as that a call whose intention was not stored did not run.
-    /// Returns whether that can succeed.
+    /// After a failed barrier, has the next one write again everything that is not known to be
+    /// stored. Only for a session that knows the result of everything that it recorded, such as that
+    /// a call did not run because its intention was not stored. Returns false if that cannot succeed.
     fn retry(&self) -> bool {
         true
     }
 
-    /// How much was appended since the journal was opened, in bytes, as far as it is counted.
+    /// Bytes appended since the journal was opened, as far as they are counted.
     fn appended_bytes(&self) -> u64 {
         0
     }
 
-    /// Reads the next records of the session, in order, from the one with this number on, those not yet durable included:
-    /// as many as the journal hands out at once, and none behind the last. So a session of any length is followed in little
-    /// memory.
+    /// Reads the next records of the session in order from number `from` on, those not yet durable
+    /// included: one page of bounded size, and an empty one behind the last record.
     ///
     /// # Errors
     /// [`JournalError::Storage`] or [`JournalError::Corrupt`].
@@ -78,7 +136,7 @@ pub trait Journal: Send + Sync {
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>>;
 }
 
-/// A journal that lives as long as the process.
+/// A journal of one session in memory, for tests and for sessions that are not kept.
 #[derive(Debug)]
 pub struct MemoryJournal {
     session: SessionId,
@@ -93,7 +151,7 @@ struct Memory {
 }
 
 impl MemoryJournal {
-    /// An empty journal for a session.
+    /// Makes an empty journal.
     #[must_use]
     pub fn new(session: SessionId) -> Self {
         Self {
@@ -102,7 +160,7 @@ impl MemoryJournal {
         }
     }
 
-    /// How many barriers there were.
+    /// The number of barriers so far.
     #[must_use]
     pub fn barriers(&self) -> u64 {
         self.lock().barriers
@@ -141,7 +199,7 @@ impl Journal for MemoryJournal {
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
         let found = self.lock().blobs.get(&digest).cloned();
         let result = found.ok_or_else(|| {
-            JournalError::NotFound(format!("there is no blob {digest} in this session"))
+            JournalError::not_found(format!("there is no blob {digest} in this session"))
         });
         Box::pin(std::future::ready(result))
     }

@@ -115,7 +115,7 @@ impl Session {
             page = next?;
         }
         if next_seq == 0 {
-            return Err(JournalError::NotFound(format!(
+            return Err(JournalError::not_found(format!(
                 "session {} has no events",
                 journal.session()
             )));
@@ -227,7 +227,7 @@ impl Session {
     /// The conversation as the model is shown it, but for the bytes of its files.
     pub(crate) fn conversation(&self) -> Result<Vec<Message>, JournalError> {
         self.state.all_messages().map_err(|error| {
-            JournalError::Corrupt(format!(
+            JournalError::corrupt(format!(
                 "cannot read the conversation of session {} again: {error}; resume it with the program that wrote it",
                 self.id()
             ))
@@ -267,13 +267,13 @@ impl Session {
 /// would lose.
 fn check_record(record: &EventRecord, place: u64, session: SessionId) -> Result<(), JournalError> {
     if record.v != EVENT_VERSION {
-        return Err(JournalError::Corrupt(format!(
+        return Err(JournalError::corrupt(format!(
             "record {place} of session {session} has version {}, and this program reads version {EVENT_VERSION}; open the session with the program that wrote it",
             record.v
         )));
     }
     if record.seq != place || record.session != session {
-        return Err(JournalError::Corrupt(format!(
+        return Err(JournalError::corrupt(format!(
             "record {} of session {} stands at place {place} of session {session}; records are missing or mixed up, restore the session from a backup",
             record.seq, record.session
         )));

@@ -1,11 +1,12 @@
-//! How long a long session takes to resume, and in how much memory.
+//! Measures the time and the memory of resuming a long session.
 //!
-//! `long_session make FOLDER` makes a session of a million events in a state folder; `long_session resume FOLDER` opens it
-//! again. Two processes, so that the second one's memory is that of resuming alone.
+//! `long_session make DIRECTORY` makes a session of a million events in a state directory; `long_session
+//! resume DIRECTORY` opens it again. Two processes, so that the second one's memory is that of resuming
+//! alone.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use agent_host_engine::{journal::Journal as _, session::Session};
-use agent_host_journal::Store;
+use agent_host_engine::session::Session;
+use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_types::{
     accounting::Accounting,
     event::{EVENT_VERSION, Event, EventRecord},
@@ -14,28 +15,28 @@ use agent_host_types::{
     model::{ModelReply, Provenance, StopReason, Usage},
     output::ToolResultOutput,
     tool::{Effect, ToolCall, ToolRuntime},
-    turn::{TurnEnd, TurnReport, TurnSummary},
+    turn::{Outcome, TurnSummary},
 };
 use serde_json::{Value, json};
-use std::{error::Error, path::Path, sync::Arc, time::Instant};
+use std::{error::Error, path::Path, time::Instant};
 
-/// How many events the session has, at least.
+/// The least number of events of the session.
 const EVENTS: u64 = 1_000_000;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     match (args.next().as_deref(), args.next()) {
-        (Some("make"), Some(folder)) => make(Path::new(&folder)).await,
-        (Some("resume"), Some(folder)) => resume(Path::new(&folder)).await,
-        _ => Err("say `make FOLDER` or `resume FOLDER`".into()),
+        (Some("make"), Some(directory)) => make(Path::new(&directory)).await,
+        (Some("resume"), Some(directory)) => resume(Path::new(&directory)).await,
+        _ => Err("say `make DIRECTORY` or `resume DIRECTORY`".into()),
     }
 }
 
-async fn make(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let store = Store::open(folder)?;
+async fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
+    let store = SqliteStore::open(directory, SqliteOptions::default()).await?;
     let session = SessionId::new();
-    let journal = store.create(session)?;
+    let journal = store.create(session).await?;
     let started = Event::SessionStarted {
         program: "example".to_owned(),
         system: Some("Be brief.".to_owned()),
@@ -67,12 +68,12 @@ async fn make(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-async fn resume(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let store = Store::open(folder)?;
-    let journal = store.open_session(store.find("latest")?)?;
+async fn resume(directory: &Path) -> Result<(), Box<dyn Error>> {
+    let store = SqliteStore::open(directory, SqliteOptions::default()).await?;
+    let journal = store.open_session(store.find("latest").await?).await?;
     let before = peak_kib()?;
     let begin = Instant::now();
-    let session = Session::resume(Arc::new(journal)).await?;
+    let session = Session::resume(journal).await?;
     println!(
         "resumed {} messages of {} turns in {:.2} s; peak memory {} MiB, of which {} before",
         session.state().message_count(),
@@ -84,7 +85,7 @@ async fn resume(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The most memory that this process had so far.
+/// Returns the peak resident memory of this process, in KiB.
 fn peak_kib() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -92,7 +93,8 @@ fn peak_kib() -> Result<u64, Box<dyn Error>> {
     Ok(number.ok_or("there is no VmHWM")?.parse()?)
 }
 
-/// The events of a question that is answered with the help of a tool: two turns, as the loop records them.
+/// Returns the events of a question that is answered with the help of a tool: two turns, as the loop
+/// journals them.
 fn answered(session: SessionId, question: u64) -> Vec<Event> {
     let turn = question * 2 - 1;
     let provenance = Provenance {
@@ -178,21 +180,18 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
             audit: Vec::new(),
         },
         Event::TurnEnded {
-            outcome: TurnReport {
+            outcome: Outcome::NeedsMoreTurns {
                 summary: summary(turn, StopReason::ToolUse, 1),
-                end: TurnEnd::NeedsMoreTurns,
             },
         },
         requested(turn + 1),
         replied(turn + 1, answer),
         Event::TurnEnded {
-            outcome: TurnReport {
+            outcome: Outcome::Done {
                 summary: summary(turn + 1, StopReason::EndTurn, 0),
-                end: TurnEnd::Done {
-                    text,
-                    output: None,
-                    result: None,
-                },
+                text,
+                output: None,
+                result: None,
             },
         },
     ]

@@ -1,7 +1,6 @@
-//! One event as a row: writing it out, and reading it back with checks. Nothing that fails a check is handed on.
+//! The stored form of an event: encoding, and decoding with checks.
 
-use crate::chain::Link;
-use agent_host_engine::journal::JournalError;
+use crate::error::{Damage, EncodeError, Location, StoreError};
 use agent_host_types::{
     event::{EVENT_VERSION, Event, EventError, EventRecord},
     id::SessionId,
@@ -9,65 +8,66 @@ use agent_host_types::{
     output::ContentPart,
     turn::TurnEnd,
 };
-use std::path::Path;
+use std::sync::Arc;
 
-/// The longest title in [`crate::SessionRow`], in characters.
+/// The longest title in [`crate::SessionInfo`], in characters.
 const MAX_TITLE_CHARS: usize = 80;
 
-/// An event in the form in which it is stored.
+/// The size of a page of events in bytes of JSON; its last event may exceed it.
+pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
+
+/// The stored form of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) seq: i64,
     pub(crate) at_ms: i64,
     pub(crate) v: i64,
-    /// The event's `kind`, for people who query the file.
+    /// The event's `kind`, for queries by hand.
     pub(crate) kind: &'static str,
     /// The event.
     pub(crate) json: String,
-    pub(crate) summary: Summary,
+    pub(crate) listing: Listing,
 }
 
-/// What an event adds to the session's line in a list.
+/// What an event adds to its session's [`crate::SessionInfo`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Summary {
+pub(crate) struct Listing {
     pub(crate) title: Option<String>,
-    pub(crate) folder: Option<String>,
+    pub(crate) directory: Option<String>,
     pub(crate) outcome: Option<&'static str>,
 }
 
 impl Row {
-    /// Writes a record out.
-    pub(crate) fn encode(record: &EventRecord) -> Result<Self, String> {
-        let wide = |number: u64| {
-            i64::try_from(number).map_err(|_| format!("{number} is too large for the journal"))
-        };
+    /// Encodes a record.
+    pub(crate) fn encode(record: &EventRecord) -> Result<Self, EncodeError> {
+        let signed = |number: u64| i64::try_from(number).map_err(|_| EncodeError::TooLarge(number));
         Ok(Self {
-            seq: wide(record.seq)?,
-            at_ms: wide(record.at_ms)?,
+            seq: signed(record.seq)?,
+            at_ms: signed(record.at_ms)?,
             v: i64::from(record.v),
             kind: kind(&record.event),
-            json: serde_json::to_string(&record.event).map_err(|error| error.to_string())?,
-            summary: Summary::of(&record.event),
+            json: serde_json::to_string(&record.event)?,
+            listing: Listing::of(&record.event),
         })
     }
 
-    /// Reads back what was written out.
+    /// Decodes the record.
     pub(crate) fn decode(
         &self,
-        file: &Path,
+        location: &Location,
         session: SessionId,
-    ) -> Result<EventRecord, JournalError> {
+    ) -> Result<EventRecord, StoreError> {
         let Self { seq, at_ms, v, .. } = *self;
-        decode(file, session, [seq, at_ms, v], self.json.as_bytes())
+        decode(location, session, [seq, at_ms, v], self.json.as_bytes())
     }
 }
 
-impl Summary {
+impl Listing {
     fn of(event: &Event) -> Self {
         match event {
             Event::SessionStarted { folder, client, .. } => Self {
-                folder: folder.clone(),
-                // Nobody says anything in the session of a client, so who it was is what it is known by.
+                directory: folder.clone(),
+                // The session of a client has no input, so it is listed by the client's name.
                 title: client.as_deref().and_then(one_line),
                 ..Self::default()
             },
@@ -100,75 +100,42 @@ impl Summary {
     }
 }
 
-/// A stored event before it has passed its checks. Texts are bytes here: damaged ones may be no text.
-#[derive(Debug)]
-pub(crate) struct StoredEvent {
-    pub(crate) seq: i64,
-    pub(crate) at_ms: i64,
-    pub(crate) v: i64,
-    pub(crate) kind: Vec<u8>,
-    pub(crate) json: Vec<u8>,
-    pub(crate) digest: Vec<u8>,
-}
-
-impl StoredEvent {
-    /// Checks the event that should be the one with this number behind `before`, and reads it. `before` becomes its digest.
-    pub(crate) fn read(
-        &self,
-        file: &Path,
-        session: SessionId,
-        expected: u64,
-        before: &mut Link,
-    ) -> Result<EventRecord, JournalError> {
-        if u64::try_from(self.seq) != Ok(expected) {
-            let found = self.seq;
-            let what = format!("event {expected} is missing (the next one is {found})");
-            return Err(corrupt(file, session, &what));
-        }
-        let link = before.next(self.seq, self.at_ms, self.v, &self.kind, &self.json);
-        if link.0 != *self.digest {
-            let what = format!("event {expected} has changed since it was stored");
-            return Err(corrupt(file, session, &what));
-        }
-        *before = link;
-        decode(file, session, [self.seq, self.at_ms, self.v], &self.json)
-    }
-}
-
-/// Reads the form in which an event is stored: its number, time and version, and the event itself.
-fn decode(
-    file: &Path,
+/// Decodes `[seq, at_ms, v]` and the JSON of an event, and checks each.
+pub(crate) fn decode(
+    location: &Location,
     session: SessionId,
     [seq, at_ms, v]: [i64; 3],
     json: &[u8],
-) -> Result<EventRecord, JournalError> {
-    let corrupt = |what: &str| corrupt(file, session, &format!("event {seq} {what}"));
-    let v = u32::try_from(v).map_err(|_| corrupt("has an impossible version"))?;
-    let event = Event::from_stored(v, json).map_err(|error| match error {
-        EventError::Newer(_) => JournalError::Corrupt(format!(
-            "cannot read session {session}: its event {seq} {error}"
-        )),
-        EventError::Form(_) => corrupt(&error.to_string()),
+) -> Result<EventRecord, StoreError> {
+    let range = |field| damaged(location, session, Damage::Range { seq, field });
+    let v = u32::try_from(v).map_err(|_| range("version"))?;
+    let event = Event::from_stored(v, json).map_err(|source| match source {
+        EventError::Newer(_) => StoreError::NewerEvent {
+            session,
+            seq,
+            source,
+        },
+        EventError::Form(_) => damaged(location, session, Damage::Form { seq, source }),
     })?;
     Ok(EventRecord {
         v: EVENT_VERSION,
         session,
-        seq: u64::try_from(seq).map_err(|_| corrupt("has an impossible number"))?,
-        at_ms: u64::try_from(at_ms).map_err(|_| corrupt("has an impossible time"))?,
+        seq: u64::try_from(seq).map_err(|_| range("number"))?,
+        at_ms: u64::try_from(at_ms).map_err(|_| range("time"))?,
         event,
     })
 }
 
-/// The error of a session of which `what` is wrong.
-pub(crate) fn corrupt(file: &Path, session: SessionId, what: &str) -> JournalError {
-    JournalError::Corrupt(format!(
-        "cannot read session {session} from {}: {what}; restore the file from a backup, or begin another session (other \
-         sessions can still be read)",
-        file.display()
-    ))
+/// Makes the error of a damaged session.
+pub(crate) fn damaged(location: &Location, session: SessionId, damage: Damage) -> StoreError {
+    StoreError::Damaged {
+        session,
+        location: Arc::clone(location),
+        damage,
+    }
 }
 
-/// The first text of a message, on one line and short.
+/// Returns the first text of a message as a title.
 fn title(message: &Message) -> Option<String> {
     message.content.iter().find_map(|part| match part {
         ContentPart::Text { text } => one_line(text),
@@ -176,7 +143,7 @@ fn title(message: &Message) -> Option<String> {
     })
 }
 
-/// A text on one line and short; nothing of an empty one.
+/// Returns a text on one line of at most [`MAX_TITLE_CHARS`] characters, or `None` for an empty one.
 fn one_line(text: &str) -> Option<String> {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");
@@ -190,7 +157,7 @@ fn one_line(text: &str) -> Option<String> {
     Some(format!("{}…", short.trim_end()))
 }
 
-/// The `kind` of the JSON form; a test holds the two together.
+/// Returns the `kind` of the JSON form; a test checks that they agree.
 fn kind(event: &Event) -> &'static str {
     match event {
         Event::SessionStarted { .. } => "session-started",
@@ -216,7 +183,7 @@ fn kind(event: &Event) -> &'static str {
     }
 }
 
-/// The `type` of the JSON form; a test holds the two together.
+/// Returns the `type` of the JSON form; a test checks that they agree.
 fn outcome_type(end: &TurnEnd) -> &'static str {
     match end {
         TurnEnd::NeedsMoreTurns => "needs-more-turns",

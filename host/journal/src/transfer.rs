@@ -1,9 +1,13 @@
-//! A session as one file of JSON lines that needs nothing else: a header, the events, the blobs, and the digest of all that.
+//! An exported session: one self-contained file of JSON lines with a header, the events, the blobs, and
+//! the digest of all that.
 //!
-//! What comes in may come from anybody. It is a copy (see [`SessionCopy`]), so nothing in it is allowed or waits here; and it
-//! is stored only if every line of it is right.
+//! An import may come from an untrusted source. It is a copy (see [`SessionCopy`]), so nothing in it is
+//! approved or pending here; and it is stored only if every line of it is valid.
 
-use crate::{Store, whole::Whole};
+use crate::{
+    copy::{SessionSink, SessionSource, records},
+    error::StoreError,
+};
 use agent_host_engine::{
     journal::JournalError,
     session::{SessionCopy, referenced_blobs},
@@ -22,14 +26,14 @@ use std::{
     io::{BufRead, Read as _, Write},
 };
 
-/// Marks the file.
+/// The name of the format, in the first line.
 const FORMAT: &str = "agent-host-session";
-/// The version of its form.
+/// The version of the format.
 const VERSION: u32 = 1;
 /// The longest line, in bytes: more than any event or blob that the host makes.
 const MAX_LINE_BYTES: usize = 128 * 1024 * 1024;
 
-/// What every version has in its first line.
+/// The fields of the first line in every version.
 #[derive(Deserialize)]
 struct Form {
     format: String,
@@ -77,183 +81,165 @@ struct Trailer {
     blake3: String,
 }
 
-impl Store {
-    /// Writes a session with its blobs as one file.
-    ///
-    /// # Errors
-    /// As for [`Self::read`], also when a blob is missing or damaged; nothing was written then. [`JournalError::Storage`] when it
-    /// cannot be written to `out`.
-    pub fn export(&self, session: SessionId, out: &mut dyn Write) -> Result<(), JournalError> {
-        let events = self.reader().count(session)?;
-        let blobs = self.reader().blobs_of(session)?;
-        self.check_whole(session, events, &blobs)?;
-        let records = self.read(session)?;
-        let mut lines = LinesOut {
-            out,
-            hasher: blake3::Hasher::new(),
+/// Writes a session with its blobs. Nothing is written if a blob is missing or damaged.
+pub(crate) fn export(source: &dyn SessionSource, out: &mut dyn Write) -> Result<(), JournalError> {
+    let (session, events) = (source.session(), source.events()?);
+    let blobs = source.blobs()?;
+    check_complete(source, events, &blobs)?;
+    let mut lines = LinesOut {
+        out,
+        hasher: blake3::Hasher::new(),
+    };
+    lines.write(&Header {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        session,
+        events,
+        blobs: blobs.len() as u64,
+    })?;
+    // A session may grow while it is written out.
+    for record in records(source).take(usize::try_from(events).unwrap_or(usize::MAX)) {
+        lines.write(&record?)?;
+    }
+    for digest in blobs {
+        let bytes = STANDARD.encode(source.blob(digest)?);
+        lines.write(&BlobLine { digest, bytes })?;
+    }
+    let blake3 = lines.hasher.finalize().to_hex().to_string();
+    lines.write(&Trailer { blake3 })?;
+    let flushed = lines.out.flush();
+    Ok(flushed.map_err(|source| StoreError::ExportWrite { source })?)
+}
+
+/// Checks that a session has all blobs that it refers to.
+fn check_complete(
+    source: &dyn SessionSource,
+    events: u64,
+    blobs: &[Digest],
+) -> Result<(), JournalError> {
+    let mut missing = BTreeSet::new();
+    let events = usize::try_from(events).unwrap_or(usize::MAX);
+    for record in records(source).take(events) {
+        missing.extend(referenced_blobs(&record?.event));
+    }
+    for digest in blobs {
+        match source.blob(*digest) {
+            Ok(_) => missing.remove(digest),
+            Err(JournalError::NotFound(_)) => missing.insert(*digest),
+            Err(error) => return Err(error),
         };
-        lines.write(&Header {
-            format: FORMAT.to_owned(),
-            version: VERSION,
-            session,
-            events,
-            blobs: blobs.len() as u64,
-        })?;
-        // A session may grow while it is written out.
-        for record in records.take(usize::try_from(events).unwrap_or(usize::MAX)) {
-            lines.write(&record?)?;
-        }
-        for digest in blobs {
-            let bytes = STANDARD.encode(self.read_blob(digest)?);
-            lines.write(&BlobLine { digest, bytes })?;
-        }
-        let blake3 = lines.hasher.finalize().to_hex().to_string();
-        lines.write(&Trailer { blake3 })?;
-        lines.out.flush().map_err(|error| unwritten(&error))
     }
-
-    /// Checks that a session has all that it refers to.
-    fn check_whole(
-        &self,
-        session: SessionId,
-        events: u64,
-        blobs: &[Digest],
-    ) -> Result<(), JournalError> {
-        let mut missing = BTreeSet::new();
-        let events = usize::try_from(events).unwrap_or(usize::MAX);
-        for record in self.read(session)?.take(events) {
-            missing.extend(referenced_blobs(&record?.event));
-        }
-        for digest in blobs {
-            match self.read_blob(*digest) {
-                Ok(_) => missing.remove(digest),
-                Err(JournalError::NotFound(_)) => missing.insert(*digest),
-                Err(error) => return Err(error),
-            };
-        }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let named: Vec<String> = missing.iter().map(ToString::to_string).collect();
-        Err(JournalError::Corrupt(format!(
-            "cannot export session {session}: {} has not all blobs that it refers to ({}); restore the file from a backup",
-            self.file().display(),
-            named.join(", ")
-        )))
+    if missing.is_empty() {
+        return Ok(());
     }
+    Err(StoreError::MissingBlobs {
+        session: source.session(),
+        location: source.location().clone(),
+        missing: missing.into_iter().collect(),
+    }
+    .into())
+}
 
-    /// Stores the session of a file that [`Self::export`] wrote, under its own id or a new one, and gives that id.
-    ///
-    /// # Errors
-    /// [`JournalError::Corrupt`] names the line that is not right; [`JournalError::Storage`] when there is a session of this
-    /// id. Nothing is stored then.
-    pub fn import(&self, file: &mut dyn BufRead, as_new: bool) -> Result<SessionId, JournalError> {
+/// An exported session that is read.
+pub(crate) struct Import<'a> {
+    lines: LinesIn<'a>,
+    header: Header,
+}
+
+impl<'a> Import<'a> {
+    /// Reads the header.
+    pub(crate) fn open(file: &'a mut dyn BufRead) -> Result<Self, JournalError> {
         let mut lines = LinesIn {
             file,
             line: 0,
             hasher: blake3::Hasher::new(),
         };
         let header = lines.read_header()?;
-        let into = if as_new {
-            SessionId::new()
-        } else {
-            header.session
-        };
-        let lock = self.claim(into)?;
-        self.whole(into, &lock, |new| read_in(&mut lines, &header, new, into))?;
-        Ok(into)
+        Ok(Self { lines, header })
     }
-}
 
-/// Stores what follows the header, and checks that it is whole.
-fn read_in(
-    lines: &mut LinesIn<'_>,
-    header: &Header,
-    new: &Whole<'_>,
-    into: SessionId,
-) -> Result<(), JournalError> {
-    let mut copy = SessionCopy::new(header.session, into);
-    for _ in 0..header.events {
-        let record = lines.read_event()?;
-        let record = copy.next(record).map_err(|error| lines.refused(&error))?;
-        new.event(&record).map_err(|error| lines.refused(&error))?;
+    /// The session of the file.
+    pub(crate) fn session(&self) -> SessionId {
+        self.header.session
     }
-    let mut missing = copy.blobs().clone();
-    for record in copy.finish().map_err(|error| lines.refused(&error))? {
-        new.event(&record)?;
-    }
-    for _ in 0..header.blobs {
-        let BlobLine { digest, bytes } = lines.read()?;
-        let bytes = STANDARD
-            .decode(bytes)
-            .map_err(|error| lines.wrong(&format!("is not base64 ({error})")))?;
-        let blob = Blob::new(bytes);
-        if blob.digest != digest {
-            return Err(lines.wrong("has bytes that do not have its digest"));
+
+    /// Reads everything behind the header into a session, and checks that it is complete.
+    pub(crate) fn read(
+        mut self,
+        into: SessionId,
+        sink: &mut dyn SessionSink,
+    ) -> Result<(), JournalError> {
+        let Self { lines, header } = &mut self;
+        let mut copy = SessionCopy::new(header.session, into);
+        for _ in 0..header.events {
+            let record = lines.read_event()?;
+            let record = copy.next(record).map_err(|error| lines.refused(error))?;
+            sink.event(&record).map_err(|error| lines.refused(error))?;
         }
-        missing.remove(&digest);
-        new.blob(blob)?;
+        let mut missing = copy.blobs().clone();
+        for record in copy.finish().map_err(|error| lines.refused(error))? {
+            sink.event(&record)?;
+        }
+        for _ in 0..header.blobs {
+            let blob = lines.read_blob()?;
+            missing.remove(&blob.digest);
+            sink.blob(blob)?;
+        }
+        if let Some(digest) = missing.iter().min() {
+            return Err(lines.wrong(format!(
+                "ends the blobs, and {digest}, which an event refers to, is not among them"
+            )));
+        }
+        lines.end()
     }
-    if let Some(digest) = missing.iter().min() {
-        return Err(lines.wrong(&format!(
-            "ends the blobs, and {digest}, which an event refers to, is not among them"
-        )));
-    }
-    lines.end()
 }
 
-/// The file that is written.
+/// The lines that are written.
 struct LinesOut<'a> {
     out: &'a mut dyn Write,
     hasher: blake3::Hasher,
 }
 
 impl LinesOut<'_> {
-    fn write(&mut self, line: &impl Serialize) -> Result<(), JournalError> {
-        let json = serde_json::to_string(line).map_err(|error| unwritten(&error))?;
+    fn write(&mut self, line: &impl Serialize) -> Result<(), StoreError> {
+        let json = serde_json::to_string(line).map_err(|error| StoreError::ExportWrite {
+            source: error.into(),
+        })?;
         // It may be written to a terminal.
         let mut text = escape_json(&json).into_owned();
         text.push('\n');
         if text.len() > MAX_LINE_BYTES {
-            return Err(JournalError::Storage(format!(
-                "cannot write the session out: an event or a blob of it takes {} bytes there, and {MAX_LINE_BYTES} is the \
-                 most; fork the session at a turn before it, and export that",
-                text.len()
-            )));
+            return Err(StoreError::ExportLine {
+                bytes: text.len(),
+                limit: MAX_LINE_BYTES,
+            });
         }
         self.hasher.update(text.as_bytes());
-        self.out
-            .write_all(text.as_bytes())
-            .map_err(|error| unwritten(&error))
+        let written = self.out.write_all(text.as_bytes());
+        written.map_err(|source| StoreError::ExportWrite { source })
     }
 }
 
-fn unwritten(error: &dyn std::fmt::Display) -> JournalError {
-    JournalError::Storage(format!(
-        "cannot write the session out: {error}; give another file, or free some space"
-    ))
-}
-
-/// The file that is read.
+/// The lines that are read.
 struct LinesIn<'a> {
     file: &'a mut dyn BufRead,
-    /// The line that was read last, from 1.
+    /// The number of the last line read, from 1.
     line: u64,
     hasher: blake3::Hasher,
 }
 
 impl LinesIn<'_> {
-    /// The next line, as it stands there. Nothing at the end.
+    /// Reads the next line with its end; an empty one at the end of the file.
     fn next(&mut self) -> Result<Vec<u8>, JournalError> {
         self.line += 1;
         let mut line = Vec::new();
         let mut bounded = self.file.take(MAX_LINE_BYTES as u64);
-        bounded.read_until(b'\n', &mut line).map_err(|error| {
-            JournalError::Storage(format!(
-                "cannot read line {} of the file: {error}",
-                self.line
-            ))
-        })?;
+        bounded
+            .read_until(b'\n', &mut line)
+            .map_err(|source| StoreError::ImportRead {
+                line: self.line,
+                source,
+            })?;
         if line.last().is_some_and(|last| *last != b'\n') {
             return Err(
                 self.wrong("has no end: the file was cut off there, or the line is too long")
@@ -273,14 +259,14 @@ impl LinesIn<'_> {
             return Err(self.wrong("is missing: the file was cut off before it"));
         }
         serde_json::from_slice(line)
-            .map_err(|error| self.wrong(&format!("is not what is expected there ({error})")))
+            .map_err(|error| self.wrong(format!("is not what is expected there ({error})")))
     }
 
     fn read_header(&mut self) -> Result<Header, JournalError> {
         let line = self.next()?;
         let Form { format, version } = self.parse(&line)?;
         if format != FORMAT || version != VERSION {
-            return Err(self.wrong(&format!(
+            return Err(self.wrong(format!(
                 "says that the file is `{}` {version}, and this program reads `{FORMAT}` {VERSION}",
                 format.escape_debug()
             )));
@@ -298,7 +284,7 @@ impl LinesIn<'_> {
             event,
         } = self.read()?;
         let event = Event::from_stored(v, event.to_string().as_bytes())
-            .map_err(|error| self.wrong(&format!("has an event that {error}")))?;
+            .map_err(|error| self.wrong(format!("has an event that {error}")))?;
         Ok(EventRecord {
             v: EVENT_VERSION,
             session,
@@ -306,6 +292,18 @@ impl LinesIn<'_> {
             at_ms,
             event,
         })
+    }
+
+    fn read_blob(&mut self) -> Result<Blob, JournalError> {
+        let BlobLine { digest, bytes } = self.read()?;
+        let bytes = STANDARD
+            .decode(bytes)
+            .map_err(|error| self.wrong(format!("is not base64 ({error})")))?;
+        let blob = Blob::new(bytes);
+        if blob.digest != digest {
+            return Err(self.wrong("has bytes that do not have its digest"));
+        }
+        Ok(blob)
     }
 
     /// Checks the last line, and that it is the last.
@@ -324,20 +322,23 @@ impl LinesIn<'_> {
         Ok(())
     }
 
-    fn wrong(&self, what: &str) -> JournalError {
-        JournalError::Corrupt(format!(
-            "cannot import the session: line {} {what}; nothing was stored, export the session again",
-            self.line
-        ))
+    /// Makes the error of the line that was read last.
+    fn wrong(&self, reason: impl Into<String>) -> JournalError {
+        StoreError::Import {
+            line: self.line,
+            reason: reason.into(),
+        }
+        .into()
     }
 
-    /// An error of what stores the line.
-    fn refused(&self, error: &JournalError) -> JournalError {
+    /// Names the line that the copy or the store refuses.
+    fn refused(&self, error: JournalError) -> JournalError {
         match error {
-            JournalError::Corrupt(why) => self.wrong(&format!("cannot be taken over ({why})")),
-            JournalError::Storage(why)
-            | JournalError::Locked(why)
-            | JournalError::NotFound(why) => JournalError::Storage(why.clone()),
+            JournalError::Corrupt(why) => self.wrong(format!("cannot be taken over ({why})")),
+            JournalError::Storage(_)
+            | JournalError::Locked { .. }
+            | JournalError::Exists { .. }
+            | JournalError::NotFound(_) => error,
         }
     }
 }

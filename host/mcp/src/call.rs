@@ -135,7 +135,7 @@ impl Shared {
             }
         };
         loop {
-            let approvals = self.approvals(&call)?;
+            let approvals = self.approvals(&call).await?;
             let end = call.run_watched(&context, &approvals).await?;
             self.dirty.notify_one();
             let asked = match end {
@@ -190,6 +190,7 @@ impl Shared {
         }
         let session = connection
             .session(self, || context.client_info())
+            .await
             .map_err(|error| not_run(&error))?;
         let input = request.arguments.clone().unwrap_or_default();
         let agent = served.agent(person);
@@ -204,7 +205,7 @@ impl Shared {
     }
 
     /// Reads the approvals of the project, where they could matter. They are read for each run: another process may revoke one.
-    fn approvals(&self, call: &Call) -> Result<Vec<ApprovalRule>, ErrorData> {
+    async fn approvals(&self, call: &Call) -> Result<Vec<ApprovalRule>, ErrorData> {
         let mut tools = call.served.registry.tools().iter();
         let known = tools.find(|known| known.definition.name == call.tool);
         // The arguments do not matter to whether approval is needed at all.
@@ -212,7 +213,8 @@ impl Shared {
         if !matches!(asks, Some(Ruling::Ask { .. })) {
             return Ok(Vec::new());
         }
-        self.host.remembered().map_err(|error| not_run(&error))
+        let remembered = self.host.remembered().await;
+        remembered.map_err(|error| not_run(&error))
     }
 
     /// A call that waited, with the answer that its repeated request brings. One that comes without is asked for again.

@@ -5,9 +5,10 @@ use agent_host_app::OpenError;
 use agent_host_engine::session::ClientSession;
 use rmcp::model::Implementation;
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicBool, AtomicU8, Ordering},
 };
+use tokio::sync::Mutex;
 
 /// The longest name of a client that is written down, in characters; it is the client's own word.
 const MAX_CLIENT_CHARACTERS: usize = 200;
@@ -29,19 +30,22 @@ impl Connection {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub(crate) fn session(
+    pub(crate) async fn session(
         &self,
         shared: &Shared,
         client: impl FnOnce() -> Option<Implementation>,
     ) -> Result<Arc<ClientSession>, OpenError> {
         let host = &shared.host;
-        let mut current = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.session.lock().await;
         let next = match current.as_ref() {
-            None => host.start_client_session(named(client())).map(Arc::new),
+            None => {
+                let started = host.start_client_session(named(client())).await;
+                started.map(Arc::new)
+            }
             Some(session) if !session.is_over(host.config().client_session_bytes()) => {
                 return Ok(Arc::clone(session));
             }
-            Some(session) => host.continue_client_session(session, named(client())),
+            Some(session) => host.continue_client_session(session, named(client())).await,
         };
         let session = match (next, current.as_ref()) {
             (Ok(next), _) => next,

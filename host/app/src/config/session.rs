@@ -1,7 +1,7 @@
 //! `[session]`: how sessions are stored, and which of them are kept.
 
 use super::{ConfigError, RawKeep, RawSession};
-use agent_host_journal::{Keep, StoreOptions};
+use agent_host_journal::{Retention, SqliteOptions};
 use std::time::Duration;
 use toml::Spanned;
 
@@ -29,7 +29,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionConfig {
     /// Which sessions are kept; the others are removed.
-    pub keep: Keep,
+    pub keep: Retention,
     /// How long to wait for another program that holds the database.
     pub lock_timeout: Duration,
 }
@@ -72,7 +72,7 @@ fn resolved(raw: RawSession) -> Result<SessionConfig, ConfigError> {
         bytes => Some(bytes),
     };
     let lock_timeout = match raw.lock_timeout_ms {
-        None => StoreOptions::default().lock_timeout,
+        None => SqliteOptions::default().lock_timeout,
         Some(ms @ 1..=MAX_LOCK_TIMEOUT_MS) => Duration::from_millis(ms),
         Some(ms) => {
             return Err(ConfigError::new(format!(
@@ -81,7 +81,7 @@ fn resolved(raw: RawSession) -> Result<SessionConfig, ConfigError> {
         }
     };
     Ok(SessionConfig {
-        keep: Keep { age, bytes },
+        keep: Retention { age, bytes },
         lock_timeout,
     })
 }

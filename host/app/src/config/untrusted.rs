@@ -27,7 +27,7 @@ use super::{
     paths::{canonical, place},
 };
 use crate::trust::TrustFile;
-use agent_host_journal::StoreOptions;
+use agent_host_journal::SqliteOptions;
 use agent_host_models::{Provider, RetryPolicy, Timeouts};
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{
@@ -380,7 +380,7 @@ impl<'a> Review<'a> {
                 bytes.map_or_else(default, |bytes| bytes.to_string())
             ));
         }
-        let default = StoreOptions::default().lock_timeout.as_millis();
+        let default = SqliteOptions::default().lock_timeout.as_millis();
         self.at_most("lock-timeout-ms", lock_timeout_ms.map(u128::from), default);
     }
 

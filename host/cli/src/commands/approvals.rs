@@ -6,9 +6,9 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, date, escape_line, json_text},
 };
-use agent_host_app::{ApprovalFile, Overrides, ProjectApproval, approval_id};
+use agent_host_app::{Overrides, open_store};
 use agent_host_engine::{journal::JournalError, observer::Unobserved, session::Session};
-use agent_host_journal::Store;
+use agent_host_journal::{JournalStore, ProjectApproval, Retention, approval_id};
 use agent_host_types::{
     approval::{ApprovalRule, RememberScope},
     event::{Event, EventRecord},
@@ -31,8 +31,8 @@ struct Kept {
 pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     match args.command {
         ApprovalsCommand::List { config, json } => {
-            let (store, file) = open(config)?;
-            let (all, unread) = all(&store, &file)?;
+            let store = open(config).await?;
+            let (all, unread) = all(store.as_ref()).await?;
             if all.is_empty() && unread.is_empty() && !json {
                 terminal
                     .note("No approval is remembered: every call that needs one is asked about.");
@@ -47,15 +47,15 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
             done_but(&unread)
         }
         ApprovalsCommand::Revoke { id, config, .. } => {
-            let (store, file) = open(config)?;
-            let (all, unread) = all(&store, &file)?;
+            let store = open(config).await?;
+            let (all, unread) = all(store.as_ref()).await?;
             let Some(id) = id else {
-                let mut faults = revoke(&store, &file, &all, terminal).await?;
+                let mut faults = revoke(store.as_ref(), &all, terminal).await?;
                 faults.extend(unread);
                 return done_but(&faults);
             };
             let one = find(all, &id)?;
-            done_but(&revoke(&store, &file, &[one], terminal).await?)
+            done_but(&revoke(store.as_ref(), &[one], terminal).await?)
         }
     }
 }
@@ -69,19 +69,20 @@ fn done_but(faults: &[String]) -> Result<Exit, Failure> {
     }
 }
 
-fn open(config: ConfigArgs) -> Result<(Store, ApprovalFile), Failure> {
+async fn open(config: ConfigArgs) -> Result<Arc<dyn JournalStore>, Failure> {
     let config = configure(config, Overrides::default())?;
-    let store = Store::open(&config.state_dir).map_err(Failure::failed)?;
-    Ok((store, ApprovalFile::of(&config.state_dir)))
+    let store = open_store(&config, Retention::default());
+    store.await.map_err(Failure::failed)
 }
 
 /// Everything that is remembered: in projects, then in sessions, the newest session first; and which sessions cannot be read. One
 /// that cannot be read cannot go on either, so that nothing that is remembered in it is in force.
-fn all(store: &Store, file: &ApprovalFile) -> Result<(Vec<Kept>, Vec<String>), Failure> {
-    let mut all: Vec<Kept> = file.read()?.into_iter().map(Kept::of_project).collect();
+async fn all(store: &dyn JournalStore) -> Result<(Vec<Kept>, Vec<String>), Failure> {
+    let approvals = store.approvals().await.map_err(Failure::failed)?;
+    let mut all: Vec<Kept> = approvals.into_iter().map(Kept::of_project).collect();
     let mut unread = Vec::new();
-    for row in store.list().map_err(Failure::failed)? {
-        match store.read(row.id).and_then(of_session) {
+    for row in store.list().await.map_err(Failure::failed)? {
+        match of_session(store, row.id).await {
             Ok(kept) => all.extend(kept),
             Err(error) => unread.push(error.to_string()),
         }
@@ -90,27 +91,26 @@ fn all(store: &Store, file: &ApprovalFile) -> Result<(Vec<Kept>, Vec<String>), F
 }
 
 /// What is remembered in a session: given and not taken back.
-fn of_session(
-    records: impl Iterator<Item = Result<EventRecord, JournalError>>,
+async fn of_session(
+    store: &dyn JournalStore,
+    session: SessionId,
 ) -> Result<Vec<Kept>, JournalError> {
     let mut kept = Vec::<Kept>::new();
-    for record in records {
-        let record = record?;
-        match record.event {
-            Event::ApprovalRemembered {
-                rule,
-                scope: RememberScope::Session,
-            } if kept.iter().all(|other| other.rule != rule) => kept.push(Kept {
-                id: approval_id(&record.session.to_string(), &rule),
-                rule,
-                at_ms: record.at_ms,
-                session: record.session,
-                project: None,
-            }),
-            Event::ApprovalRevoked { rule } => kept.retain(|other| other.rule != rule),
-            _ => {}
-        }
-    }
+    let follow = |record: EventRecord| match record.event {
+        Event::ApprovalRemembered {
+            rule,
+            scope: RememberScope::Session,
+        } if kept.iter().all(|other| other.rule != rule) => kept.push(Kept {
+            id: approval_id(&record.session.to_string(), &rule),
+            rule,
+            at_ms: record.at_ms,
+            session: record.session,
+            project: None,
+        }),
+        Event::ApprovalRevoked { rule } => kept.retain(|other| other.rule != rule),
+        _ => {}
+    };
+    store.for_each_record(session, follow).await?;
     Ok(kept)
 }
 
@@ -133,8 +133,7 @@ fn find(all: Vec<Kept>, wanted: &str) -> Result<Kept, Failure> {
 
 /// Takes approvals back, says of each when it is, and returns why others could not be.
 async fn revoke(
-    store: &Store,
-    file: &ApprovalFile,
+    store: &dyn JournalStore,
     gone: &[Kept],
     terminal: &Terminal,
 ) -> Result<Vec<String>, Failure> {
@@ -147,7 +146,8 @@ async fn revoke(
         gone.iter().partition(|kept| kept.project.is_some());
     if !in_projects.is_empty() {
         let approvals = in_projects.iter().filter_map(|kept| kept.project.clone());
-        file.remove(&approvals.collect::<Vec<ProjectApproval>>())?;
+        let revoked = store.revoke_approvals(approvals.collect()).await;
+        revoked.map_err(Failure::failed)?;
         told(&in_projects);
     }
     let mut faults = Vec::new();
@@ -161,12 +161,12 @@ async fn revoke(
 }
 
 /// Takes approvals of one session back, in its journal, which no other process may be writing to.
-async fn revoke_in_session(store: &Store, gone: &[&Kept]) -> Result<(), JournalError> {
+async fn revoke_in_session(store: &dyn JournalStore, gone: &[&Kept]) -> Result<(), JournalError> {
     let Some(first) = gone.first() else {
         return Ok(());
     };
-    let journal = store.open_session(first.session)?;
-    let mut session = Session::resume(Arc::new(journal)).await?;
+    let journal = store.open_session(first.session).await?;
+    let mut session = Session::resume(journal).await?;
     for kept in gone {
         session.revoke_approval(&kept.rule, &Unobserved).await?;
     }
@@ -186,7 +186,7 @@ impl Kept {
 
     fn line(&self) -> String {
         let place = match &self.project {
-            Some(kept) => format!("project {}", kept.project.display()),
+            Some(kept) => format!("project {}", kept.project),
             None => format!("session {}", self.session),
         };
         format!(

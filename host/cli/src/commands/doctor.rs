@@ -8,11 +8,11 @@ use crate::{
     terminal::{GREEN, RED, Terminal, YELLOW, escape_line},
 };
 use agent_host_app::{
-    ApprovalFile, CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry,
-    check_models, project,
+    CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry, check_models,
+    open_store, project,
 };
 use agent_host_engine::tool::ToolRunner as _;
-use agent_host_journal::Store;
+use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 
 /// How a check came out.
@@ -26,8 +26,8 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
     let config = configure(args.config, Overrides::default())?;
     let findings = [
         ("configuration", configuration(&config)),
-        ("state", state(&config)),
-        ("approvals", approvals(&config)),
+        ("state", state(&config).await),
+        ("approvals", approvals(&config).await),
         ("cache", cache(&config)),
     ];
     let models = models(&config).await;
@@ -60,8 +60,9 @@ fn configuration(config: &Config) -> Finding {
     })
 }
 
-fn state(config: &Config) -> Finding {
-    match Store::open(&config.state_dir).and_then(|store| store.list()) {
+async fn state(config: &Config) -> Finding {
+    let sessions = async { open_store(config, Retention::default()).await?.list().await };
+    match sessions.await {
         Ok(rows) => Finding::Good(format!(
             "{} ({} sessions)",
             config.state_dir.display(),
@@ -71,9 +72,19 @@ fn state(config: &Config) -> Finding {
     }
 }
 
-fn approvals(config: &Config) -> Finding {
-    match ApprovalFile::of(&config.state_dir).rules(project(config)) {
-        Ok(rules) => Finding::Good(format!("{} remembered for this project", rules.len())),
+async fn approvals(config: &Config) -> Finding {
+    let approvals = async {
+        open_store(config, Retention::default())
+            .await?
+            .approvals()
+            .await
+    };
+    match approvals.await {
+        Ok(approvals) => {
+            let project = project(config);
+            let here = approvals.iter().filter(|known| known.project == project);
+            Finding::Good(format!("{} remembered for this project", here.count()))
+        }
         Err(error) => Finding::Bad(error.to_string()),
     }
 }

@@ -7,22 +7,27 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, audit_line, escape, escape_line, json_text, tool_name},
 };
-use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
-use agent_host_journal::Store;
+use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion, open_store};
+use agent_host_journal::Retention;
 use agent_host_types::accounting::AuditVerdict;
 use serde_json::json;
 
-pub(super) fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let ExplainArgs {
         session,
         config,
         json,
     } = args;
     let config = configure(config, Overrides::default())?;
-    let store = Store::open(&config.state_dir).map_err(Failure::failed)?;
-    let id = store.find(&session).map_err(Failure::usage)?;
-    let records = store.read(id).map_err(Failure::failed)?;
-    let explanation = Explanation::of(records, config.implied_grant()).map_err(Failure::failed)?;
+    let store = open_store(&config, Retention::default());
+    let store = store.await.map_err(Failure::failed)?;
+    let id = store.find(&session).await.map_err(Failure::usage)?;
+    let mut explanation = Explanation::default();
+    store
+        .for_each_record(id, |record| explanation.add(record.event))
+        .await
+        .map_err(Failure::failed)?;
+    explanation.suggest(config.implied_grant());
     let Explanation { calls, suggestions } = &explanation;
     if json {
         terminal.println(&json_text(

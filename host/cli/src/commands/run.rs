@@ -86,7 +86,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     let mut session = match &args.resume {
         Some(name) => host.resume_session(name).await?,
-        None => host.start_session()?,
+        None => host.start_session().await?,
     };
     if !args.quiet {
         intro::show(&host, &session, terminal);
@@ -255,12 +255,12 @@ impl Run<'_> {
             let rules = self.rules_of_project(&input);
             let cx = TurnContext {
                 observer: &self.view,
-                approvals: &self.host.remembered()?,
+                approvals: &self.host.remembered().await?,
                 cancel: &self.stop.token,
             };
             let report = self.agent.run_turn(session, input, &cx).await;
             self.view.settle();
-            self.remember(session, &report.end, rules);
+            self.remember(session, &report.end, rules).await;
             input = match &report.end {
                 TurnEnd::NeedsMoreTurns => AgentInput::Continue,
                 TurnEnd::AwaitingConfirmation { continuation, .. } => {

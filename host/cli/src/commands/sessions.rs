@@ -10,37 +10,48 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, YELLOW, date, json_text, one_line},
 };
-use agent_host_app::{Config, Overrides};
-use agent_host_journal::{Keep, LostEvents, Store, StoreOptions};
-use agent_host_types::id::Digest;
+use agent_host_app::{Config, Overrides, open_store};
+use agent_host_journal::{JournalStore, LostEvents, Retention};
+use agent_host_types::{event::EventRecord, id::Digest};
 use serde_json::json;
+use std::sync::Arc;
 
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     match args.command {
-        SessionsCommand::List { config, json } => list(&open(config)?, json, terminal),
+        SessionsCommand::List { config, json } => {
+            list(open(config).await?.as_ref(), json, terminal).await
+        }
         SessionsCommand::Show {
             session,
             config,
             json,
-        } => show(&open(config)?, &session, json, terminal),
+        } => show(open(config).await?.as_ref(), &session, json, terminal).await,
         SessionsCommand::Resume(args) => run::run(*args, terminal).await,
         SessionsCommand::Fork {
             session,
             at,
             config,
-        } => manage::fork(&open(config)?, &session, at, terminal),
+        } => manage::fork(open(config).await?.as_ref(), &session, at, terminal).await,
         SessionsCommand::Export {
             session,
             output,
             config,
-        } => manage::export(&open(config)?, &session, output.as_deref(), terminal),
+        } => {
+            manage::export(
+                open(config).await?.as_ref(),
+                &session,
+                output.as_deref(),
+                terminal,
+            )
+            .await
+        }
         SessionsCommand::Import {
             file,
             as_new,
             config,
-        } => manage::import(&open(config)?, &file, as_new, terminal),
+        } => manage::import(open(config).await?.as_ref(), &file, as_new, terminal).await,
         SessionsCommand::Delete { sessions, config } => {
-            manage::delete(&open(config)?, &sessions, terminal)
+            manage::delete(open(config).await?.as_ref(), &sessions, terminal).await
         }
         SessionsCommand::Prune {
             older_than,
@@ -48,17 +59,18 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
             config,
         } => {
             let config = configure(config, Overrides::default())?;
-            let keep = match (older_than, max_bytes) {
+            let retention = match (older_than, max_bytes) {
                 (None, None) => config.session.keep,
-                (days, bytes) => Keep {
+                (days, bytes) => Retention {
                     age: days.map(|days| manage::DAY.saturating_mul(days)),
                     bytes,
                 },
             };
-            manage::prune(&open_configured(&config)?, keep, terminal)
+            let store = open_configured(&config).await?;
+            manage::prune(store.as_ref(), retention, terminal).await
         }
         SessionsCommand::Recover { session, config } => {
-            manage::recover(&open(config)?, &session, terminal)
+            manage::recover(open(config).await?.as_ref(), &session, terminal).await
         }
         SessionsCommand::Artifacts {
             session,
@@ -67,13 +79,13 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
             config,
             json,
         } => {
-            let store = open(config)?;
+            let store = open(config).await?;
             match name {
                 Some(name) => {
-                    let content = artifacts::content(&store, &session, &name)?;
-                    manage::write_content(&content, output.as_deref(), terminal)
+                    let content = artifacts::content(store.as_ref(), &session, &name).await?;
+                    manage::write_content(&content, output.as_deref(), terminal).await
                 }
-                None => artifacts::list(&store, &session, json, terminal),
+                None => artifacts::list(store.as_ref(), &session, json, terminal).await,
             }
         }
         SessionsCommand::Blob {
@@ -82,44 +94,56 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
             config,
         } => {
             let digest: Digest = digest.parse().map_err(Failure::usage)?;
-            let bytes = open(config)?.read_blob(digest).map_err(Failure::usage)?;
-            manage::write_content(&bytes, output.as_deref(), terminal)
+            let store = open(config).await?;
+            let bytes = store.read_blob(digest).await.map_err(Failure::usage)?;
+            manage::write_content(&bytes, output.as_deref(), terminal).await
         }
     }
 }
 
-pub(super) fn open(config: crate::args::ConfigArgs) -> Result<Store, Failure> {
-    open_configured(&configure(config, Overrides::default())?)
+pub(super) async fn open(
+    config: crate::args::ConfigArgs,
+) -> Result<Arc<dyn JournalStore>, Failure> {
+    open_configured(&configure(config, Overrides::default())?).await
 }
 
-/// Opens the journal to look at it or change it by command; nothing is removed in the background.
-fn open_configured(config: &Config) -> Result<Store, Failure> {
-    let options = StoreOptions {
-        lock_timeout: config.session.lock_timeout,
-        ..StoreOptions::default()
-    };
-    Store::open_with(&config.state_dir, options).map_err(Failure::failed)
+/// Opens the journal without pruning in the background.
+async fn open_configured(config: &Config) -> Result<Arc<dyn JournalStore>, Failure> {
+    let store = open_store(config, Retention::default());
+    store.await.map_err(Failure::failed)
 }
 
-fn show(store: &Store, session: &str, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
-    let id = manage::find(store, session)?;
-    for record in store.read(id).map_err(Failure::failed)? {
-        let record = record.map_err(Failure::failed)?;
+async fn show(
+    store: &dyn JournalStore,
+    session: &str,
+    as_json: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let id = manage::find(store, session).await?;
+    let print = |record: EventRecord| {
         terminal.println(&if as_json {
             json_text(&json!(record))
         } else {
             show::step(&record)
         });
-    }
+    };
+    store
+        .for_each_record(id, print)
+        .await
+        .map_err(Failure::failed)?;
     Ok(Exit::Done)
 }
 
-fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
-    let rows = store.list().map_err(Failure::failed)?;
+async fn list(
+    store: &dyn JournalStore,
+    as_json: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let rows = store.list().await.map_err(Failure::failed)?;
     if rows.is_empty() && !as_json {
         terminal.note("There are no sessions yet. `agent-host run \"...\"` makes one.");
     }
-    for lost in store.lost_events().map_err(Failure::failed)? {
+    for lost in store.lost_events().await.map_err(Failure::failed)? {
         let LostEvents {
             session,
             left,
@@ -138,7 +162,7 @@ fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failu
                 "last_ms": row.last_ms,
                 "events": row.events,
                 "title": row.title,
-                "folder": row.folder,
+                "folder": row.directory,
                 "outcome": row.outcome,
             })));
             continue;
@@ -150,7 +174,7 @@ fn list(store: &Store, as_json: bool, terminal: &Terminal) -> Result<Exit, Failu
             row.outcome.as_deref().unwrap_or("unfinished"),
             row.events,
             one_line(row.title.as_deref().unwrap_or(""), 50),
-            one_line(row.folder.as_deref().unwrap_or(""), 60),
+            one_line(row.directory.as_deref().unwrap_or(""), 60),
         ));
     }
     Ok(Exit::Done)

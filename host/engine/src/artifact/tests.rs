@@ -2,13 +2,10 @@ use super::*;
 use crate::spill::spill_output;
 use agent_host_types::{
     accounting::Accounting,
-    event::EVENT_VERSION,
-    id::SessionId,
     message::{Message, Role},
     output::Blob,
 };
 use pretty_assertions::assert_eq;
-use std::convert::Infallible;
 
 #[test]
 fn f16_artifact_name_stays_below_its_directory() {
@@ -67,9 +64,8 @@ fn bytes(name: &str, bytes: &[u8]) -> ContentPart {
     file(Some(name), FileData::Bytes(bytes.to_vec()))
 }
 
-/// Returns the records of calls with these parts as results, settled as the loop does.
-fn settled(results: Vec<Vec<ContentPart>>) -> Vec<Result<EventRecord, Infallible>> {
-    let session = SessionId::new();
+/// The events of calls with these parts as their results, as the loop journals them.
+fn settled(results: Vec<Vec<ContentPart>>) -> impl Iterator<Item = Event> {
     let said = Event::InputReceived {
         message: Message::parts(Role::User, vec![bytes("theirs.txt", b"0")]),
     };
@@ -83,25 +79,13 @@ fn settled(results: Vec<Vec<ContentPart>>) -> Vec<Result<EventRecord, Infallible
             accounting: Accounting::default(),
             audit: Vec::new(),
         });
-    std::iter::once(said)
-        .chain(calls)
-        .zip(0..)
-        .map(|(event, seq)| {
-            Ok(EventRecord {
-                v: EVENT_VERSION,
-                session,
-                seq,
-                at_ms: 0,
-                event,
-            })
-        })
-        .collect()
+    std::iter::once(said).chain(calls)
 }
 
 /// The latest file of a name wins, and a refused name does not affect the others.
 #[test]
 fn artifacts_are_the_named_files_of_results() {
-    let records = settled(vec![
+    let events = settled(vec![
         vec![
             bytes("a.txt", b"1"),
             bytes("../a.txt", b"2"),
@@ -118,7 +102,10 @@ fn artifacts_are_the_named_files_of_results() {
         call_id: CallId(call.into()),
         tool: "make".into(),
     };
-    let found = Artifacts::of(records).unwrap();
+    let mut found = Artifacts::default();
+    for event in events {
+        found.add(event);
+    }
     let expected = Artifacts {
         kept: [
             ("a.txt".parse().unwrap(), kept("call_2", b"7")),

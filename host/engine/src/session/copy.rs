@@ -53,7 +53,7 @@ impl SessionCopy {
     pub fn next(&mut self, record: EventRecord) -> Result<EventRecord, JournalError> {
         check_record(&record, self.next_seq, self.from)?;
         self.check(&record.event).map_err(|why| {
-            JournalError::Corrupt(format!(
+            JournalError::corrupt(format!(
                 "cannot copy session {}: its event {} {why}",
                 self.from, record.seq
             ))
@@ -86,7 +86,7 @@ impl SessionCopy {
     /// [`JournalError::Corrupt`] when there was no record.
     pub fn finish(mut self) -> Result<Vec<EventRecord>, JournalError> {
         let Some(at) = self.next_seq.checked_sub(1) else {
-            return Err(JournalError::Corrupt(format!(
+            return Err(JournalError::corrupt(format!(
                 "cannot copy session {}: it has no events",
                 self.from
             )));

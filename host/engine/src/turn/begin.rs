@@ -3,7 +3,7 @@
 
 use super::{Agent, Step, Transition, execute, resume};
 use crate::turn::TurnContext;
-use crate::{session::Session, spill::settle_message};
+use crate::{session::Session, spill::spill_message};
 use agent_host_types::{
     event::Event,
     json,

@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::config::{Overrides, SessionConfig};
-use agent_host_journal::Keep;
+use agent_host_journal::Retention;
 use pretty_assertions::assert_eq;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn session_keep_is_bounded_unless_it_says_otherwise() {
     for (toml, (age, bytes, timeout_ms, client_session_bytes)) in table {
         let config = tree.load(toml, Overrides::default()).unwrap();
         let expected = SessionConfig {
-            keep: Keep { age, bytes },
+            keep: Retention { age, bytes },
             lock_timeout: Duration::from_millis(timeout_ms),
         };
         assert_eq!(config.session, expected, "{toml}");

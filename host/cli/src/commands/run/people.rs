@@ -25,7 +25,7 @@ impl Run<'_> {
             let (terminal, call) = (*self.terminal, call.clone());
             let tools = self.agent.tools.clone();
             let reach = reach::of_tool(self.host.registry(), &call.tool);
-            let project = project(self.host.config()).display().to_string();
+            let project = project(self.host.config());
             let asked = tokio::task::spawn_blocking(move || {
                 let review = Review {
                     terminal: &terminal,
@@ -88,7 +88,12 @@ impl Run<'_> {
 
     /// Keeps rules for this project, if the decisions that they follow from were taken. That they cannot be kept is no reason to
     /// stop: people are asked again.
-    pub(super) fn remember(&self, session: &Session, end: &TurnEnd, rules: Vec<ApprovalRule>) {
+    pub(super) async fn remember(
+        &self,
+        session: &Session,
+        end: &TurnEnd,
+        rules: Vec<ApprovalRule>,
+    ) {
         let refused = matches!(
             end,
             TurnEnd::Error {
@@ -98,7 +103,7 @@ impl Run<'_> {
         if rules.is_empty() || refused {
             return;
         }
-        if let Err(error) = self.host.remember(session.id(), rules) {
+        if let Err(error) = self.host.remember(session.id(), rules).await {
             self.terminal.error(&error.to_string());
         }
     }

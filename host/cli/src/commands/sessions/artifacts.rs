@@ -7,31 +7,45 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, bytes, escape_line, json_text},
 };
 use agent_host_engine::artifact::{ArtifactName, Artifacts};
-use agent_host_journal::Store;
+use agent_host_journal::JournalStore;
+use agent_host_types::id::SessionId;
 use serde_json::json;
 
 /// The content of one file.
-pub(super) fn content(store: &Store, session: &str, name: &str) -> Result<Vec<u8>, Failure> {
-    let id = find(store, session)?;
-    let Artifacts { kept, .. } = Artifacts::of(store.read(id).map_err(told)?).map_err(told)?;
+pub(super) async fn content(
+    store: &dyn JournalStore,
+    session: &str,
+    name: &str,
+) -> Result<Vec<u8>, Failure> {
+    let id = find(store, session).await?;
+    let Artifacts { kept, .. } = read(store, id).await?;
     let name: ArtifactName = name.parse().map_err(Failure::usage)?;
     let artifact = kept.get(&name).ok_or_else(|| {
         Failure::usage(format!(
             "session {id} has no artifact `{name}`; `agent-host sessions artifacts {id}` lists those that it has"
         ))
     })?;
-    store.read_blob(artifact.blob.digest).map_err(told)
+    store.read_blob(artifact.blob.digest).await.map_err(told)
+}
+
+async fn read(store: &dyn JournalStore, session: SessionId) -> Result<Artifacts, Failure> {
+    let mut artifacts = Artifacts::default();
+    store
+        .for_each_record(session, |record| artifacts.add(record.event))
+        .await
+        .map_err(told)?;
+    Ok(artifacts)
 }
 
 /// Lists the files.
-pub(super) fn list(
-    store: &Store,
+pub(super) async fn list(
+    store: &dyn JournalStore,
     session: &str,
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let id = find(store, session)?;
-    let Artifacts { kept, refused } = Artifacts::of(store.read(id).map_err(told)?).map_err(told)?;
+    let id = find(store, session).await?;
+    let Artifacts { kept, refused } = read(store, id).await?;
     if kept.is_empty() && !as_json {
         terminal.note("The calls of this session left no files.");
     }

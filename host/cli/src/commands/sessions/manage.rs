@@ -6,7 +6,7 @@ use crate::{
 };
 use agent_host_app::OpenError;
 use agent_host_engine::journal::JournalError;
-use agent_host_journal::{Keep, KeptBecause, Pruned, Store};
+use agent_host_journal::{JournalStore, KeepReason, Pruned, Retention};
 use agent_host_types::id::SessionId;
 use std::{
     fs::{File, OpenOptions},
@@ -18,44 +18,49 @@ use std::{
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-pub(super) fn fork(
-    store: &Store,
+pub(super) async fn fork(
+    store: &dyn JournalStore,
     session: &str,
     at: Option<u64>,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let new = find(store, session)?;
-    let new = store.fork(new, at).map_err(told)?;
+    let session = find(store, session).await?;
+    let new = store.fork(session, at).await.map_err(told)?;
     made(new, terminal);
     Ok(Exit::Done)
 }
 
-pub(super) fn export(
-    store: &Store,
+pub(super) async fn export(
+    store: &dyn JournalStore,
     session: &str,
     output: Option<&Path>,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let session = find(store, session)?;
+    let session = find(store, session).await?;
     let Some(path) = output else {
-        let mut out = BufWriter::new(terminal.writer());
-        store.export(session, &mut out).map_err(told)?;
+        let out = Box::new(BufWriter::new(terminal.writer()));
+        store.export(session, out).await.map_err(told)?;
         return Ok(Exit::Done);
     };
-    write_file(path, |out| store.export(session, out))?;
+    write_file(path, async |file| store.export(session, file).await).await?;
     Ok(Exit::Done)
 }
 
 /// Writes the content of a blob to a file, or to standard output. A terminal gets text alone, and none that steers it.
-pub(super) fn write_content(
+pub(super) async fn write_content(
     content: &[u8],
     output: Option<&Path>,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     if let Some(path) = output {
         let unwritten =
-            |error: io::Error| JournalError::Storage(format!("cannot write it out: {error}"));
-        write_file(path, |out| out.write_all(content).map_err(unwritten))?;
+            |error: io::Error| JournalError::storage(format!("cannot write it out: {error}"));
+        write_file(path, async |mut file| {
+            file.write_all(content)
+                .and_then(|()| file.flush())
+                .map_err(unwritten)
+        })
+        .await?;
     } else if terminal.stdout {
         let is_text = |text: &&str| !text.contains(|c: char| c.is_control() && !c.is_whitespace());
         let text = std::str::from_utf8(content).ok().filter(is_text);
@@ -73,9 +78,9 @@ pub(super) fn write_content(
 }
 
 /// Writes a file that is not there yet; nothing of it stays if that fails.
-fn write_file(
+async fn write_file(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<&File>) -> Result<(), JournalError>,
+    write: impl AsyncFnOnce(Box<BufWriter<File>>) -> Result<(), JournalError>,
 ) -> Result<(), Failure> {
     // What was said is for this user alone, as it is in the journal.
     let file = OpenOptions::new()
@@ -84,13 +89,14 @@ fn write_file(
         .mode(0o600)
         .open(path)
         .map_err(|error| unusable(path, "write", &error))?;
-    let mut out = BufWriter::new(&file);
-    let written = write(&mut out).and_then(|()| {
-        let kept = out.flush().and_then(|()| file.sync_all());
-        kept.map_err(|error| {
-            JournalError::Storage(format!("cannot write {}: {error}", path.display()))
-        })
-    });
+    let failed = |error: io::Error| {
+        JournalError::storage(format!("cannot write {}: {error}", path.display()))
+    };
+    let written = match file.try_clone() {
+        Ok(out) => write(Box::new(BufWriter::new(out))).await,
+        Err(error) => Err(failed(error)),
+    };
+    let written = written.and_then(|()| file.sync_all().map_err(failed));
     if written.is_err() {
         // Half a file would be refused anyway; if it stays, it does no harm.
         let _ = std::fs::remove_file(path);
@@ -98,8 +104,8 @@ fn write_file(
     written.map_err(told)
 }
 
-pub(super) fn import(
-    store: &Store,
+pub(super) async fn import(
+    store: &dyn JournalStore,
     path: &Path,
     as_new: bool,
     terminal: &Terminal,
@@ -113,38 +119,45 @@ pub(super) fn import(
         return Err(unusable(path, "read", &"it is not a regular file"));
     }
     let session = store
-        .import(&mut BufReader::new(file), as_new)
+        .import(Box::new(BufReader::new(file)), as_new)
+        .await
         .map_err(told)?;
     made(session, terminal);
     Ok(Exit::Done)
 }
 
-pub(super) fn delete(
-    store: &Store,
+pub(super) async fn delete(
+    store: &dyn JournalStore,
     sessions: &[String],
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     // A name that is wrong is found before anything is gone.
-    let found: Result<Vec<_>, _> = sessions.iter().map(|name| find(store, name)).collect();
-    let mut found = found?;
+    let mut found = Vec::with_capacity(sessions.len());
+    for name in sessions {
+        found.push(find(store, name).await?);
+    }
     found.sort_unstable();
     found.dedup();
     for session in found {
-        store.delete(session).map_err(told)?;
+        store.delete(session).await.map_err(told)?;
         terminal.println(&session.to_string());
     }
     Ok(Exit::Done)
 }
 
-pub(super) fn prune(store: &Store, keep: Keep, terminal: &Terminal) -> Result<Exit, Failure> {
-    let Pruned { removed, kept } = store.prune(keep).map_err(told)?;
+pub(super) async fn prune(
+    store: &dyn JournalStore,
+    retention: Retention,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let Pruned { removed, kept } = store.prune(retention).await.map_err(told)?;
     for session in removed {
         terminal.println(&session.to_string());
     }
     for (session, why) in kept {
         terminal.note(&match why {
-            KeptBecause::InUse => format!("session {session} stays: it is in use"),
-            KeptBecause::Waits => format!(
+            KeepReason::InUse => format!("session {session} stays: it is in use"),
+            KeepReason::Awaiting => format!(
                 "session {session} stays: it waits for a decision, an answer or a result; to remove it: agent-host sessions \
                  delete {session}"
             ),
@@ -153,13 +166,17 @@ pub(super) fn prune(store: &Store, keep: Keep, terminal: &Terminal) -> Result<Ex
     Ok(Exit::Done)
 }
 
-pub(super) fn recover(store: &Store, name: &str, terminal: &Terminal) -> Result<Exit, Failure> {
+pub(super) async fn recover(
+    store: &dyn JournalStore,
+    name: &str,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
     // One that is missing as a whole is found by its id alone.
     let session = match name.parse() {
         Ok(session) => session,
-        Err(_) => find(store, name)?,
+        Err(_) => find(store, name).await?,
     };
-    let events = store.recover(session).map_err(told)?;
+    let events = store.recover(session).await.map_err(told)?;
     terminal.println(&session.to_string());
     terminal.note(&match events {
         0 => "Nothing of the session is left, and nothing warns of it any more.".to_owned(),
@@ -176,8 +193,8 @@ fn made(session: SessionId, terminal: &Terminal) {
     terminal.note(&format!("To go on: agent-host sessions resume {session}"));
 }
 
-pub(super) fn find(store: &Store, name: &str) -> Result<SessionId, Failure> {
-    store.find(name).map_err(told)
+pub(super) async fn find(store: &dyn JournalStore, name: &str) -> Result<SessionId, Failure> {
+    store.find(name).await.map_err(told)
 }
 
 /// What the journal says, with the exit code that goes with it.

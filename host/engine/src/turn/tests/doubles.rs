@@ -363,7 +363,7 @@ impl Journal for TestJournal {
         let asked = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
         let fails_from = self.fails_from.load(Ordering::SeqCst);
         if fails_from != 0 && asked >= fails_from {
-            let error = JournalError::Storage("the disk is full".into());
+            let error = JournalError::storage("the disk is full");
             return Box::pin(std::future::ready(Err(error)));
         }
         let length = self.appended.lock().unwrap().0.len();

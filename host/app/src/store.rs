@@ -1,0 +1,34 @@
+//! The store that a configuration names.
+
+use crate::config::Config;
+use agent_host_engine::journal::JournalError;
+use agent_host_journal::{JournalStore, Retention, SqliteOptions, SqliteStore};
+use std::sync::Arc;
+
+/// Opens the store of a configuration. Sessions that exceed the retention are pruned in the background.
+///
+/// # Errors
+/// As [`SqliteStore::open`].
+pub async fn open_store(
+    config: &Config,
+    retention: Retention,
+) -> Result<Arc<dyn JournalStore>, JournalError> {
+    let options = SqliteOptions {
+        lock_timeout: config.session.lock_timeout,
+        retention,
+    };
+    Ok(Arc::new(
+        SqliteStore::open(&config.state_dir, options).await?,
+    ))
+}
+
+/// Returns the name under which approvals are remembered for the project of a configuration: its file, or
+/// its directory if it has none. Another configuration of the same directory is another project, since it
+/// may grant more.
+#[must_use]
+pub fn project(config: &Config) -> String {
+    let path = config.file.as_deref().unwrap_or(&config.folder);
+    // The quoted form of a path that is not UTF-8 is unique, and no absolute path begins with a quote.
+    path.to_str()
+        .map_or_else(|| format!("{path:?}"), str::to_owned)
+}

@@ -1,0 +1,499 @@
+//! Typed errors of the stores: what failed, why, and what to do.
+
+mod advice;
+
+use advice::{io_advice, is_corrupt, sqlite_advice};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::{
+    event::EventError,
+    id::{Digest, SessionId},
+};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Names where a store keeps its data, for messages: a database file, or memory.
+pub(crate) type Location = Arc<str>;
+
+/// Details of a [`JournalError`], which carries this error as its cause.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A database operation failed.
+    #[error("cannot {action}: {}", sqlite_advice(location, source))]
+    Sqlite {
+        /// Completes "cannot ...", such as "write the journal".
+        action: &'static str,
+        /// The database file.
+        location: Arc<str>,
+        /// SQLite's error.
+        source: rusqlite::Error,
+    },
+    /// A file operation in the state directory failed.
+    #[error("cannot {action} {}: {source}; {}", path.display(), io_advice(source))]
+    Io {
+        /// Completes "cannot ...".
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file of the state directory belongs to another user, who could change the journal.
+    #[error(
+        "{} belongs to user {owner} and this program runs as user {user}: its owner could change what the journal \
+         says; run as user {owner}, give it to user {user} with `chown`, or set `state-dir` to another folder",
+        path.display()
+    )]
+    Owner {
+        /// The file or directory.
+        path: PathBuf,
+        /// The user id of its owner.
+        owner: u32,
+        /// The user id of this process.
+        user: u32,
+    },
+    /// Every user may write to a file of the state directory.
+    #[error(
+        "every user of this machine may write to {} (mode {mode:04o}), so anybody could change what the journal says; \
+         run `chmod o-w` on it, or set `state-dir` to another folder",
+        path.display()
+    )]
+    WorldWritable {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The writer thread could not be started.
+    #[error(
+        "cannot start the thread that writes the journal: {source}; end other programs, or raise the limit on \
+         processes and threads of this user (`ulimit -u`)"
+    )]
+    Thread {
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The writer thread has ended.
+    #[error(
+        "cannot write the journal: its writer has stopped; end this program and resume the session"
+    )]
+    WriterStopped,
+    /// The batch belongs to an attempt before the last [`agent_host_engine::journal::Journal::retry`].
+    #[error("cannot write the journal: an earlier write has failed; try again")]
+    Superseded,
+    /// An open database file was removed or replaced.
+    #[error(
+        "cannot write the journal: {} was removed or replaced while this program had it open; put it back, or start the \
+         program again",
+        path.display()
+    )]
+    FileReplaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The events are not the next ones of the stored session.
+    #[error(
+        "cannot write the journal: session {session} has changed in {location} since it was opened here, so another \
+         process writes to it although the session is locked; if the folder is on a network file system, check that it \
+         supports locks"
+    )]
+    OutOfOrder {
+        /// The session.
+        session: SessionId,
+        /// Where it is stored.
+        location: Arc<str>,
+    },
+    /// A store in memory has reached its bound.
+    #[error(
+        "cannot write the journal: it is kept in memory and may have at most {limit} bytes; delete sessions, or keep \
+         the journal on a disk"
+    )]
+    MemoryFull {
+        /// The bound, in bytes.
+        limit: u64,
+    },
+    /// An event has no stored form.
+    #[error("cannot write the journal: event {seq} has no stored form ({source})")]
+    Unstorable {
+        /// The number of the event.
+        seq: u64,
+        /// Why.
+        source: EncodeError,
+    },
+    /// An event of a session that is copied or imported has no stored form.
+    #[error("cannot write session {session}: event {seq} has no stored form ({source})")]
+    UnstorableCopy {
+        /// The session.
+        session: SessionId,
+        /// The number of the event.
+        seq: u64,
+        /// Why.
+        source: EncodeError,
+    },
+    /// As many approvals are remembered as the store keeps.
+    #[error(
+        "cannot remember the approval: there are {limit} already, and no more are kept; take some approvals back with \
+         `agent-host approvals revoke`"
+    )]
+    TooManyApprovals {
+        /// The bound.
+        limit: u32,
+    },
+    /// A blocking operation was aborted: the runtime ends, or the operation panicked.
+    #[error("cannot use the journal: the operation was aborted ({source}); try again")]
+    Aborted {
+        /// The runtime's error.
+        source: tokio::task::JoinError,
+    },
+    /// An exported session cannot be written out.
+    #[error("cannot write the session out: {source}; give another file, or free some space")]
+    ExportWrite {
+        /// The error of the destination.
+        source: io::Error,
+    },
+    /// A line of an exported session would be longer than an import reads.
+    #[error(
+        "cannot write the session out: an event or a blob of it takes {bytes} bytes there, and {limit} is the most; fork \
+         the session at a turn before it, and export that"
+    )]
+    ExportLine {
+        /// The length of the line.
+        bytes: usize,
+        /// The bound.
+        limit: usize,
+    },
+    /// An exported session cannot be read.
+    #[error("cannot read line {line} of the file: {source}")]
+    ImportRead {
+        /// The line, from 1.
+        line: u64,
+        /// The error of the file.
+        source: io::Error,
+    },
+
+    /// The database belongs to another program.
+    #[error(
+        "{location} is a database of another program; move it away, or set `state-dir` to another folder"
+    )]
+    ForeignDatabase {
+        /// The database file.
+        location: Arc<str>,
+    },
+    /// The tables have a version that this program does not know.
+    #[error(
+        "the journal {location} has format {found} and this program knows format {known}: another agent-host, probably a \
+         newer one, wrote it; use that one, or set `state-dir` to another folder"
+    )]
+    SchemaVersion {
+        /// The database file.
+        location: Arc<str>,
+        /// The version of its tables.
+        found: i64,
+        /// The version that this program knows.
+        known: i64,
+    },
+    /// The file of the continuation key does not hold a key.
+    #[error(
+        "{} does not hold a key of {bytes} bytes; delete it, and calls that wait for a decision are asked about anew",
+        path.display()
+    )]
+    ContinuationKey {
+        /// The file.
+        path: PathBuf,
+        /// The size of a key.
+        bytes: usize,
+    },
+    /// A stored session is damaged.
+    #[error(
+        "cannot read session {session} from {location}: {damage}; restore the file from a backup, or begin another \
+         session (other sessions can still be read)"
+    )]
+    Damaged {
+        /// The session.
+        session: SessionId,
+        /// Where it is stored.
+        location: Arc<str>,
+        /// What is wrong with it.
+        #[source]
+        damage: Damage,
+    },
+    /// A newer program wrote an event of the session.
+    #[error("cannot read session {session}: its event {seq} {source}")]
+    NewerEvent {
+        /// The session.
+        session: SessionId,
+        /// The number of the event.
+        seq: i64,
+        /// The version.
+        source: EventError,
+    },
+    /// The session has fewer events than were durable.
+    #[error(
+        "cannot read session {session} from {location}: its last {} events are missing ({left} of {stored} are there): the file's \
+         write-ahead log was damaged or removed, or the file was replaced by an older one; restore it from a backup, or take \
+         the session as it is: `agent-host sessions recover {session}`",
+        stored - left
+    )]
+    LostEvents {
+        /// The session.
+        session: SessionId,
+        /// Where it is stored.
+        location: Arc<str>,
+        /// The events that it has.
+        left: u64,
+        /// The events that it had.
+        stored: u64,
+    },
+    /// The last event of a session is another one than was durable.
+    #[error(
+        "cannot read session {session} from {location}: its event {seq} is another one than was stored, so another copy of \
+         the file is in its place; put the right one back, or take the session as it is: `agent-host sessions recover {session}`"
+    )]
+    ReplacedEvent {
+        /// The session.
+        session: SessionId,
+        /// Where it is stored.
+        location: Arc<str>,
+        /// The number of the event.
+        seq: u64,
+    },
+    /// Events are lost, so another session may have been the latest one.
+    #[error(
+        "which session is the latest is not known: {location} has lost the last {missing} events of session {session}; name \
+         the session that you mean, restore the file from a backup, or take the session as it is with \
+         `agent-host sessions recover {session}`"
+    )]
+    LatestUnknown {
+        /// A session that lost events.
+        session: SessionId,
+        /// Where it is stored.
+        location: Arc<str>,
+        /// How many of its events are missing.
+        missing: u64,
+    },
+    /// The bytes of a blob do not have its digest.
+    #[error(
+        "the bytes of blob {digest} in {location} have changed since they were stored; restore the file from a backup"
+    )]
+    ChangedBlob {
+        /// The digest.
+        digest: Digest,
+        /// Where it is stored.
+        location: Arc<str>,
+    },
+    /// A session refers to blobs that do not exist.
+    #[error(
+        "cannot export session {session}: {location} has not all blobs that it refers to ({}); restore the file from a backup",
+        named(missing)
+    )]
+    MissingBlobs {
+        /// The session.
+        session: SessionId,
+        /// Where it is stored.
+        location: Arc<str>,
+        /// The blobs, in order.
+        missing: Vec<Digest>,
+    },
+    /// An imported file is not an exported session.
+    #[error(
+        "cannot import the session: line {line} {reason}; nothing was stored, export the session again"
+    )]
+    Import {
+        /// The line, from 1.
+        line: u64,
+        /// Follows "line 3".
+        reason: String,
+    },
+    /// A stored approval is not what this program writes.
+    #[error(
+        "cannot read the remembered approvals in {location}: {source}; restore the file from a backup"
+    )]
+    ApprovalForm {
+        /// Where it is stored.
+        location: Arc<str>,
+        /// The parser's error.
+        source: serde_json::Error,
+    },
+
+    /// There is no such session.
+    #[error("there is no session {session}; `agent-host sessions list` shows those that there are")]
+    NoSession {
+        /// The session.
+        session: SessionId,
+    },
+    /// There is no session at all, so none is the latest.
+    #[error("there is no session yet; begin one with `agent-host run`")]
+    NoSessions,
+    /// No session has an id with the prefix.
+    #[error(
+        "there is no session whose id begins with `{}`; `agent-host sessions list` shows those that there are",
+        prefix.escape_debug()
+    )]
+    NoMatch {
+        /// The prefix.
+        prefix: String,
+    },
+    /// Several sessions have an id with the prefix.
+    #[error(
+        "several sessions have an id that begins with `{}`: {}{}; give more of the id",
+        prefix.escape_debug(),
+        named(sessions),
+        if *has_more { ", ..." } else { "" }
+    )]
+    Ambiguous {
+        /// The prefix.
+        prefix: String,
+        /// The first of the sessions.
+        sessions: Vec<SessionId>,
+        /// True if there are more.
+        has_more: bool,
+    },
+    /// There is no such blob.
+    #[error("there is no blob {digest} in {location}; check the digest")]
+    NoBlob {
+        /// The digest.
+        digest: Digest,
+        /// Where it was looked for.
+        location: Arc<str>,
+    },
+    /// No turn ends at the event at which a session is to be forked.
+    #[error(
+        "no turn of session {session} ends at event {at}; `agent-host sessions show {session}` numbers its events"
+    )]
+    NoTurnEnd {
+        /// The session.
+        session: SessionId,
+        /// The number of the event.
+        at: u64,
+    },
+}
+
+/// What is wrong with a stored session.
+#[derive(Debug, thiserror::Error)]
+pub enum Damage {
+    /// An event between others is absent.
+    #[error("event {expected} is missing (the next one is {found})")]
+    Gap {
+        /// The number of the absent event.
+        expected: u64,
+        /// The number of the event in its place.
+        found: i64,
+    },
+    /// Events at the end are absent.
+    #[error("its last events are missing ({found} of {expected} are there)")]
+    Truncated {
+        /// The events that are there.
+        found: u64,
+        /// The events that the session should have.
+        expected: u64,
+    },
+    /// An event does not have its digest.
+    #[error("event {seq} has changed since it was stored")]
+    Changed {
+        /// The number of the event.
+        seq: u64,
+    },
+    /// An event is not in its form.
+    #[error("event {seq} {source}")]
+    Form {
+        /// The number of the event.
+        seq: i64,
+        /// The parser's error.
+        source: EventError,
+    },
+    /// A number of an event is out of its range.
+    #[error("event {seq} has an impossible {field}")]
+    Range {
+        /// The number of the event.
+        seq: i64,
+        /// The field.
+        field: &'static str,
+    },
+}
+
+/// Why an event has no stored form.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// A number does not fit into 63 bits.
+    #[error("{0} is too large for the journal")]
+    TooLarge(u64),
+    /// The event has no JSON form.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+impl StoreError {
+    /// Makes the error of a file operation.
+    pub(crate) fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Returns a conversion of SQLite's errors for `map_err`.
+    pub(crate) fn sqlite(
+        location: &Location,
+        action: &'static str,
+    ) -> impl Fn(rusqlite::Error) -> Self + Copy {
+        move |source| Self::Sqlite {
+            action,
+            location: Arc::clone(location),
+            source,
+        }
+    }
+}
+
+impl From<StoreError> for JournalError {
+    fn from(error: StoreError) -> Self {
+        use StoreError as E;
+        match error {
+            E::Sqlite { ref source, .. } if is_corrupt(source) => Self::corrupt(error),
+            E::Sqlite { .. }
+            | E::Io { .. }
+            | E::Owner { .. }
+            | E::WorldWritable { .. }
+            | E::Thread { .. }
+            | E::WriterStopped
+            | E::Superseded
+            | E::FileReplaced { .. }
+            | E::OutOfOrder { .. }
+            | E::MemoryFull { .. }
+            | E::Unstorable { .. }
+            | E::TooManyApprovals { .. }
+            | E::Aborted { .. }
+            | E::ExportWrite { .. }
+            | E::ExportLine { .. }
+            | E::ImportRead { .. } => Self::storage(error),
+            E::ForeignDatabase { .. }
+            | E::SchemaVersion { .. }
+            | E::ContinuationKey { .. }
+            | E::Damaged { .. }
+            | E::NewerEvent { .. }
+            | E::LostEvents { .. }
+            | E::ReplacedEvent { .. }
+            | E::LatestUnknown { .. }
+            | E::ChangedBlob { .. }
+            | E::MissingBlobs { .. }
+            | E::UnstorableCopy { .. }
+            | E::Import { .. }
+            | E::ApprovalForm { .. } => Self::corrupt(error),
+            E::NoSession { .. }
+            | E::NoSessions
+            | E::NoMatch { .. }
+            | E::Ambiguous { .. }
+            | E::NoBlob { .. }
+            | E::NoTurnEnd { .. } => Self::not_found(error),
+        }
+    }
+}
+
+/// Joins ids or digests for a message.
+fn named(items: &[impl ToString]) -> String {
+    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+    items.join(", ")
+}

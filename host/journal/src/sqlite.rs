@@ -1,0 +1,205 @@
+//! The store on SQLite: one database in a state directory.
+
+mod approvals;
+mod chain;
+pub(crate) mod database;
+mod journal;
+mod key;
+mod lock;
+mod prune;
+mod read;
+mod schema;
+mod session;
+mod state_dir;
+mod writer;
+
+#[cfg(test)]
+pub(crate) use {
+    chain::Link,
+    journal::{MAX_QUEUED_BYTES, SqliteJournal},
+    read::StoredSession,
+};
+
+use crate::store::{
+    JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, StoreFuture,
+    blocking,
+};
+use agent_host_engine::journal::{Journal, JournalError};
+use agent_host_types::{
+    event::EventRecord,
+    id::{Digest, SessionId},
+};
+use database::Database;
+use std::{
+    fmt,
+    io::{BufRead, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+/// Options of a [`SqliteStore`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// How long to wait for another process that writes to the same database. Its commits take
+    /// milliseconds, so that a longer wait means that something is stuck.
+    pub lock_timeout: Duration,
+    /// The bounds within which sessions are kept; a background thread prunes as
+    /// [`JournalStore::prune`] does. The default keeps all.
+    pub retention: Retention,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            lock_timeout: Duration::from_secs(30),
+            retention: Retention::default(),
+        }
+    }
+}
+
+/// The [`JournalStore`] on SQLite. Clones share one store; the last clone or journal that is dropped
+/// waits for the last write and closes the file.
+///
+/// ```
+/// use agent_host_core::{id::SessionId, session::{Session, SessionStart}};
+/// use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let state_dir = tempfile::tempdir().unwrap();
+/// let store = SqliteStore::open(state_dir.path(), SqliteOptions::default()).await.unwrap();
+/// let id = SessionId::new();
+/// let journal = store.create(id).await.unwrap();
+/// drop(Session::start(journal, SessionStart::default()));
+///
+/// // A store that is opened later has the session.
+/// drop(store);
+/// let store = SqliteStore::open(state_dir.path(), SqliteOptions::default()).await.unwrap();
+/// let session = Session::resume(store.open_session(id).await.unwrap()).await.unwrap();
+/// assert_eq!(session.id(), id);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct SqliteStore {
+    database: Database,
+}
+
+impl SqliteStore {
+    /// Opens the journal of a state directory. A missing directory is made with mode 0700, and the
+    /// database in it with mode 0600.
+    ///
+    /// # Errors
+    /// [`JournalError::Storage`] when the directory cannot be made or written to, belongs to another
+    /// user, or every user may write to it; [`JournalError::Corrupt`] when the file in it is not a
+    /// journal of this version.
+    pub async fn open(state_dir: &Path, options: SqliteOptions) -> Result<Self, JournalError> {
+        let state_dir: PathBuf = state_dir.to_owned();
+        let opened = blocking(move || Database::open(&state_dir, options, None));
+        opened.await.map(Self::from)
+    }
+
+    /// The database file.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        self.database.file()
+    }
+
+    /// Runs an operation on a thread that may block.
+    fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Database) -> Result<T, JournalError> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        let database = self.database.clone();
+        Box::pin(blocking(move || operation(&database)))
+    }
+}
+
+impl From<Database> for SqliteStore {
+    fn from(database: Database) -> Self {
+        Self { database }
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore")
+            .field("file", &self.file())
+            .field("commits", &self.database.commits())
+            .finish_non_exhaustive()
+    }
+}
+
+impl JournalStore for SqliteStore {
+    fn create(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
+        self.run(move |db| Ok(Arc::new(db.create(session)?) as Arc<dyn Journal>))
+    }
+
+    fn open_session(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
+        self.run(move |db| Ok(Arc::new(db.open_session(session)?) as Arc<dyn Journal>))
+    }
+
+    fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(Database::list)
+    }
+
+    fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {
+        self.run(move |db| db.page(session, from))
+    }
+
+    fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>> {
+        self.run(move |db| db.read_blob(digest))
+    }
+
+    fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId> {
+        let prefix = prefix.to_owned();
+        self.run(move |db| db.find(&prefix))
+    }
+
+    fn fork(&self, from: SessionId, at: Option<u64>) -> StoreFuture<'_, SessionId> {
+        self.run(move |db| db.fork(from, at))
+    }
+
+    fn export(&self, session: SessionId, mut out: Box<dyn Write + Send>) -> StoreFuture<'_, ()> {
+        self.run(move |db| db.export(session, &mut out))
+    }
+
+    fn import(
+        &self,
+        mut file: Box<dyn BufRead + Send>,
+        as_new: bool,
+    ) -> StoreFuture<'_, SessionId> {
+        self.run(move |db| db.import(&mut file, as_new))
+    }
+
+    fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
+        self.run(move |db| db.delete(session))
+    }
+
+    fn prune(&self, retention: Retention) -> StoreFuture<'_, Pruned> {
+        self.run(move |db| db.prune(retention))
+    }
+
+    fn lost_events(&self) -> StoreFuture<'_, Vec<LostEvents>> {
+        self.run(Database::lost_events)
+    }
+
+    fn recover(&self, session: SessionId) -> StoreFuture<'_, u64> {
+        self.run(move |db| db.recover(session))
+    }
+
+    fn approvals(&self) -> StoreFuture<'_, Vec<ProjectApproval>> {
+        self.run(Database::approvals)
+    }
+
+    fn remember_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
+        self.run(move |db| db.remember_approvals(&approvals))
+    }
+
+    fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
+        self.run(move |db| db.revoke_approvals(&approvals))
+    }
+
+    fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {
+        self.run(Database::continuation_key)
+    }
+}

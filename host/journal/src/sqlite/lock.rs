@@ -1,0 +1,100 @@
+//! The claim on a session: a lock that one process at a time holds.
+//!
+//! It is the kernel's lock on an open file (`flock`), so it ends with its owner, however that ends. The
+//! content of the file is for other processes: the last event that is known to be stored (see [`Mark`]),
+//! and the owner. The holder of the lock removes the file with its session; a process that opened it
+//! before that finds it gone and opens the next one.
+
+mod mark;
+
+pub(crate) use mark::{Mark, all as marks};
+
+use super::state_dir::{FileId, open_private};
+use crate::{claim::this_process, error::StoreError};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::id::SessionId;
+use rustix::{fs::FlockOperation, io::Errno};
+use std::{
+    fs::File,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+};
+
+/// The longest description of an owner that is read, in bytes: far more than one takes.
+const MAX_OWNER_BYTES: usize = 4 * 1024;
+
+/// The lock of a session, held while this value lives.
+#[derive(Debug)]
+pub(crate) struct SessionLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl SessionLock {
+    /// Takes the lock.
+    ///
+    /// # Errors
+    /// [`JournalError::Locked`] names the owner.
+    pub(crate) fn take(locks: &Path, session: SessionId) -> Result<Self, JournalError> {
+        let path = path(locks, session);
+        let failed = |error| StoreError::io(&path, "lock the session with", error);
+        loop {
+            let file = open_private(&path).map_err(failed)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => return Err(locked(session, &file)),
+                Err(error) => return Err(failed(error.into()).into()),
+            }
+            let opened = FileId::of(&file.metadata().map_err(failed)?);
+            if FileId::at(&path).is_ok_and(|found| found == opened) {
+                // The owner is for messages; a disk too full to hold it does not affect the lock.
+                let _ = write_owner(&file);
+                return Ok(Self { file, path });
+            }
+            // It was removed with its session between the opening and the locking.
+        }
+    }
+
+    /// Writes what is known to be stored. The mark is not synced, and one that cannot be written is
+    /// only an older one.
+    pub(crate) fn set_mark(&self, mark: &Mark) {
+        let _ = mark.write(&self.file);
+    }
+
+    /// Removes the file, because its session was removed.
+    pub(crate) fn remove(self) {
+        // A file that stays is only reused by a session of the same id.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// The lock file of a session.
+pub(crate) fn path(locks: &Path, session: SessionId) -> PathBuf {
+    locks.join(format!("{session}.lock"))
+}
+
+/// Waits for the lock under which tables are made, which takes milliseconds. It is held while the file is
+/// open.
+pub(crate) fn wait_to_make(locks: &Path) -> Result<File, StoreError> {
+    let path = locks.join("make.lock");
+    let failed = |error| StoreError::io(&path, "take the lock", error);
+    let file = open_private(&path).map_err(failed)?;
+    rustix::fs::flock(&file, FlockOperation::LockExclusive)
+        .map_err(|error| failed(error.into()))?;
+    Ok(file)
+}
+
+fn write_owner(file: &File) -> Result<(), std::io::Error> {
+    let owner = serde_json::to_string(&this_process())?;
+    file.write_all_at(owner.as_bytes(), mark::BYTES)?;
+    file.set_len(mark::BYTES + owner.len() as u64)
+}
+
+fn locked(session: SessionId, file: &File) -> JournalError {
+    let mut text = vec![0; MAX_OWNER_BYTES];
+    let read = file.read_at(&mut text, mark::BYTES);
+    text.truncate(read.unwrap_or_default());
+    // The owner may be between taking the lock and writing its description.
+    let owner = serde_json::from_slice(&text).ok();
+    JournalError::Locked { session, owner }
+}

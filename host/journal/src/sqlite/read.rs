@@ -1,0 +1,382 @@
+//! The statements that read. Readers wait for no writer and take no lock.
+
+use super::{chain::Link, database::Database, lock::Mark, schema};
+use crate::{
+    copy::SessionSource,
+    error::{Damage, Location, StoreError},
+    find::Wanted,
+    row::{PAGE_BYTES, damaged, decode},
+    store::SessionInfo,
+};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::{
+    event::EventRecord,
+    id::{Digest, SessionId},
+};
+use rusqlite::{Connection, OptionalExtension as _, params};
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+/// Orders sessions by their last write: by the row of their last event, since a clock may go back.
+pub(crate) const LAST_WRITTEN: &str =
+    "(SELECT rowid FROM events WHERE session = sessions.id ORDER BY seq DESC LIMIT 1)";
+
+/// A page of a session's events as they are stored.
+struct StoredPage {
+    /// The digest of the event before the page.
+    before: Option<[u8; 32]>,
+    events: Vec<StoredEvent>,
+    /// True if no event follows the page.
+    is_last: bool,
+    /// The number of events that the session should have.
+    count: u64,
+}
+
+/// A stored event before it is checked. Texts are bytes here: damaged ones may be no text.
+struct StoredEvent {
+    seq: i64,
+    at_ms: i64,
+    v: i64,
+    kind: Vec<u8>,
+    json: Vec<u8>,
+    digest: Vec<u8>,
+}
+
+impl StoredEvent {
+    /// Checks that this is event `expected` after the event with digest `before`, and decodes it.
+    /// `before` becomes its digest.
+    fn check(
+        &self,
+        location: &Location,
+        session: SessionId,
+        expected: u64,
+        before: &mut Link,
+    ) -> Result<EventRecord, StoreError> {
+        if u64::try_from(self.seq) != Ok(expected) {
+            let found = self.seq;
+            return Err(damaged(location, session, Damage::Gap { expected, found }));
+        }
+        let link = before.next(self.seq, self.at_ms, self.v, &self.kind, &self.json);
+        if link.0 != *self.digest {
+            let seq = expected;
+            return Err(damaged(location, session, Damage::Changed { seq }));
+        }
+        *before = link;
+        decode(
+            location,
+            session,
+            [self.seq, self.at_ms, self.v],
+            &self.json,
+        )
+    }
+}
+
+/// The connection that reads.
+pub(crate) struct Reader {
+    db: Mutex<Connection>,
+    location: Location,
+    /// The directory of the session locks with the marks.
+    locks: PathBuf,
+}
+
+impl Reader {
+    pub(crate) fn open(
+        file: &Path,
+        location: &Location,
+        locks: &Path,
+        lock_timeout: Duration,
+    ) -> Result<Self, StoreError> {
+        let db = schema::open_reader(file, lock_timeout)
+            .map_err(StoreError::sqlite(location, "read the journal"))?;
+        Ok(Self {
+            db: Mutex::new(db),
+            location: location.clone(),
+            locks: locks.to_owned(),
+        })
+    }
+
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        // A query that panicked has left no transaction behind: unwinding ended it.
+        self.db.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a query.
+    pub(crate) fn query<T>(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
+    ) -> Result<T, rusqlite::Error> {
+        query(&self.lock())
+    }
+
+    /// Runs a query of the journal.
+    fn read<T>(
+        &self,
+        query: impl FnOnce(&mut Connection) -> Result<T, rusqlite::Error>,
+    ) -> Result<T, StoreError> {
+        query(&mut self.lock()).map_err(StoreError::sqlite(&self.location, "read the journal"))
+    }
+
+    pub(crate) fn exists(&self, session: SessionId) -> Result<bool, StoreError> {
+        let query = "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
+        self.read(|db| db.query_row(query, [session.to_string()], |row| row.get(0)))
+    }
+
+    /// Reads the next durable records from number `from` on, in order; none behind the last and for a
+    /// session that does not exist.
+    pub(crate) fn page(
+        &self,
+        session: SessionId,
+        from: u64,
+    ) -> Result<Vec<EventRecord>, JournalError> {
+        // Written after the commit, so the mark is never ahead of what is read after it.
+        let mark = Mark::read(&self.locks, session);
+        let stored = self.read(|db| stored(db, session, from))?;
+        let mut link = match stored.before {
+            Some(before) => Link(before),
+            None if from == 0 => Link::start(session),
+            None => return Ok(Vec::new()),
+        };
+        let mut records = Vec::with_capacity(stored.events.len());
+        for (event, expected) in stored.events.iter().zip(from..) {
+            records.push(event.check(&self.location, session, expected, &mut link)?);
+        }
+        let found = from + records.len() as u64;
+        if stored.is_last && found != stored.count {
+            let expected = stored.count;
+            let damage = Damage::Truncated { found, expected };
+            return Err(damaged(&self.location, session, damage).into());
+        }
+        if let Some(mark) = mark.filter(|_| stored.is_last) {
+            self.check_mark(session, mark, found)?;
+        }
+        Ok(records)
+    }
+
+    /// Checks that the database has the last event that is known to be stored.
+    fn check_mark(&self, session: SessionId, mark: Mark, found: u64) -> Result<(), StoreError> {
+        if found < mark.events {
+            return Err(StoreError::LostEvents {
+                session,
+                location: self.location.clone(),
+                left: found,
+                stored: mark.events,
+            });
+        }
+        let seq = mark.events.saturating_sub(1);
+        if self.digest(session, seq)? == Some(mark.digest) {
+            return Ok(());
+        }
+        Err(StoreError::ReplacedEvent {
+            session,
+            location: self.location.clone(),
+            seq,
+        })
+    }
+
+    /// Reads the digest of an event.
+    fn digest(&self, session: SessionId, seq: u64) -> Result<Option<[u8; 32]>, StoreError> {
+        let query = "SELECT digest FROM events WHERE session = ?1 AND seq = ?2";
+        let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+        self.read(|db| {
+            db.prepare_cached(query)?
+                .query_row(params![session.to_string(), seq], |row| row.get(0))
+                .optional()
+        })
+    }
+
+    /// Returns the mark that fits what is stored of a session; nothing if it does not exist.
+    pub(crate) fn mark(&self, session: SessionId) -> Result<Option<Mark>, StoreError> {
+        let events = self.count(session)?;
+        let Some(last) = events.checked_sub(1) else {
+            return Ok(None);
+        };
+        let digest = self.digest(session, last)?;
+        Ok(digest.map(|digest| Mark { events, digest }))
+    }
+
+    pub(crate) fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
+        let query = "SELECT bytes FROM blobs WHERE digest = ?1";
+        let found: Option<Vec<u8>> = self.read(|db| {
+            db.query_row(query, [digest.to_string()], |row| row.get(0))
+                .optional()
+        })?;
+        let location = self.location.clone();
+        match found {
+            Some(bytes) if Digest::of(&bytes) == digest => Ok(bytes),
+            Some(_) => Err(StoreError::ChangedBlob { digest, location }.into()),
+            None => Err(StoreError::NoBlob { digest, location }.into()),
+        }
+    }
+
+    /// Reads the number of durable events of a session.
+    pub(crate) fn count(&self, session: SessionId) -> Result<u64, StoreError> {
+        let query = "SELECT events FROM sessions WHERE id = ?1";
+        let found = self.read(|db| {
+            db.query_row(query, [session.to_string()], |row| positive(row, 0))
+                .optional()
+        });
+        Ok(found?.unwrap_or(0))
+    }
+
+    /// Reads the blobs that a session refers to, in order.
+    fn blobs_of(&self, session: SessionId) -> Result<Vec<Digest>, StoreError> {
+        let query = "SELECT digest FROM blob_references WHERE session = ?1 ORDER BY digest";
+        self.read(|db| {
+            let mut query = db.prepare_cached(query)?;
+            query.query_map([session.to_string()], parsed)?.collect()
+        })
+    }
+
+    /// Reads all sessions, the one that was written to last first.
+    pub(crate) fn sessions(&self) -> Result<Vec<SessionInfo>, JournalError> {
+        let query = format!(
+            "SELECT id, started_ms, last_ms, events, title, directory, outcome
+             FROM sessions ORDER BY {LAST_WRITTEN} DESC",
+        );
+        Ok(self.read(|db| {
+            let mut query = db.prepare_cached(&query)?;
+            let rows = query.query_map([], |row| {
+                Ok(SessionInfo {
+                    id: parsed(row)?,
+                    started_ms: positive(row, 1)?,
+                    last_ms: positive(row, 2)?,
+                    events: positive(row, 3)?,
+                    title: row.get(4)?,
+                    directory: row.get(5)?,
+                    outcome: row.get(6)?,
+                })
+            })?;
+            rows.collect()
+        })?)
+    }
+
+    /// Reads the ids that match, the session that was written to last first.
+    pub(crate) fn matches(&self, wanted: &Wanted<'_>) -> Result<Vec<SessionId>, StoreError> {
+        let query = format!(
+            "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1
+             ORDER BY {LAST_WRITTEN} DESC LIMIT ?2"
+        );
+        let prefix = if wanted.is_latest() {
+            ""
+        } else {
+            &wanted.prefix
+        };
+        let limit = i64::try_from(wanted.limit()).unwrap_or(i64::MAX);
+        self.read(|db| {
+            let mut query = db.prepare_cached(&query)?;
+            query.query_map(params![prefix, limit], parsed)?.collect()
+        })
+    }
+}
+
+/// A session that is read as a whole.
+pub(crate) struct StoredSession<'a> {
+    pub(crate) database: &'a Database,
+    pub(crate) session: SessionId,
+}
+
+impl SessionSource for StoredSession<'_> {
+    fn session(&self) -> SessionId {
+        self.session
+    }
+
+    fn location(&self) -> &Location {
+        self.database.location()
+    }
+
+    fn events(&self) -> Result<u64, JournalError> {
+        Ok(self.database.reader().count(self.session)?)
+    }
+
+    fn page(&self, from: u64) -> Result<Vec<EventRecord>, JournalError> {
+        self.database.page(self.session, from)
+    }
+
+    fn blobs(&self) -> Result<Vec<Digest>, JournalError> {
+        Ok(self.database.reader().blobs_of(self.session)?)
+    }
+
+    fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
+        self.database.read_blob(digest)
+    }
+}
+
+/// Reads the events of a page as they are stored.
+fn stored(
+    db: &mut Connection,
+    session: SessionId,
+    from: u64,
+) -> Result<StoredPage, rusqlite::Error> {
+    let id = session.to_string();
+    let from = i64::try_from(from).unwrap_or(i64::MAX);
+    // In one transaction all statements see the same moment.
+    let moment = db.transaction()?;
+    let count = moment
+        .prepare_cached("SELECT events FROM sessions WHERE id = ?1")?
+        .query_row([&id], |row| positive(row, 0))
+        .optional()?;
+    let before = moment
+        .prepare_cached("SELECT digest FROM events WHERE session = ?1 AND seq = ?2 - 1")?
+        .query_row(params![id, from], |row| row.get(0))
+        .optional()?;
+    let mut query = moment.prepare_cached(
+        "SELECT seq, at_ms, v, kind, json, digest FROM events WHERE session = ?1 AND seq >= ?2 ORDER BY seq",
+    )?;
+    let mut rows = query.query(params![id, from])?;
+    let (mut events, mut bytes) = (Vec::new(), 0);
+    let is_last = loop {
+        if bytes >= PAGE_BYTES {
+            break false;
+        }
+        let Some(row) = rows.next()? else {
+            break true;
+        };
+        let event = stored_event(row)?;
+        bytes += event.json.len();
+        events.push(event);
+    };
+    Ok(StoredPage {
+        before,
+        events,
+        is_last,
+        count: count.unwrap_or(0),
+    })
+}
+
+fn stored_event(row: &rusqlite::Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
+    let bytes = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_bytes()?.to_vec());
+    Ok(StoredEvent {
+        seq: row.get(0)?,
+        at_ms: row.get(1)?,
+        v: row.get(2)?,
+        kind: bytes(3)?,
+        json: bytes(4)?,
+        digest: bytes(5)?,
+    })
+}
+
+/// Parses the first column as an id or a digest.
+pub(crate) fn parsed<T>(row: &rusqlite::Row<'_>) -> Result<T, rusqlite::Error>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static>,
+{
+    let text: String = row.get(0)?;
+    text.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// Reads a column that holds no negative number.
+pub(crate) fn positive(row: &rusqlite::Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+}

@@ -1,0 +1,166 @@
+//! The database file: how it is opened, its tables, and the check that it is a journal of this version.
+
+use super::lock;
+use crate::error::{Location, StoreError};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
+use std::{path::Path, time::Duration};
+
+/// Marks the file as a journal of agent-host (`PRAGMA application_id`): the bytes "agnt".
+const APPLICATION_ID: i64 = 0x6167_6e74;
+
+/// The version of the tables. Every other version is refused.
+const SCHEMA_VERSION: i64 = 1;
+
+/// The size to which the write-ahead log is cut after it was copied into the database, in bytes.
+const WAL_BYTES: i64 = 64 * 1024 * 1024;
+
+/// The tables. `events.digest` is the event's digest in the chain of its session; a blob is kept as long
+/// as a row of `blob_references` refers to it.
+const TABLES: &str = "
+CREATE TABLE meta (format_version INTEGER NOT NULL) STRICT;
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY NOT NULL,
+    started_ms INTEGER NOT NULL,
+    last_ms INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    title TEXT,
+    directory TEXT,
+    outcome TEXT
+) STRICT;
+CREATE TABLE events (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    seq INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    v INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    json TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (session, seq)
+) STRICT;
+CREATE TABLE blobs (digest TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE blob_references (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    digest TEXT NOT NULL REFERENCES blobs (digest),
+    PRIMARY KEY (session, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX blob_references_by_digest ON blob_references (digest);
+CREATE TABLE approvals (
+    project TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    session TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    PRIMARY KEY (project, rule)
+) STRICT;
+";
+
+/// Opens the connection that writes, and makes the tables in a new file.
+pub(crate) fn open_writer(
+    file: &Path,
+    location: &Location,
+    locks: &Path,
+    lock_timeout: Duration,
+) -> Result<Connection, StoreError> {
+    let failed = StoreError::sqlite(location, "open the journal");
+    let mut db = connect(file, lock_timeout).map_err(failed)?;
+    if is_empty(&db).map_err(failed)? {
+        // Switching to the write-ahead log does not wait for others as transactions do, so the makers
+        // of a new file queue here.
+        let _making = lock::wait_to_make(locks)?;
+        make(&mut db).map_err(failed)?;
+    }
+    check(location, &db)?;
+    configure(&db).map_err(failed)?;
+    Ok(db)
+}
+
+/// Opens a further connection that writes, to a file that [`open_writer`] has checked.
+pub(crate) fn connect_writer(
+    file: &Path,
+    lock_timeout: Duration,
+) -> Result<Connection, rusqlite::Error> {
+    let db = connect(file, lock_timeout)?;
+    configure(&db)?;
+    Ok(db)
+}
+
+fn configure(db: &Connection) -> Result<(), rusqlite::Error> {
+    db.pragma_update(None, "journal_mode", "wal")?;
+    db.pragma_update(None, "synchronous", "full")?;
+    db.pragma_update(None, "journal_size_limit", WAL_BYTES)
+}
+
+/// Opens a connection that only reads. In write-ahead mode it blocks no writer and no writer blocks it.
+pub(crate) fn open_reader(
+    file: &Path,
+    lock_timeout: Duration,
+) -> Result<Connection, rusqlite::Error> {
+    // The file is opened for writing all the same: a reader of the write-ahead log writes to its index
+    // how far it reads.
+    let db = connect(file, lock_timeout)?;
+    db.pragma_update(None, "query_only", true)?;
+    Ok(db)
+}
+
+fn connect(file: &Path, lock_timeout: Duration) -> Result<Connection, rusqlite::Error> {
+    // Each connection stays with one thread or behind one mutex, so SQLite's own mutexes are not needed.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let db = Connection::open_with_flags(file, flags)?;
+    db.busy_timeout(lock_timeout)?;
+    // A damaged or planted file is data: nothing in its schema may run functions or write to the schema itself.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    db.pragma_update(None, "cell_size_check", true)?;
+    db.pragma_update(None, "foreign_keys", true)?;
+    // What is removed or replaced is overwritten with zeros, so that it cannot be read in the file any more.
+    db.pragma_update(None, "secure_delete", true)?;
+    Ok(db)
+}
+
+fn is_empty(db: &Connection) -> Result<bool, rusqlite::Error> {
+    db.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
+        row.get(0)
+    })
+}
+
+fn make(db: &mut Connection) -> Result<(), rusqlite::Error> {
+    if !is_empty(db)? {
+        // Another process made the tables while this one waited.
+        return Ok(());
+    }
+    // Pages that pruning frees can then be returned to the disk. It has to be set before the first page
+    // is written.
+    db.pragma_update(None, "auto_vacuum", "incremental")?;
+    db.pragma_update(None, "journal_mode", "wal")?;
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    tx.execute_batch(TABLES)?;
+    tx.execute("INSERT INTO meta VALUES (?1)", [SCHEMA_VERSION])?;
+    tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    tx.commit()
+}
+
+/// Checks that the file is a journal of this version.
+fn check(location: &Location, db: &Connection) -> Result<(), StoreError> {
+    let failed = StoreError::sqlite(location, "open the journal");
+    let id: i64 = db
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(failed)?;
+    let location = location.clone();
+    if id != APPLICATION_ID {
+        return Err(StoreError::ForeignDatabase { location });
+    }
+    let found = db
+        .query_row("SELECT max(format_version) FROM meta", [], |row| row.get(0))
+        .map_err(failed)?;
+    if found != SCHEMA_VERSION {
+        return Err(StoreError::SchemaVersion {
+            location,
+            found,
+            known: SCHEMA_VERSION,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,322 @@
+//! The thread that writes. It owns the write connection, and commits all batches that arrived while it
+//! was busy in one transaction (group commit): a commit waits for the disk, so many sessions share each
+//! wait. Each batch is answered once, after its transaction has ended.
+
+use super::{
+    chain::Link,
+    journal::{Queue, WriteFailure},
+    lock::Mark,
+    prune::Pruner,
+    state_dir::FileId,
+};
+use crate::{
+    error::{Location, StoreError},
+    row::{Listing, Row},
+};
+use agent_host_types::{id::SessionId, output::Blob};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender},
+    },
+};
+
+/// The most batches in one transaction, so that the first does not wait for an endless stream of later ones.
+const MAX_GROUP: usize = 256;
+
+/// Events and blobs of one session that become durable together.
+pub(crate) struct Batch {
+    pub(crate) session: SessionId,
+    pub(crate) rows: Vec<Arc<Row>>,
+    pub(crate) blobs: Vec<Arc<Blob>>,
+    /// The attempt of the queue to which it belongs.
+    pub(crate) attempt: u64,
+    /// Receives the result before the waiter does.
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) waiter: Waiter,
+}
+
+/// The caller that waits for a batch.
+pub(crate) enum Waiter {
+    /// A barrier.
+    Barrier(tokio::sync::oneshot::Sender<Result<(), WriteFailure>>),
+    /// A journal that is being dropped.
+    Drop(Sender<()>),
+    /// None: the queue exceeded its bound before a barrier. A failure stays in the queue.
+    None,
+}
+
+/// The state of the thread.
+pub(crate) struct Writer {
+    pub(crate) db: Connection,
+    pub(crate) location: Location,
+    /// The files of the database, as they were when it was opened.
+    pub(crate) files: Vec<(PathBuf, FileId)>,
+    /// Removes sessions that exceed the retention, if one is configured.
+    pub(crate) pruner: Option<Pruner>,
+    /// The number of transactions that were committed.
+    pub(crate) commits: Arc<AtomicU64>,
+}
+
+impl Writer {
+    /// Writes until all senders are dropped, and prunes while there is nothing to write.
+    pub(crate) fn run(mut self, batches: &Receiver<Batch>) {
+        loop {
+            let received = match &self.pruner {
+                Some(pruner) => batches.recv_timeout(pruner.wait()),
+                None => batches.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let written = match received {
+                Ok(first) => {
+                    let mut group = vec![first];
+                    group.extend(batches.try_iter().take(MAX_GROUP - 1));
+                    let bytes = group.iter().map(Batch::bytes).sum();
+                    self.commit_group(group);
+                    bytes
+                }
+                Err(RecvTimeoutError::Timeout) => 0,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if let Some(pruner) = &mut self.pruner {
+                pruner.step(&mut self.db, &self.location, written);
+            }
+        }
+    }
+
+    fn commit_group(&mut self, group: Vec<Batch>) {
+        // A batch behind a failed one of its session must not be written: it would leave a gap.
+        let (failed, group): (Vec<_>, Vec<_>) = group
+            .into_iter()
+            .partition(|batch| !batch.queue.accepts(batch.attempt));
+        for batch in failed {
+            // The queue answers with its own failure.
+            answer(batch, Ok(None));
+        }
+        match self.commit(&group) {
+            Ok(marks) => {
+                for (batch, mark) in group.into_iter().zip(marks) {
+                    answer(batch, Ok(mark));
+                }
+            }
+            // One bad batch must not stop the other sessions: each gets its own transaction.
+            Err(_) if group.len() > 1 => {
+                for batch in group {
+                    self.commit_group(vec![batch]);
+                }
+            }
+            Err(error) => {
+                for batch in group {
+                    answer(batch, Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    /// Commits all batches or none, and returns the mark of each session.
+    fn commit(&mut self, group: &[Batch]) -> Result<Vec<Option<Mark>>, WriteFailure> {
+        if group
+            .iter()
+            .all(|batch| batch.rows.is_empty() && batch.blobs.is_empty())
+        {
+            return Ok(vec![None; group.len()]);
+        }
+        self.check_files()?;
+        let mut commit = || -> Result<Vec<Option<Mark>>, WriteError> {
+            let tx = self
+                .db
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut marks = Vec::with_capacity(group.len());
+            for batch in group {
+                marks.push(write_rows(&tx, batch.session, &batch.rows)?);
+                write_blobs(&tx, batch.session, &batch.blobs)?;
+            }
+            tx.commit()?;
+            Ok(marks)
+        };
+        let marks = commit().map_err(|error| WriteFailure {
+            is_final: matches!(error, WriteError::OutOfOrder(_)),
+            error: Arc::new(error.at(&self.location)),
+        })?;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(marks)
+    }
+
+    /// Refuses to write to files that can no longer be found by their path: the kernel would keep them
+    /// until this process ends, and then nothing would be left.
+    fn check_files(&self) -> Result<(), WriteFailure> {
+        let mut files = self.files.iter();
+        let gone =
+            files.find(|(path, opened)| !FileId::at(path).is_ok_and(|found| found == *opened));
+        match gone {
+            None => Ok(()),
+            Some((path, _)) => {
+                let path = path.clone();
+                Err(WriteFailure::transient(StoreError::FileReplaced { path }))
+            }
+        }
+    }
+}
+
+impl Batch {
+    fn bytes(&self) -> u64 {
+        let rows: usize = self.rows.iter().map(|row| row.json.len()).sum();
+        let blobs: usize = self.blobs.iter().map(|blob| blob.bytes.len()).sum();
+        (rows + blobs) as u64
+    }
+}
+
+/// Error of writing rows.
+pub(crate) enum WriteError {
+    Sqlite(rusqlite::Error),
+    OutOfOrder(SessionId),
+}
+
+impl WriteError {
+    /// Returns the error with the database to which it belongs.
+    pub(crate) fn at(self, location: &Location) -> StoreError {
+        match self {
+            Self::Sqlite(error) => StoreError::sqlite(location, "write the journal")(error),
+            Self::OutOfOrder(session) => StoreError::OutOfOrder {
+                session,
+                location: location.clone(),
+            },
+        }
+    }
+}
+
+impl From<rusqlite::Error> for WriteError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+/// Stores blobs that are not stored yet, and that the session refers to them.
+pub(crate) fn write_blobs(
+    tx: &Transaction<'_>,
+    session: SessionId,
+    blobs: &[Arc<Blob>],
+) -> Result<(), rusqlite::Error> {
+    let id = session.to_string();
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO blobs (digest, bytes) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING",
+    )?;
+    let mut refer = tx.prepare_cached(
+        "INSERT INTO blob_references (session, digest) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+    )?;
+    for blob in blobs {
+        let digest = blob.digest.to_string();
+        insert.execute(params![digest, blob.bytes])?;
+        refer.execute(params![id, digest])?;
+    }
+    Ok(())
+}
+
+/// Stores the next events of a session and updates its row. Returns its mark, unless there are no events.
+pub(crate) fn write_rows(
+    tx: &Transaction<'_>,
+    session: SessionId,
+    rows: &[Arc<Row>],
+) -> Result<Option<Mark>, WriteError> {
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+        return Ok(None);
+    };
+    let id = session.to_string();
+    let mut link = link_before(tx, session, first.seq)?.ok_or(WriteError::OutOfOrder(session))?;
+    if !update_session(tx, &id, rows, first, last)? {
+        return Err(WriteError::OutOfOrder(session));
+    }
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO events (session, seq, at_ms, v, kind, json, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for row in rows {
+        let Row {
+            seq,
+            at_ms,
+            v,
+            kind,
+            ref json,
+            ..
+        } = **row;
+        link = link.next(seq, at_ms, v, kind.as_bytes(), json.as_bytes());
+        insert.execute(params![id, seq, at_ms, v, kind, json, link.0])?;
+    }
+    Ok(Some(Mark {
+        events: u64::try_from(last.seq + 1).unwrap_or_default(),
+        digest: link.0,
+    }))
+}
+
+/// Returns the digest before event `seq`, unless the event before it is missing.
+fn link_before(
+    tx: &Transaction<'_>,
+    session: SessionId,
+    seq: i64,
+) -> Result<Option<Link>, rusqlite::Error> {
+    if seq == 0 {
+        return Ok(Some(Link::start(session)));
+    }
+    let mut query =
+        tx.prepare_cached("SELECT digest FROM events WHERE session = ?1 AND seq = ?2 - 1")?;
+    let found = query.query_row(params![session.to_string(), seq], |row| row.get(0));
+    Ok(found.optional()?.map(Link))
+}
+
+/// Updates the session's row for these events. Returns false if they are not the next ones, without a gap.
+fn update_session(
+    tx: &Transaction<'_>,
+    id: &str,
+    rows: &[Arc<Row>],
+    first: &Row,
+    last: &Row,
+) -> Result<bool, rusqlite::Error> {
+    if !(first.seq..).zip(rows).all(|(seq, row)| row.seq == seq) {
+        return Ok(false);
+    }
+    let listings = rows.iter().map(|row| &row.listing);
+    let text = |field: fn(&Listing) -> Option<&String>| listings.clone().find_map(field);
+    let title = text(|listing| listing.title.as_ref());
+    let directory = text(|listing| listing.directory.as_ref());
+    let outcome = listings.clone().rev().find_map(|listing| listing.outcome);
+    let events = last.seq + 1;
+    if first.seq == 0 {
+        let mut insert = tx.prepare_cached(
+            "INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
+        )?;
+        let line = params![
+            id,
+            first.at_ms,
+            last.at_ms,
+            events,
+            title,
+            directory,
+            outcome
+        ];
+        return Ok(insert.execute(line)? == 1);
+    }
+    let mut update = tx.prepare_cached(
+        "UPDATE sessions SET events = ?3, last_ms = ?4, title = coalesce(title, ?5),
+             directory = coalesce(directory, ?6), outcome = coalesce(?7, outcome)
+         WHERE id = ?1 AND events = ?2",
+    )?;
+    let line = params![id, first.seq, events, last.at_ms, title, directory, outcome];
+    Ok(update.execute(line)? == 1)
+}
+
+/// Answers a batch: the queue first, then the waiter. The batch's reference to the queue, and with it to
+/// the session's lock, is dropped in between, so that a session can be opened again as soon as its
+/// journal is dropped.
+fn answer(batch: Batch, result: Result<Option<Mark>, WriteFailure>) {
+    let result = batch.queue.complete(&batch, result);
+    let Batch { queue, waiter, .. } = batch;
+    drop(queue);
+    // The waiter may have been dropped.
+    match waiter {
+        Waiter::Barrier(waiter) => drop(waiter.send(result)),
+        Waiter::Drop(waiter) => drop(waiter.send(())),
+        Waiter::None => {}
+    }
+}

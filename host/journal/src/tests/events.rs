@@ -1,0 +1,439 @@
+//! Fixtures: events of every kind.
+
+use agent_host_types::{
+    accounting::{Accounting, AuditEntry, AuditVerdict},
+    approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
+    budget::Budget,
+    context::{ReferencedResult, Shrunk},
+    continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
+    event::{EVENT_VERSION, Event, EventRecord},
+    id::{CallId, Digest, SessionId, json_digest},
+    limits::Limits,
+    message::{Message, Role},
+    model::{ModelError, ModelErrorKind, ModelReply, Provenance, StopReason, Usage},
+    output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
+    question::{Answer, AnsweredBy, Question},
+    tool::{DecisionKind, Effect, ToolCall, ToolRuntime},
+    turn::{TurnEnd, TurnError, TurnReport, TurnSummary},
+};
+use serde_json::json;
+
+pub(super) fn record(session: SessionId, seq: u64, event: Event) -> EventRecord {
+    EventRecord {
+        v: EVENT_VERSION,
+        session,
+        seq,
+        at_ms: 1_800_000_000_000 + seq,
+        event,
+    }
+}
+
+pub(super) fn input(text: &str) -> Event {
+    Event::InputReceived {
+        message: Message::text(Role::User, text),
+    }
+}
+
+/// Events of every kind, with every variant of what they hold that has a form of its own.
+pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
+    let call_id = CallId("call_1".to_owned());
+    let arguments =
+        json!({"path": "ünïcode \u{0} \u{1F980}", "n": 1.5e300, "deep": [[null, true]]});
+    let map = arguments.as_object().unwrap().clone();
+    let provenance = Provenance {
+        provider: "script".to_owned(),
+        model: "tour".to_owned(),
+    };
+    let mut events = vec![
+        Event::SessionStarted {
+            program: "0.1.0".to_owned(),
+            system: Some("Be brief.".to_owned()),
+            folder: Some("/home/ann/photos".to_owned()),
+            client: Some("MCP client notes 2.1".to_owned()),
+        },
+        Event::SessionForked {
+            from: session,
+            at: 7,
+        },
+        Event::InputReceived {
+            message: Message::parts(
+                Role::User,
+                vec![
+                    ContentPart::File(FilePart {
+                        media_type: "image/png".to_owned(),
+                        data: FileData::Blob(blob.reference()),
+                        filename: Some("a.png".to_owned()),
+                    }),
+                    ContentPart::Text {
+                        text: " What is\nin this folder? ".to_owned(),
+                    },
+                ],
+            ),
+        },
+        Event::ModelRequested {
+            turn: 1,
+            provenance: provenance.clone(),
+            messages: 1,
+            tools: 3,
+            estimated_tokens: 0,
+        },
+        Event::ModelReplied {
+            turn: 1,
+            reply: ModelReply {
+                text: "I look.".to_owned(),
+                tool_calls: vec![ToolCall::parse(
+                    call_id.clone(),
+                    "read_file".to_owned(),
+                    arguments.to_string(),
+                )],
+                stop_reason: Some(StopReason::ToolUse),
+                usage: Usage {
+                    input_tokens: u64::MAX,
+                    output_tokens: 2,
+                    cached_input_tokens: 1,
+                },
+                response_id: Some("resp_1".to_owned()),
+                metadata: map.clone(),
+                provenance: Some(provenance.clone()),
+                raw: Some(json!({ "id": "resp_1" })),
+            },
+            discarded: Usage {
+                input_tokens: 1,
+                ..Usage::default()
+            },
+            duration_ms: 12,
+        },
+        Event::ResultsReferenced {
+            results: vec![ReferencedResult {
+                call_id: call_id.clone(),
+                output: ToolResultOutput::Text("[a reference]".to_owned()),
+                blob: blob.reference(),
+            }],
+            size: Shrunk {
+                before_tokens: u64::MAX,
+                after_tokens: 1,
+            },
+        },
+        Event::HistorySummarised {
+            messages: 1,
+            message: Message::text(Role::User, "In short: nothing."),
+            provenance: provenance.clone(),
+            usage: Usage {
+                input_tokens: 2,
+                ..Usage::default()
+            },
+            duration_ms: 4,
+            size: Shrunk::default(),
+        },
+        Event::CallReceived {
+            call_id: call_id.clone(),
+            tool: "write_file".to_owned(),
+            input: map.clone(),
+        },
+        Event::CallIntended {
+            call_id: call_id.clone(),
+            tool: "read_file".to_owned(),
+            input: map.clone(),
+            input_digest: json_digest(&arguments),
+            effect: Effect::ReadOnly,
+            idempotency_key: "key".to_owned(),
+        },
+        Event::ApprovalRequested {
+            request: "request_1".to_owned(),
+            turn: 1,
+            index: 0,
+            calls: vec![pending(&call_id)],
+            expires_at_ms: Some(7),
+        },
+        Event::QuestionAsked {
+            request: "request_2".to_owned(),
+            turn: 1,
+            call_id: call_id.clone(),
+            tool: "ask".to_owned(),
+            question: question(),
+            answered_by: AnsweredBy::Rerun,
+            accounting: accounting(),
+            audit: Vec::new(),
+        },
+        Event::CallsDelegated {
+            request: "request_3".to_owned(),
+            turn: 1,
+            calls: vec![pending(&call_id)],
+        },
+        Event::RepairRequested {
+            message: "again".to_owned(),
+        },
+        Event::ApprovalRemembered {
+            rule: rule(),
+            scope: RememberScope::Session,
+        },
+        Event::ApprovalRevoked { rule: rule() },
+        Event::DecisionRecorded {
+            request: "request_1".to_owned(),
+            decisions: decisions(&call_id),
+        },
+        Event::StateMerged {
+            call_id: call_id.clone(),
+            delta: map.clone(),
+        },
+    ];
+    events.extend(answers().map(|answer| Event::AnswerReceived {
+        request: "request_2".to_owned(),
+        call_id: call_id.clone(),
+        answer,
+    }));
+    events.extend(outputs(blob).into_iter().map(|output| Event::CallSettled {
+        call_id: call_id.clone(),
+        tool: "read_file".to_owned(),
+        output,
+        accounting: accounting(),
+        audit: vec![AuditEntry {
+            request: "read /workspace/notes.txt".to_owned(),
+            verdict: AuditVerdict::Denied,
+            rule: "default-deny".to_owned(),
+            count: 3,
+            grant: Some("[[grants.dir]]\nhost = \".\"".to_owned()),
+        }],
+    }));
+    let outcomes = outcomes(session, provenance, &call_id);
+    events.extend(
+        outcomes
+            .into_iter()
+            .map(|outcome| Event::TurnEnded { outcome }),
+    );
+    events
+}
+
+fn question() -> Question {
+    Question {
+        prompt: "Which?".to_owned(),
+        choices: vec!["a".to_owned(), "b".to_owned()],
+        free_text: true,
+    }
+}
+
+fn answers() -> impl Iterator<Item = Answer> {
+    let text = Answer::Text {
+        text: "c".to_owned(),
+    };
+    [text, Answer::Choice { index: 1 }, Answer::Cancelled].into_iter()
+}
+
+fn rule() -> ApprovalRule {
+    ApprovalRule {
+        tool: "write_file".to_owned(),
+        identity: Digest::of(b"the tool"),
+        input_digest: Some(Digest::of(b"{}")),
+    }
+}
+
+pub(super) fn accounting() -> Accounting {
+    Accounting {
+        wall_us: 1,
+        peak_memory_bytes: 2,
+        bytes_in: 3,
+        bytes_out: 4,
+        hosts: vec!["example.com".to_owned()],
+        stdio: "debug\n".to_owned(),
+        limits: Some(Limits::default()),
+    }
+}
+
+fn pending(call_id: &CallId) -> PendingCall {
+    PendingCall {
+        call_id: call_id.clone(),
+        tool: "write_file".to_owned(),
+        title: Some("Write a file".to_owned()),
+        effect: Effect::Effectful,
+        input: serde_json::Map::new(),
+        input_digest: Digest::of(b"{}"),
+        requested_input: None,
+        executables: Vec::new(),
+        rule: "effect.effectful".to_owned(),
+        decisions: DecisionKind::ALL.into(),
+    }
+}
+
+fn decisions(call_id: &CallId) -> Vec<Decision> {
+    let call_id = call_id.clone();
+    vec![
+        Decision::approve(call_id.clone()),
+        Decision::Approve {
+            call_id: call_id.clone(),
+            remember: Some(Remember {
+                what: RememberWhat::Arguments,
+                scope: RememberScope::Project,
+            }),
+        },
+        Decision::Edit {
+            call_id: call_id.clone(),
+            input: serde_json::Map::new(),
+        },
+        Decision::Reject {
+            call_id: call_id.clone(),
+            reason: None,
+        },
+        Decision::Respond {
+            call_id,
+            text: "no".to_owned(),
+        },
+    ]
+}
+
+fn outputs(blob: &Blob) -> Vec<ToolResultOutput> {
+    let file = |data| {
+        ContentPart::File(FilePart {
+            media_type: "application/octet-stream".to_owned(),
+            data,
+            filename: None,
+        })
+    };
+    vec![
+        ToolResultOutput::Text("plain".to_owned()),
+        // A value that looks like the union itself stays a value.
+        ToolResultOutput::Json(json!({"type": "error-text", "value": "not an error"})),
+        ToolResultOutput::Content(vec![
+            file(FileData::Bytes(vec![0, 255, 10])),
+            file(FileData::Url("https://example.com/a".to_owned())),
+            file(FileData::Text("inline".to_owned())),
+            file(FileData::Blob(blob.reference())),
+        ]),
+        ToolResultOutput::ErrorText("bad".to_owned()),
+        ToolResultOutput::ErrorJson(json!({"code": "trap", "message": "crashed"})),
+        ToolResultOutput::ExecutionDenied(None),
+        ToolResultOutput::ExecutionDenied(Some("no".to_owned())),
+    ]
+}
+
+pub(super) fn outcomes(
+    session: SessionId,
+    provenance: Provenance,
+    call_id: &CallId,
+) -> Vec<TurnReport> {
+    let summary = TurnSummary {
+        session,
+        turn: 1,
+        total_turns: 1,
+        turn_usage: Usage::default(),
+        total_usage: Usage::default(),
+        provenance,
+        response_id: None,
+        stop_reason: Some(StopReason::EndTurn),
+        tool_calls: 0,
+        duration_ms: 5,
+        tool_runtime: ToolRuntime::Host,
+    };
+    let continuation = |awaiting| Continuation {
+        version: CONTINUATION_VERSION,
+        session,
+        turn: 1,
+        request: "request_1".to_owned(),
+        awaiting,
+        completed: Vec::new(),
+        usage: Usage::default(),
+        expires_at_ms: Some(7),
+        signature: Digest::of(b"signed"),
+    };
+    let calls = || vec![pending(call_id)];
+    let text = "said".to_owned();
+    let ends = [
+        TurnEnd::NeedsMoreTurns,
+        TurnEnd::BudgetExceeded {
+            budget: Budget::Turns { limit: 50 },
+        },
+        TurnEnd::AwaitingConfirmation {
+            continuation: continuation(Awaiting::Confirm {
+                index: 0,
+                calls: calls(),
+            }),
+        },
+        TurnEnd::AwaitingAnswer {
+            continuation: continuation(Awaiting::Answer {
+                call_id: call_id.clone(),
+                tool: "ask".to_owned(),
+                question: question(),
+            }),
+        },
+        TurnEnd::PendingToolCalls {
+            continuation: continuation(Awaiting::External { calls: calls() }),
+        },
+        TurnEnd::Refusal { text: text.clone() },
+        TurnEnd::Cancelled,
+        TurnEnd::Error {
+            error: TurnError::Model {
+                error: ModelError::new(ModelErrorKind::Unreachable, "no connection"),
+            },
+        },
+        TurnEnd::Error {
+            error: TurnError::ContextWindow {
+                needed_tokens: 2,
+                window_tokens: 1,
+                largest: "a message of the person with about 2 tokens".to_owned(),
+                said: None,
+            },
+        },
+        TurnEnd::Done {
+            text,
+            output: Some(json!([1])),
+            result: None,
+        },
+    ];
+    let report = |end| TurnReport {
+        summary: summary.clone(),
+        end,
+    };
+    ends.map(report).into()
+}
+
+fn settled(blob: &Blob) -> Event {
+    let file = FilePart {
+        media_type: "text/plain".to_owned(),
+        data: FileData::Blob(blob.reference()),
+        filename: None,
+    };
+    Event::CallSettled {
+        call_id: CallId("call_1".to_owned()),
+        tool: "read".to_owned(),
+        output: ToolResultOutput::Content(vec![ContentPart::File(file)]),
+        accounting: accounting(),
+        audit: Vec::new(),
+    }
+}
+
+/// Returns a session of two turns with a blob in each: events 3 and 6 end them, and event 7 follows.
+pub(super) fn two_turns(session: SessionId, blobs: [&Blob; 2]) -> Vec<EventRecord> {
+    let ended = ended(session, "done").event;
+    let started = Event::SessionStarted {
+        program: "test".to_owned(),
+        system: None,
+        folder: Some("/home/ann".to_owned()),
+        client: None,
+    };
+    let events = [
+        started,
+        input("first"),
+        settled(blobs[0]),
+        ended.clone(),
+        input("second"),
+        settled(blobs[1]),
+        ended,
+        input("third"),
+    ];
+    (0..)
+        .zip(events)
+        .map(|(seq, event)| record(session, seq, event))
+        .collect()
+}
+
+/// Returns the record of a turn's end, which is event 1.
+pub(super) fn ended(session: SessionId, outcome_type: &str) -> EventRecord {
+    let provenance = Provenance {
+        provider: "script".to_owned(),
+        model: "tour".to_owned(),
+    };
+    let outcome = outcomes(session, provenance, &CallId("call_1".to_owned()))
+        .into_iter()
+        .find(|outcome| serde_json::to_value(outcome).unwrap()["type"] == outcome_type)
+        .unwrap();
+    record(session, 1, Event::TurnEnded { outcome })
+}

@@ -1,0 +1,87 @@
+//! A journal whose file was damaged: its sessions are read as they were written, to their last event, or refused with the
+//! reason.
+
+use super::{every_event, input, open, read, record, text};
+use crate::mutations::mutated;
+use agent_host_engine::journal::Journal as _;
+use agent_host_types::{
+    event::EventRecord,
+    id::{Digest, SessionId},
+    output::Blob,
+};
+use proptest::prelude::*;
+use std::sync::LazyLock;
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+
+/// A journal as it lies on the disk after everything in it was closed, and what is in it.
+struct Kept {
+    bytes: Vec<u8>,
+    sessions: Vec<(SessionId, Vec<EventRecord>)>,
+    blob: Digest,
+}
+
+static KEPT: LazyLock<Kept> = LazyLock::new(|| {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path()).unwrap();
+    let blob = Blob::new(vec![7; 3_000]);
+    let mut sessions = Vec::new();
+    for few in [false, true] {
+        let session = SessionId::new();
+        let events = if few {
+            vec![input("one")]
+        } else {
+            every_event(session, &blob)
+        };
+        let records: Vec<_> = (0..)
+            .zip(events)
+            .map(|(seq, event)| record(session, seq, event))
+            .collect();
+        let journal = store.create(session).unwrap();
+        journal.append(&records, vec![blob.clone()]);
+        runtime.block_on(journal.barrier()).unwrap();
+        sessions.push((session, records));
+    }
+    let file = store.file().to_owned();
+    drop(store);
+    assert!(
+        !file.with_extension("db-wal").exists(),
+        "the log is in the file"
+    );
+    Kept {
+        bytes: std::fs::read(file).unwrap(),
+        sessions,
+        blob: blob.digest,
+    }
+});
+
+proptest! {
+    #[test]
+    fn damaged_files(bytes in Just(KEPT.bytes.clone()).prop_flat_map(mutated)) {
+        let dir = TempDir::new().unwrap();
+        // Also an empty file: a new one is made of it, and it holds no session.
+        std::fs::write(dir.path().join("agent-host.db"), &bytes).unwrap();
+        let store = match open(dir.path()) {
+            Ok(store) => store,
+            Err(error) => {
+                prop_assert!(!error.to_string().is_empty());
+                return Ok(());
+            }
+        };
+        for (session, records) in &KEPT.sessions {
+            match read(&store, *session) {
+                Ok(found) => prop_assert_eq!(&found, records),
+                Err(error) => prop_assert!(error.to_string().contains("agent-host")
+                    || error.to_string().contains("no session"), "{error}"),
+            }
+        }
+        match store.read_blob(KEPT.blob) {
+            Ok(found) => prop_assert_eq!(found, vec![7; 3_000]),
+            Err(error) => prop_assert!(error.to_string().contains("agent-host.db"), "{error}"),
+        }
+        // A list is a summary and may be wrong; it ends.
+        let _ = store.list();
+        let _ = text(store.find("no such session"));
+    }
+}

@@ -1,0 +1,37 @@
+CREATE TABLE meta (format_version INTEGER NOT NULL) STRICT;
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY NOT NULL,
+    started_ms INTEGER NOT NULL,
+    last_ms INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    title TEXT,
+    directory TEXT,
+    outcome TEXT
+) STRICT;
+CREATE TABLE events (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    seq INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    v INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    json TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (session, seq)
+) STRICT;
+CREATE TABLE blobs (digest TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE blob_references (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    digest TEXT NOT NULL REFERENCES blobs (digest),
+    PRIMARY KEY (session, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX blob_references_by_digest ON blob_references (digest);
+CREATE TABLE approvals (
+    project TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    session TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    PRIMARY KEY (project, rule)
+) STRICT;
+PRAGMA application_id = 1634168436;
+PRAGMA auto_vacuum = 2;
+INSERT INTO meta VALUES (1);

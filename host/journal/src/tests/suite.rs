@@ -1,0 +1,123 @@
+//! The suite that every store passes: it knows the trait alone.
+
+mod approvals;
+mod copies;
+mod journals;
+mod prune;
+mod reads;
+mod transfer;
+
+use super::{input, record};
+use crate::{JournalStore, MemoryStore, SqliteOptions, SqliteStore};
+use agent_host_engine::journal::{Journal, JournalError};
+use agent_host_types::{event::EventRecord, id::SessionId};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A kind of store at one place. All stores of one backend share their content, as those of several
+/// processes do.
+trait Backend: Default {
+    async fn open(&self) -> Arc<dyn JournalStore>;
+}
+
+/// The stores on SQLite in one directory.
+struct SqliteBackend(TempDir);
+
+impl Default for SqliteBackend {
+    fn default() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+}
+
+impl Backend for SqliteBackend {
+    async fn open(&self) -> Arc<dyn JournalStore> {
+        let store = SqliteStore::open(self.0.path(), SqliteOptions::default());
+        Arc::new(store.await.unwrap())
+    }
+}
+
+impl Backend for MemoryStore {
+    async fn open(&self) -> Arc<dyn JournalStore> {
+        Arc::new(self.clone())
+    }
+}
+
+/// Runs every case against one backend.
+macro_rules! suite {
+    ($name:ident: $backend:ty) => {
+        mod $name {
+            use super::*;
+
+            suite!(@cases $backend;
+                approvals::approval_holds_in_its_project_until_revoked
+                approvals::approvals_by_many_writers_are_all_kept
+                approvals::approvals_are_bounded
+                approvals::continuation_key_is_the_same_for_every_store
+                copies::fork_has_the_events_up_to_the_end_of_a_turn
+                copies::fork_elsewhere_than_at_a_turn_end_is_refused
+                copies::fork_without_a_beginning_is_refused
+                copies::blob_is_removed_with_its_last_session
+                copies::delete_of_a_session_in_use_is_refused
+                journals::every_kind_of_event_comes_back_as_it_was
+                journals::events_before_their_barrier_are_not_durable
+                journals::drop_stores_the_queue_and_frees_the_session
+                journals::barrier_with_a_dropped_future_is_carried_out
+                journals::retry_after_a_gap_is_refused
+                journals::second_claim_is_refused_with_the_owner
+                journals::create_of_a_session_that_exists_is_refused
+                prune::prune_removes_the_oldest_beyond_the_size
+                prune::prune_keeps_sessions_in_use_or_awaiting
+                reads::list_shows_the_latest_session_first
+                reads::latest_follows_the_order_of_writing
+                reads::session_is_found_by_the_beginning_of_its_id
+                reads::long_session_is_read_in_pages
+                reads::absent_sessions_and_blobs_are_not_found
+                reads::undamaged_store_has_lost_nothing
+                transfer::exported_session_is_imported
+                transfer::session_that_exists_is_imported_as_new
+                transfer::forged_files_are_refused
+                transfer::truncated_file_is_refused
+            );
+        }
+    };
+    (@cases $backend:ty; $($module:ident::$case:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $case() {
+                $module::$case(&<$backend>::default()).await;
+            }
+        )*
+    };
+}
+
+suite!(sqlite: SqliteBackend);
+suite!(memory: MemoryStore);
+
+/// Makes a session of `events` small durable events.
+async fn session_of(store: &dyn JournalStore, events: u64) -> (Arc<dyn Journal>, Vec<EventRecord>) {
+    let session = SessionId::new();
+    let journal = store.create(session).await.unwrap();
+    let records: Vec<_> = (0..events)
+        .map(|seq| record(session, seq, input(&format!("message {seq}"))))
+        .collect();
+    journal.append(&records, Vec::new());
+    journal.barrier().await.unwrap();
+    (journal, records)
+}
+
+/// Reads all durable records of a session.
+async fn read(
+    store: &dyn JournalStore,
+    session: SessionId,
+) -> Result<Vec<EventRecord>, JournalError> {
+    let mut records = Vec::new();
+    store
+        .for_each_record(session, |record| records.push(record))
+        .await?;
+    Ok(records)
+}
+
+async fn ids(store: &dyn JournalStore) -> Vec<SessionId> {
+    let sessions = store.list().await.unwrap();
+    sessions.iter().map(|info| info.id).collect()
+}

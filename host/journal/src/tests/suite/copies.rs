@@ -1,0 +1,149 @@
+//! Forks and removals.
+
+use super::{Backend, ids, read, session_of};
+use crate::{
+    JournalStore,
+    tests::{record, text, two_turns},
+};
+use agent_host_types::{
+    event::{Event, EventRecord},
+    id::SessionId,
+    output::Blob,
+};
+use pretty_assertions::assert_eq;
+
+/// Stores a session of two turns with a blob in each: events 3 and 6 end them, and event 7 follows.
+async fn stored_turns(store: &dyn JournalStore, blobs: [&Blob; 2]) -> Vec<EventRecord> {
+    let session = SessionId::new();
+    let records = two_turns(session, blobs);
+    let journal = store.create(session).await.unwrap();
+    journal.append(&records, blobs.map(Clone::clone).to_vec());
+    journal.barrier().await.unwrap();
+    records
+}
+
+pub(super) async fn fork_has_the_events_up_to_the_end_of_a_turn(backend: &impl Backend) {
+    let store = backend.open().await;
+    let blobs = [b"one", b"two"].map(|bytes| Blob::new(bytes.to_vec()));
+    let original = stored_turns(&*store, [&blobs[0], &blobs[1]]).await;
+    let from = original[0].session;
+    for (at, taken) in [(Some(3), 4), (Some(6), 7), (None, 8)] {
+        let fork = store.fork(from, at).await.unwrap();
+        let mut found = read(&*store, fork).await.unwrap();
+        let forked = found.pop().unwrap();
+        let copied: Vec<_> = original[..taken]
+            .iter()
+            .map(|record| EventRecord {
+                session: fork,
+                ..record.clone()
+            })
+            .collect();
+        assert_eq!(found, copied);
+        let at = taken as u64 - 1;
+        assert_eq!(
+            forked,
+            EventRecord {
+                at_ms: forked.at_ms,
+                ..record(fork, at + 1, Event::SessionForked { from, at })
+            }
+        );
+        let sessions = store.list().await.unwrap();
+        let info = sessions.iter().find(|info| info.id == fork).unwrap();
+        assert_eq!(
+            (
+                info.title.as_deref(),
+                info.directory.as_deref(),
+                info.events
+            ),
+            (Some("first"), Some("/home/ann"), at + 2)
+        );
+        // A fork can be forked, too.
+        let again = store.fork(fork, Some(3)).await.unwrap();
+        assert_eq!(read(&*store, again).await.unwrap().len(), 5);
+    }
+    // The original is as it was.
+    assert_eq!(read(&*store, from).await.unwrap(), original);
+}
+
+pub(super) async fn fork_elsewhere_than_at_a_turn_end_is_refused(backend: &impl Backend) {
+    let store = backend.open().await;
+    let blob = Blob::new(b"one".to_vec());
+    let original = stored_turns(&*store, [&blob, &blob]).await;
+    let from = original[0].session;
+    for at in [0, 2, 4, 7, 8, u64::MAX] {
+        assert_eq!(
+            text(store.fork(from, Some(at)).await),
+            format!(
+                "no turn of session {from} ends at event {at}; `agent-host sessions show {from}` numbers its events"
+            )
+        );
+    }
+    let unknown = SessionId::new();
+    assert_eq!(
+        text(store.fork(unknown, None).await),
+        format!(
+            "there is no session {unknown}; `agent-host sessions list` shows those that there are"
+        )
+    );
+    assert_eq!(ids(&*store).await, [from]);
+}
+
+pub(super) async fn fork_without_a_beginning_is_refused(backend: &impl Backend) {
+    let store = backend.open().await;
+    let (_journal, records) = session_of(&*store, 3).await;
+    let from = records[0].session;
+    assert_eq!(
+        text(store.fork(from, None).await),
+        format!("cannot copy session {from}: its event 0 is not the beginning of a session")
+    );
+    assert_eq!(ids(&*store).await, [from]);
+}
+
+pub(super) async fn blob_is_removed_with_its_last_session(backend: &impl Backend) {
+    let store = backend.open().await;
+    let [own, shared] = [b"own", b"all"].map(|bytes| Blob::new(bytes.to_vec()));
+    let first = stored_turns(&*store, [&own, &shared]).await[0].session;
+    let second = stored_turns(&*store, [&shared, &shared]).await[0].session;
+    // A fork refers to all that its original refers to.
+    let fork = store.fork(first, Some(3)).await.unwrap();
+    store.delete(first).await.unwrap();
+    assert_eq!(store.read_blob(own.digest).await.unwrap(), own.bytes);
+    store.delete(fork).await.unwrap();
+    let gone = text(store.read_blob(own.digest).await);
+    assert!(
+        gone.starts_with(&format!("there is no blob {} in ", own.digest)),
+        "{gone}"
+    );
+    assert_eq!(store.read_blob(shared.digest).await.unwrap(), shared.bytes);
+    store.delete(second).await.unwrap();
+    assert!(store.read_blob(shared.digest).await.is_err());
+    assert_eq!(ids(&*store).await, []);
+}
+
+pub(super) async fn delete_of_a_session_in_use_is_refused(backend: &impl Backend) {
+    let store = backend.open().await;
+    let (journal, records) = session_of(&*store, 2).await;
+    let session = journal.session();
+    let error = text(store.delete(session).await);
+    assert!(
+        error.starts_with(&format!("session {session} is in use: process ")),
+        "{error}"
+    );
+    assert_eq!(read(&*store, session).await.unwrap(), records);
+    drop(journal);
+    store.delete(session).await.unwrap();
+    assert_eq!(ids(&*store).await, []);
+    for gone in [
+        store.delete(session).await,
+        store.open_session(session).await.map(drop),
+    ] {
+        assert_eq!(
+            text(gone),
+            format!(
+                "there is no session {session}; `agent-host sessions list` shows those that there are"
+            )
+        );
+    }
+    // Its id is free again.
+    drop(store.create(session).await.unwrap());
+}

@@ -1,0 +1,176 @@
+//! Lists, finding by prefix, and pages.
+
+use super::{Backend, ids, read, session_of};
+use crate::{
+    SessionInfo,
+    tests::{every_event, input, record, records_of, text},
+};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::{
+    id::{Digest, SessionId},
+    output::Blob,
+};
+use pretty_assertions::assert_eq;
+
+pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) {
+    let store = backend.open().await;
+    assert_eq!(store.list().await.unwrap(), vec![]);
+    let (old, new) = (SessionId::new(), SessionId::new());
+    // The older session is written to last: the order is that of activity.
+    let journal = store.create(new).await.unwrap();
+    let long = format!("  {}\nword ", "w".repeat(90));
+    journal.append(&[record(new, 0, input(&long))], Vec::new());
+    journal.barrier().await.unwrap();
+    let other = store.create(old).await.unwrap();
+    let records: Vec<_> = (0..)
+        .zip(every_event(old, &Blob::new(Vec::new())))
+        .map(|(seq, event)| record(old, seq, event))
+        .collect();
+    other.append(&records, Vec::new());
+    other.barrier().await.unwrap();
+    let start = 1_800_000_000_000;
+    let events = records.len() as u64;
+    assert_eq!(
+        store.list().await.unwrap(),
+        vec![
+            SessionInfo {
+                id: old,
+                started_ms: start,
+                last_ms: start + events - 1,
+                events,
+                title: Some("MCP client notes 2.1".to_owned()),
+                directory: Some("/home/ann/photos".to_owned()),
+                outcome: Some("done".to_owned()),
+            },
+            SessionInfo {
+                id: new,
+                started_ms: start,
+                last_ms: start,
+                events: 1,
+                title: Some(format!("{}…", "w".repeat(79))),
+                directory: None,
+                outcome: None,
+            },
+        ]
+    );
+    assert_eq!(store.find("latest").await.unwrap(), old);
+}
+
+/// The clock goes back a year between two sessions, and once more within one.
+pub(super) async fn latest_follows_the_order_of_writing(backend: &impl Backend) {
+    let store = backend.open().await;
+    let year = 365 * 24 * 60 * 60 * 1000;
+    let mut sessions = Vec::new();
+    for years_back in [0, 1, 2] {
+        let journal = store.create(SessionId::new()).await.unwrap();
+        let mut first = record(journal.session(), 0, input("x"));
+        first.at_ms -= years_back * year;
+        journal.append(&[first], Vec::new());
+        journal.barrier().await.unwrap();
+        sessions.push(journal);
+    }
+    let order = |order: [usize; 3]| order.map(|index| sessions[index].session());
+    assert_eq!(ids(&*store).await, order([2, 1, 0]));
+    assert_eq!(store.find("latest").await.unwrap(), sessions[2].session());
+    // The session that is continued is the latest.
+    let mut next = record(sessions[0].session(), 1, input("y"));
+    next.at_ms -= 3 * year;
+    sessions[0].append(&[next], Vec::new());
+    sessions[0].barrier().await.unwrap();
+    assert_eq!(ids(&*store).await, order([0, 2, 1]));
+    assert_eq!(store.find("latest").await.unwrap(), sessions[0].session());
+}
+
+pub(super) async fn session_is_found_by_the_beginning_of_its_id(backend: &impl Backend) {
+    let store = backend.open().await;
+    assert_eq!(
+        text(store.find("latest").await),
+        "there is no session yet; begin one with `agent-host run`"
+    );
+    let mut ids = Vec::new();
+    for n in 1..=6 {
+        let id: SessionId = format!("0198{n}000-0000-7000-8000-00000000000{n}")
+            .parse()
+            .unwrap();
+        let journal = store.create(id).await.unwrap();
+        journal.append(&[record(id, 0, input("x"))], Vec::new());
+        journal.barrier().await.unwrap();
+        ids.push(id);
+    }
+    for (prefix, found) in [
+        ("01981", ids[0]),
+        ("01983000-0000-7000-8000-000000000003", ids[2]),
+        (" 01986000-0 ", ids[5]),
+        ("latest", ids[5]),
+    ] {
+        assert_eq!(store.find(prefix).await.unwrap(), found, "{prefix}");
+    }
+    assert_eq!(
+        text(store.find("0198").await),
+        format!(
+            "several sessions have an id that begins with `0198`: {}, {}, {}, {}, {}, ...; give more of the id",
+            ids[5], ids[4], ids[3], ids[2], ids[1]
+        )
+    );
+    for unknown in ["0197", "%", "_198", "'"] {
+        assert_eq!(
+            text(store.find(unknown).await),
+            format!(
+                "there is no session whose id begins with `{}`; `agent-host sessions list` shows those that there are",
+                unknown.escape_debug()
+            )
+        );
+    }
+}
+
+/// A session of more than a page, read from the store alone and with the queue of its journal.
+pub(super) async fn long_session_is_read_in_pages(backend: &impl Backend) {
+    let store = backend.open().await;
+    let session = SessionId::new();
+    let journal = store.create(session).await.unwrap();
+    let long = "x".repeat(300 * 1024);
+    let records: Vec<_> = (0..9)
+        .map(|seq| record(session, seq, input(&format!("{seq} {long}"))))
+        .collect();
+    journal.append(&records[..8], Vec::new());
+    journal.barrier().await.unwrap();
+    let page = journal.records(0).await.unwrap();
+    assert_eq!(page, records[..4], "the fourth exceeds 1 MiB");
+    assert_eq!(store.read(session, 1).await.unwrap(), records[1..5]);
+    assert_eq!(store.read(session, 8).await.unwrap(), []);
+    assert_eq!(store.read(session, u64::MAX).await.unwrap(), []);
+    assert_eq!(read(&*store, session).await.unwrap(), records[..8]);
+    journal.append(&records[8..], Vec::new());
+    assert_eq!(records_of(&*journal).await.unwrap(), records);
+    assert_eq!(journal.records(7).await.unwrap(), records[7..8]);
+    assert_eq!(journal.records(8).await.unwrap(), records[8..]);
+    assert_eq!(journal.records(9).await.unwrap(), []);
+}
+
+pub(super) async fn absent_sessions_and_blobs_are_not_found(backend: &impl Backend) {
+    let store = backend.open().await;
+    let (session, digest) = (SessionId::new(), Digest::of(b"never stored"));
+    let errors = [
+        store.read(session, 0).await.map(drop).unwrap_err(),
+        store.read_blob(digest).await.map(drop).unwrap_err(),
+        store.delete(session).await.unwrap_err(),
+        store.fork(session, None).await.map(drop).unwrap_err(),
+        store
+            .export(session, Box::new(std::io::sink()))
+            .await
+            .unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(error, JournalError::NotFound(_)), "{error:?}");
+    }
+}
+
+pub(super) async fn undamaged_store_has_lost_nothing(backend: &impl Backend) {
+    let store = backend.open().await;
+    let (journal, _) = session_of(&*store, 3).await;
+    let session = journal.session();
+    drop(journal);
+    assert_eq!(store.lost_events().await.unwrap(), []);
+    assert_eq!(store.recover(session).await.unwrap(), 3);
+    assert_eq!(store.recover(SessionId::new()).await.unwrap(), 0);
+}
