@@ -178,7 +178,7 @@ pub fn exposure_warning(address: SocketAddr) -> Option<String> {
     };
     (!ip.is_loopback()).then(|| {
         format!(
-            "other machines can reach {address}, and the traffic is not encrypted: whoever sees it sees the token; listen at \
+            "other machines can reach {address}, and the traffic is not encrypted: anyone who reads it learns the token; listen at \
              127.0.0.1 and put a proxy with TLS before it"
         )
     })

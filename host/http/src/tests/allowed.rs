@@ -88,7 +88,7 @@ fn own_hosts_and_warning_follow_the_bound_address() {
         assert_eq!(own.collect::<Vec<_>>(), expected, "{address}");
         let warning = reachable.map(|address| {
             format!(
-                "other machines can reach {address}, and the traffic is not encrypted: whoever sees it sees the token; listen \
+                "other machines can reach {address}, and the traffic is not encrypted: anyone who reads it learns the token; listen \
                  at 127.0.0.1 and put a proxy with TLS before it"
             )
         });

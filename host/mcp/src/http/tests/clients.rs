@@ -33,10 +33,10 @@ impl ClientHandler for Client {
 
     async fn on_progress(
         &self,
-        told: ProgressNotificationParam,
+        param: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        self.heard.lock().unwrap().push(told.message);
+        self.heard.lock().unwrap().push(param.message);
     }
 
     async fn create_elicitation(

@@ -145,9 +145,10 @@ impl Double {
 /// Reports progress, if the client wants it.
 async fn progress(context: &RequestContext<RoleServer>, number: usize, message: &str) {
     if let Some(token) = context.meta.get_progress_token() {
-        let told = ProgressNotificationParam::new(token, f64::from(u32::try_from(number).unwrap()))
-            .with_message(message);
-        let _ = context.peer.notify_progress(told).await;
+        let param =
+            ProgressNotificationParam::new(token, f64::from(u32::try_from(number).unwrap()))
+                .with_message(message);
+        let _ = context.peer.notify_progress(param).await;
     }
 }
 
