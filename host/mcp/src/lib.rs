@@ -26,4 +26,4 @@ mod stdio;
 pub use handler::Handler;
 pub use reload::Reloaded;
 pub use server::Server;
-pub use stdio::{Input, Output, Stdio, serve_stdio, standard_streams};
+pub use stdio::{Input, Output, StdioError, serve_stdio, standard_streams};

@@ -53,7 +53,7 @@ async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
             }
             let (input, output) = standard_streams();
             let served = serve_stdio(&server, input, output, stop.token).await;
-            served.map_err(Failure::from)
+            served.map_err(Failure::failed)
         }
     };
     // Whatever happened to the connections, what was recorded is kept.
