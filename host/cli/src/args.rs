@@ -1,7 +1,7 @@
 //! The command line.
 
 use agent_host_author::Language;
-use agent_host_mcp::http::{AllowedHost, AllowedOrigin};
+use agent_host_http::{AllowedHost, AllowedOrigin};
 use clap::{
     Args as ClapArgs, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},

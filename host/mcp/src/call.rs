@@ -1,27 +1,30 @@
-//! A call of a client, from its request to its result: run by the host's own gate, and put before a person where that wants it.
+//! Calls of clients, from request to result: run by the host's policy, grants and limits, with an
+//! elicitation where they need approval or ask a question.
 
 use crate::{
-    approve::{self, Asked},
+    catalog::{CurrentCatalog, ToolCatalog},
     connection::Connection,
+    elicitation::{self, Elicitation, Prompt},
     log,
-    parked::{PATIENCE, Waiting},
+    open_sessions::OpenSessions,
+    pending::{INPUT_TIMEOUT, PendingCalls, SuspendedCall},
     progress::{forward, reports},
     result::{Structured, call_result},
-    server::{Served, Shared},
 };
+use agent_host_app::Host;
 use agent_host_engine::{
     observer::{Observer, Unobserved},
     policy::{Ruling, decide_call},
     session::ClientSession,
     tool::ToolRunner as _,
-    turn::{Agent, ClientCall, ClientCallEnd, ClientCallError, TurnContext},
+    turn::{ClientCall, ClientCallEnd, ClientCallError, TurnContext},
 };
 use agent_host_types::{approval::ApprovalRule, id::Digest};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CallToolRequestParams, CallToolResponse, ClientCapabilities, ElicitRequest, ElicitResult,
-        InputRequest, InputRequests, InputRequiredResult, InputResponses, JsonObject,
+        CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitResult, InputRequest,
+        InputRequests, InputRequiredResult, InputResponses, JsonObject,
     },
     service::RequestContext,
 };
@@ -30,53 +33,28 @@ use std::{
     sync::Arc,
     time::Instant,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// The name of the only input that a call asks for at a time.
+/// The name of a call's only input in an `InputRequiredResult`.
 const INPUT: &str = "person";
 
-/// How the client's person is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Person {
-    /// Not at all: the client shows no forms.
-    Absent,
-    /// By a request to the client.
-    Request,
-    /// By a result that asks, after which the client repeats its request.
-    Repeat,
-}
-
-impl Person {
-    fn of(capabilities: Option<&ClientCapabilities>, is_stateless: bool) -> Self {
-        let elicitation = capabilities.and_then(|known| known.elicitation.as_ref());
-        // A client that names no mode shows forms: there was nothing else before there were modes.
-        let shows_forms =
-            elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none());
-        match (shows_forms, is_stateless) {
-            (false, _) => Self::Absent,
-            (true, false) => Self::Request,
-            (true, true) => Self::Repeat,
-        }
-    }
-}
-
-/// A call, with all that it goes on with.
+/// A call that may be suspended for input.
 pub(crate) struct Call {
-    served: Arc<Served>,
-    person: Person,
+    catalog: Arc<ToolCatalog>,
+    elicitation: Elicitation,
     session: Arc<ClientSession>,
     inner: ClientCall,
     tool: String,
-    /// What the client sent, to know its repeated request by.
+    /// The arguments as sent, to compare a repeated request with.
     arguments: Option<JsonObject>,
 }
 
-/// What a repeated request comes to.
-enum GoesOn {
-    /// The call goes on.
+/// The outcome of a repeated request.
+enum Resumed {
+    /// The call continues.
     Call(Box<Call>),
-    /// It still waits, under another name.
-    Asks(InputRequiredResult),
+    /// The request had no input, so the call waits again, under another key.
+    Pending(InputRequiredResult),
 }
 
 impl fmt::Debug for Call {
@@ -88,32 +66,59 @@ impl fmt::Debug for Call {
     }
 }
 
-impl Shared {
-    /// Answers a request to call a tool.
+/// Runs the calls of all connections.
+#[derive(Debug)]
+pub(crate) struct CallRunner {
+    host: Arc<Host>,
+    catalog: Arc<CurrentCatalog>,
+    sessions: Arc<OpenSessions>,
+    pending: PendingCalls,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl CallRunner {
+    pub(crate) fn new(
+        host: Arc<Host>,
+        catalog: Arc<CurrentCatalog>,
+        sessions: Arc<OpenSessions>,
+        tasks: TaskTracker,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            host,
+            catalog,
+            sessions,
+            pending: PendingCalls::default(),
+            tasks,
+            stop,
+        }
+    }
+
+    /// Runs the call of a `tools/call` request.
     ///
     /// # Errors
-    /// `-32602` for a tool that is not there, or an answer to something that nobody asked; `-32603` when the journal cannot be
-    /// written: the text says whether the call ran. How a call itself fails is a result.
+    /// Returns `-32602` for an unknown tool or input that was not asked for, and `-32603` when the
+    /// journal cannot be written; its message says whether the call ran. A failed call is a result.
     pub(crate) async fn call(
         &self,
         connection: &Connection,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let _runs = self.tasks.token();
+        let _task = self.tasks.token();
         let cancel = context.ct.clone();
-        let answered = self.answer_call(connection, request, context);
-        let mut answered = std::pin::pin!(answered);
+        let mut response = std::pin::pin!(self.run(connection, request, context));
         tokio::select! {
-            answered = &mut answered => answered,
+            response = &mut response => response,
             () = self.stop.cancelled() => {
                 cancel.cancel();
-                answered.await
+                response.await
             }
         }
     }
 
-    async fn answer_call(
+    async fn run(
         &self,
         connection: &Connection,
         request: CallToolRequestParams,
@@ -124,91 +129,93 @@ impl Shared {
             .as_ref()
             .is_some_and(|known| !known.has_initialize());
         let mut call = match &request.request_state {
-            Some(name) => match self.go_on(name, &request)? {
-                GoesOn::Call(call) => *call,
-                GoesOn::Asks(again) => return Ok(again.into()),
+            Some(key) => match self.resume(key, &request)? {
+                Resumed::Call(call) => *call,
+                Resumed::Pending(result) => return Ok(result.into()),
             },
             None => {
                 let capabilities = context.client_capabilities();
-                let person = Person::of(capabilities.as_ref(), is_stateless);
-                self.begin(connection, request, person, &context).await?
+                let elicitation = Elicitation::of(capabilities.as_ref(), is_stateless);
+                self.start(connection, request, elicitation, &context)
+                    .await?
             }
         };
         loop {
             let approvals = self.approvals(&call).await?;
-            let end = call.run_watched(&context, &approvals).await?;
-            self.dirty.notify_one();
-            let asked = match end {
+            let end = call.run_with_progress(&context, &approvals).await?;
+            self.sessions.mark_dirty();
+            let prompt = match end {
                 ClientCallEnd::Settled { output, stdio } => {
                     let level = if is_stateless {
                         context.meta.log_level().map(log::number)
                     } else {
                         Some(connection.level())
                     };
-                    if level.is_some_and(log::wants) {
-                        log::pass_on(&context.peer, &call.tool, &stdio).await;
+                    if level.is_some_and(log::wants_output) {
+                        log::send_output(&context.peer, &call.tool, &stdio).await;
                     }
                     let result = call_result(output, Structured::of(version.as_ref()));
                     return Ok(result.into());
                 }
-                ClientCallEnd::Confirm(pending) => Asked::Confirm(pending),
-                ClientCallEnd::Question(question) => Asked::Question {
+                ClientCallEnd::Confirm(pending) => Prompt::Approval(pending),
+                ClientCallEnd::Question(question) => Prompt::Question {
                     tool: call.tool.clone(),
                     question,
                 },
             };
-            let reply = match call.person {
-                Person::Absent => approve::no_reply(),
-                Person::Request => ask(&asked, &context).await,
-                Person::Repeat => match self.park(call, asked) {
+            let reply = match call.elicitation {
+                Elicitation::Unsupported => elicitation::no_reply(),
+                Elicitation::Push => elicit(&prompt, &context).await,
+                Elicitation::Poll => match self.suspend(call, prompt) {
                     Ok(result) => return Ok(result.into()),
-                    Err(waiting) => {
-                        call = waiting.give_up()?;
+                    Err(pending) => {
+                        call = pending.decline()?;
                         continue;
                     }
                 },
             };
-            call.reply(asked, &reply)?;
+            call.reply(prompt, &reply)?;
         }
     }
 
-    /// A new call.
-    async fn begin(
+    /// Starts a call, which does not run yet.
+    async fn start(
         &self,
         connection: &Connection,
         request: CallToolRequestParams,
-        person: Person,
+        elicitation: Elicitation,
         context: &RequestContext<RoleServer>,
     ) -> Result<Call, ErrorData> {
-        let served = self.served();
+        let catalog = self.catalog.get();
         let tool = request.name.into_owned();
-        if served.listing.find(&tool).is_none() {
+        if catalog.listing.find(&tool).is_none() {
             return Err(ErrorData::invalid_params(
                 format!("there is no tool `{}`", tool.escape_debug()),
                 None,
             ));
         }
         let session = connection
-            .session(self, || context.client_info())
+            .session(&self.host, &self.sessions, || context.client_info())
             .await
             .map_err(|error| not_run(&error))?;
         let input = request.arguments.clone().unwrap_or_default();
-        let agent = served.agent(person);
+        let agent = catalog.agent(elicitation);
         Ok(Call {
             inner: agent.client_call(&session, tool.clone(), input),
             arguments: request.arguments,
-            person,
+            elicitation,
             session,
-            served,
+            catalog,
             tool,
         })
     }
 
-    /// Reads the approvals of the project, where they could matter. They are read for each run: another process may revoke one.
+    /// Reads the project's approval rules if they could apply to the tool. They are read for each
+    /// run, since another process may revoke one.
     async fn approvals(&self, call: &Call) -> Result<Vec<ApprovalRule>, ErrorData> {
-        let mut tools = call.served.registry.tools().iter();
+        let mut tools = call.catalog.registry.tools().iter();
         let known = tools.find(|known| known.definition.name == call.tool);
-        // The arguments do not matter to whether approval is needed at all.
+        // Whether a tool needs approval at all does not depend on the arguments.
         let asks = known.map(|known| decide_call(known, Digest::of(&[]), []));
         if !matches!(asks, Some(Ruling::Ask { .. })) {
             return Ok(Vec::new());
@@ -217,10 +224,10 @@ impl Shared {
         remembered.map_err(|error| not_run(&error))
     }
 
-    /// A call that waited, with the answer that its repeated request brings. One that comes without is asked for again.
-    fn go_on(&self, name: &str, request: &CallToolRequestParams) -> Result<GoesOn, ErrorData> {
-        let check = |waiting: &Waiting| {
-            let call = &waiting.call;
+    /// Resumes a pending call with the input of its repeated request. Without input it waits again.
+    fn resume(&self, key: &str, request: &CallToolRequestParams) -> Result<Resumed, ErrorData> {
+        let check = |pending: &SuspendedCall| {
+            let call = &pending.call;
             if call.tool != request.name || call.arguments != request.arguments {
                 return Err(ErrorData::invalid_params(
                     "another call waits under this requestState; repeat the request as it was",
@@ -229,33 +236,52 @@ impl Shared {
             }
             reply_of(request.input_responses.as_ref())
         };
-        let (Waiting { mut call, asked }, reply) = self.parked.take(name, Instant::now(), check)?;
+        let (pending, reply) = self.pending.take(key, Instant::now(), check)?;
+        let SuspendedCall { mut call, prompt } = pending;
         match reply {
-            Some(reply) => call.reply(asked, &reply)?,
-            None => match self.park(call, asked) {
-                Ok(again) => return Ok(GoesOn::Asks(again)),
-                Err(waiting) => call = waiting.give_up()?,
+            Some(reply) => call.reply(prompt, &reply)?,
+            None => match self.suspend(call, prompt) {
+                Ok(result) => return Ok(Resumed::Pending(result)),
+                Err(pending) => call = pending.decline()?,
             },
         }
-        Ok(GoesOn::Call(Box::new(call)))
+        Ok(Resumed::Call(Box::new(call)))
     }
 
-    /// Keeps a call until its client comes back, and says what it wants then.
-    fn park(&self, call: Call, asked: Asked) -> Result<InputRequiredResult, Box<Waiting>> {
-        let form = ElicitRequest::new(asked.form());
-        let waiting = Waiting { call, asked };
-        let name = self
-            .parked
-            .park(waiting, Instant::now())
-            .map_err(Box::new)?;
+    /// Suspends a call until its client repeats the request, and returns the result that asks for
+    /// the input; returns the call when too many are pending.
+    fn suspend(
+        &self,
+        call: Call,
+        prompt: Prompt,
+    ) -> Result<InputRequiredResult, Box<SuspendedCall>> {
+        let form = ElicitRequest::new(prompt.form());
+        let pending = SuspendedCall { call, prompt };
+        let key = self.pending.insert(pending, Instant::now());
+        let key = key.map_err(Box::new)?;
         let inputs = InputRequests::from([(INPUT.to_owned(), InputRequest::Elicitation(form))]);
-        Ok(InputRequiredResult::new(Some(inputs), Some(name)))
+        Ok(InputRequiredResult::new(Some(inputs), Some(key)))
+    }
+
+    /// Ends the pending calls that have waited too long.
+    pub(crate) async fn abandon_expired(&self) {
+        for call in self.pending.take_expired(Instant::now()) {
+            call.abandon().await;
+        }
+    }
+
+    /// Ends all pending calls.
+    pub(crate) async fn abandon_all(&self) {
+        for call in self.pending.take_all() {
+            call.abandon().await;
+        }
     }
 }
 
 impl Call {
-    /// Runs it until it has its result or needs the user, and reports its progress to a client that asked for it.
-    async fn run_watched(
+    /// Runs the call until it has a result or needs input, and sends its progress if the client
+    /// wants that.
+    async fn run_with_progress(
         &mut self,
         context: &RequestContext<RoleServer>,
         approvals: &[ApprovalRule],
@@ -265,7 +291,7 @@ impl Call {
         };
         let (observer, reports) = reports();
         let run = async move {
-            // The observer is dropped with this block, which ends the reports.
+            // The reports end when their observer is dropped, with this block.
             let observer = observer;
             self.run(&observer, approvals, &context.ct).await
         };
@@ -284,7 +310,7 @@ impl Call {
             approvals,
             cancel,
         };
-        let agent = self.served.agent(self.person);
+        let agent = self.catalog.agent(self.elicitation);
         let run = agent.run_client_call(&self.session, &mut self.inner, &cx);
         run.await.map_err(|error| match error {
             ClientCallError::NotRun(error) => not_run(&error),
@@ -292,57 +318,49 @@ impl Call {
         })
     }
 
-    /// Takes what a person said. The call goes on when it runs again.
-    fn reply(&mut self, asked: Asked, reply: &ElicitResult) -> Result<(), ErrorData> {
-        let agent = self.served.agent(self.person);
+    /// Applies the reply to a prompt. The call continues with the next run.
+    fn reply(&mut self, prompt: Prompt, reply: &ElicitResult) -> Result<(), ErrorData> {
+        let agent = self.catalog.agent(self.elicitation);
         let (session, call) = (&self.session, &mut self.inner);
-        let taken = match asked {
-            Asked::Confirm(pending) => {
-                let decision = approve::decision(&pending, reply);
+        let applied = match prompt {
+            Prompt::Approval(pending) => {
+                let decision = elicitation::decision(&pending, reply);
                 agent.decide_client_call(session, call, pending, decision)
             }
-            Asked::Question { question, .. } => {
-                agent.answer_client_call(session, call, approve::answer(&question, reply))
+            Prompt::Question { question, .. } => {
+                agent.answer_client_call(session, call, elicitation::answer(&question, reply))
             }
         };
-        taken.map_err(|error| ErrorData::invalid_params(error.to_string(), None))
+        applied.map_err(|error| ErrorData::invalid_params(error.to_string(), None))
     }
 }
 
-impl Waiting {
-    /// The call, for which nobody answers.
-    fn give_up(self) -> Result<Call, ErrorData> {
-        let Self { mut call, asked } = self;
-        call.reply(asked, &approve::no_reply())?;
+impl SuspendedCall {
+    /// Applies the reply of a user who cannot be asked.
+    fn decline(self) -> Result<Call, ErrorData> {
+        let Self { mut call, prompt } = self;
+        call.reply(prompt, &elicitation::no_reply())?;
         Ok(call)
     }
 
-    /// Ends a call whose client did not come back, so that the journal says how it ended.
-    pub(crate) async fn abandon(self) {
+    /// Ends the call of a client that did not repeat its request, so that the journal has its end.
+    async fn abandon(self) {
         let cancelled = CancellationToken::new();
         cancelled.cancel();
-        let ended = match self.give_up() {
+        let ended = match self.decline() {
             Ok(mut call) => call.run(&Unobserved, &[], &cancelled).await.map(drop),
             Err(error) => Err(error),
         };
         if let Err(error) = ended {
-            tracing::warn!("a call that waited for a person cannot be ended: {error}");
+            tracing::warn!("a pending call cannot be ended: {error}");
         }
     }
 }
 
-impl Served {
-    fn agent(&self, person: Person) -> &Agent {
-        match person {
-            Person::Absent => &self.denying,
-            Person::Request | Person::Repeat => &self.asking,
-        }
-    }
-}
-
-/// The error of a call that did not run because of the server's own files. Why is the operator's concern, not the client's.
-fn not_run(why: &dyn Display) -> ErrorData {
-    tracing::warn!("a call did not run: {why}");
+/// Returns the error of a call that did not run because of the server's files. The cause is logged
+/// for the operator, not sent.
+fn not_run(cause: &dyn Display) -> ErrorData {
+    tracing::warn!("a call did not run: {cause}");
     ErrorData::internal_error(
         "the call did not run: the server cannot use its journal now; call again later, or ask the server's operator, whose log \
          says why",
@@ -350,9 +368,9 @@ fn not_run(why: &dyn Display) -> ErrorData {
     )
 }
 
-/// The error of a call that ran and has no result to show.
-fn not_stored(why: &dyn Display) -> ErrorData {
-    tracing::warn!("a call ran, and its result is not stored yet: {why}");
+/// Returns the error of a call that ran and whose result cannot be journaled.
+fn not_stored(cause: &dyn Display) -> ErrorData {
+    tracing::warn!("a call ran, and its result is not stored yet: {cause}");
     ErrorData::internal_error(
         "the call ran, but its result is not returned: the server cannot write its journal now; it may have taken effect, so \
          check that before you call again, or ask the server's operator, whose log says why",
@@ -360,26 +378,26 @@ fn not_stored(why: &dyn Display) -> ErrorData {
     )
 }
 
-/// Puts a form before the client's person. Whatever keeps them from answering is no answer.
-async fn ask(asked: &Asked, context: &RequestContext<RoleServer>) -> ElicitResult {
-    let asked = context
+/// Sends an elicitation and waits for the reply. A failure counts as no reply.
+async fn elicit(prompt: &Prompt, context: &RequestContext<RoleServer>) -> ElicitResult {
+    let reply = context
         .peer
-        .create_elicitation_with_timeout(asked.form(), Some(PATIENCE));
+        .create_elicitation_with_timeout(prompt.form(), Some(INPUT_TIMEOUT));
     tokio::select! {
-        () = context.ct.cancelled() => approve::no_reply(),
-        reply = asked => reply.unwrap_or_else(|error| {
-            tracing::debug!("the client's person was not reached: {error}");
-            approve::no_reply()
+        () = context.ct.cancelled() => elicitation::no_reply(),
+        reply = reply => reply.unwrap_or_else(|error| {
+            tracing::debug!("the elicitation failed: {error}");
+            elicitation::no_reply()
         }),
     }
 }
 
-/// The answer among what a repeated request brings; nothing where it is not there.
+/// Returns the reply in the input of a repeated request, if there is one.
 fn reply_of(responses: Option<&InputResponses>) -> Result<Option<ElicitResult>, ErrorData> {
     let Some(reply) = responses.and_then(|responses| responses.get(INPUT)) else {
         return Ok(None);
     };
-    let reply = approve::parse(reply).ok_or_else(|| {
+    let reply = elicitation::parse(reply).ok_or_else(|| {
         ErrorData::invalid_params(
             format!("what inputResponses has as `{INPUT}` is no result of an elicitation"),
             None,

@@ -1,7 +1,7 @@
-//! What belongs to one connection: its session in the journal, and what its client wants to hear.
+//! The state of one connection: its journal session and its client's log level.
 
-use crate::server::Shared;
-use agent_host_app::OpenError;
+use crate::open_sessions::OpenSessions;
+use agent_host_app::{Host, OpenError};
 use agent_host_engine::session::ClientSession;
 use rmcp::model::Implementation;
 use std::sync::{
@@ -10,74 +10,76 @@ use std::sync::{
 };
 use tokio::sync::Mutex;
 
-/// The longest name of a client that is written down, in characters; it is the client's own word.
+/// The longest client name that is journaled, in characters. The client chooses it.
 const MAX_CLIENT_CHARACTERS: usize = 200;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
-    /// The session in which calls begin; absent before the first.
+    /// The session in which calls are recorded; absent before the first.
     session: Mutex<Option<Arc<ClientSession>>>,
-    /// Whether the client has shaken hands.
+    /// True after the handshake.
     initialized: AtomicBool,
-    /// The least severe level of which the client wants messages, as a number of [`crate::log`]; 0 until it says so.
+    /// The least severe level that the client wants, as a number of [`crate::log`]; 0 if unset.
     level: AtomicU8,
 }
 
 impl Connection {
-    /// Returns the session in which a call begins. It begins with the first call, so that a client that only looks leaves none
-    /// behind; and one that is long or cannot be written any more is followed by another.
+    /// Returns the session for the next call. It starts with the first call, so that a client that
+    /// only lists tools leaves none; a session that is too long or can no longer be written is
+    /// continued in a new one.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Fails when the journal cannot be written.
     pub(crate) async fn session(
         &self,
-        shared: &Shared,
+        host: &Host,
+        sessions: &OpenSessions,
         client: impl FnOnce() -> Option<Implementation>,
     ) -> Result<Arc<ClientSession>, OpenError> {
-        let host = &shared.host;
         let mut current = self.session.lock().await;
         let next = match current.as_ref() {
             None => {
-                let started = host.start_client_session(named(client())).await;
+                let started = host.start_client_session(client_name(client())).await;
                 started.map(Arc::new)
             }
             Some(session) if !session.is_over(host.config().client_session_bytes()) => {
                 return Ok(Arc::clone(session));
             }
-            Some(session) => host.continue_client_session(session, named(client())).await,
+            Some(session) => {
+                let name = client_name(client());
+                host.continue_client_session(session, name).await
+            }
         };
         let session = match (next, current.as_ref()) {
             (Ok(next), _) => next,
-            // A long one can grow until there is room for the next.
+            // A long session may grow until the next one can be started.
             (Err(_), Some(session)) if !session.is_lost() => return Ok(Arc::clone(session)),
             (Err(error), _) => return Err(error),
         };
-        shared.write(Arc::clone(&session));
+        sessions.add(Arc::clone(&session));
         if current.replace(Arc::clone(&session)).is_some() {
-            shared.ended.notify_one();
+            sessions.mark_ended();
         }
         Ok(session)
     }
 
-    /// Notes that the client shakes hands, and returns whether it had not before.
+    /// Records the handshake; returns false if it was recorded before.
     pub(crate) fn initialize(&self) -> bool {
         !self.initialized.swap(true, Ordering::Relaxed)
     }
 
-    /// The level that the client asked for.
+    /// Returns the level that the client asked for, or 0.
     pub(crate) fn level(&self) -> u8 {
         self.level.load(Ordering::Relaxed)
     }
 
-    /// Takes the level that the client asks for.
+    /// Sets the level that the client asks for.
     pub(crate) fn set_level(&self, level: u8) {
         self.level.store(level, Ordering::Relaxed);
     }
 }
 
-/// The client's name and version.
-fn named(client: Option<Implementation>) -> String {
+fn client_name(client: Option<Implementation>) -> String {
     let name = match client {
         Some(client) => format!("{} {} (MCP)", client.name, client.version),
         None => "a client without a name (MCP)".to_owned(),

@@ -1,11 +1,14 @@
-//! One connection's side of the protocol: requests come in, results go out. What a call does is `call.rs`.
+//! The protocol's requests on one connection. Calls are run by `call.rs`.
 
 #![expect(
     deprecated,
     reason = "later versions of the protocol have no logging; those that clients speak today do"
 )]
 
-use crate::{connection::Connection, log, result::Structured, server::Shared};
+use crate::{
+    call::CallRunner, catalog::CurrentCatalog, connection::Connection, listeners::Listeners, log,
+    result::Structured,
+};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -22,11 +25,12 @@ use rmcp::{
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What a client's model may be told of the server as a whole.
+/// The server's instructions for the client's model.
 const INSTRUCTIONS: &str = "These tools run as sandboxed WebAssembly components. What each may reach is what the operator granted; \
                             a denied call says which rule denied it, and repeating it changes nothing.";
 
-/// The methods of requests that this server knows. `rmcp` takes one of them with other parameters for a method of somebody else's.
+/// The request methods of this server. `rmcp` reports one with malformed parameters as a custom
+/// request.
 const METHODS: [&str; 7] = [
     "initialize",
     "ping",
@@ -37,33 +41,46 @@ const METHODS: [&str; 7] = [
     "subscriptions/listen",
 ];
 
-/// Those of them that no request without a handshake has.
-const OF_HANDSHAKE: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
+/// The methods that the stateless lifecycle does not have.
+const HANDSHAKE_METHODS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
 
 /// Serves one connection.
 #[derive(Clone, Debug)]
 pub struct Handler {
-    shared: Arc<Shared>,
+    calls: Arc<CallRunner>,
+    catalog: Arc<CurrentCatalog>,
+    listeners: Arc<Listeners>,
     /// This connection.
     own: Arc<Connection>,
-    /// That of requests of the stateless lifecycle, which belong to no connection.
+    /// The connection of all requests of the stateless lifecycle.
     stateless: Arc<Connection>,
-    /// Cancelled when the client is gone, where the transport knows that before the requests are called off.
+    /// Cancelled when the server closes.
+    stop: CancellationToken,
+    /// Cancelled at the end of the client's input, if the transport has one.
     end: CancellationToken,
 }
 
 impl Handler {
-    pub(crate) fn new(shared: Arc<Shared>, stateless: Arc<Connection>) -> Self {
+    pub(crate) fn new(
+        calls: Arc<CallRunner>,
+        catalog: Arc<CurrentCatalog>,
+        listeners: Arc<Listeners>,
+        stateless: Arc<Connection>,
+        stop: CancellationToken,
+    ) -> Self {
         Self {
-            shared,
+            calls,
+            catalog,
+            listeners,
             own: Arc::default(),
             stateless,
+            stop,
             end: CancellationToken::new(),
         }
     }
 
-    /// Ends subscriptions when this is cancelled: they would go on for as long as the connection is given to end.
-    #[must_use]
+    /// Sets the token whose cancellation ends subscriptions. They would otherwise last until the
+    /// connection is closed.
     pub(crate) fn until(self, end: CancellationToken) -> Self {
         Self { end, ..self }
     }
@@ -102,12 +119,12 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let structured = Structured::of(context.protocol_version().as_ref());
-        let served = self.shared.served();
-        served.listing.page(cursor.as_deref(), structured)
+        let catalog = self.catalog.get();
+        catalog.listing.page(cursor.as_deref(), structured)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.shared.served().listing.find(name).cloned()
+        self.catalog.get().listing.find(name).cloned()
     }
 
     async fn call_tool(
@@ -120,7 +137,7 @@ impl ServerHandler for Handler {
         } else {
             &self.own
         };
-        self.shared.call(connection, request, context).await
+        self.calls.call(connection, request, context).await
     }
 
     async fn set_level(
@@ -129,7 +146,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if is_stateless(&context) {
-            // There each request says its level.
+            // There each request has its own level.
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
         self.own.set_level(log::number(request.level));
@@ -171,7 +188,7 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.shared.listen(context.peer, Arc::clone(&self.own));
+        self.listeners.add(context.peer, Arc::clone(&self.own));
     }
 
     fn accepted_subscription_filter(
@@ -182,11 +199,11 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.shared.changes();
+        let mut changes = self.catalog.subscribe();
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                () = self.shared.stop.cancelled() => return Ok(()),
+                () = self.stop.cancelled() => return Ok(()),
                 () = self.end.cancelled() => return Ok(()),
                 changed = changes.changed() => {
                     if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
@@ -203,7 +220,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        let is_gone = is_stateless(&context) && OF_HANDSHAKE.contains(&method.as_str());
+        let is_gone = is_stateless(&context) && HANDSHAKE_METHODS.contains(&method.as_str());
         if METHODS.contains(&method.as_str()) && !is_gone {
             return Err(ErrorData::invalid_params(
                 format!("the parameters of {method} are not those that it takes"),
@@ -214,7 +231,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Whether a request is of the lifecycle without a handshake.
+/// Returns true for a request of the lifecycle without a handshake.
 fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| !version.has_initialize())

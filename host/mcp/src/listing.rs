@@ -1,5 +1,5 @@
-//! The tools as clients are told of them: made once for each registry, so that neither a call nor a page of the list makes them
-//! anew. Nothing here decides whether a call runs: annotations are hints, and the policy goes by the registry.
+//! The tool list in the protocol's form, made once per registry. Annotations are hints for clients;
+//! the policy uses the registry.
 
 #[cfg(test)]
 mod tests;
@@ -13,18 +13,18 @@ use rmcp::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// How many tools one page has.
+/// Tools on one page.
 const PAGE: usize = 100;
 
-/// The tools that are served, in the registry's order.
+/// The served tools, in the registry's order.
 #[derive(Debug)]
 pub(crate) struct Listing {
     tools: Vec<Tool>,
 }
 
 impl Listing {
-    /// Makes the list. Tools that run outside of the host are left out: whoever drives the host's own loop runs them. `is_open` says
-    /// of a tool's name whether its calls may reach the network.
+    /// Makes the list, without external tools: the driver of the host's own loop runs those.
+    /// `is_open` returns whether calls of the named tool may reach the network.
     pub(crate) fn new(tools: &[RegisteredTool], is_open: impl Fn(&str) -> bool) -> Self {
         let served = tools.iter().filter(|tool| match tool.runtime {
             ToolRuntime::Host => true,
@@ -37,15 +37,16 @@ impl Listing {
         }
     }
 
-    /// The tool of this name.
+    /// Returns the tool with this name.
     pub(crate) fn find(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// A page of the list. The cursor is the name of the last tool of the page before, so that it means the same after a reload.
+    /// Returns a page of the list. The cursor is the name of the last tool of the page before, so
+    /// it stays valid over a reload.
     ///
     /// # Errors
-    /// `-32602` for a cursor that is none.
+    /// Returns `-32602` for an unknown cursor.
     pub(crate) fn page(
         &self,
         cursor: Option<&str>,
@@ -68,16 +69,18 @@ impl Listing {
         let is_last = page.len() == rest.len();
         let last = page.last().filter(|_| !is_last);
         let mut result = ListToolsResult::with_all_items(
-            page.iter().map(|tool| told(tool, structured)).collect(),
+            page.iter()
+                .map(|tool| for_version(tool, structured))
+                .collect(),
         );
         result.next_cursor = last.map(|tool| tool.name.clone().into_owned());
         Ok(result)
     }
 }
 
-/// The tool as a version of the protocol allows it to be told: before any value could be structured content, the root of an
-/// output schema had to be an object.
-fn told(tool: &Tool, structured: Structured) -> Tool {
+/// Returns a tool as a version of the protocol allows it: in versions where only objects may be
+/// structured content, the root of an output schema must be an object.
+fn for_version(tool: &Tool, structured: Structured) -> Tool {
     let mut tool = tool.clone();
     if structured == Structured::Objects {
         tool.output_schema = tool
@@ -89,19 +92,19 @@ fn told(tool: &Tool, structured: Structured) -> Tool {
 
 fn describe(tool: &RegisteredTool, is_open: bool) -> Tool {
     let definition = &tool.definition;
-    let mut told = Tool::new(
+    let mut described = Tool::new(
         definition.name.clone(),
         definition.description.clone(),
         object(&definition.input_schema).unwrap_or_default(),
     );
-    told.title.clone_from(&definition.title);
-    told.output_schema = definition.output_schema.as_ref().and_then(object);
-    told.annotations = Some(annotations(tool.effect, is_open));
-    told
+    described.title.clone_from(&definition.title);
+    described.output_schema = definition.output_schema.as_ref().and_then(object);
+    described.annotations = Some(annotations(tool.effect, is_open));
+    described
 }
 
-/// What the effect that the policy goes by says to clients. A tool that changes something may destroy something as far as anybody
-/// knows, which is what the absence of `destructiveHint` means.
+/// Returns the annotations for the effect that the policy uses. The absent `destructiveHint` means
+/// that a tool that is not read-only may be destructive.
 fn annotations(effect: Effect, is_open: bool) -> ToolAnnotations {
     let annotations = ToolAnnotations::new().open_world(is_open);
     match effect {

@@ -1,4 +1,4 @@
-//! What a tool wrote to stdout and stderr, as log messages of the protocol. It is for people; the model's client may show it.
+//! The stdout and stderr of tools as log messages of the protocol, for the client's user.
 
 #![expect(
     deprecated,
@@ -14,16 +14,16 @@ use rmcp::{
     service::{Peer, ServiceError},
 };
 
-/// How many lines of one call are sent, from its first; a note says that there are more.
+/// Lines of one call that are sent, from the first. A note counts the rest.
 const MAX_LINES: usize = 100;
 
-/// The level of what the operator should look at.
+/// The level of what concerns the operator.
 const WARNING: LoggingLevel = LoggingLevel::Warning;
 
-/// The level of what tools write: the host cannot tell what matters to them.
+/// The level of tool output. The host cannot tell its severity.
 const LEVEL: LoggingLevel = LoggingLevel::Info;
 
-/// A level as a number: the more severe, the larger; never 0.
+/// Returns a level as a number from 1 to 8 that grows with severity.
 pub(crate) fn number(level: LoggingLevel) -> u8 {
     match level {
         LoggingLevel::Debug => 1,
@@ -37,19 +37,18 @@ pub(crate) fn number(level: LoggingLevel) -> u8 {
     }
 }
 
-/// Whether a client that wants this level and what is more severe hears of what tools write. 0 stands for one that has not said what
-/// it wants.
-pub(crate) fn wants(level: u8) -> bool {
+/// Returns true if a client with this minimum level, 0 if unset, gets tool output.
+pub(crate) fn wants_output(level: u8) -> bool {
     level <= number(LEVEL)
 }
 
-/// Whether it hears of what the operator should look at.
+/// Returns true if a client with this minimum level, 0 if unset, gets warnings.
 pub(crate) fn wants_warnings(level: u8) -> bool {
     level <= number(WARNING)
 }
 
-/// Sends what a tool wrote.
-pub(crate) async fn pass_on(peer: &Peer<RoleServer>, tool: &str, stdio: &str) {
+/// Sends the output of a tool.
+pub(crate) async fn send_output(peer: &Peer<RoleServer>, tool: &str, stdio: &str) {
     for message in messages(tool, stdio) {
         if peer.notify_logging_message(message).await.is_err() {
             // The client is gone.
@@ -58,7 +57,7 @@ pub(crate) async fn pass_on(peer: &Peer<RoleServer>, tool: &str, stdio: &str) {
     }
 }
 
-/// The messages for what a tool wrote, one for each line that is not empty.
+/// Returns a message for each line that is not blank.
 fn messages(tool: &str, stdio: &str) -> Vec<LoggingMessageNotificationParam> {
     let mut lines = stdio.lines().filter(|line| !line.trim().is_empty());
     let message =
@@ -74,7 +73,7 @@ fn messages(tool: &str, stdio: &str) -> Vec<LoggingMessageNotificationParam> {
     messages
 }
 
-/// Tells a client of something that the operator should look at, and that no call did.
+/// Sends a message at level warning that belongs to no call.
 pub(crate) async fn warn(peer: &Peer<RoleServer>, text: &str) -> Result<(), ServiceError> {
     let message =
         LoggingMessageNotificationParam::new(WARNING, text.into()).with_logger("agent-host");

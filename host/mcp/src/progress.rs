@@ -1,5 +1,5 @@
-//! How far a call is, told to a client that wants to know. What the client does not take in time is left out: the call never waits
-//! for it.
+//! Progress notifications. Reports that the client does not read in time are dropped: a call never
+//! waits for its client.
 
 #[cfg(test)]
 mod tests;
@@ -13,23 +13,23 @@ use rmcp::{
 };
 use tokio::sync::mpsc;
 
-/// How many reports may wait to be sent.
+/// Reports that may wait to be sent.
 const MAX_REPORTS: usize = 16;
 
-/// What a call said: its words, and how much of it is done, where it knows.
+/// A tool's message, and the done part of 1 if the tool knows it.
 type Report = (String, Option<f64>);
 
-/// Watches one call.
+/// An observer of one call that queues its progress reports.
 #[derive(Debug)]
-pub(crate) struct Reports(mpsc::Sender<Report>);
+pub(crate) struct ProgressReports(mpsc::Sender<Report>);
 
-/// An observer of a call, and what it hears. The reports end when the observer is dropped.
-pub(crate) fn reports() -> (Reports, mpsc::Receiver<Report>) {
+/// Returns an observer of a call and its reports, which end when the observer is dropped.
+pub(crate) fn reports() -> (ProgressReports, mpsc::Receiver<Report>) {
     let (sender, receiver) = mpsc::channel(MAX_REPORTS);
-    (Reports(sender), receiver)
+    (ProgressReports(sender), receiver)
 }
 
-impl Observer for Reports {
+impl Observer for ProgressReports {
     fn recorded(&self, _record: &EventRecord) {}
 
     fn live(&self, live: Live<'_>) {
@@ -37,13 +37,13 @@ impl Observer for Reports {
             message, fraction, ..
         } = live
         {
-            // A full queue means a client that is slower than the call.
+            // A full queue means that the client is slower than the call.
             let _ = self.0.try_send((message.to_owned(), fraction));
         }
     }
 }
 
-/// Sends the reports of a call until there are no more.
+/// Sends the reports of a call until they end.
 pub(crate) async fn forward(
     mut reports: mpsc::Receiver<Report>,
     peer: &Peer<RoleServer>,
@@ -61,8 +61,8 @@ pub(crate) async fn forward(
     }
 }
 
-/// Makes of any reports what the protocol wants: a number that grows with each. It is the done part of 1 where the call knows that,
-/// and else counts the reports.
+/// Turns any reports into a number that grows with each, as the protocol demands: the done part of
+/// 1 if the tool reports it, otherwise the number of reports.
 #[derive(Debug, Default)]
 struct Scale {
     last: Option<f64>,
@@ -70,7 +70,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// The progress and its total.
+    /// Returns the progress and its total.
     fn next(&mut self, fraction: Option<f64>) -> (f64, Option<f64>) {
         let fraction = fraction.filter(|fraction| !fraction.is_nan());
         self.has_fraction |= fraction.is_some();

@@ -1,91 +1,92 @@
-//! Components that change while they are served. A change that the operator accepted is taken over, and clients are told; any other
-//! is not: what was accepted goes on being served. Grants, limits and approvals are those of the start, whatever changes.
+//! Reloads components that change while they are served. Only a change that the operator accepted
+//! is served; after any other, the accepted code is still served. Grants, limits and approvals stay
+//! those of the start.
 
-use crate::{log, server::Shared};
-use agent_host_app::{OpenError, config::ComponentSource};
-use futures_util::future::join_all;
+use crate::{catalog::CurrentCatalog, listeners::Listeners};
+use agent_host_app::{Host, OpenError, config::ComponentSource};
 use std::{
+    convert::Infallible,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-/// How often the files are looked at. A change is taken over when it has held from one look to the next.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often the files are polled. A change is reloaded when two polls in a row see it.
+const POLL: Duration = Duration::from_millis(500);
 
-/// What came of a change.
+/// The outcome of a change.
 #[derive(Debug)]
 pub enum Reloaded {
-    /// The components that changed are served now.
+    /// The changed components are served now.
     Served {
         /// Their names in the configuration.
         components: Vec<String>,
     },
-    /// The change is not accepted, or something is wrong with it. What was served before still is.
+    /// The change is not accepted or not loadable. The accepted code is still served.
     Refused {
         /// Why, and what to do.
         error: OpenError,
     },
 }
 
-/// What tells one content of a file from another without reading it; nothing where there is no file.
+/// Modification time, length and inode of a file; `None` if it is absent.
 type Stamp = Option<(SystemTime, u64, u64)>;
 
-impl Shared {
-    /// Watches the files of the components and the lock until the server ends. `report` hears of every change.
-    pub(crate) async fn watch(&self, report: impl Fn(Reloaded)) {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reloader<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) catalog: &'a CurrentCatalog,
+    pub(crate) listeners: &'a Listeners,
+}
+
+impl Reloader<'_> {
+    /// Polls the files of the components and the lock, for ever. Calls `report` for each change.
+    pub(crate) async fn watch(self, report: impl Fn(Reloaded)) -> Infallible {
         let paths = self.paths();
-        // What was loaded before the first look may not be what is seen then, so the first look counts as a change.
-        let mut taken = None;
-        let mut seen = look(&paths).await;
+        // The files may have changed between loading and the first poll, so that one counts as a
+        // change.
+        let mut loaded = None;
+        let mut seen = stamps(&paths).await;
         loop {
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = tokio::time::sleep(LOOK) => {}
-            }
-            let now = look(&paths).await;
-            let holds = std::mem::replace(&mut seen, now) == seen;
-            if !holds || taken.as_ref() == Some(&seen) {
+            tokio::time::sleep(POLL).await;
+            let now = stamps(&paths).await;
+            let is_stable = std::mem::replace(&mut seen, now) == seen;
+            if !is_stable || loaded.as_ref() == Some(&seen) {
                 continue;
             }
-            taken = Some(seen.clone());
+            loaded = Some(seen.clone());
             if let Some(reloaded) = self.reload().await {
                 report(reloaded);
             }
         }
     }
 
-    /// Loads the components again, and serves them if they are accepted; nothing when they are those that are served.
-    async fn reload(&self) -> Option<Reloaded> {
-        let served = self.served();
-        let registry = match served.registry.reopen(self.host.config()).await {
+    /// Loads the components again, and serves them if they are accepted and differ from those that
+    /// are served.
+    async fn reload(self) -> Option<Reloaded> {
+        let current = self.catalog.get();
+        let registry = match current.registry.reopen(self.host.config()).await {
             Ok(registry) => registry,
             Err(error) => {
-                self.tell(&error.to_string()).await;
+                self.listeners.warn(&error.to_string()).await;
                 return Some(Reloaded::Refused { error });
             }
         };
-        let before = served.registry.components().iter();
+        let before = current.registry.components().iter();
         let changed = registry.components().iter().zip(before);
         let changed = changed.filter(|(new, old)| new.component.digest() != old.component.digest());
         let components: Vec<String> = changed.map(|(new, _)| new.name.clone()).collect();
         if components.is_empty() {
             return None;
         }
-        self.replace(registry.into()).await;
+        self.catalog.replace(self.host, registry.into());
+        self.listeners.notify_tools_changed().await;
         Some(Reloaded::Served { components })
     }
 
-    /// Tells the clients that hear of warnings.
-    async fn tell(&self, text: &str) {
-        let told = self.listeners().into_iter();
-        let told = told.filter(|(_, connection)| log::wants_warnings(connection.level()));
-        join_all(told.map(async |(peer, _)| drop(log::warn(&peer, text).await))).await;
-    }
-
-    fn paths(&self) -> Vec<PathBuf> {
+    fn paths(self) -> Vec<PathBuf> {
         let config = self.host.config();
-        let folder = config.file.as_deref().and_then(Path::parent);
-        let lock = folder.map(|folder| folder.join("agent.lock"));
+        let directory = config.file.as_deref().and_then(Path::parent);
+        let lock = directory.map(|directory| directory.join("agent.lock"));
         let files = config.tools.iter().filter_map(|tool| match &tool.source {
             ComponentSource::File(path) => Some(path.clone()),
             ComponentSource::Builtin(_) => None,
@@ -94,17 +95,16 @@ impl Shared {
     }
 }
 
-async fn look(paths: &[PathBuf]) -> Vec<Stamp> {
+async fn stamps(paths: &[PathBuf]) -> Vec<Stamp> {
     let paths = paths.to_vec();
-    let looked = tokio::task::spawn_blocking(move || {
+    let stamps = tokio::task::spawn_blocking(move || {
         paths.iter().map(|path| stamp(path)).collect::<Vec<Stamp>>()
     });
-    // Without a look there is no change.
-    looked.await.unwrap_or_default()
+    stamps.await.unwrap_or_default()
 }
 
 fn stamp(path: &Path) -> Stamp {
     use std::os::unix::fs::MetadataExt as _;
-    let data = path.metadata().ok()?;
-    Some((data.modified().ok()?, data.len(), data.ino()))
+    let metadata = path.metadata().ok()?;
+    Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
 }

@@ -1,5 +1,5 @@
-//! What a call came to, in the protocol's form. Nothing is lost: what the protocol has no place for stands in `_meta`, so that a
-//! client which knows these keys gets back the very value, and looks inside no text for it.
+//! A call's output as a result of the protocol, without loss: `_meta` holds what the protocol has no
+//! field for, so a client that knows the keys restores the exact value without parsing text.
 
 #[cfg(test)]
 mod tests;
@@ -15,18 +15,18 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
-/// The key in the `_meta` of a result whose value is the union's tag, such as `error-json`.
-pub const OUTPUT_KEY: &str = "agent-host/output";
+/// The `_meta` key of a result for the union's tag, such as `error-json`.
+pub(crate) const OUTPUT_KEY: &str = "agent-host/output";
 
-/// The key in the `_meta` of a content block whose value is the file's name. The protocol has no place for it.
-pub const FILENAME_KEY: &str = "agent-host/filename";
+/// The `_meta` key of a content block for the file name, which the protocol has no field for.
+pub(crate) const FILENAME_KEY: &str = "agent-host/filename";
 
-/// What a file name may have as it is in the path of a URI.
+/// Characters of a file name that are escaped in a URI path.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
 /// Which JSON values may be `structuredContent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Structured {
+pub(crate) enum Structured {
     /// Objects only: versions before 2026-07-28. Other values are in the text alone.
     Objects,
     /// Any value.
@@ -34,9 +34,8 @@ pub enum Structured {
 }
 
 impl Structured {
-    /// What a version of the protocol allows. One that is not known has the handshake of the older ones.
-    #[must_use]
-    pub fn of(version: Option<&ProtocolVersion>) -> Self {
+    /// Returns what a version of the protocol allows. An unknown one is taken for one with a handshake.
+    pub(crate) fn of(version: Option<&ProtocolVersion>) -> Self {
         match version {
             Some(version) if !version.has_initialize() => Self::Any,
             Some(_) | None => Self::Objects,
@@ -51,7 +50,7 @@ impl Structured {
     }
 }
 
-/// A call's output as the result of `tools/call`.
+/// Returns a call's output as the result of `tools/call`.
 ///
 /// | output | result |
 /// |---|---|
@@ -60,8 +59,7 @@ impl Structured {
 /// | `content` | a block for each part |
 /// | `error-text`, `error-json` | the same with `isError` |
 /// | `execution-denied` | `isError`, a text block that says so, and one with the reason where there is one |
-#[must_use]
-pub fn call_result(output: ToolResultOutput, structured: Structured) -> CallToolResult {
+pub(crate) fn call_result(output: ToolResultOutput, structured: Structured) -> CallToolResult {
     let tag = output.tag();
     let mut result = match output {
         ToolResultOutput::Text(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
@@ -97,7 +95,7 @@ fn block((index, part): (usize, ContentPart)) -> ContentBlock {
     }
 }
 
-/// A file: an image or a sound as such, other content as an embedded resource, and what lies elsewhere as a link.
+/// Returns the block of a file: an image, audio, an embedded resource, or a link for a URL.
 fn file_block(index: usize, file: FilePart) -> ContentBlock {
     let FilePart {
         media_type,
@@ -127,7 +125,7 @@ fn file_block(index: usize, file: FilePart) -> ContentBlock {
             embedded(text.with_mime_type(media_type), meta)
         }
         FileData::Url(url) => link(url, media_type, filename, None, meta),
-        // Only the journal's copy of a result has these, and what is served is the result itself.
+        // Only the journal's copy of a result has blobs; results of calls have bytes.
         FileData::Blob(BlobRef { digest, size }) => {
             let uri = format!("agent-host:///blobs/{digest}");
             link(uri, media_type, filename, Some(size), meta)
@@ -148,7 +146,7 @@ fn link(
     size: Option<u64>,
     meta: Option<MetaObject>,
 ) -> ContentBlock {
-    // A link must have a name.
+    // The protocol requires a name.
     let name = filename.unwrap_or_else(|| uri.clone());
     let mut link = Resource::new(uri, name).with_mime_type(media_type);
     link.size = size;
@@ -156,7 +154,7 @@ fn link(
     ContentBlock::ResourceLink(link)
 }
 
-/// The URI that an embedded resource must have. It names the part in its result and can be read from nowhere.
+/// Returns the URI of an embedded resource, which the protocol requires. It cannot be read.
 fn part_uri(index: usize, filename: Option<&str>) -> String {
     let name = filename
         .map(|name| format!("/{}", utf8_percent_encode(name, PATH)))

@@ -1,6 +1,7 @@
-//! The protocol over standard input and output: one message a line. Whatever a client writes or does not read, memory is bounded and
-//! the connection lives: a line that is no message is answered or passed over, calls beyond a number wait, and where the client does
-//! not read, nothing more is read from it. Nothing here knows what a message means beyond that.
+//! The transport over standard input and output: one message per line. Whatever a client writes or
+//! does not read, memory is bounded and the connection stays open: a line that is no message is
+//! answered or skipped, calls beyond a bound are queued, and while the client does not read its
+//! output, its input is not read.
 
 mod lines;
 mod outbox;
@@ -12,8 +13,9 @@ mod tests;
 pub use streams::{Input, Output, standard_streams};
 
 use crate::server::Server;
-use agent_host_app::OpenError;
-use lines::{Lines, Read};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use lines::{BUFFER_BYTES, Line, LineDecoder};
 use outbox::Outbox;
 use refusal::{oversized, refusal};
 use rmcp::{
@@ -29,41 +31,58 @@ use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinError,
     time::{Instant, timeout_at},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{codec::FramedRead, sync::CancellationToken};
 
-/// How many calls run at once. The sandbox admits fewer of most tools; what it does not admit waits there.
+/// Calls that run at once. The sandbox admits fewer of most tools and queues the others.
 const MAX_CALLS: usize = 64;
 
-/// How many other requests are being answered at once. None of them waits for anything.
+/// Other requests that run at once. None of them waits for anything.
 const MAX_OTHERS: usize = 64;
 
-/// How many calls wait for one of those that run to end. Behind so many, also a cancellation waits.
-const MAX_WAITING: usize = 1024;
+/// Calls in the queue. When it is full, nothing is read, so cancellations wait as well.
+const MAX_QUEUED: usize = 1024;
 
-/// How many bytes of lines the waiting calls may have had.
-const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of the lines of the queued calls.
+const MAX_QUEUED_BYTES: usize = 16 * 1024 * 1024;
 
-/// How long requests that run at the end of the input keep the service as it is. Then rmcp gives them 5 s more, in which it
-/// acknowledges no notification: one that waits for that has no answer.
-const LAST_REQUESTS: Duration = Duration::from_secs(2);
+/// Time that running requests get at the end of the input before rmcp is told of it. rmcp then
+/// gives them 5 s more, but acknowledges no notification in that time, so a request that waits for
+/// an acknowledgement gets no response.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves one client over two streams until it closes its side, or `stop` is cancelled. What runs then has a few seconds to end.
+/// Why serving over stdio failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    /// The output cannot be written, and not because the client closed it.
+    #[error("could not write to the client: {0}")]
+    Write(#[source] Arc<io::Error>),
+    /// The client's first message does not start a lifecycle of the protocol.
+    #[error("the connection broke: {0}")]
+    Initialize(#[source] Box<ServerInitializeError>),
+    /// The task that serves the connection failed.
+    #[error("the connection broke: {0}")]
+    Service(#[source] JoinError),
+}
+
+/// Serves one client over two streams until its input ends or `stop` is cancelled. Running calls
+/// then have 7 s to end.
 ///
 /// # Errors
-/// When the service itself fails, or `output` does for another reason than that the client closed it.
+/// Fails when the connection breaks for another reason than that the client closed it.
 pub async fn serve_stdio<R, W>(
     server: &Server,
     input: R,
     output: W,
     stop: CancellationToken,
-) -> Result<(), OpenError>
+) -> Result<(), StdioError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let transport = Stdio::new(input, output);
+    let transport = StdioTransport::new(input, output);
     let handler = server.handler().until(transport.end());
     let out = Arc::clone(&transport.out);
     let served = match serve_server_with_ct(handler, transport, stop).await {
@@ -71,83 +90,81 @@ where
             .waiting()
             .await
             .map(drop)
-            .map_err(|error| error.to_string()),
-        // The client left before it began, or nobody waits for it any more.
+            .map_err(StdioError::Service),
+        // The client closed the connection before the handshake, or `stop` was cancelled.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(StdioError::Initialize(Box::new(error))),
     };
-    if let Some(error) = out.fault() {
-        let why = format!("could not write to the client: {error}");
-        return Err(OpenError::Failed(why));
+    match out.fault() {
+        Some(error) => Err(StdioError::Write(error)),
+        None => served,
     }
-    served.map_err(|why| OpenError::Failed(format!("the connection broke: {why}")))
 }
 
 type Request = JsonRpcRequest<ClientRequest>;
 
-/// Held by a request until it has its answer; it goes with the request, and comes back when that is dropped.
+/// Held by a request's extensions until its response is sent.
 #[derive(Clone)]
-struct InFlight {
+struct RequestPermit {
     _permit: Arc<OwnedSemaphorePermit>,
 }
 
 /// The transport.
 #[derive(Debug)]
-pub struct Stdio<R, W> {
-    lines: Lines<R>,
+pub(crate) struct StdioTransport<R, W> {
+    lines: FramedRead<R, LineDecoder>,
     out: Arc<Outbox<W>>,
     calls: Arc<Semaphore>,
     others: Arc<Semaphore>,
-    /// Calls that came when too many ran, in their order, with the bytes of their lines.
-    waiting: VecDeque<(Request, usize)>,
-    waiting_bytes: usize,
-    /// A request that is no call, and came when too many were being answered.
+    /// Calls beyond [`MAX_CALLS`], in order, with the bytes of their lines.
+    queued: VecDeque<(Request, usize)>,
+    queued_bytes: usize,
+    /// A request other than a call that came when [`MAX_OTHERS`] ran.
     held: Option<Request>,
-    /// Whether a request has come that begins one of the protocol's two lifecycles.
+    /// True after a request that starts one of the protocol's two lifecycles.
     is_open: bool,
-    /// Until when requests are waited for, once the client has closed its side.
-    over_until: Option<Instant>,
-    /// Cancelled when nothing more comes from the client, for what would wait for ever.
+    /// The deadline of running requests, set at the end of the input.
+    drain_until: Option<Instant>,
+    /// Cancelled at the end of the input.
     end: CancellationToken,
 }
 
-impl<R, W> Stdio<R, W>
+impl<R, W> StdioTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Speaks over any two streams.
-    pub fn new(input: R, output: W) -> Self {
+    pub(crate) fn new(input: R, output: W) -> Self {
         Self {
-            lines: Lines::new(input),
+            lines: FramedRead::with_capacity(input, LineDecoder::default(), BUFFER_BYTES),
             out: Arc::new(Outbox::new(output)),
             calls: Arc::new(Semaphore::new(MAX_CALLS)),
             others: Arc::new(Semaphore::new(MAX_OTHERS)),
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            queued: VecDeque::new(),
+            queued_bytes: 0,
             held: None,
             is_open: false,
-            over_until: None,
+            drain_until: None,
             end: CancellationToken::new(),
         }
     }
 
-    /// Is cancelled when nothing more comes from the client. What it sent before may still run.
-    #[must_use]
-    pub fn end(&self) -> CancellationToken {
+    /// Returns a token that is cancelled at the end of the input, when requests may still run.
+    fn end(&self) -> CancellationToken {
         self.end.clone()
     }
 
-    fn reads(&self) -> bool {
-        self.over_until.is_none()
+    /// Returns true if another line can be taken.
+    fn can_read(&self) -> bool {
+        self.drain_until.is_none()
             && self.held.is_none()
-            && self.waiting.len() < MAX_WAITING
-            && self.waiting_bytes < MAX_WAITING_BYTES
+            && self.queued.len() < MAX_QUEUED
+            && self.queued_bytes < MAX_QUEUED_BYTES
     }
 
-    /// A message that can be handed on now; a request that has to wait is kept.
+    /// Returns a message that can be handled now. A request that cannot is queued.
     fn admit(
         &mut self,
         message: ClientJsonRpcMessage,
@@ -155,11 +172,11 @@ where
     ) -> Option<ClientJsonRpcMessage> {
         match message {
             ClientJsonRpcMessage::Request(request) => self.admit_request(request, bytes),
-            // Before its request for a lifecycle a client has nothing to tell, and the service would end.
+            // rmcp ends the service at any other message before a lifecycle has started.
             _ if !self.is_open => None,
             ClientJsonRpcMessage::Notification(notification) => {
                 match cancels(&notification.notification) {
-                    Some(id) if self.forget(id) => None,
+                    Some(id) if self.unqueue(id) => None,
                     _ => Some(ClientJsonRpcMessage::Notification(notification)),
                 }
             }
@@ -168,8 +185,8 @@ where
     }
 
     fn admit_request(&mut self, request: Request, bytes: usize) -> Option<ClientJsonRpcMessage> {
-        self.is_open |= opens(&request.request);
-        if !takes_time(&request.request) {
+        self.is_open |= starts_lifecycle(&request.request);
+        if !is_long_running(&request.request) {
             return match Arc::clone(&self.others).try_acquire_owned() {
                 Ok(permit) => Some(in_flight(request, permit)),
                 Err(_) => {
@@ -178,19 +195,18 @@ where
                 }
             };
         }
-        // Whoever came before goes before.
         let permit = Arc::clone(&self.calls).try_acquire_owned().ok();
-        match permit.filter(|_| self.waiting.is_empty()) {
+        match permit.filter(|_| self.queued.is_empty()) {
             Some(permit) => Some(in_flight(request, permit)),
             None => {
-                self.waiting_bytes += bytes;
-                self.waiting.push_back((request, bytes));
+                self.queued_bytes += bytes;
+                self.queued.push_back((request, bytes));
                 None
             }
         }
     }
 
-    /// Waits until each request that was handed on has its answer.
+    /// Waits until every running request has its response.
     fn all_answered(&self) -> impl Future<Output = ()> + Send + 'static {
         let (calls, others) = (Arc::clone(&self.calls), Arc::clone(&self.others));
         async move {
@@ -200,45 +216,40 @@ where
         }
     }
 
-    /// The call that has waited longest, which runs now.
-    fn next_waiting(&mut self, permit: OwnedSemaphorePermit) -> Option<ClientJsonRpcMessage> {
-        let (request, bytes) = self.waiting.pop_front()?;
-        self.waiting_bytes -= bytes;
+    /// Returns the first call in the queue, which runs now.
+    fn next_queued(&mut self, permit: OwnedSemaphorePermit) -> Option<ClientJsonRpcMessage> {
+        let (request, bytes) = self.queued.pop_front()?;
+        self.queued_bytes -= bytes;
         Some(in_flight(request, permit))
     }
 
-    /// Drops a call that has not begun; the protocol wants no answer to it.
-    fn forget(&mut self, id: &RequestId) -> bool {
-        let place = self
-            .waiting
-            .iter()
-            .position(|(request, _)| request.id == *id);
-        let Some((_, bytes)) = place.and_then(|place| self.waiting.remove(place)) else {
+    /// Removes a cancelled call from the queue. The protocol wants no response to it.
+    fn unqueue(&mut self, id: &RequestId) -> bool {
+        let mut queued = self.queued.iter();
+        let index = queued.position(|(request, _)| request.id == *id);
+        let Some((_, bytes)) = index.and_then(|index| self.queued.remove(index)) else {
             return false;
         };
-        self.waiting_bytes -= bytes;
+        self.queued_bytes -= bytes;
         true
     }
 
-    /// What is handed on of the line that was just read.
-    async fn take(&mut self) -> Option<ClientJsonRpcMessage> {
-        let line = self.lines.line();
+    /// Returns the message of a line if it can be handled now. Answers a line that is no message.
+    async fn take(&mut self, line: Bytes) -> Option<ClientJsonRpcMessage> {
         if line.trim_ascii().is_empty() {
             return None;
         }
-        let bytes = line.len();
-        match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
-            Ok(message) => self.admit(message, bytes),
+        match serde_json::from_slice::<ClientJsonRpcMessage>(&line) {
+            Ok(message) => self.admit(message, line.len()),
             Err(_) => {
-                let answer = refusal(line)?;
-                self.out.send(&answer).await;
+                self.out.send(&refusal(&line)?).await;
                 None
             }
         }
     }
 }
 
-impl<R, W> Transport<RoleServer> for Stdio<R, W>
+impl<R, W> Transport<RoleServer> for StdioTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -257,43 +268,46 @@ where
         }
     }
 
-    /// Nothing is lost when this is dropped before it is ready: what was read is in `self`.
+    /// Cancel safe: what was read is kept in `self`.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            if let Some(until) = self.over_until
+            if let Some(until) = self.drain_until
                 && self.held.is_none()
-                && self.waiting.is_empty()
+                && self.queued.is_empty()
             {
                 self.end.cancel();
                 let answered = self.all_answered();
                 let _ = timeout_at(until, answered).await;
                 return None;
             }
-            let reads = self.reads();
+            let can_read = self.can_read();
             let (calls, others) = (Arc::clone(&self.calls), Arc::clone(&self.others));
             let out = Arc::clone(&self.out);
             let lines = &mut self.lines;
             let read = tokio::select! {
                 biased;
-                permit = calls.acquire_owned(), if !self.waiting.is_empty() => {
-                    return self.next_waiting(permit.ok()?);
+                permit = calls.acquire_owned(), if !self.queued.is_empty() => {
+                    return self.next_queued(permit.ok()?);
                 }
                 permit = others.acquire_owned(), if self.held.is_some() => {
                     return Some(in_flight(self.held.take()?, permit.ok()?));
                 }
                 read = async move {
-                    out.room().await?;
+                    out.ready().await?;
                     Some(lines.next().await)
-                }, if reads => read?,
+                }, if can_read => read?,
             };
             let message = match read {
-                Read::Line => self.take().await,
-                Read::Oversized => {
+                Some(Ok(Line::Complete(line))) => self.take(line).await,
+                Some(Ok(Line::Oversized)) => {
                     self.out.send(&oversized()).await;
                     None
                 }
-                Read::End => {
-                    self.over_until = Some(Instant::now() + LAST_REQUESTS);
+                end => {
+                    if let Some(Err(error)) = end {
+                        tracing::debug!("the input cannot be read: {error}");
+                    }
+                    self.drain_until = Some(Instant::now() + DRAIN_TIMEOUT);
                     None
                 }
             };
@@ -309,22 +323,23 @@ where
 }
 
 fn in_flight(mut request: Request, permit: OwnedSemaphorePermit) -> ClientJsonRpcMessage {
-    request.request.extensions_mut().insert(InFlight {
+    request.request.extensions_mut().insert(RequestPermit {
         _permit: Arc::new(permit),
     });
     ClientJsonRpcMessage::Request(request)
 }
 
-/// Whether the answer may be long in coming.
-fn takes_time(request: &ClientRequest) -> bool {
+/// Returns true for requests that may run for long.
+fn is_long_running(request: &ClientRequest) -> bool {
     matches!(
         request,
         ClientRequest::CallToolRequest(_) | ClientRequest::SubscriptionsListenRequest(_)
     )
 }
 
-/// Whether the request begins a lifecycle: the handshake's, or the stateless one's with what that wants in every request.
-fn opens(request: &ClientRequest) -> bool {
+/// Returns true if a request starts a lifecycle: by a handshake, or by the `_meta` that every
+/// request of the stateless lifecycle has.
+fn starts_lifecycle(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
@@ -339,6 +354,7 @@ fn opens(request: &ClientRequest) -> bool {
     }
 }
 
+/// Returns the request that a notification cancels.
 fn cancels(notification: &ClientNotification) -> Option<&RequestId> {
     match notification {
         ClientNotification::CancelledNotification(cancelled) => {

@@ -10,13 +10,14 @@ use crate::{
 };
 use agent_host_app::{Config, Host, Overrides};
 use agent_host_engine::tool::ToolRunner as _;
+use agent_host_http::{HttpOptions, HttpServer, exposure_warning};
 use agent_host_mcp::{
     Reloaded, Server,
-    http::{self, FoundToken, HttpLimits, HttpOptions, Token},
+    http::{self, ConfiguredToken, SessionLimits},
     serve_stdio, standard_streams,
 };
 use serde_json::{Map, Value, json};
-use std::{fmt::Display, net::SocketAddr, path::Path};
+use std::{net::SocketAddr, path::Path};
 use tokio_util::sync::CancellationToken;
 
 pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -52,7 +53,7 @@ async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
             }
             let (input, output) = standard_streams();
             let served = serve_stdio(&server, input, output, stop.token).await;
-            served.map_err(Failure::from)
+            served.map_err(Failure::failed)
         }
     };
     // Whatever happened to the connections, what was recorded is kept.
@@ -70,32 +71,30 @@ async fn over_http(
     stop: CancellationToken,
 ) -> Result<(), Failure> {
     let variable = std::env::var(http::TOKEN_VARIABLE).ok();
-    let found = Token::find(args.token_file.as_deref(), variable.as_deref());
-    let FoundToken { token, made } = found.map_err(Failure::usage)?;
-    let fault =
-        |error: &dyn Display| Failure::failed(format!("cannot listen at {address}: {error}"));
-    let listener = http::listen(address).map_err(|error| fault(&error))?;
-    let address = listener.local_addr().map_err(|error| fault(&error))?;
-    let options = HttpOptions {
-        token,
-        allowed_hosts: args.allowed_hosts,
-        allowed_origins: args.allowed_origins,
-        limits: HttpLimits::default(),
-    };
+    let found = http::configured_token(args.token_file.as_deref(), variable.as_deref());
+    let ConfiguredToken { token, generated } = found.map_err(Failure::usage)?;
+    let mut options = HttpOptions::new(token);
+    options.allowed_hosts = args.allowed_hosts;
+    options.allowed_origins = args.allowed_origins;
+    options.exposed_headers = vec![http::SESSION_ID];
+    let listener = HttpServer::bind(address, options)
+        .map_err(|error| Failure::failed(format!("cannot listen at {address}: {error}")))?;
+    let address = listener.address();
     if !args.quiet {
         let whom = format!("http://{address}{} to whoever has the token", http::PATH);
         intro(server.host(), &whom, terminal);
     }
-    if let Some(text) = made {
+    if let Some(text) = generated {
         // Nobody could use the server without it.
         terminal.note(&format!("the token, made for this run alone: {text}"));
     }
-    if let Some(warning) = http::warning(address) {
+    if let Some(warning) = exposure_warning(address) {
         terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {warning}"));
     }
     let handlers = server.clone();
-    let served = http::serve(listener, options, move || handlers.handler(), stop).await;
-    served.map_err(|error| fault(&error))
+    let handler = move || handlers.handler();
+    http::serve(listener, SessionLimits::default(), handler, stop).await;
+    Ok(())
 }
 
 fn configured(served: &McpServed) -> Result<Config, Failure> {

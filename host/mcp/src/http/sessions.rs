@@ -1,11 +1,11 @@
-//! The sessions of clients that speak the protocol's handshake: a bounded number, each of which ends when nobody uses it. `rmcp`
-//! runs them; this counts them.
+//! The sessions of clients that use the handshake: bounded in number, and ended when unused.
 //!
-//! A session counts as used while a stream of it is open. `rmcp` by itself would end one that only listens, after five minutes.
+//! Wraps `rmcp`'s session manager. A session counts as used while a stream of it is open; `rmcp`
+//! by itself would end one that only listens, after five minutes.
 
 use super::{
-    limits::{HttpLimits, semaphore},
-    uses::{Held, Slot, Uses},
+    SessionLimits, semaphore,
+    usage::{SessionGuard, SessionPermit, SessionUsage},
 };
 use futures_util::{Stream, StreamExt as _};
 use http::request::Parts;
@@ -23,21 +23,17 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often unused sessions are looked for, at most.
+/// The longest time between two searches for unused sessions.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Sessions {
     inner: LocalSessionManager,
-    /// Admits sessions, and those that are about to be.
-    slots: Arc<Semaphore>,
-    /// How many there may be.
-    most: u32,
-    uses: Arc<Uses>,
-    /// How long a session may be unused.
+    permits: Arc<Semaphore>,
+    max_sessions: u32,
+    usage: Arc<SessionUsage>,
     idle: Duration,
-    /// Ends the streams that would never end by themselves.
+    /// Ends the streams that would not end by themselves.
     shutdown: CancellationToken,
 }
 
@@ -46,55 +42,61 @@ pub(super) struct Sessions {
 pub(super) enum SessionsError {
     #[error(transparent)]
     Local(#[from] LocalSessionManagerError),
-    /// It has no room: it was begun by a message that did not come through the door.
-    #[error("no room was reserved for the session")]
-    NoSlot,
+    /// The message that starts the session did not come through admission.
+    #[error("no permit was reserved for the session")]
+    NoPermit,
 }
 
 impl Sessions {
-    pub(super) fn new(limits: &HttpLimits, shutdown: CancellationToken) -> Self {
+    pub(super) fn new(limits: &SessionLimits, shutdown: CancellationToken) -> Self {
         let mut inner = LocalSessionManager::default();
-        // We know better when one is unused.
+        // `usage` decides when a session is unused.
         inner.session_config.keep_alive = None;
-        let slots = semaphore(limits.sessions);
+        let permits = semaphore(limits.sessions);
         Self {
             inner,
-            most: u32::try_from(slots.available_permits()).unwrap_or(u32::MAX),
-            slots,
-            uses: Arc::default(),
-            idle: limits.session_idle,
+            max_sessions: u32::try_from(permits.available_permits()).unwrap_or(u32::MAX),
+            permits,
+            usage: Arc::default(),
+            idle: limits.idle,
             shutdown,
         }
     }
 
-    /// Room for one session more, if there is.
-    pub(super) fn reserve(&self) -> Option<Slot> {
-        Slot::of(&self.slots)
+    /// Reserves a permit for one more session if one is free.
+    pub(super) fn reserve(&self) -> Option<SessionPermit> {
+        SessionPermit::acquire(&self.permits)
     }
 
-    /// Ends sessions that nobody uses, for ever.
+    /// Ends unused sessions, for ever.
     pub(super) async fn expire(&self) -> Infallible {
         let mut sweep = interval(self.idle.clamp(Duration::from_millis(1), SWEEP));
         loop {
             sweep.tick().await;
-            for id in self.uses.unused(Instant::now(), self.idle) {
-                tracing::debug!("session {id} ends: nobody used it");
-                // One that has ended by itself is as well.
+            for id in self.usage.unused(Instant::now(), self.idle) {
+                tracing::debug!("session {id} ends unused");
+                // It may have ended by itself in the meantime.
                 let _ = self.inner.close_session(&id).await;
             }
         }
     }
 
-    /// Waits until no session is left.
+    /// Waits until no session is open.
     pub(super) async fn ended(&self) {
-        // It is never closed, so there is nothing else to come.
-        let _ = self.slots.acquire_many(self.most).await;
+        // The semaphore is never closed.
+        let _ = self.permits.acquire_many(self.max_sessions).await;
     }
 
-    /// A stream that keeps its session in use, until it is dropped.
-    fn held<S: Stream>(&self, id: &SessionId, stream: S) -> impl Stream<Item = S::Item> + use<S> {
-        let held = Held::new(&self.uses, id);
-        stream.inspect(move |_| held.touch())
+    /// Wraps a stream so that it keeps its session in use until it is dropped.
+    fn guarded<S: Stream>(
+        &self,
+        id: &SessionId,
+        stream: S,
+    ) -> impl Stream<Item = S::Item> + use<S> {
+        let guard = SessionGuard::new(&self.usage, id);
+        stream.inspect(move |_| {
+            let _ = &guard;
+        })
     }
 }
 
@@ -111,9 +113,9 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionsError> {
-        let slot = slot(&message).ok_or(SessionsError::NoSlot)?;
-        self.uses.begin(id, slot);
-        let _held = Held::new(&self.uses, id);
+        let permit = permit_of(&message).ok_or(SessionsError::NoPermit)?;
+        self.usage.add(id, permit);
+        let _guard = SessionGuard::new(&self.usage, id);
         Ok(self.inner.initialize_session(id, message).await?)
     }
 
@@ -122,7 +124,7 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
-        self.uses.end(id);
+        self.usage.remove(id);
         Ok(self.inner.close_session(id).await?)
     }
 
@@ -132,7 +134,7 @@ impl SessionManager for Sessions {
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
         let stream = self.inner.create_stream(id, message).await?;
-        Ok(self.held(id, stream))
+        Ok(self.guarded(id, stream))
     }
 
     async fn accept_message(
@@ -140,7 +142,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), SessionsError> {
-        let _held = Held::new(&self.uses, id);
+        let _guard = SessionGuard::new(&self.usage, id);
         Ok(self.inner.accept_message(id, message).await?)
     }
 
@@ -149,10 +151,9 @@ impl SessionManager for Sessions {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
         let stream = self.inner.create_standalone_stream(id).await?;
-        let shutdown = self.shutdown.clone();
-        // It waits for whatever may come, so nobody waits for its end.
-        let stream = stream.take_until(async move { shutdown.cancelled().await });
-        Ok(self.held(id, stream))
+        // It belongs to no request, so a shutdown need not wait for it.
+        let stream = stream.take_until(self.shutdown.clone().cancelled_owned());
+        Ok(self.guarded(id, stream))
     }
 
     async fn resume(
@@ -161,12 +162,12 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
         let stream = self.inner.resume(id, last_event_id).await?;
-        Ok(self.held(id, stream))
+        Ok(self.guarded(id, stream))
     }
 }
 
-/// The room that the door reserved for the session that a message begins.
-fn slot(message: &ClientJsonRpcMessage) -> Option<Slot> {
+/// Returns the permit that admission put into the request that starts a session.
+fn permit_of(message: &ClientJsonRpcMessage) -> Option<SessionPermit> {
     let ClientJsonRpcMessage::Request(request) = message else {
         return None;
     };

@@ -1,11 +1,12 @@
-//! The server over HTTP, as a client sees it: raw requests with exact answers, and `rmcp`'s own client. The tools are a double's,
-//! so that a test decides how long a call takes and how much it says.
+//! The server over HTTP, as a client sees it: raw requests with exact responses, and `rmcp`'s own
+//! client. A double serves the tools, so that a test decides how long a call takes and how much it
+//! reports.
 
 mod bounds;
 mod clients;
-mod door;
 mod double;
 mod ending;
+mod guard;
 mod raw;
 mod sessions;
 mod stateless;

@@ -15,7 +15,7 @@ fn tool(name: &str, effect: Effect) -> RegisteredTool {
             description: format!("Does {name}."),
             input_schema: json!({ "type": "object" }),
             output_schema: None,
-            // The policy's word counts, not the tool's own.
+            // The policy's effect counts, not the definition's.
             effect: Effect::ReadOnly,
         },
         effect,
@@ -33,7 +33,7 @@ fn with_output(name: &str, schema: Value) -> RegisteredTool {
 }
 
 #[test]
-fn tools_are_told_with_what_they_are_to_the_policy() {
+fn annotations_follow_the_policy() {
     let mut read = tool("read", Effect::ReadOnly);
     read.definition.title = Some("Read a file".to_owned());
     let mut outside = tool("outside", Effect::ReadOnly);
@@ -47,7 +47,7 @@ fn tools_are_told_with_what_they_are_to_the_policy() {
         with_output("row", json!({ "type": "object" })),
     ];
     let listing = Listing::new(&tools, |name| name == "send");
-    let told = |name: &str, annotations: Value| {
+    let listed = |name: &str, annotations: Value| {
         json!({
             "name": name,
             "description": format!("Does {name}."),
@@ -56,17 +56,17 @@ fn tools_are_told_with_what_they_are_to_the_policy() {
         })
     };
     let reads = json!({ "readOnlyHint": true, "openWorldHint": false });
-    let mut read = told("read", reads.clone());
+    let mut read = listed("read", reads.clone());
     read["title"] = json!("Read a file");
-    let mut row = told("row", reads.clone());
+    let mut row = listed("row", reads.clone());
     row["outputSchema"] = json!({ "type": "object" });
-    let mut rows = told("rows", reads);
+    let mut rows = listed("rows", reads);
     let puts = json!({ "readOnlyHint": false, "idempotentHint": true, "openWorldHint": false });
     let sends = json!({ "readOnlyHint": false, "idempotentHint": false, "openWorldHint": true });
     let list = |rows: &Value| {
         json!({
             "resultType": "complete",
-            "tools": [read, told("put", puts.clone()), told("send", sends.clone()), rows, row],
+            "tools": [read, listed("put", puts.clone()), listed("send", sends.clone()), rows, row],
         })
     };
     let page = |structured| {
@@ -81,7 +81,7 @@ fn tools_are_told_with_what_they_are_to_the_policy() {
 }
 
 #[test]
-fn pages_follow_each_other_until_the_last() {
+fn pages_cover_the_list_once() {
     for count in [0, 1, 99, 100, 101, 200, 250] {
         let names: Vec<String> = (0..count).map(|n| format!("tool-{n}")).collect();
         let tools: Vec<RegisteredTool> = names
@@ -111,7 +111,7 @@ fn pages_follow_each_other_until_the_last() {
 }
 
 #[test]
-fn a_cursor_that_is_none_is_refused() {
+fn unknown_cursor_is_refused() {
     let listing = Listing::new(&[tool("read", Effect::ReadOnly)], |_| false);
     for cursor in ["", "1", "Read", "gone"] {
         let error = listing.page(Some(cursor), Structured::Any).unwrap_err();

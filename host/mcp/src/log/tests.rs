@@ -1,4 +1,4 @@
-use super::{MAX_LINES, messages, number, wants, wants_warnings};
+use super::{MAX_LINES, messages, number, wants_output, wants_warnings};
 use pretty_assertions::assert_eq;
 use rmcp::model::LoggingLevel;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn each_line_is_a_message() {
 }
 
 #[test]
-fn a_client_hears_of_what_is_as_severe_as_it_wants() {
+fn level_selects_messages() {
     let levels = [
         (LoggingLevel::Debug, true, true),
         (LoggingLevel::Info, true, true),
@@ -52,11 +52,11 @@ fn a_client_hears_of_what_is_as_severe_as_it_wants() {
     for (level, of_tools, of_warnings) in levels {
         let number = number(level);
         assert_eq!(
-            (wants(number), wants_warnings(number)),
+            (wants_output(number), wants_warnings(number)),
             (of_tools, of_warnings),
             "{level:?}"
         );
     }
-    // Who says nothing hears of both.
-    assert!(wants(0) && wants_warnings(0));
+    // A client that sets no level gets both.
+    assert!(wants_output(0) && wants_warnings(0));
 }

@@ -1,7 +1,7 @@
 use super::Scale;
 use pretty_assertions::assert_eq;
 
-/// The fractions that a tool reports, and what its client is told: the progress, and the total where there is one.
+/// The fractions that a tool reports, and the progress and total that its client gets.
 type Case = (&'static [Option<f64>], Vec<(f64, Option<f64>)>);
 
 #[test]
@@ -44,7 +44,7 @@ fn progress_grows_with_each_report() {
     ];
     for (reports, expected) in cases {
         let mut scale = Scale::default();
-        let told: Vec<_> = reports.iter().map(|report| scale.next(*report)).collect();
-        assert_eq!(told, expected, "{reports:?}");
+        let sent: Vec<_> = reports.iter().map(|report| scale.next(*report)).collect();
+        assert_eq!(sent, expected, "{reports:?}");
     }
 }

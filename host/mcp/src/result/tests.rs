@@ -3,7 +3,7 @@
     reason = "a value that is written where it is used reads better without an `&` before it"
 )]
 
-mod there_and_back;
+mod round_trip;
 
 use super::{Structured, call_result};
 use agent_host_types::{
@@ -14,7 +14,7 @@ use pretty_assertions::assert_eq;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-/// The whole result as it goes over the wire.
+/// Returns the whole result as it is sent.
 fn sent(output: ToolResultOutput, structured: Structured) -> Value {
     serde_json::to_value(call_result(output, structured)).unwrap()
 }
@@ -61,7 +61,7 @@ fn every_variant_has_its_result() {
             success("text", json!([text("hello")])),
         ),
         (
-            // Text that looks like something else stays text.
+            // Text that looks like JSON stays text.
             ToolResultOutput::Text(r#"{"type":"json","value":1}"#.to_owned()),
             success("text", json!([text(r#"{"type":"json","value":1}"#)])),
         ),
@@ -104,7 +104,7 @@ fn every_variant_has_its_result() {
 }
 
 #[test]
-fn what_is_no_object_is_structured_where_the_version_allows_it() {
+fn non_object_is_structured_if_the_version_allows_it() {
     let values = [
         json!([1, 2]),
         json!("text"),
@@ -242,7 +242,7 @@ fn each_kind_of_part_has_its_block() {
 }
 
 #[test]
-fn the_version_says_what_may_be_structured() {
+fn version_selects_what_may_be_structured() {
     let cases = [
         (None, Structured::Objects),
         (Some(ProtocolVersion::V_2024_11_05), Structured::Objects),

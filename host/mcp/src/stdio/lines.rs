@@ -1,96 +1,87 @@
-//! Lines of a bounded length.
+//! A codec for lines of bounded length.
 
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use bytes::{Bytes, BytesMut};
+use std::io;
+use tokio_util::codec::Decoder;
 
-/// The longest line, in bytes. It is also the longest body over HTTP, so that a call which one transport takes, the other takes.
+/// Bytes of the longest line. The longest body over HTTP has as many, so a call that one transport
+/// accepts, the other accepts.
 pub(crate) const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 
-/// What is read at once, in bytes; what a pipe holds on Linux.
-const BUFFER_BYTES: usize = 64 * 1024;
+/// Initial capacity of the read buffer in bytes: the capacity of a Linux pipe.
+pub(super) const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Read {
-    /// A line, which [`Lines::line`] gives.
-    Line,
-    /// The end of a line that was too long. It was not kept.
+/// Free bytes of the buffer before each read. Consumed lines would otherwise leave room for a few.
+const MIN_READ_BYTES: usize = 16 * 1024;
+
+/// A line of the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// A line, without its end.
+    Complete(Bytes),
+    /// A line longer than [`MAX_LINE_BYTES`], which was discarded.
     Oversized,
-    /// Nothing more will come.
-    End,
 }
 
-/// Reads lines.
-#[derive(Debug)]
-pub(super) struct Lines<R> {
-    read: BufReader<R>,
-    line: Vec<u8>,
-    /// Whether `line` was told of, so that the next read begins a new one.
-    is_whole: bool,
-    /// Whether the line that is being read is too long to be kept.
+/// Splits the input at each `\n`. The last line may lack it.
+///
+/// Unlike `tokio_util`'s own line codecs it searches with `memchr`, keeps invalid UTF-8 for the
+/// error response, reports an oversized line once it has been skipped, and frees the buffer of a
+/// long line.
+#[derive(Debug, Default)]
+pub(super) struct LineDecoder {
+    /// Bytes of the buffer that are known to contain no `\n`.
+    searched: usize,
+    /// True while the rest of an oversized line is discarded.
     is_oversized: bool,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(super) fn new(read: R) -> Self {
-        Self {
-            read: BufReader::with_capacity(BUFFER_BYTES, read),
-            line: Vec::new(),
-            is_whole: false,
-            is_oversized: false,
+impl LineDecoder {
+    /// Takes a line of `length` bytes out of the buffer.
+    fn take(&mut self, buffer: &mut BytesMut, length: usize) -> Line {
+        self.searched = 0;
+        let line = buffer.split_to(length).freeze();
+        if length > BUFFER_BYTES {
+            // The line keeps the allocation; the rest moves to a small one.
+            let mut rest = BytesMut::with_capacity(BUFFER_BYTES.max(buffer.len()));
+            rest.extend_from_slice(buffer);
+            *buffer = rest;
         }
+        if std::mem::take(&mut self.is_oversized) || line.len() > MAX_LINE_BYTES {
+            return Line::Oversized;
+        }
+        Line::Complete(line)
+    }
+}
+
+impl Decoder for LineDecoder {
+    type Item = Line;
+    type Error = io::Error;
+
+    fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Line>> {
+        let unsearched = buffer.get(self.searched..).unwrap_or_default();
+        if let Some(offset) = memchr::memchr(b'\n', unsearched) {
+            let line = self.take(buffer, self.searched + offset);
+            let _ = buffer.split_to(1);
+            return Ok(Some(line));
+        }
+        if self.is_oversized {
+            buffer.clear();
+        } else if buffer.len() > MAX_LINE_BYTES {
+            self.is_oversized = true;
+            *buffer = BytesMut::with_capacity(BUFFER_BYTES);
+        }
+        self.searched = buffer.len();
+        buffer.reserve(MIN_READ_BYTES);
+        Ok(None)
     }
 
-    /// The line that was read last, without its end.
-    pub(super) fn line(&self) -> &[u8] {
-        &self.line
-    }
-
-    /// Reads a line. One that the end of the input cuts short counts: it may be whole but for its end. Nothing is lost when this
-    /// is dropped before it is ready.
-    pub(super) async fn next(&mut self) -> Read {
-        if std::mem::take(&mut self.is_whole) {
-            self.line.clear();
-            self.line.shrink_to(BUFFER_BYTES);
+    fn decode_eof(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Line>> {
+        if let Some(line) = self.decode(buffer)? {
+            return Ok(Some(line));
         }
-        loop {
-            let available = match self.read.fill_buf().await {
-                Ok(available) => available,
-                Err(error) => {
-                    tracing::debug!("the input cannot be read: {error}");
-                    return Read::End;
-                }
-            };
-            if available.is_empty() {
-                return match (std::mem::take(&mut self.is_oversized), self.line.is_empty()) {
-                    (true, _) => Read::Oversized,
-                    (false, true) => Read::End,
-                    (false, false) => self.whole(),
-                };
-            }
-            let end = memchr::memchr(b'\n', available);
-            let part = available
-                .get(..end.unwrap_or(available.len()))
-                .unwrap_or_default();
-            if self.line.len() + part.len() > MAX_LINE_BYTES {
-                self.is_oversized = true;
-                self.line = Vec::new();
-            }
-            if !self.is_oversized {
-                self.line.extend_from_slice(part);
-            }
-            let taken = part.len() + usize::from(end.is_some());
-            self.read.consume(taken);
-            if end.is_some() {
-                return match std::mem::take(&mut self.is_oversized) {
-                    true => Read::Oversized,
-                    false => self.whole(),
-                };
-            }
-        }
-    }
-
-    fn whole(&mut self) -> Read {
-        self.is_whole = true;
-        Read::Line
+        let is_end = buffer.is_empty() && !self.is_oversized;
+        let length = buffer.len();
+        Ok((!is_end).then(|| self.take(buffer, length)))
     }
 }

@@ -1,11 +1,11 @@
-//! What goes to the client: messages in the order in which they were queued, written by whoever comes first.
+//! The queue of outgoing messages. The first task that flushes writes the messages of all.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use serde::Serialize;
 use std::{
     fmt, io,
     sync::{
-        Mutex, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -14,24 +14,24 @@ use tokio::{
     sync::{Mutex as AsyncMutex, Notify},
 };
 
-/// With so many bytes unwritten, nothing more is read from the client. The answers to what runs then still come on top.
+/// Unwritten bytes from which on nothing more is read from the client. Responses to running requests
+/// are queued beyond it.
 pub(super) const MAX_UNWRITTEN_BYTES: usize = 1024 * 1024;
 
-/// See the module.
 pub(super) struct Outbox<W> {
     queued: Mutex<BytesMut>,
     writer: AsyncMutex<Writer<W>>,
-    /// The bytes that were queued and are not written.
+    /// Bytes that are queued and not written.
     unwritten: AtomicUsize,
-    /// Told when bytes were written, or when no more can be.
+    /// Notified after each write, failed or not.
     changed: Notify,
-    /// The first failed write: nothing more reaches the client.
-    error: OnceLock<io::Error>,
+    /// The error of the first failed write, after which nothing reaches the client.
+    error: OnceLock<Arc<io::Error>>,
 }
 
 struct Writer<W> {
     out: W,
-    /// What was taken from the queue and is not written. A write that is dropped half-way goes on from here.
+    /// Bytes taken from the queue and not yet written, from which a cancelled flush is resumed.
     taken: Bytes,
 }
 
@@ -57,15 +57,15 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         }
     }
 
-    /// Adds a message. It is written by the next flush.
+    /// Adds a message, which the next flush writes.
     ///
     /// # Errors
-    /// When it has no JSON form.
+    /// Fails when the message has no JSON form.
     pub(super) fn queue(&self, message: &impl Serialize) -> io::Result<()> {
         let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
         let before = queued.len();
         if let Err(error) = serde_json::to_writer((&mut *queued).writer(), message) {
-            // Half a message would spoil the next one.
+            // Part of a message would corrupt the next one.
             queued.truncate(before);
             return Err(error.into());
         }
@@ -75,17 +75,17 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Ok(())
     }
 
-    /// Writes a message. Where the client reads no more, the next [`Self::room`] says so.
+    /// Writes a message. A failed write is reported by the next [`Self::ready`].
     pub(super) async fn send(&self, message: &impl Serialize) {
         if self.queue(message).is_ok() {
             let _ = self.flush().await;
         }
     }
 
-    /// Writes all that is queued.
+    /// Writes all queued messages.
     ///
     /// # Errors
-    /// When the client reads no more.
+    /// Fails when the output cannot be written.
     pub(super) async fn flush(&self) -> io::Result<()> {
         let mut writer = self.writer.lock().await;
         loop {
@@ -103,7 +103,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
                 .fetch_sub(count - writer.taken.len(), Ordering::Relaxed);
             let written = written.map_err(|error| {
                 let kind = error.kind();
-                let _ = self.error.set(error);
+                let _ = self.error.set(Arc::new(error));
                 kind
             });
             self.changed.notify_waiters();
@@ -111,15 +111,17 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         }
     }
 
-    /// Returns the write error that is no client's doing, such as a full disk behind a redirection.
-    pub(super) fn fault(&self) -> Option<&io::Error> {
+    /// Returns the write error if the client did not cause it by closing its side, such as a full
+    /// disk behind a redirection.
+    pub(super) fn fault(&self) -> Option<Arc<io::Error>> {
         use io::ErrorKind::{BrokenPipe, ConnectionReset};
-        let error = self.error.get();
+        let error = self.error.get().cloned();
         error.filter(|error| !matches!(error.kind(), BrokenPipe | ConnectionReset))
     }
 
-    /// Waits until the client has read enough to be read from; nothing when it reads no more.
-    pub(super) async fn room(&self) -> Option<()> {
+    /// Waits until less than [`MAX_UNWRITTEN_BYTES`] are unwritten; returns `None` after a failed
+    /// write.
+    pub(super) async fn ready(&self) -> Option<()> {
         loop {
             let changed = self.changed.notified();
             if self.error.get().is_some() {
@@ -133,11 +135,11 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     }
 }
 
-/// Writes some bytes, as many as go at once.
+/// Writes as many bytes as one call takes.
 async fn write<W: AsyncWrite + Unpin>(out: &mut W, bytes: &mut Bytes) -> io::Result<()> {
     if out.write_buf(bytes).await? == 0 {
         return Err(io::ErrorKind::WriteZero.into());
     }
-    // Standard output that is no pipe has a buffer of its own.
+    // Standard output other than a pipe or socket is buffered.
     out.flush().await
 }

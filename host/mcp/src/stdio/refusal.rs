@@ -1,12 +1,12 @@
-//! What is said to a line that is no message.
+//! Error responses to lines that are no messages.
 
 use super::lines::MAX_LINE_BYTES;
 use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// The answer to a line that could not be read as a message. There is none for what looks like a notification or a response:
-/// neither is ever answered.
+/// Returns the response to a line that is no valid message; none if it looks like a notification or
+/// a response, which are never answered.
 pub(super) fn refusal(line: &[u8]) -> Option<ServerJsonRpcMessage> {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
@@ -38,7 +38,7 @@ pub(super) fn refusal(line: &[u8]) -> Option<ServerJsonRpcMessage> {
     ))
 }
 
-/// The answer to a line that was too long to be read. Whose answer it is cannot be told.
+/// Returns the response to an oversized line. Its request id is unknown.
 pub(super) fn oversized() -> ServerJsonRpcMessage {
     let message = format!("the message has more than {MAX_LINE_BYTES} bytes; send less at once");
     ServerJsonRpcMessage::error(ErrorData::invalid_request(message, None), None)

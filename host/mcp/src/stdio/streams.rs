@@ -1,5 +1,5 @@
-//! The process's own standard input and output. What can be waited for without a thread is: pipes, and the sockets that some
-//! clients start their servers with.
+//! The process's standard input and output. Pipes and sockets, which clients start servers with, are
+//! read and written without a thread.
 
 use std::{
     fs::File,
@@ -20,14 +20,14 @@ pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 /// Standard output.
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Opens both. Must be called where the asynchronous runtime runs.
+/// Opens both. Must be called within a tokio runtime.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
     reason = "standard input is the client's, and nothing is asked at a terminal"
 )]
 pub fn standard_streams() -> (Input, Output) {
-    // A pipe is opened anew, by a description of its own: that reads and writes do not block is then nobody else's business.
+    // A pipe is opened again, so that making it non-blocking does not affect other processes.
     let pipes = pipe::OpenOptions::new();
     let input: Input = match pipes.open_receiver("/proc/self/fd/0") {
         Ok(pipe) => Box::new(pipe),
@@ -46,7 +46,7 @@ pub fn standard_streams() -> (Input, Output) {
     (input, output)
 }
 
-/// The socket behind a descriptor.
+/// Returns the socket behind a descriptor, non-blocking.
 fn socket(stream: &impl AsFd) -> io::Result<UnixStream> {
     let file = File::from(stream.as_fd().try_clone_to_owned()?);
     if !file.metadata()?.file_type().is_socket() {

@@ -1,9 +1,10 @@
-//! The transport under `rmcp`'s own service, with a handler that does nothing of its own.
+//! The transport under `rmcp`'s service, with a minimal handler.
 
 mod bad_lines;
+mod lines;
 mod pressure;
 
-use super::Stdio;
+use super::StdioTransport;
 use pretty_assertions::assert_eq;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -26,10 +27,10 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// How long a test waits for what must come, before it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for a message before it fails.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Answers calls with their tool's name, as soon as `gate` lets them through.
+/// Answers calls with their tool's name once `gate` has a permit.
 #[derive(Clone)]
 struct Double {
     gate: Arc<Semaphore>,
@@ -38,7 +39,7 @@ struct Double {
 }
 
 impl Double {
-    /// One that lets so many calls through before it is told to let more.
+    /// Lets `calls` calls through.
     fn letting(calls: usize) -> Self {
         Self {
             gate: Arc::new(Semaphore::new(calls)),
@@ -65,7 +66,7 @@ impl ServerHandler for Double {
     }
 }
 
-/// Sends a notification and waits until it was sent, before it answers a call.
+/// Sends a notification and waits until it is sent before it answers a call.
 struct Talkative;
 
 impl ServerHandler for Talkative {
@@ -87,12 +88,12 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     tokio::spawn(async move {
-        let running = serve_server(handler, Stdio::new(input, output)).await;
+        let running = serve_server(handler, StdioTransport::new(input, output)).await;
         running.unwrap().waiting().await.unwrap();
     })
 }
 
-/// A client that says what it is told to say.
+/// A client that sends what a test tells it to.
 struct Client {
     to: DuplexStream,
     from: BufReader<DuplexStream>,
@@ -115,10 +116,10 @@ impl Client {
         self.to.write_all(b"\n").await.unwrap();
     }
 
-    /// The next message.
+    /// Reads the next message.
     async fn next(&mut self) -> Value {
         let mut line = String::new();
-        let read = tokio::time::timeout(PATIENCE, self.from.read_line(&mut line));
+        let read = tokio::time::timeout(TIMEOUT, self.from.read_line(&mut line));
         assert_ne!(read.await.unwrap().unwrap(), 0, "the server is gone");
         serde_json::from_str(&line).unwrap()
     }
@@ -128,7 +129,7 @@ impl Client {
         assert_eq!(self.next().await["id"], "init");
     }
 
-    /// Closes its side, and gives what still comes until the server has ended.
+    /// Closes the input, and returns the messages that still come until the server has ended.
     async fn close(self) -> Vec<Value> {
         let Self { to, from, served } = self;
         drop(to);
@@ -137,7 +138,7 @@ impl Client {
         while let Some(line) = lines.next_line().await.unwrap() {
             messages.push(serde_json::from_str(&line).unwrap());
         }
-        tokio::time::timeout(PATIENCE, served)
+        tokio::time::timeout(TIMEOUT, served)
             .await
             .unwrap()
             .unwrap();
@@ -145,9 +146,8 @@ impl Client {
     }
 }
 
-/// A client may close its side as soon as it has said everything.
 #[tokio::test]
-async fn call_that_notifies_after_the_end_of_the_input_has_its_answer() {
+async fn call_that_notifies_after_the_input_ends_is_answered() {
     let mut client = Client::start(Talkative);
     client.initialize().await;
     client.send(call(1).to_string()).await;

@@ -1,4 +1,4 @@
-//! What a client that means no good can use up: nothing that others need for long.
+//! The bounds on what a hostile client can use.
 
 use super::{
     double::{FLOOD_BYTES, FLOOD_MESSAGES, Running},
@@ -9,10 +9,10 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// So short that what is waited for in a test comes soon. No test fails for its being long.
+/// A short limit. No test fails because it is too long.
 const SOON: Duration = Duration::from_millis(200);
 
-/// Whether a server still serves those who mean well.
+/// Asserts that the server still serves.
 async fn serves(server: &Running) {
     let mut connection = Raw::connect(server.address).await;
     let session = connection.begin().await;
@@ -24,7 +24,7 @@ async fn serves(server: &Running) {
 }
 
 #[tokio::test]
-async fn heads_and_bodies_are_bounded() {
+async fn heads_and_bodies_over_the_limit_are_refused() {
     let server = Running::bounded(|limits| {
         limits.head_bytes = 4096;
         limits.headers = 16;
@@ -54,7 +54,7 @@ async fn heads_and_bodies_are_bounded() {
         (many(12), long_head),
         (padded(1024), passed),
         (padded(1025), long_body),
-        // Nothing of it is waited for.
+        // Refused by its length alone.
         (ping().and("Content-Length", "9999999999"), long_body),
     ] {
         let answer = Raw::connect(server.address).await.ask(&ask).await;
@@ -77,7 +77,7 @@ async fn heads_and_bodies_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_slow_to_ask_is_cut_off() {
+async fn client_slow_to_send_is_disconnected() {
     let server = Running::bounded(|limits| {
         limits.connections = 1;
         limits.head_time = SOON;
@@ -86,7 +86,7 @@ async fn a_client_that_is_slow_to_ask_is_cut_off() {
     .await;
     let port = server.address.port();
     let whole = Ask::post(initialize()).bytes(port);
-    // Nothing, half a line, half a head: there is no request to answer.
+    // Nothing, half a line, half a head: no request to answer.
     for part in [0, 10, 100] {
         let mut slow = Raw::connect(server.address).await;
         slow.send(whole.split_at(part).0).await;
@@ -112,19 +112,19 @@ async fn a_client_that_is_slow_to_ask_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_cut_off() {
+async fn client_that_does_not_read_is_disconnected() {
     let mut server = Running::bounded(|limits| {
         limits.connections = 1;
-        limits.write_time = SOON;
+        limits.write_timeout = SOON;
     })
     .await;
     let mut stalled = Raw::connect(server.address).await;
     let session = stalled.begin().await;
     let flood = Ask::post(call(1, "flood")).and("Mcp-Session-Id", &session);
     assert_eq!(stalled.ask(&flood).await.status, 200);
-    // There is one connection at a time, so this one is served when that one was cut.
+    // The limit is one connection, so this one is served once the stalled one is closed.
     serves(&server).await;
-    // What was sent is what buffers hold, and the call went on without its listener.
+    // No more was sent than buffers hold, and the call ran on without its client.
     let sent = stalled.drain().await;
     assert!(sent < FLOOD_BYTES * FLOOD_MESSAGES / 2, "{sent} bytes");
     assert_eq!(server.ended.recv().await.unwrap(), "head");
@@ -132,8 +132,8 @@ async fn a_client_that_does_not_read_is_cut_off() {
 }
 
 #[tokio::test]
-async fn requests_that_run_are_bounded_whoever_still_listens() {
-    let mut server = Running::bounded(|limits| limits.requests = 2).await;
+async fn running_requests_are_bounded_even_without_a_client() {
+    let mut server = Running::with_sessions(|limits| limits.requests = 2).await;
     let mut connection = Raw::connect(server.address).await;
     let session = connection.begin().await;
     let wait = |id| Ask::post(call(id, "wait")).and("Mcp-Session-Id", &session);
@@ -155,7 +155,7 @@ async fn requests_that_run_are_bounded_whoever_still_listens() {
             })
         )
     );
-    // What ends a call is no request, so there is always room for it.
+    // A notification that ends a call is no request, so it needs no permit.
     let cancel = json!({
         "jsonrpc": "2.0",
         "method": "notifications/cancelled",
@@ -166,7 +166,7 @@ async fn requests_that_run_are_bounded_whoever_still_listens() {
     assert_eq!(server.ended.recv().await.unwrap(), "!wait");
     server.stage.go.add_permits(1);
     assert_eq!(server.ended.recv().await.unwrap(), "wait");
-    // A permit goes back a moment after its call has ended.
+    // A permit is freed a moment after its call has ended.
     loop {
         let head = Ask::post(call(4, "head")).and("Mcp-Session-Id", &session);
         if connection.ask(&head).await.status == 200 {
@@ -176,7 +176,7 @@ async fn requests_that_run_are_bounded_whoever_still_listens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_connections_are_served_a_few_at_a_time() {
+async fn thousand_connections_are_served_a_few_at_a_time() {
     let server = Running::bounded(|limits| {
         limits.connections = 16;
         limits.head_time = SOON;
@@ -188,17 +188,17 @@ async fn a_thousand_connections_are_served_a_few_at_a_time() {
         clients.spawn(async move {
             let mut connection = Raw::connect(address).await;
             match number % 4 {
-                // Begins to say something.
+                // Sends part of a request.
                 0 => {
                     connection.send("P").await;
                     (0, connection.drain().await)
                 }
-                // Is nobody.
+                // Sends no token.
                 1 => {
                     let ask = Ask::post(call(1, "head")).without("Authorization");
                     (connection.ask(&ask).await.status, 0)
                 }
-                // Asks, and keeps its connection.
+                // Sends a request and keeps the connection.
                 _ => {
                     let ask = Ask::post(request(1, "ping", &json!({})));
                     (connection.ask(&ask).await.status, 0)

@@ -19,7 +19,7 @@ use rmcp::{
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
-/// A client that hears of progress, and whose person agrees.
+/// A client that records progress and accepts every elicitation.
 #[derive(Clone, Debug, Default)]
 struct Client {
     heard: Arc<Mutex<Vec<Option<String>>>>,
@@ -33,10 +33,10 @@ impl ClientHandler for Client {
 
     async fn on_progress(
         &self,
-        told: ProgressNotificationParam,
+        param: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        self.heard.lock().unwrap().push(told.message);
+        self.heard.lock().unwrap().push(param.message);
     }
 
     async fn create_elicitation(
@@ -73,7 +73,7 @@ impl Client {
     }
 }
 
-/// What a call of the tool says.
+/// Calls a tool and returns its text.
 async fn call(client: &RunningService<RoleClient, Client>, tool: &'static str) -> String {
     let result = client
         .call_tool(CallToolRequestParams::new(tool))
@@ -83,7 +83,7 @@ async fn call(client: &RunningService<RoleClient, Client>, tool: &'static str) -
 }
 
 #[tokio::test]
-async fn the_handshakes_client_lists_calls_hears_and_answers() {
+async fn handshake_client_lists_calls_and_elicits() {
     let server = Running::start(|_| {}).await;
     let client = Client::default();
     let heard = Arc::clone(&client.heard);
@@ -102,7 +102,7 @@ async fn the_handshakes_client_lists_calls_hears_and_answers() {
 }
 
 #[tokio::test]
-async fn the_stateless_client_lists_calls_and_hears() {
+async fn stateless_client_lists_and_calls() {
     let server = Running::start(|_| {}).await;
     let client = Client::default();
     let heard = Arc::clone(&client.heard);
@@ -118,7 +118,7 @@ async fn the_stateless_client_lists_calls_and_hears() {
 }
 
 #[tokio::test]
-async fn a_client_with_a_wrong_token_is_not_served() {
+async fn client_with_a_wrong_token_is_refused() {
     let server = Running::start(|_| {}).await;
     let refused = Client::default()
         .connect(

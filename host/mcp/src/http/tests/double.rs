@@ -1,6 +1,7 @@
 //! A server whose tools do what a test tells them.
 
-use crate::http::{HttpLimits, HttpOptions, Token, listen, serve};
+use crate::http::{SESSION_ID, SessionLimits, serve};
+use agent_host_http::{HttpLimits, HttpOptions, HttpServer, Token};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -12,7 +13,6 @@ use rmcp::{
 };
 use serde_json::json;
 use std::{
-    io,
     net::SocketAddr,
     sync::{
         Arc,
@@ -25,37 +25,38 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What every request of a test shows, if the test does not say otherwise.
+/// The token of every request, unless a test says otherwise.
 pub(super) const TOKEN: &str = "a-token-of-16-bytes-or-more";
 
-/// The bytes of one message of `flood`, and how many there are: far more than all buffers between a server and a client hold.
+/// Bytes of one message of `flood`, and how many there are: far more than all buffers between a
+/// server and a client hold.
 pub(super) const FLOOD_BYTES: usize = 64 * 1024;
 pub(super) const FLOOD_MESSAGES: usize = 1024;
 
-/// What a test and the handlers share.
+/// State shared by a test and the handlers.
 #[derive(Debug)]
 pub(super) struct Stage {
-    /// A call of `wait` takes one to end.
+    /// A call of `wait` takes one permit to end.
     pub(super) go: Semaphore,
-    /// Hears the name of each call that begins.
+    /// Gets the name of each call that starts.
     began: mpsc::UnboundedSender<String>,
-    /// Hears the name of each call that ended, and of each that was dropped or cancelled with `!` before it.
+    /// Gets the name of each call that ended, with `!` before it if it was dropped or cancelled.
     ended: mpsc::UnboundedSender<String>,
-    /// The handlers that were made.
+    /// The number of handlers made.
     pub(super) handlers: AtomicUsize,
 }
 
-/// A handler of one session.
+/// The handler of one session.
 #[derive(Clone, Debug)]
 pub(super) struct Double(Arc<Stage>);
 
-/// Says that a call ended, however it did.
-struct Ends<'a> {
+/// Reports the end of a call when dropped.
+struct EndReport<'a> {
     stage: &'a Stage,
     name: String,
 }
 
-impl Drop for Ends<'_> {
+impl Drop for EndReport<'_> {
     fn drop(&mut self) {
         let _ = self.stage.ended.send(self.name.clone());
     }
@@ -87,7 +88,7 @@ impl ServerHandler for Double {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut ends = Ends {
+        let mut ends = EndReport {
             stage: &self.0,
             name: format!("!{}", request.name),
         };
@@ -131,7 +132,7 @@ impl Double {
                 self.0.go.acquire().await.unwrap().forget();
                 "waited".to_owned()
             }
-            // Says what a handler sees of the request's head.
+            // Reports what a handler sees of the request's head.
             _ => {
                 let parts = context.extensions.get::<http::request::Parts>().unwrap();
                 let has_token = parts.headers.contains_key("authorization");
@@ -144,34 +145,47 @@ impl Double {
 /// Reports progress, if the client wants it.
 async fn progress(context: &RequestContext<RoleServer>, number: usize, message: &str) {
     if let Some(token) = context.meta.get_progress_token() {
-        let told = ProgressNotificationParam::new(token, f64::from(u32::try_from(number).unwrap()))
-            .with_message(message);
-        let _ = context.peer.notify_progress(told).await;
+        let param =
+            ProgressNotificationParam::new(token, f64::from(u32::try_from(number).unwrap()))
+                .with_message(message);
+        let _ = context.peer.notify_progress(param).await;
     }
 }
 
-/// A server that runs, until it is dropped.
+/// A running server, aborted when dropped.
 pub(super) struct Running {
     pub(super) address: SocketAddr,
     pub(super) stage: Arc<Stage>,
     pub(super) began: mpsc::UnboundedReceiver<String>,
     pub(super) ended: mpsc::UnboundedReceiver<String>,
     pub(super) shutdown: CancellationToken,
-    pub(super) task: JoinHandle<io::Result<()>>,
+    pub(super) task: JoinHandle<()>,
 }
 
 impl Running {
-    /// Starts a server with these options, which are those of a server without any.
+    /// Starts a server with changed options.
     pub(super) async fn start(change: impl FnOnce(&mut HttpOptions)) -> Self {
-        let mut options = HttpOptions {
-            token: Token::new(TOKEN).unwrap(),
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            limits: HttpLimits::default(),
-        };
+        Self::launch(change, SessionLimits::default())
+    }
+
+    /// Starts a server with changed limits of the front.
+    pub(super) async fn bounded(change: impl FnOnce(&mut HttpLimits)) -> Self {
+        Self::start(|options| change(&mut options.limits)).await
+    }
+
+    /// Starts a server with changed limits of the protocol.
+    pub(super) async fn with_sessions(change: impl FnOnce(&mut SessionLimits)) -> Self {
+        let mut limits = SessionLimits::default();
+        change(&mut limits);
+        Self::launch(|_| {}, limits)
+    }
+
+    fn launch(change: impl FnOnce(&mut HttpOptions), limits: SessionLimits) -> Self {
+        let mut options = HttpOptions::new(Token::new(TOKEN).unwrap());
+        options.exposed_headers = vec![SESSION_ID];
         change(&mut options);
-        let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let address = listener.local_addr().unwrap();
+        let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0)), options).unwrap();
+        let address = server.address();
         let (began, began_by) = mpsc::unbounded_channel();
         let (ended, ended_by) = mpsc::unbounded_channel();
         let stage = Arc::new(Stage {
@@ -186,7 +200,7 @@ impl Running {
             made.handlers.fetch_add(1, Ordering::Relaxed);
             Double(Arc::clone(&made))
         };
-        let task = tokio::spawn(serve(listener, options, handler, shutdown.clone()));
+        let task = tokio::spawn(serve(server, limits, handler, shutdown.clone()));
         Self {
             address,
             stage,
@@ -195,11 +209,6 @@ impl Running {
             shutdown,
             task,
         }
-    }
-
-    /// Starts one with the default options and these limits.
-    pub(super) async fn bounded(change: impl FnOnce(&mut HttpLimits)) -> Self {
-        Self::start(|options| change(&mut options.limits)).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! A client that hides nothing: it writes the bytes of a request, and reads those of the answer.
+//! A client that writes the bytes of a request and reads those of the response.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -13,7 +13,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// A request. What it has that a right one has not is what a test changes.
+/// A request. Tests change a valid one.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
     pub(super) method: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// A right POST of these bytes.
+    /// A valid POST of `body`.
     pub(super) fn post(body: impl ToString) -> Self {
         let fields = [
             ("Host", "localhost:PORT"),
@@ -39,7 +39,7 @@ impl Ask {
         }
     }
 
-    /// A right request without a body.
+    /// A valid request without a body.
     pub(super) fn bare(method: &'static str) -> Self {
         Self {
             method,
@@ -47,30 +47,30 @@ impl Ask {
         }
     }
 
-    /// The same with another value of a field, or with one field more.
+    /// Replaces or adds a field.
     pub(super) fn with(self, name: &'static str, value: &str) -> Self {
         self.without(name).and(name, value)
     }
 
-    /// The same without a field.
+    /// Removes a field.
     pub(super) fn without(mut self, name: &str) -> Self {
         self.fields.retain(|(field, _)| *field != name);
         self
     }
 
-    /// The same with a field more, whether or not it is there.
+    /// Adds a field, even if it is present.
     pub(super) fn and(mut self, name: &'static str, value: &str) -> Self {
         self.fields.push((name, value.to_owned()));
         self
     }
 
-    /// The same for another target.
+    /// Replaces the request target.
     pub(super) fn at(mut self, target: &'static str) -> Self {
         self.target = target;
         self
     }
 
-    /// The bytes for a server at this port. `PORT` stands for it.
+    /// Returns the bytes for a server at `port`, which replaces `PORT`.
     pub(super) fn bytes(&self, port: u16) -> String {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
         for (name, value) in &self.fields {
@@ -102,7 +102,7 @@ pub(super) fn call(id: u32, tool: &str) -> Value {
     )
 }
 
-/// The result of a call that says this.
+/// The response with the text of a call.
 pub(super) fn said(id: u32, text: &str) -> Value {
     json!({
         "jsonrpc": "2.0",
@@ -111,7 +111,7 @@ pub(super) fn said(id: u32, text: &str) -> Value {
     })
 }
 
-/// The request that begins a session, of a client that can ask a person.
+/// The request that starts a session, of a client with elicitation.
 pub(super) fn initialize() -> Value {
     request(
         0,
@@ -124,13 +124,13 @@ pub(super) fn initialize() -> Value {
     )
 }
 
-/// An answer. Its body is what came of it with the head, or later.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// The fields, with their names in small letters.
+    /// The fields, with lower-case names.
     pub(super) fields: BTreeMap<String, String>,
-    /// The body, where its length is in the head.
+    /// The body if its length is in the head.
     pub(super) body: String,
 }
 
@@ -143,7 +143,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The status and the body, which is all that most refusals are.
+    /// The status and the body.
     pub(super) fn brief(&self) -> (u16, &str) {
         (self.status, &self.body)
     }
@@ -163,7 +163,7 @@ impl Raw {
         }
     }
 
-    /// Sends a request and reads the answer, up to the end of its body where that has a length.
+    /// Sends a request and reads the response, with its body if that has a length.
     pub(super) async fn ask(&mut self, ask: &Ask) -> Answer {
         self.send(&ask.bytes(self.port)).await;
         self.answer().await.unwrap()
@@ -175,7 +175,7 @@ impl Raw {
         self.stream.flush().await.unwrap();
     }
 
-    /// Reads an answer.
+    /// Reads a response.
     pub(super) async fn answer(&mut self) -> io::Result<Answer> {
         let line = self.line().await?;
         let status = line.split(' ').nth(1).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -201,7 +201,7 @@ impl Raw {
         Ok(answer)
     }
 
-    /// The next message of a stream of events; none at its end. What only keeps the stream alive is left out.
+    /// Reads the next message of a stream of events; none at its end. Skips keep-alive events.
     pub(super) async fn event(&mut self) -> Option<Value> {
         loop {
             let size = self.line().await.unwrap();
@@ -219,7 +219,7 @@ impl Raw {
         }
     }
 
-    /// All messages of the stream of events that a request is answered with.
+    /// Sends a request and reads all messages of the stream of events in its response.
     pub(super) async fn events(&mut self, ask: &Ask) -> Vec<Value> {
         let answer = self.ask(ask).await;
         assert_eq!(
@@ -234,7 +234,7 @@ impl Raw {
         events
     }
 
-    /// Begins a session; its id.
+    /// Starts a session and returns its id.
     pub(super) async fn begin(&mut self) -> String {
         let answer = self.ask(&Ask::post(initialize())).await;
         let id = answer.field("mcp-session-id");
@@ -243,12 +243,12 @@ impl Raw {
         id
     }
 
-    /// Reads until the server ends the connection; how many bytes came.
+    /// Reads until the server closes the connection; returns the number of bytes.
     pub(super) async fn drain(&mut self) -> usize {
         let mut bytes = 0;
         loop {
             match self.stream.fill_buf().await {
-                // A connection that is cut with bytes unsent ends with an error.
+                // A connection that is closed with bytes unsent ends with an error.
                 Ok([]) | Err(_) => return bytes,
                 Ok(read) => {
                     let length = read.len();

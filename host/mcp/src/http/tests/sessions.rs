@@ -1,12 +1,12 @@
-//! The sessions of the handshake's clients: raw messages, exact answers.
+//! Sessions of clients that use the handshake: raw messages, exact responses.
 
 use super::{
     double::Running,
     raw::{Ask, Raw, call, initialize, request, said},
 };
 use crate::http::{
-    limits::semaphore,
-    uses::{Held, Slot, Uses},
+    semaphore,
+    usage::{SessionGuard, SessionPermit, SessionUsage},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn rpc_error(id: Option<u32>, code: i32, message: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_client_begins_lists_calls_and_ends() {
+async fn session_lists_calls_and_ends() {
     let server = Running::start(|_| {}).await;
     let mut connection = Raw::connect(server.address).await;
     let begun = connection.events(&Ask::post(initialize())).await;
@@ -62,7 +62,7 @@ async fn a_client_begins_lists_calls_and_ends() {
         "params": {"progressToken": 2, "progress": 1.0, "message": "half"},
     });
     assert_eq!(told, [progress, said(2, "told")]);
-    // What a handler sees of the request has no token in it.
+    // The handler sees no token in the request.
     let seen = connection.events(&to(&session, &call(3, "head"))).await;
     assert_eq!(seen, [said(3, "head, token: false")]);
 
@@ -73,7 +73,7 @@ async fn a_client_begins_lists_calls_and_ends() {
 }
 
 #[tokio::test]
-async fn a_person_is_asked_over_the_stream_of_the_call() {
+async fn elicitation_goes_over_the_stream_of_its_call() {
     let server = Running::start(|_| {}).await;
     let mut caller = Raw::connect(server.address).await;
     let mut answerer = Raw::connect(server.address).await;
@@ -99,7 +99,7 @@ async fn a_person_is_asked_over_the_stream_of_the_call() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_served_gets_the_standard_error() {
+async fn invalid_message_gets_the_json_rpc_error() {
     let server = Running::start(|_| {}).await;
     let mut connection = Raw::connect(server.address).await;
     let session = connection.begin().await;
@@ -154,7 +154,7 @@ async fn a_message_that_cannot_be_served_gets_the_standard_error() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_not_the_protocols_is_refused() {
+async fn request_outside_the_protocol_is_refused() {
     let server = Running::start(|_| {}).await;
     let mut connection = Raw::connect(server.address).await;
     let session = connection.begin().await;
@@ -205,8 +205,8 @@ async fn a_request_that_is_not_the_protocols_is_refused() {
 }
 
 #[tokio::test]
-async fn sessions_are_bounded_and_an_ended_one_makes_room() {
-    let server = Running::bounded(|limits| limits.sessions = 2).await;
+async fn sessions_are_bounded_and_an_ended_one_frees_its_permit() {
+    let server = Running::with_sessions(|limits| limits.sessions = 2).await;
     let mut connection = Raw::connect(server.address).await;
     let first = connection.begin().await;
     let second = connection.begin().await;
@@ -229,8 +229,8 @@ async fn sessions_are_bounded_and_an_ended_one_makes_room() {
 }
 
 #[tokio::test]
-async fn a_session_that_fails_to_begin_takes_no_room() {
-    let server = Running::bounded(|limits| limits.sessions = 1).await;
+async fn session_that_fails_to_start_takes_no_permit() {
+    let server = Running::with_sessions(|limits| limits.sessions = 1).await;
     let mut connection = Raw::connect(server.address).await;
     let contradiction = Ask::post(initialize()).and("Mcp-Protocol-Version", "2025-06-18");
     for _ in 0..2 {
@@ -240,15 +240,15 @@ async fn a_session_that_fails_to_begin_takes_no_room() {
 }
 
 #[tokio::test]
-async fn a_session_that_nobody_uses_ends() {
-    let server = Running::bounded(|limits| {
+async fn unused_session_ends() {
+    let server = Running::with_sessions(|limits| {
         limits.sessions = 1;
-        limits.session_idle = Duration::from_millis(10);
+        limits.idle = Duration::from_millis(10);
     })
     .await;
     let mut connection = Raw::connect(server.address).await;
     let forgotten = connection.begin().await;
-    // There is room for the next one once it has ended.
+    // Its permit is free once it has ended.
     loop {
         let answer = connection.ask(&Ask::post(initialize())).await;
         if answer.status == 200 {
@@ -264,25 +264,28 @@ async fn a_session_that_nobody_uses_ends() {
 }
 
 #[test]
-fn a_session_is_in_use_while_a_stream_of_it_is_open() {
-    let slots = semaphore(1);
-    let uses = Arc::new(Uses::default());
+fn session_with_an_open_stream_is_in_use() {
+    let permits = semaphore(1);
+    let usage = Arc::new(SessionUsage::default());
     let id = "session".into();
-    uses.begin(&id, Slot::of(&slots).unwrap());
-    assert!(Slot::of(&slots).is_none());
+    usage.add(&id, SessionPermit::acquire(&permits).unwrap());
+    assert!(SessionPermit::acquire(&permits).is_none());
     let idle = Duration::from_secs(60);
     let later = Instant::now() + 2 * idle;
-    let unused = || uses.unused(later, idle);
+    let unused = || usage.unused(later, idle);
     assert_eq!(unused(), [Arc::clone(&id)]);
-    let streams = [Held::new(&uses, &id), Held::new(&uses, &id)];
+    let streams = [
+        SessionGuard::new(&usage, &id),
+        SessionGuard::new(&usage, &id),
+    ];
     assert!(unused().is_empty());
     let [first, second] = streams;
     drop(first);
     assert!(unused().is_empty());
     drop(second);
     assert_eq!(unused(), [Arc::clone(&id)]);
-    assert!(uses.unused(Instant::now(), idle).is_empty());
-    uses.end(&id);
+    assert!(usage.unused(Instant::now(), idle).is_empty());
+    usage.remove(&id);
     assert!(unused().is_empty());
-    assert!(Slot::of(&slots).is_some());
+    assert!(SessionPermit::acquire(&permits).is_some());
 }

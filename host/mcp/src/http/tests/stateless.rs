@@ -1,4 +1,4 @@
-//! The lifecycle without sessions: every request says who asks, and is answered by itself.
+//! The lifecycle without sessions: every request names its client and is answered by itself.
 
 use super::{
     double::Running,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const VERSION: &str = "2026-07-28";
 
-/// What every request says of its client.
+/// The `_meta` of every request.
 fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": VERSION,
@@ -41,7 +41,7 @@ fn result(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_call_is_answered_without_a_session() {
+async fn call_without_a_session_is_answered() {
     let server = Running::start(|_| {}).await;
     let mut connection = Raw::connect(server.address).await;
     let answer = connection.ask(&call("head")).await;
@@ -59,7 +59,7 @@ async fn a_call_is_answered_without_a_session() {
 }
 
 #[tokio::test]
-async fn a_call_whose_client_is_gone_is_cancelled() {
+async fn call_whose_client_is_gone_is_cancelled() {
     let mut server = Running::start(|_| {}).await;
     let mut gone = Raw::connect(server.address).await;
     gone.send(&call("wait").bytes(server.address.port())).await;
@@ -69,7 +69,7 @@ async fn a_call_whose_client_is_gone_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_request_that_contradicts_itself_is_refused() {
+async fn contradictory_request_is_refused() {
     let server = Running::start(|_| {}).await;
     let mut connection = Raw::connect(server.address).await;
     let unknown = Ask::post(request(1, "no/such", &json!({"_meta": meta()})))

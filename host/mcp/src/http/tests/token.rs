@@ -1,6 +1,7 @@
 //! Where the token comes from.
 
-use crate::http::{TOKEN_VARIABLE, Token, TokenError};
+use crate::http::{TOKEN_VARIABLE, configured_token};
+use agent_host_http::Token;
 use pretty_assertions::assert_eq;
 use std::{
     fs::{self, Permissions},
@@ -8,42 +9,17 @@ use std::{
     path::Path,
 };
 
-/// A token that is just long enough, and one that is not.
+/// The shortest token.
 const TEXT: &str = "0123456789abcdef";
-const SHORT: &str = "0123456789abcde";
 
-/// The error of a search.
 fn error(file: Option<&Path>, variable: Option<&str>) -> String {
-    let found: Result<_, TokenError> = Token::find(file, variable);
-    found.unwrap_err().to_string()
+    configured_token(file, variable).unwrap_err().to_string()
 }
 
 #[test]
-fn a_token_is_long_and_can_be_sent() {
-    let token = Token::new(TEXT).unwrap();
-    assert_eq!(Token::new(&format!(" {TEXT}\r\n")), Ok(token.clone()));
-    assert_ne!(Token::new(&TEXT.to_uppercase()), Ok(token.clone()));
-    assert_eq!(format!("{token:?}"), "Token");
-    let short = "it is shorter than 16 bytes, which can be tried out";
-    let line = "it is not one line of ASCII letters, digits and signs without spaces";
-    for (text, expected) in [
-        ("", short),
-        (SHORT, short),
-        (&format!("    {SHORT}    "), short),
-        (&"x".repeat(4097), "it is longer than 4096 bytes"),
-        ("two words, of which", line),
-        ("0123456789abcdef\n0123456789abcdef", line),
-        ("0123456789abcdéf", line),
-    ] {
-        assert_eq!(Token::new(text), Err(expected), "{text:?}");
-    }
-    assert!(Token::new(&"x".repeat(4096)).is_ok());
-}
-
-#[test]
-fn the_file_goes_before_the_variable_and_that_before_a_new_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("token");
+fn token_is_from_file_else_variable_else_generated() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
     fs::write(&file, format!("{TEXT}-of-the-file\n")).unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     let variable = format!("{TEXT}-of-the-variable");
@@ -56,13 +32,13 @@ fn the_file_goes_before_the_variable_and_that_before_a_new_one() {
         (Some(file.as_path()), None, "-of-the-file"),
         (None, Some(variable.as_str()), "-of-the-variable"),
     ] {
-        let found = Token::find(file, variable).unwrap();
+        let found = configured_token(file, variable).unwrap();
         let expected = Token::new(&format!("{TEXT}{expected}")).unwrap();
-        assert_eq!((found.token, found.made), (expected, None));
+        assert_eq!((found.token, found.generated), (expected, None));
     }
     let made = [(); 2].map(|()| {
-        let found = Token::find(None, None).unwrap();
-        let text = found.made.unwrap();
+        let found = configured_token(None, None).unwrap();
+        let text = found.generated.unwrap();
         assert_eq!(text.len(), 43, "32 bytes in base64url");
         assert_eq!(found.token, Token::new(&text).unwrap());
         text
@@ -71,9 +47,9 @@ fn the_file_goes_before_the_variable_and_that_before_a_new_one() {
 }
 
 #[test]
-fn what_cannot_be_used_is_an_error_and_never_another_token() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("token");
+fn unusable_token_source_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
     let shown = file.display();
     let right = Some("a right token in the variable");
     assert_eq!(

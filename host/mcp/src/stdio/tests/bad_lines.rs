@@ -1,4 +1,4 @@
-//! Lines that are no messages, or not the right ones.
+//! Lines that are no messages, or unexpected ones.
 
 use super::{super::lines::MAX_LINE_BYTES, Client, Double, ping, pong};
 use pretty_assertions::assert_eq;
@@ -22,7 +22,7 @@ fn no_json(why: &str) -> Option<Value> {
     error(-32700, &format!("the line is no JSON: {why}"))
 }
 
-/// Each line with what is answered to it.
+/// Returns lines with the responses to them.
 fn bad_lines() -> Vec<(Vec<u8>, Option<Value>)> {
     let long = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#,
@@ -85,7 +85,7 @@ fn bad_lines() -> Vec<(Vec<u8>, Option<Value>)> {
             br#"{"jsonrpc":"2.0","id":4,"method":"what/ever"}"#,
             error_of(json!(4), -32601, "what/ever"),
         ),
-        // What is never answered.
+        // Never answered.
         (br#"{"jsonrpc":"2.0","method":"notifications/what"}"#, None),
         (br#"{"method":"notifications/initialized"}"#, None),
         (br#"{"jsonrpc":"2.0","id":99,"result":{}}"#, None),
@@ -99,7 +99,7 @@ fn bad_lines() -> Vec<(Vec<u8>, Option<Value>)> {
     lines.map(|(line, answer)| (line.to_vec(), answer)).into()
 }
 
-/// Sends a line and a ping after it, and gives what came before the ping's answer.
+/// Sends a line and a ping, and returns the messages before the ping's response.
 async fn answers(client: &mut Client, line: &[u8]) -> Vec<Value> {
     client.send(line).await;
     client.send(ping("after").to_string()).await;
@@ -118,13 +118,13 @@ fn shown(line: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn a_bad_line_is_answered_and_the_next_one_works() {
+async fn bad_line_is_answered_and_the_next_one_works() {
     let mut client = Client::start(Double::letting(0));
     client.initialize().await;
     for (line, expected) in bad_lines() {
         let mut got = answers(&mut client, &line).await;
         if expected.is_some() && got.is_empty() {
-            // The answer to a request may come after that to the ping.
+            // The response to a request may come after that to the ping.
             got.push(client.next().await);
         }
         assert_eq!(got, Vec::from_iter(expected), "{}", shown(&line));
@@ -133,7 +133,7 @@ async fn a_bad_line_is_answered_and_the_next_one_works() {
 }
 
 #[tokio::test]
-async fn before_initialize_too() {
+async fn bad_line_before_initialize_is_answered() {
     let mut client = Client::start(Double::letting(0));
     let unready = |id: i64| {
         let why = "request _meta is missing or has malformed required fields: io.modelcontextprotocol/protocolVersion, \
@@ -164,7 +164,7 @@ async fn before_initialize_too() {
     ];
     let early = early.map(|(line, answer)| (line.to_string().into_bytes(), answer));
     for (line, expected) in bad_lines().into_iter().chain(early) {
-        // Without a lifecycle there are no methods either.
+        // Without a lifecycle there are no methods.
         let expected = match expected {
             Some(answer) if answer["error"]["code"] == -32601 => unready(4),
             other => other,
@@ -177,7 +177,7 @@ async fn before_initialize_too() {
 }
 
 #[tokio::test]
-async fn the_last_line_may_have_no_end() {
+async fn last_line_without_end_is_answered() {
     let mut client = Client::start(Double::letting(0));
     client.initialize().await;
     tokio::io::AsyncWriteExt::write_all(&mut client.to, ping(5).to_string().as_bytes())

@@ -1,8 +1,8 @@
-//! Clients that send too much, or read too little.
+//! Clients that send too much or read too little.
 
 use super::{
-    super::{MAX_CALLS, MAX_WAITING, outbox::MAX_UNWRITTEN_BYTES},
-    Client, Double, PATIENCE, call, initialize, ping, pong, result, serve,
+    super::{MAX_CALLS, MAX_QUEUED, outbox::MAX_UNWRITTEN_BYTES},
+    Client, Double, TIMEOUT, call, initialize, ping, pong, result, serve,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ use std::{
 };
 use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
 
-/// A client that initializes, and then sends messages for ever.
+/// An input that initializes and then sends messages for ever.
 struct Endless {
-    /// The message of this number; requests with one id at a time would have one answer.
+    /// Makes the message with a number. Each request needs its own id to get its own response.
     message: fn(usize) -> Value,
     count: usize,
     sent: Arc<AtomicUsize>,
@@ -42,7 +42,7 @@ impl AsyncRead for Endless {
     }
 }
 
-/// Lets everything run that can, until nothing more is read.
+/// Lets tasks run until nothing more is read; returns the bytes read.
 async fn settled(count: &AtomicUsize) -> usize {
     loop {
         let before = count.load(Ordering::Relaxed);
@@ -59,18 +59,19 @@ fn line(message: &Value) -> Vec<u8> {
     format!("{message}\n").into_bytes()
 }
 
-/// What makes the messages, how many bytes of them are taken at most, and whether there are answers that nobody takes.
+/// The messages, the most bytes of them that are read, and whether they have responses that are not
+/// read.
 type Case = (fn(usize) -> Value, usize, bool);
 
 #[tokio::test]
-async fn who_does_not_read_is_not_read_from() {
-    let calls = MAX_CALLS + MAX_WAITING + 1;
+async fn input_is_not_read_while_output_is_not() {
+    let calls = MAX_CALLS + MAX_QUEUED + 1;
     let cases: [Case; 3] = [
-        // Each ping has an answer that nobody takes, and that is a little shorter.
+        // The response to a ping is a little shorter than the ping.
         (ping, MAX_UNWRITTEN_BYTES * 2, true),
-        // So has each line that is no message; such answers are longer than the lines.
+        // The response to a line that is no message is longer than the line.
         (|_| json!([]), MAX_UNWRITTEN_BYTES, true),
-        // Calls wait for those that run, and these do not end.
+        // Calls wait for running ones, which do not end.
         (call, calls * line(&call(calls)).len(), false),
     ];
     for (message, most, has_answers) in cases {
@@ -83,12 +84,12 @@ async fn who_does_not_read_is_not_read_from() {
         let (output, from) = tokio::io::duplex(1024);
         let served = serve(Double::letting(0), input, output);
         let read = settled(&sent).await;
-        // What is in the buffer of the reader was read and not looked at.
+        // The reader's buffer is read ahead.
         assert!(read < most + 128 * 1024, "{read} bytes of {}", message(1));
         if has_answers {
-            // Once the client is gone, so is the connection.
+            // The connection ends with the client.
             drop(from);
-            tokio::time::timeout(PATIENCE, served)
+            tokio::time::timeout(TIMEOUT, served)
                 .await
                 .unwrap()
                 .unwrap();
@@ -97,7 +98,7 @@ async fn who_does_not_read_is_not_read_from() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flood_is_answered_request_for_request() {
+async fn flood_of_requests_is_answered_completely() {
     const REQUESTS: usize = 100_000;
     let double = Double::letting(REQUESTS);
     let mut client = Client::start(double.clone());
@@ -132,14 +133,14 @@ async fn a_flood_is_answered_request_for_request() {
 }
 
 #[tokio::test]
-async fn calls_wait_while_others_run_and_all_else_is_heard() {
+async fn cancellations_and_pings_pass_queued_calls() {
     let double = Double::letting(0);
     let mut client = Client::start(double.clone());
     client.initialize().await;
     for id in 0..MAX_CALLS + 3 {
         client.send(call(id).to_string()).await;
     }
-    // One that waits and one that runs are called off.
+    // Cancels a queued call and a running one.
     for id in [MAX_CALLS + 1, 0] {
         let params = json!({ "requestId": id });
         let cancelled =
@@ -157,7 +158,7 @@ async fn calls_wait_while_others_run_and_all_else_is_heard() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_the_end_is_answered() {
+async fn requests_before_the_end_are_answered() {
     let mut client = Client::start(Double::letting(MAX_CALLS * 4));
     client.initialize().await;
     for id in 0..MAX_CALLS * 3 {

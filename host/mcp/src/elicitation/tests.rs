@@ -3,7 +3,7 @@
     reason = "a value that is written where it is used reads better without an `&` before it"
 )]
 
-use super::{Asked, answer, decision, no_reply, parse};
+use super::{Prompt, answer, decision, no_reply, parse};
 use agent_host_types::{
     approval::Decision,
     continuation::PendingCall,
@@ -38,8 +38,8 @@ fn question(choices: &[&str], free_text: bool) -> Question {
     }
 }
 
-fn form(asked: &Asked) -> Value {
-    serde_json::to_value(asked.form()).unwrap()
+fn form(prompt: &Prompt) -> Value {
+    serde_json::to_value(prompt.form()).unwrap()
 }
 
 fn reply(action: &str, content: Value) -> ElicitResult {
@@ -47,7 +47,7 @@ fn reply(action: &str, content: Value) -> ElicitResult {
 }
 
 #[test]
-fn a_call_is_put_before_the_person_as_the_terminal_puts_it() {
+fn approval_form_shows_the_call_as_the_terminal_does() {
     let digest = Digest::of(b"x");
     let message = format!(
         "The model wants to run write_file, which is effectful.\nThe tool calls itself:\n│ Write a\n│ file\nThe arguments are:\n\
@@ -73,13 +73,13 @@ fn a_call_is_put_before_the_person_as_the_terminal_puts_it() {
         (&[DecisionKind::Reject, DecisionKind::Edit], &["reject"]),
     ];
     for (decisions, values) in cases {
-        let asked = Asked::Confirm(call(decisions));
+        let asked = Prompt::Approval(call(decisions));
         assert_eq!(form(&asked), expected(values), "{decisions:?}");
     }
 }
 
 #[test]
-fn only_a_clear_yes_approves() {
+fn only_a_clear_approval_approves() {
     let call = call(&DecisionKind::ALL);
     let rejected = |why: &str| Decision::Reject {
         call_id: call.call_id.clone(),
@@ -120,7 +120,7 @@ fn only_a_clear_yes_approves() {
 }
 
 #[test]
-fn a_question_has_the_fields_that_it_allows() {
+fn question_form_has_the_fields_that_it_allows() {
     let choice = json!({ "type": "string", "enum": ["red", "blue"] });
     let text = json!({ "type": "string" });
     let cases = [
@@ -149,7 +149,7 @@ fn a_question_has_the_fields_that_it_allows() {
                         The tool paint gets your answer, which approves nothing.",
             "requestedSchema": schema,
         });
-        let asked = Asked::Question {
+        let asked = Prompt::Question {
             tool: "paint".to_owned(),
             question,
         };
@@ -158,7 +158,7 @@ fn a_question_has_the_fields_that_it_allows() {
 }
 
 #[test]
-fn an_answer_is_one_that_the_question_allows() {
+fn answer_is_one_that_the_question_allows() {
     let words = |text: &str| Answer::Text {
         text: text.to_owned(),
     };
@@ -241,7 +241,7 @@ fn an_answer_is_one_that_the_question_allows() {
 }
 
 #[test]
-fn what_is_no_reply_is_not_read_as_one() {
+fn malformed_reply_is_not_parsed() {
     for value in [
         Value::Null,
         json!("accept"),

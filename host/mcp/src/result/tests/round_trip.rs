@@ -1,4 +1,4 @@
-//! What our server says, our client understands: the very value that went in comes out, over both forms of the protocol.
+//! Our client restores the exact output from our server's results, in both lifecycles.
 
 use super::{Structured, call_result, file};
 use agent_host_mcp_client::output;
@@ -25,7 +25,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Parts of every kind that a call can have; what is held to its bytes has such bytes.
+/// Parts of every kind, with bytes that match their media type where it is checked.
 fn any_part() -> impl Strategy<Value = ContentPart> {
     const GIF: &[u8] = b"GIF89a\x01\x00\x01\x00\x00\x00\x00,";
     let bytes = prop::collection::vec(any::<u8>(), 0..16);
@@ -68,10 +68,10 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn there_and_back(given in any_output()) {
+    fn output_survives_the_round_trip(given in any_output()) {
         for structured in [Structured::Objects, Structured::Any] {
             let sent = json!(call_result(given.clone(), structured));
-            // As text over the wire, and read as any client of the protocol reads it.
+            // Serialized and parsed, as over the wire.
             let read: rmcp::model::CallToolResult = serde_json::from_str(&sent.to_string()).unwrap();
             prop_assert_eq!(output(json!(read)), Ok(given.clone()));
         }

@@ -1,4 +1,5 @@
-//! What a person is asked through a client, as a form of the protocol, and what their answer means. Anything but a clear yes is a no.
+//! Approvals and questions as elicitation forms of the protocol, and the meaning of the replies.
+//! Anything but a clear approval rejects a call.
 
 #[cfg(test)]
 mod tests;
@@ -11,39 +12,60 @@ use agent_host_types::{
     tool::DecisionKind,
 };
 use rmcp::model::{
-    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
+    ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    EnumSchema,
 };
 use serde_json::Value;
 
-/// The field of a form that decides about a call.
+/// The field of an approval form, and its values.
 const DECISION: &str = "decision";
-/// Its values.
 const APPROVE: &str = "approve";
 const REJECT: &str = "reject";
 
-/// The fields of a form that answers a question.
+/// The fields of a question form.
 const CHOICE: &str = "choice";
 const TEXT: &str = "text";
 
-/// What a call waits for.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Asked {
-    /// Whether it may run.
-    Confirm(PendingCall),
-    /// An answer to what it asks.
-    Question {
-        /// The tool that asks.
-        tool: String,
-        /// What it asks.
-        question: Question,
-    },
+/// How a client's user can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Elicitation {
+    /// The client supports no forms.
+    Unsupported,
+    /// By `elicitation/create`, in the lifecycle with a handshake.
+    Push,
+    /// By an `InputRequiredResult`, after which the client repeats its request, in the stateless
+    /// lifecycle.
+    Poll,
 }
 
-impl Asked {
-    /// The form that the person fills in.
+impl Elicitation {
+    pub(crate) fn of(capabilities: Option<&ClientCapabilities>, is_stateless: bool) -> Self {
+        let elicitation = capabilities.and_then(|known| known.elicitation.as_ref());
+        // A client that names no mode supports forms, the only mode of older versions.
+        let has_forms =
+            elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none());
+        match (has_forms, is_stateless) {
+            (false, _) => Self::Unsupported,
+            (true, false) => Self::Push,
+            (true, true) => Self::Poll,
+        }
+    }
+}
+
+/// The input that a call waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Prompt {
+    /// Approval of the call.
+    Approval(PendingCall),
+    /// An answer to the tool's question.
+    Question { tool: String, question: Question },
+}
+
+impl Prompt {
+    /// Returns the form for the client's user.
     pub(crate) fn form(&self) -> ElicitRequestParams {
         let (message, requested_schema) = match self {
-            Self::Confirm(call) => (
+            Self::Approval(call) => (
                 ShownCall::unwrapped(call).to_string(),
                 decision_schema(call),
             ),
@@ -60,10 +82,9 @@ impl Asked {
     }
 }
 
-/// What the person's reply means for the call.
+/// Returns the decision that a reply to an approval form makes.
 pub(crate) fn decision(call: &PendingCall, reply: &ElicitResult) -> Decision {
-    let said = field(reply, DECISION);
-    let why = match (&reply.action, said) {
+    let reason = match (&reply.action, field(reply, DECISION)) {
         (ElicitationAction::Accept, Some(APPROVE)) => {
             return Decision::approve(call.call_id.clone());
         }
@@ -76,18 +97,18 @@ pub(crate) fn decision(call: &PendingCall, reply: &ElicitResult) -> Decision {
     Decision::Reject {
         call_id: call.call_id.clone(),
         reason: Some(format!(
-            "This call needs a person's approval (rule {}), and {why}.",
+            "This call needs a person's approval (rule {}), and {reason}.",
             call.rule
         )),
     }
 }
 
-/// What the person's reply means for the question.
+/// Returns the answer that a reply to a question form gives.
 pub(crate) fn answer(question: &Question, reply: &ElicitResult) -> Answer {
     if reply.action != ElicitationAction::Accept {
         return Answer::Cancelled;
     }
-    // Where both fields are filled in, their own words say more.
+    // If both fields are filled in, the text is more specific.
     let text = field(reply, TEXT).filter(|text| !text.is_empty());
     if let Some(text) = text.filter(|_| takes_text(question)) {
         let text = text.to_owned();
@@ -101,7 +122,7 @@ pub(crate) fn answer(question: &Question, reply: &ElicitResult) -> Answer {
     }
 }
 
-/// A field of the reply's content that is a string.
+/// Returns a string field of the reply's content.
 fn field<'a>(reply: &'a ElicitResult, name: &str) -> Option<&'a str> {
     reply.content.as_ref()?.get(name)?.as_str()
 }
@@ -122,7 +143,7 @@ fn decision_schema(call: &PendingCall) -> ElicitationSchema {
 fn answer_schema(question: &Question) -> ElicitationSchema {
     let mut choices: Vec<String> = Vec::new();
     for choice in &question.choices {
-        // A form's values differ; of two equal choices the first is meant.
+        // A form's values must differ; of equal choices the first is offered.
         if !choices.contains(choice) {
             choices.push(choice.clone());
         }
@@ -139,12 +160,12 @@ fn answer_schema(question: &Question) -> ElicitationSchema {
     form.build_unchecked()
 }
 
-/// The reply of a person who was not reached, or whose client went away.
+/// Returns the reply of a user who cannot be asked or whose client is gone.
 pub(crate) fn no_reply() -> ElicitResult {
     ElicitResult::new(ElicitationAction::Cancel)
 }
 
-/// Reads a reply that came with a repeated request.
+/// Parses a reply that came with a repeated request.
 pub(crate) fn parse(reply: &Value) -> Option<ElicitResult> {
     serde_json::from_value(reply.clone()).ok()
 }

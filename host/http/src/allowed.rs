@@ -1,0 +1,196 @@
+//! Which `Host` and `Origin` values are accepted. Browsers set both: a foreign page can send
+//! requests to this machine, and can make its own name resolve to it (DNS rebinding).
+
+use http::{
+    HeaderMap, Uri,
+    header::{HOST, ORIGIN},
+    uri::{Authority, Scheme},
+};
+use std::{
+    net::{IpAddr, SocketAddr},
+    str::FromStr,
+};
+
+/// The port of `http`, which a `Host` field omits.
+const HTTP_PORT: u16 = 80;
+
+/// A `Host` value that is accepted: `HOST`, with any port, or `HOST:PORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedHost {
+    /// Lower case; an IPv6 address in brackets.
+    host: String,
+    /// Any port if absent.
+    port: Option<u16>,
+}
+
+/// An `Origin` value that is accepted: `SCHEME://HOST` or `SCHEME://HOST:PORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedOrigin {
+    scheme: String,
+    /// Lower case.
+    host: String,
+    port: u16,
+}
+
+/// An invalid [`AllowedHost`] or [`AllowedOrigin`]. The message shows a valid one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseAllowedError {
+    /// The text is no host.
+    #[error(
+        "this is no host; write a name or an address, such as mcp.example.org, mcp.example.org:8443 or [::1]:8443, without \
+         a scheme and a path"
+    )]
+    Host,
+    /// The text is no origin.
+    #[error(
+        "this is no origin; write scheme, host and, where it is not the scheme's own, port, such as https://app.example.org \
+         or http://localhost:3000; `null` and `*` stand for everybody and are not taken"
+    )]
+    Origin,
+}
+
+impl FromStr for AllowedHost {
+    type Err = ParseAllowedError;
+
+    fn from_str(text: &str) -> Result<Self, ParseAllowedError> {
+        parse_host(text).ok_or(ParseAllowedError::Host)
+    }
+}
+
+impl FromStr for AllowedOrigin {
+    type Err = ParseAllowedError;
+
+    fn from_str(text: &str) -> Result<Self, ParseAllowedError> {
+        parse_origin(text).ok_or(ParseAllowedError::Origin)
+    }
+}
+
+/// Returns the names of a server bound to `address`.
+pub(crate) fn own_hosts(address: SocketAddr) -> Vec<AllowedHost> {
+    let ip = address.ip().to_canonical();
+    let mut hosts = Vec::new();
+    if ip.is_loopback() || ip.is_unspecified() {
+        hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
+    }
+    if !ip.is_unspecified() {
+        // A foreign name can resolve to this address; the address itself names nothing else.
+        hosts.push(match ip {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        });
+    }
+    let port = Some(address.port());
+    let hosts = hosts.into_iter();
+    hosts.map(|host| AllowedHost { host, port }).collect()
+}
+
+/// Why a request's `Host` is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostError {
+    /// It is no name of the server.
+    Foreign,
+    /// It is absent, repeated or malformed.
+    Invalid,
+}
+
+/// Returns the `Host` of a request. The authority of an absolute request target, if there is one,
+/// must be allowed as well.
+pub(crate) fn check_host(
+    uri: &Uri,
+    headers: &HeaderMap,
+    allowed: &[AllowedHost],
+) -> Result<AllowedHost, HostError> {
+    let parse = |text| parse_host(text).ok_or(HostError::Invalid);
+    let mut fields = headers.get_all(HOST).iter();
+    let (Some(field), None) = (fields.next(), fields.next()) else {
+        return Err(HostError::Invalid);
+    };
+    let host = parse(field.to_str().map_err(|_| HostError::Invalid)?)?;
+    let target = uri.authority().map(Authority::as_str);
+    let target = target.map(parse).transpose()?;
+    let is_allowed = |host: &AllowedHost| allowed.iter().any(|allowed| allowed.covers(host));
+    if is_allowed(&host) && target.as_ref().is_none_or(is_allowed) {
+        Ok(host)
+    } else {
+        Err(HostError::Foreign)
+    }
+}
+
+impl AllowedHost {
+    /// Returns true if this entry of the list allows the `host` of a request.
+    fn covers(&self, host: &Self) -> bool {
+        self.host == host.host
+            && self
+                .port
+                .is_none_or(|port| port == host.port.unwrap_or(HTTP_PORT))
+    }
+}
+
+/// The web page that a request comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OriginCheck {
+    /// None, or one of the server itself.
+    Own,
+    /// One that the operator allowed.
+    Allowed,
+    /// Any other.
+    Foreign,
+}
+
+/// Checks the `Origin` of a request that was sent to `host`.
+pub(crate) fn check_origin(
+    headers: &HeaderMap,
+    host: &AllowedHost,
+    allowed: &[AllowedOrigin],
+) -> OriginCheck {
+    let mut fields = headers.get_all(ORIGIN).iter();
+    let field = match (fields.next(), fields.next()) {
+        (None, _) => return OriginCheck::Own,
+        (Some(field), None) => field,
+        (Some(_), Some(_)) => return OriginCheck::Foreign,
+    };
+    match field.to_str().ok().and_then(parse_origin) {
+        Some(origin) if allowed.contains(&origin) => OriginCheck::Allowed,
+        Some(origin) if origin.is_at(host) => OriginCheck::Own,
+        Some(_) | None => OriginCheck::Foreign,
+    }
+}
+
+impl AllowedOrigin {
+    /// Returns true if this is the origin of the pages of `host`.
+    fn is_at(&self, host: &AllowedHost) -> bool {
+        let port = host.port.or_else(|| default_port(&self.scheme));
+        self.host == host.host && port == Some(self.port)
+    }
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" => Some(HTTP_PORT),
+        "https" => Some(443),
+        _ => None,
+    }
+}
+
+fn parse_host(text: &str) -> Option<AllowedHost> {
+    let authority = Authority::from_str(text).ok()?;
+    let is_plain = !authority.host().is_empty() && !text.contains(['@', '*']);
+    // `HOST:` and a port that is no number have no `port_u16`.
+    let has_port = text.len() > authority.host().len();
+    let port = authority.port_u16();
+    (is_plain && has_port == port.is_some()).then(|| AllowedHost {
+        host: authority.host().to_ascii_lowercase(),
+        port,
+    })
+}
+
+fn parse_origin(text: &str) -> Option<AllowedOrigin> {
+    let (scheme, rest) = text.split_once("://")?;
+    let scheme = Scheme::from_str(scheme).ok()?.as_str().to_ascii_lowercase();
+    let AllowedHost { host, port } = parse_host(rest)?;
+    Some(AllowedOrigin {
+        port: port.or_else(|| default_port(&scheme))?,
+        scheme,
+        host,
+    })
+}

@@ -1,0 +1,185 @@
+//! Binding, accepting connections, and ending them.
+
+use crate::{HttpLimits, HttpOptions, allowed::own_hosts, guard};
+use axum::Router;
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{
+    convert::Infallible,
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    sync::Semaphore,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_io_timeout::TimeoutStream;
+use tokio_util::sync::CancellationToken;
+use tower_service::Service as _;
+
+/// Connections that wait in the kernel for a served one to end. A client beyond them is not
+/// refused: it takes itself for connected.
+const BACKLOG: u32 = 1024;
+
+/// Pause after a failed accept. The cause, no free descriptor, goes away as connections end.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// Bytes buffered for a connection in either direction, at most.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Time that connections get to end after [`HttpServer::stop_token`] is cancelled.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// A bound HTTP server.
+#[derive(Debug)]
+pub struct HttpServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    options: HttpOptions,
+    stop: CancellationToken,
+}
+
+impl HttpServer {
+    /// Binds an address; port 0 stands for any free port. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// Fails when the address cannot be bound, such as when it is in use.
+    pub fn bind(address: SocketAddr, options: HttpOptions) -> io::Result<Self> {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // Connections of a server that has just ended do not block its port.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        let listener = socket.listen(BACKLOG)?;
+        Ok(Self {
+            address: listener.local_addr()?,
+            listener,
+            options,
+            stop: CancellationToken::new(),
+        })
+    }
+
+    /// Returns the bound address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns a token that is cancelled when [`HttpLimits::grace`] is over after a shutdown.
+    /// Responses that would not end by themselves must end then.
+    #[must_use]
+    pub fn stop_token(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// Serves the routes of a router until `shutdown` is cancelled. From then on no connection is
+    /// accepted, running requests have [`HttpLimits::grace`] to end, and the rest is aborted 3 s
+    /// after that.
+    ///
+    /// # Panics
+    /// Panics when the router has no routes.
+    pub async fn serve(self, router: Router, shutdown: CancellationToken) {
+        let limits = self.options.limits;
+        let router = guard::protect(router, own_hosts(self.address), self.options);
+        let mut connections = JoinSet::new();
+        tokio::select! {
+            never = accept(&self.listener, &router, limits, &shutdown, &mut connections) => {
+                match never {}
+            }
+            () = shutdown.cancelled() => {}
+        }
+        drop(self.listener);
+        let _ = timeout(limits.grace, join_all(&mut connections)).await;
+        self.stop.cancel();
+        let _ = timeout(CLOSE_TIMEOUT, join_all(&mut connections)).await;
+        connections.shutdown().await;
+    }
+}
+
+async fn join_all(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
+}
+
+/// Accepts connections, at most [`HttpLimits::connections`] at once, and serves each in a task.
+async fn accept(
+    listener: &TcpListener,
+    router: &Router,
+    limits: HttpLimits,
+    shutdown: &CancellationToken,
+    connections: &mut JoinSet<()>,
+) -> Infallible {
+    let permits = limits.connections.min(Semaphore::MAX_PERMITS);
+    let permits = Arc::new(Semaphore::new(permits));
+    loop {
+        let permit = Arc::clone(&permits).acquire_owned().await;
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (router, shutdown) = (router.clone(), shutdown.clone());
+                connections.spawn(async move {
+                    serve_connection(stream, router, limits, shutdown).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!("a connection could not be accepted: {error}");
+                sleep(ACCEPT_RETRY).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Serves a connection until either side ends it. After `shutdown` it answers the request that
+/// runs and reads no other.
+async fn serve_connection(
+    stream: TcpStream,
+    router: Router,
+    limits: HttpLimits,
+    shutdown: CancellationToken,
+) {
+    // Messages are small, and the peer waits for each.
+    let _ = stream.set_nodelay(true);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(limits.write_timeout));
+    let service = service_fn(|request| router.clone().call(request));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_time)
+        .max_headers(limits.headers)
+        .max_header_size(limits.head_bytes)
+        .max_buf_size(BUFFER_BYTES)
+        .serve_connection(TokioIo::new(Box::pin(stream)), service);
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!("a connection ended: {error}");
+    }
+}
+
+/// Returns a warning for the operator if other machines can reach the address.
+#[must_use]
+pub fn exposure_warning(address: SocketAddr) -> Option<String> {
+    let ip = match address.ip() {
+        IpAddr::V6(ip) => ip.to_canonical(),
+        ip @ IpAddr::V4(_) => ip,
+    };
+    (!ip.is_loopback()).then(|| {
+        format!(
+            "other machines can reach {address}, and the traffic is not encrypted: anyone who reads it learns the token; listen at \
+             127.0.0.1 and put a proxy with TLS before it"
+        )
+    })
+}

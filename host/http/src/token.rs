@@ -1,0 +1,98 @@
+//! The bearer token of a server.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::{HeaderMap, header::AUTHORIZATION};
+use std::fmt;
+
+/// Bytes of the shortest token. A shorter one can be guessed.
+const MIN_BYTES: usize = 16;
+
+/// Random bytes of a generated token.
+const GENERATED_BYTES: usize = 32;
+
+/// A bearer token, kept as its hash.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(blake3::Hash);
+
+/// Why a text is no token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFormatError {
+    /// It is shorter than 16 bytes.
+    #[error("it is shorter than 16 bytes, which can be tried out")]
+    TooShort,
+    /// It is longer than [`Token::MAX_BYTES`].
+    #[error("it is longer than 4096 bytes")]
+    TooLong,
+    /// It cannot be sent in a header field.
+    #[error("it is not one line of ASCII letters, digits and signs without spaces")]
+    NotPrintable,
+}
+
+/// The outcome of checking a request's token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AuthResult {
+    Valid,
+    /// The request has another token, several, or another scheme.
+    Invalid,
+    /// The request has no `Authorization` field.
+    Missing,
+}
+
+impl Token {
+    /// Bytes of the longest token, which must fit into a request's head.
+    pub const MAX_BYTES: usize = 4096;
+
+    /// Makes a token from its text, without surrounding white space.
+    ///
+    /// # Errors
+    /// Fails when the text is too short, too long, or cannot be sent in a header field.
+    pub fn new(text: &str) -> Result<Self, TokenFormatError> {
+        let text = text.trim();
+        if text.len() < MIN_BYTES {
+            return Err(TokenFormatError::TooShort);
+        }
+        if text.len() > Self::MAX_BYTES {
+            return Err(TokenFormatError::TooLong);
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TokenFormatError::NotPrintable);
+        }
+        Ok(Self(blake3::hash(text.as_bytes())))
+    }
+
+    /// Generates a token of 32 random bytes; also returns its text, which is not kept.
+    ///
+    /// # Errors
+    /// Fails when the system has no random bytes.
+    pub fn generate() -> Result<(Self, String), getrandom::Error> {
+        let mut random = [0; GENERATED_BYTES];
+        getrandom::fill(&mut random)?;
+        let text = URL_SAFE_NO_PAD.encode(random);
+        Ok((Self(blake3::hash(text.as_bytes())), text))
+    }
+
+    /// Compares a request's token with this one.
+    pub(crate) fn check(&self, headers: &HeaderMap) -> AuthResult {
+        let mut fields = headers.get_all(AUTHORIZATION).iter();
+        let Some(field) = fields.next() else {
+            return AuthResult::Missing;
+        };
+        let field = field.as_bytes();
+        let space = field.iter().position(|byte| *byte == b' ');
+        let (scheme, token) = field.split_at(space.unwrap_or(field.len()));
+        // Hashes compare in constant time, so response times reveal nothing of the token.
+        let is_valid = scheme.eq_ignore_ascii_case(b"bearer")
+            && Self(blake3::hash(token.trim_ascii())) == *self;
+        if is_valid && fields.next().is_none() {
+            AuthResult::Valid
+        } else {
+            AuthResult::Invalid
+        }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}

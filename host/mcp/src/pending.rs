@@ -1,0 +1,108 @@
+//! Calls of the stateless lifecycle that wait for input: the client gets a key for the call and
+//! repeats its request with the input under that key. A key cannot be guessed and is valid once.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{call::Call, elicitation::Prompt};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use rmcp::ErrorData;
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// The most calls that wait.
+const MAX_PENDING: usize = 64;
+
+/// How long a call waits for input, in either lifecycle.
+pub(crate) const INPUT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// Random bytes of a key.
+const KEY_BYTES: usize = 32;
+
+/// The calls that wait.
+#[derive(Debug)]
+pub(crate) struct PendingCalls<T = SuspendedCall> {
+    calls: Mutex<HashMap<String, Entry<T>>>,
+}
+
+/// A call and the input that it waits for.
+#[derive(Debug)]
+pub(crate) struct SuspendedCall {
+    pub(crate) call: Call,
+    pub(crate) prompt: Prompt,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    call: T,
+    expires: Instant,
+}
+
+impl<T> Default for PendingCalls<T> {
+    fn default() -> Self {
+        Self {
+            calls: Mutex::default(),
+        }
+    }
+}
+
+impl<T> PendingCalls<T> {
+    /// Keeps a call and returns its key.
+    ///
+    /// # Errors
+    /// Returns the call when too many wait or the system has no random bytes for a key.
+    pub(crate) fn insert(&self, call: T, now: Instant) -> Result<String, T> {
+        let mut key = [0; KEY_BYTES];
+        let mut calls = self.lock();
+        if calls.len() >= MAX_PENDING || getrandom::fill(&mut key).is_err() {
+            return Err(call);
+        }
+        let key = URL_SAFE_NO_PAD.encode(key);
+        let expires = now + INPUT_TIMEOUT;
+        calls.insert(key.clone(), Entry { call, expires });
+        Ok(key)
+    }
+
+    /// Removes and returns the call with this key if `check` accepts it; otherwise it stays.
+    ///
+    /// # Errors
+    /// Returns `-32602` when no call has the key, or the error of `check`.
+    pub(crate) fn take<U>(
+        &self,
+        key: &str,
+        now: Instant,
+        check: impl FnOnce(&T) -> Result<U, ErrorData>,
+    ) -> Result<(T, U), ErrorData> {
+        let mut calls = self.lock();
+        let entry = calls.get(key).filter(|entry| now < entry.expires);
+        let checked = check(&entry.ok_or_else(unknown_key)?.call)?;
+        let entry = calls.remove(key).ok_or_else(unknown_key)?;
+        Ok((entry.call, checked))
+    }
+
+    /// Removes and returns the calls that have waited too long.
+    pub(crate) fn take_expired(&self, now: Instant) -> Vec<T> {
+        let mut calls = self.lock();
+        let expired = calls.extract_if(|_, entry| entry.expires <= now);
+        expired.map(|(_, entry)| entry.call).collect()
+    }
+
+    /// Removes and returns all calls.
+    pub(crate) fn take_all(&self) -> Vec<T> {
+        self.lock().drain().map(|(_, entry)| entry.call).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry<T>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn unknown_key() -> ErrorData {
+    ErrorData::invalid_params(
+        "no call waits under this requestState: it was answered, or nobody answered in time; call the tool again without it",
+        None,
+    )
+}

@@ -1,0 +1,66 @@
+use super::{INPUT_TIMEOUT, MAX_PENDING, PendingCalls};
+use pretty_assertions::assert_eq;
+use rmcp::{ErrorData, model::ErrorCode};
+use std::{collections::HashSet, time::Instant};
+
+fn refused() -> ErrorData {
+    ErrorData::invalid_params("not this one", None)
+}
+
+#[test]
+fn key_is_valid_once_and_for_its_call() {
+    let (pending, now) = (PendingCalls::default(), Instant::now());
+    let first = pending.insert("first", now).unwrap();
+    let second = pending.insert("second", now).unwrap();
+    // A call that `check` refuses stays.
+    assert_eq!(
+        pending.take(&first, now, |_| Err::<(), _>(refused())),
+        Err(refused())
+    );
+    assert_eq!(
+        pending.take(&first, now, |call| Ok(call.len())),
+        Ok(("first", 5))
+    );
+    let shorter: String = second.chars().skip(1).collect();
+    for key in [first.as_str(), "", "first", &shorter] {
+        let error = pending.take(key, now, |_| Ok(())).unwrap_err();
+        assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{key}");
+    }
+    assert_eq!(pending.take_all(), ["second"]);
+    assert!(pending.take(&second, now, |_| Ok(())).is_err());
+}
+
+#[test]
+fn keys_are_random() {
+    let (pending, now) = (PendingCalls::default(), Instant::now());
+    let keys: HashSet<String> = (0..MAX_PENDING)
+        .map(|call| pending.insert(call, now).unwrap())
+        .collect();
+    assert_eq!(keys.len(), MAX_PENDING);
+    // 32 bytes in base64 without padding.
+    assert!(keys.iter().all(|key| key.len() == 43), "{keys:?}");
+}
+
+#[test]
+fn pending_calls_are_bounded() {
+    let (pending, now) = (PendingCalls::default(), Instant::now());
+    for call in 0..MAX_PENDING {
+        pending.insert(call, now).unwrap();
+    }
+    assert_eq!(pending.insert(MAX_PENDING, now), Err(MAX_PENDING));
+    assert_eq!(pending.take_all().len(), MAX_PENDING);
+    assert!(pending.insert(MAX_PENDING, now).is_ok());
+}
+
+#[test]
+fn expired_call_is_unknown() {
+    let (pending, now) = (PendingCalls::default(), Instant::now());
+    let old = pending.insert("old", now).unwrap();
+    let later = now + INPUT_TIMEOUT / 2;
+    let new = pending.insert("new", later).unwrap();
+    let end = now + INPUT_TIMEOUT;
+    assert!(pending.take(&old, end, |_| Ok(())).is_err());
+    assert_eq!(pending.take_expired(later), [""; 0]);
+    assert_eq!(pending.take_expired(end), ["old"]);
+    assert_eq!(pending.take(&new, end, |_| Ok(())), Ok(("new", ())));
+}
