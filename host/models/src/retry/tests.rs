@@ -76,7 +76,7 @@ fn attempts_count_the_first() {
     schedule.next_wait(Retry::Backoff, 0.0).unwrap();
     assert_eq!(schedule.attempts(), 2);
     let end = schedule.next_wait(Retry::Never, 0.0);
-    assert_eq!((end, schedule.attempts()), (Err(GiveUp::Enough), 2));
+    assert_eq!((end, schedule.attempts()), (Err(GiveUp::Exhausted), 2));
 }
 
 /// The time that was waited counts: what is left of the policy's is the bound.
@@ -90,13 +90,13 @@ fn wish_beyond_what_is_left_ends_the_schedule() {
     );
     let end = GiveUp::TooLong {
         asked: Duration::from_millis(600),
-        most: POLICY.total_wait,
+        limit: POLICY.total_wait,
     };
     assert_eq!(schedule.next_wait(wish, 0.0), Err(end));
     let forever = Retry::After(Duration::MAX);
     let end = GiveUp::TooLong {
         asked: Duration::MAX,
-        most: POLICY.total_wait,
+        limit: POLICY.total_wait,
     };
     assert_eq!(schedule.next_wait(forever, 0.0), Err(end));
 }

@@ -20,9 +20,9 @@ impl Write for Written {
 }
 
 /// The lines that an exchange leaves in a recording.
-fn lines_of(key: Option<&str>, exchange: impl FnOnce(&Tap)) -> Vec<Value> {
+fn lines_of(key: Option<&str>, exchange: impl FnOnce(&ModelRecorder)) -> Vec<Value> {
     let written = Written::default();
-    let tap = Tap {
+    let tap = ModelRecorder {
         recorder: Arc::new(Recorder::new(Box::new(written.clone()))),
         model: 0,
         key: key.map(SecretString::from),
@@ -40,14 +40,14 @@ fn lines_of(key: Option<&str>, exchange: impl FnOnce(&Tap)) -> Vec<Value> {
 #[test]
 fn the_key_is_struck_out_wherever_it_is() {
     let echo = json!({"messages": [{"content": "my key is sesame!", "n": 7}], "sesame": null});
-    let lines = lines_of(Some(KEY), |tap| {
-        let mut exchange = tap.request(&echo);
+    let lines = lines_of(Some(KEY), |recorder| {
+        let mut exchange = recorder.request(&echo);
         let mut headers = HeaderMap::new();
         headers.insert("location", "https://x/sesame".parse().unwrap());
         headers.insert("retry-after", "3".parse().unwrap());
         headers.insert("set-cookie", "a=b".parse().unwrap());
-        exchange.answer(StatusCode::OK, &headers);
-        exchange.fault(&Fault::passing(
+        exchange.head(StatusCode::OK, &headers);
+        exchange.error(&AttemptError::transient(
             ModelErrorKind::Unreachable,
             "no sesame".to_owned(),
         ));
@@ -69,8 +69,8 @@ fn the_key_is_struck_out_wherever_it_is() {
 fn the_key_is_struck_out_across_pieces() {
     let answer = "a sesame, sesses sesamesesame and sesam";
     for size in 1..=answer.len() {
-        let lines = lines_of(Some(KEY), |tap| {
-            let mut exchange = tap.request(&json!(null));
+        let lines = lines_of(Some(KEY), |recorder| {
+            let mut exchange = recorder.request(&json!(null));
             for piece in answer.as_bytes().chunks(size) {
                 exchange.piece(piece);
             }
@@ -91,8 +91,8 @@ fn pieces_stay_as_they_arrived_and_the_end_is_said() {
         (Some(KEY), ["one", "two"]),
         (None, ["a ses", "ame"]),
     ] {
-        let lines = lines_of(key, |tap| {
-            let mut exchange = tap.request(&json!({}));
+        let lines = lines_of(key, |recorder| {
+            let mut exchange = recorder.request(&json!({}));
             for piece in pieces {
                 exchange.piece(piece.as_bytes());
             }

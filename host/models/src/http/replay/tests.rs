@@ -30,7 +30,7 @@ fn text(lines: &[Value]) -> String {
 fn played(recording: &Recording, requests: usize) -> Vec<Result<(u16, String), String>> {
     let body = json!({"a": 2});
     let play = || {
-        let mut answer = recording.answer(0, &body)?;
+        let mut answer = recording.next(0, &body)?;
         let mut bytes = Vec::new();
         while let Some(piece) = answer.next()? {
             bytes.extend_from_slice(&piece);
@@ -38,7 +38,7 @@ fn played(recording: &Recording, requests: usize) -> Vec<Result<(u16, String), S
         Ok((answer.status.as_u16(), String::from_utf8(bytes).unwrap()))
     };
     (0..requests)
-        .map(|_| play().map_err(|fault: Fault| fault.error.message))
+        .map(|_| play().map_err(|failed: AttemptError| failed.error.message))
         .collect()
 }
 
@@ -112,7 +112,7 @@ fn what_is_no_recording_is_refused_with_its_line() {
         (text(&[begin(), model(), request(0), json!({"type": "end"})]), misplaced(4)),
         (
             text(&[begin(), model(), request(0), odd_header]),
-            "line 4: it has an odd header".to_owned(),
+            "line 4: invalid HTTP header name".to_owned(),
         ),
         (
             text(&[begin(), model(), request(0), answer(), odd_piece]),
@@ -128,7 +128,7 @@ fn what_is_no_recording_is_refused_with_its_line() {
         let error = Recording::parse(&recording).err().unwrap();
         let message = format!("The recording cannot be played: {expected}.");
         assert_eq!(
-            error,
+            ModelError::from(error),
             ModelError::new(ModelErrorKind::Script, message),
             "{recording}"
         );

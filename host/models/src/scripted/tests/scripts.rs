@@ -7,6 +7,7 @@ async fn failure(script: &str) -> String {
     let model = match Scripted::parse("mine", script) {
         Ok(model) => model,
         Err(error) => {
+            let error = ModelError::from(error);
             assert_eq!(error.kind, ModelErrorKind::Script);
             return error.message;
         }
@@ -280,7 +281,7 @@ async fn skipped_turns_stay_skipped_and_played_ones_stay_played() {
 #[tokio::test]
 async fn only_builtin_scripts_are_built_in() {
     assert_eq!(
-        Scripted::builtin("to\nur").unwrap_err().message,
+        Scripted::builtin("to\nur").unwrap_err().to_string(),
         "There is no built-in script `to\\nur`. Built in: `tour`."
     );
     let provenance = Scripted::builtin("tour").unwrap().provenance();
