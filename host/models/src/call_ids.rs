@@ -1,5 +1,5 @@
-//! Assigns ids to calls without one and to calls whose id is taken: providers refuse a conversation in which two calls share
-//! an id.
+//! Assigns ids to calls without one and to calls whose id is taken: providers refuse a conversation
+//! in which two calls share an id.
 
 use agent_host_core::{id::CallId, message::Message};
 use std::collections::HashSet;

@@ -1,4 +1,5 @@
-//! The address, key and timeouts of a model server, as configured. Checks them; opens no connection.
+//! The address, key and timeouts of a model server, as configured. Checks them; opens no
+//! connection.
 
 #[cfg(test)]
 mod tests;
@@ -21,13 +22,14 @@ pub struct Endpoint {
     pub timeouts: Timeouts,
 }
 
-/// The timeouts of a model server. Each wait has its own, since two minutes are normal for loading a model but not for
-/// connecting.
+/// The timeouts of a model server. Each wait has its own, since two minutes are normal for loading
+/// a model but not for connecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// For a connection, TLS included.
     pub connect: Duration,
-    /// From the request to the first bytes of the response body; a local server loads its model in this time.
+    /// From the request to the first bytes of the response body; a local server loads its model in
+    /// this time.
     pub first_chunk: Duration,
     /// Between two pieces of a response.
     pub idle_chunk: Duration,
@@ -102,7 +104,8 @@ impl From<EndpointError> for ModelError {
     }
 }
 
-/// True if a base URL is a loopback address, so that requests do not leave this machine. False for an invalid URL.
+/// True if a base URL is a loopback address, so that requests do not leave this machine. False for
+/// an invalid URL.
 #[must_use]
 pub fn is_on_this_machine(base_url: &str) -> bool {
     Url::parse(base_url.trim()).is_ok_and(|url| is_loopback(&url))

@@ -15,8 +15,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-/// Models in order of preference. The one that answered last is asked first the next time: a failed service costs one wait, and
-/// the prompt cache of the answering one is used.
+/// Models in order of preference. The one that answered last is asked first the next time: a failed
+/// service costs one wait, and the prompt cache of the answering one is used.
 pub struct Fallback {
     first: Arc<dyn Model>,
     others: Vec<Arc<dyn Model>>,
@@ -112,8 +112,8 @@ impl Model for Fallback {
     }
 }
 
-/// True if another service may do better. The user must fix a wrong key, an unknown model or a refused request: falling back
-/// would hide them.
+/// True if another service may do better. The user must fix a wrong key, an unknown model or a
+/// refused request: falling back would hide them.
 fn is_service_error(kind: ModelErrorKind) -> bool {
     match kind {
         ModelErrorKind::RateLimited

@@ -1,5 +1,6 @@
-//! The HTTP transport of all providers: one client, one TLS provider, bundled roots, a timeout for every wait, and a limit on
-//! every read. A recording can take the place of the network. It knows no provider's JSON.
+//! The HTTP transport of all providers: one client, one TLS provider, bundled roots, a timeout for
+//! every wait, and a limit on every read. A recording can take the place of the network. It knows
+//! no provider's JSON.
 
 mod entry;
 pub(crate) mod failure;
@@ -37,7 +38,8 @@ use std::{
 };
 use tokio::time::{Instant, timeout_at};
 
-/// The most that is read of a response, in bytes. A reply that is streamed word by word takes a hundred times its size.
+/// The most that is read of a response, in bytes. A reply that is streamed word by word takes a
+/// hundred times its size.
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// The most that is read of an error response, in bytes.
@@ -73,7 +75,8 @@ enum Transport {
 }
 
 impl Server {
-    /// Checks the endpoint and prepares a client for a path and query below its base URL. Nothing is sent.
+    /// Checks the endpoint and prepares a client for a path and query below its base URL. Nothing
+    /// is sent.
     ///
     /// # Errors
     /// A base URL or a key that cannot be used, or a client that cannot be built.
@@ -227,7 +230,8 @@ impl Server {
         self.accept(status, body).await
     }
 
-    /// Returns the next piece of a response. `first` is the deadline of the first piece, and is taken.
+    /// Returns the next piece of a response. `first` is the deadline of the first piece, and is
+    /// taken.
     async fn receive(
         &self,
         response: &mut Response,
@@ -394,7 +398,8 @@ fn key_header(
     Ok((name, value))
 }
 
-/// The one client builder. HTTP/1.1, no decompression, no transparent repetition: `retry.rs` alone repeats.
+/// The one client builder. HTTP/1.1, no decompression, no transparent repetition: `retry.rs` alone
+/// repeats.
 fn client(url: &Url, timeouts: Timeouts) -> Result<Client, ModelError> {
     let failed = |why: String| {
         let text = format!("The HTTP client for {url} could not be set up: {why}.");
@@ -425,8 +430,8 @@ fn client(url: &Url, timeouts: Timeouts) -> Result<Client, ModelError> {
         .map_err(|error| failed(error.without_url().to_string()))
 }
 
-/// Follows redirections within one scheme, host and port only, so that the key and the conversation stay with the server
-/// that the person chose; and only those two kinds that keep a POST a POST.
+/// Follows redirections within one scheme, host and port only, so that the key and the conversation
+/// stay with the server that the person chose; and only those two kinds that keep a POST a POST.
 fn same_server(url: &Url) -> Policy {
     let origin = url.origin();
     Policy::custom(move |attempt| {

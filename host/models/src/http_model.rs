@@ -1,5 +1,5 @@
-//! A model behind a server: encodes the request, decodes the response as it arrives, and retries. It keeps no conversation:
-//! each request carries the whole.
+//! A model behind a server: encodes the request, decodes the response as it arrives, and retries.
+//! It keeps no conversation: each request carries the whole.
 
 mod recording;
 #[cfg(test)]
@@ -226,7 +226,8 @@ impl HttpModel {
         Ok(ModelReply { raw, ..reply })
     }
 
-    /// True if the error may be due to images: servers answer 400, 422 or 500 to images that their model cannot see.
+    /// True if the error may be due to images: servers answer 400, 422 or 500 to images that their
+    /// model cannot see.
     fn may_be_the_images(&self, kind: ModelErrorKind) -> bool {
         let kinds = [ModelErrorKind::InvalidRequest, ModelErrorKind::Server];
         self.wire.may_be_blind && kinds.contains(&kind)
@@ -252,8 +253,8 @@ impl Model for HttpModel {
     }
 }
 
-/// Feeds the stream to the decoder until it is done or the stream ends. Once the decoder has a stop reason, an error or a
-/// timeout of the server is ignored: only token counts can be missing.
+/// Feeds the stream to the decoder until it is done or the stream ends. Once the decoder has a stop
+/// reason, an error or a timeout of the server is ignored: only token counts can be missing.
 async fn read_stream(
     server: &Server,
     body: &mut Body<'_>,

@@ -1,5 +1,5 @@
-//! Fits images to the limits of a provider before the request is encoded. An image that cannot be made smaller becomes a note.
-//! The journal keeps the original.
+//! Fits images to the limits of a provider before the request is encoded. An image that cannot be
+//! made smaller becomes a note. The journal keeps the original.
 
 #[cfg(test)]
 mod tests;
@@ -36,10 +36,12 @@ const FORMATS: [(&str, ImageFormat); 4] = [
     ("image/webp", ImageFormat::WebP),
 ];
 
-/// The largest image that is decoded, in bytes of memory: 64 megapixels of 4 bytes. A file of a few kilobytes can claim more.
+/// The largest image that is decoded, in bytes of memory: 64 megapixels of 4 bytes. A file of a few
+/// kilobytes can claim more.
 const MAX_DECODED_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The largest PNG that is written, in bytes. A larger one is a photo, which takes a tenth as a JPEG; every request repeats it.
+/// The largest PNG that is written, in bytes. A larger one is a photo, which takes a tenth as a
+/// JPEG; every request repeats it.
 const MAX_PNG_BYTES: usize = 1024 * 1024;
 
 /// The quality of written JPEGs, of 100: text in a photo stays readable.
@@ -48,7 +50,8 @@ const JPEG_QUALITY: u8 = 85;
 /// The least longer side to which an image is scaled to meet the byte limit, in pixels.
 const MIN_SIDE: u32 = 64;
 
-/// Fits images and caches the results: every request repeats all images and must start with the same bytes.
+/// Fits images and caches the results: every request repeats all images and must start with the
+/// same bytes.
 #[derive(Debug)]
 pub(crate) struct ImageFitter {
     limits: ImageLimits,
@@ -64,7 +67,8 @@ impl ImageFitter {
         }
     }
 
-    /// Returns the request with every image within the limits. Emits a note for each changed image, once.
+    /// Returns the request with every image within the limits. Emits a note for each changed image,
+    /// once.
     pub(crate) async fn fit<'a>(
         &self,
         request: &'a ModelRequest,
@@ -223,8 +227,8 @@ enum ShrinkError {
     Panicked,
 }
 
-/// Fits an image to the limits. A JPEG stays one; other images become a PNG, or a JPEG if that is too large. Of an animation
-/// the first frame is kept.
+/// Fits an image to the limits. A JPEG stays one; other images become a PNG, or a JPEG if that is
+/// too large. Of an animation the first frame is kept.
 fn shrink(file: &FilePart, limits: ImageLimits) -> Result<Shrunk, ShrinkError> {
     let (FileData::Bytes(bytes), Some(format)) = (&file.data, format_of(file)) else {
         return Err(ShrinkError::NotAnImage);

@@ -8,12 +8,13 @@
 //! | `http_model`, `listing`, `fallback`, `images` | one reply: fit images, encode, attempt, retry, ask another model |
 //! | `http` | the network and recordings of it: timeouts, limits, redirects, errors by status. No provider's JSON |
 //! | `endpoint`, `retry`, `provider` | what is configured, when to retry, the table of providers |
-//! | `wire` | per provider: conversation to request body; frames to deltas, a reply or an error. No HTTP, no retries |
+//! | `wire`, `call_ids` | per provider: conversation to request body; frames to deltas, a reply or an error. No HTTP, no retries |
 //!
-//! `scripted` stands beside them. None keeps a conversation, runs a tool or reads the environment, and no text that leaves
-//! this crate contains a key.
+//! `scripted` stands beside them. None keeps a conversation, runs a tool or reads the environment,
+//! and no text that leaves this crate contains a key.
 //!
-//! A new provider takes one directory in `wire/` and one line in the table of `provider.rs`; `wire.rs` lists the steps.
+//! A new provider takes one directory in `wire/` and one line in the table of `provider.rs`;
+//! `wire.rs` lists the steps.
 
 mod call_ids;
 mod endpoint;

@@ -1,4 +1,5 @@
-//! Lists the models of a provider. It is the cheapest request that needs the key, so it also checks server and key.
+//! Lists the models of a provider. It is the cheapest request that needs the key, so it also checks
+//! server and key.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,8 @@ pub struct ModelList {
 }
 
 impl ModelList {
-    /// True if the list has this model. Ollama lists `NAME` as `NAME:latest`. Aliases need not be in any list.
+    /// True if the list has this model. Ollama lists `NAME` as `NAME:latest`. Aliases need not be
+    /// in any list.
     #[must_use]
     pub fn has(&self, model: &str) -> bool {
         self.names
@@ -45,8 +47,8 @@ impl Provider {
     /// Lists the models of the provider's server: one request, at most 15 s.
     ///
     /// # Errors
-    /// No response, a refused key, or a response that is no list of models. `not-found` means that the server responds but has
-    /// no list, as some compatible ones.
+    /// No response, a refused key, or a response that is no list of models. `not-found` means that
+    /// the server responds but has no list, as some compatible ones.
     pub async fn list_models(self, mut endpoint: Endpoint) -> Result<ModelList, ModelError> {
         let configured = endpoint.timeouts;
         endpoint.timeouts = Timeouts {

@@ -56,7 +56,8 @@ impl Provider {
             .find(|provider| provider.name() == name)
     }
 
-    /// Returns the environment variables that its own SDK reads the key from; the first that is set counts.
+    /// Returns the environment variables that its own SDK reads the key from; the first that is set
+    /// counts.
     #[must_use]
     pub fn key_variables(self) -> &'static [&'static str] {
         self.wire().key_variables
@@ -68,7 +69,8 @@ impl Provider {
         self.wire().base_url_variable
     }
 
-    /// Returns the base URL of its server that its SDK uses by default: OpenAI's with the version, the others without.
+    /// Returns the base URL of its server that its SDK uses by default: OpenAI's with the version,
+    /// the others without.
     #[must_use]
     pub fn default_base_url(self) -> Option<&'static str> {
         self.wire().default_base_url
@@ -80,8 +82,8 @@ impl Provider {
         self.wire().wants_key
     }
 
-    /// Returns what its models accept, as far as that holds for all of them. Images are tried with servers of unknown
-    /// models, since a model that cannot take them is found out.
+    /// Returns what its models accept, as far as that holds for all of them. Images are tried with
+    /// servers of unknown models, since a model that cannot take them is found out.
     #[must_use]
     pub fn capabilities(self) -> Capabilities {
         self.wire().capabilities

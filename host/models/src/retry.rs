@@ -1,4 +1,5 @@
-//! Decides whether to ask a model server again and how long to wait before. Pure: it neither sleeps nor asks.
+//! Decides whether to ask a model server again and how long to wait before. Pure: it neither sleeps
+//! nor asks.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,8 @@ pub struct RetryPolicy {
     pub first_wait: Duration,
     /// The longest wait, unless the server asks for another.
     pub longest_wait: Duration,
-    /// The most for all waits of one reply together. A server that asks for more is not asked again.
+    /// The most for all waits of one reply together. A server that asks for more is not asked
+    /// again.
     pub total_wait: Duration,
 }
 
@@ -30,7 +32,8 @@ impl RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// Three repetitions: about three seconds for a server that is down, up to two minutes for one that asks for a wait.
+    /// Three repetitions: about three seconds for a server that is down, up to two minutes for one
+    /// that asks for a wait.
     fn default() -> Self {
         Self {
             retries: 3,
@@ -109,9 +112,10 @@ impl Schedule {
         self.repeated + 1
     }
 
-    /// Returns the wait before the next attempt. `jitter` is a random number in `0..=1` that decides half of a wait, so that
-    /// the clients of a recovered server do not all return at once. A wait that the server asks for is taken whole or not at
-    /// all, since it would refuse an earlier request.
+    /// Returns the wait before the next attempt. `jitter` is a random number in `0..=1` that
+    /// decides half of a wait, so that the clients of a recovered server do not all return at once.
+    /// A wait that the server asks for is taken whole or not at all, since it would refuse an
+    /// earlier request.
     ///
     /// # Errors
     /// The reason to give up.

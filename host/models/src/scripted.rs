@@ -1,8 +1,9 @@
-//! The scripted model: plays a TOML file of turns through the real loop and real tools, without a language model. README.md
-//! documents the format.
+//! The scripted model: plays a TOML file of turns through the real loop and real tools, without a
+//! language model. README.md documents the format.
 //!
-//! It is stateless: the position in the script is computed from the conversation, so a resumed session continues where it
-//! was. Tool results are data to its templates and never run as templates.
+//! It is stateless: the position in the script is computed from the conversation, so a resumed
+//! session continues where it was. Tool results are data to its templates and never run as
+//! templates.
 
 mod context;
 mod error;
@@ -101,7 +102,8 @@ impl Scripted {
         let run = run_of(&request.messages);
         let prompt = prompt(&request.messages);
         let mut next = 0;
-        // Each reply of this run came from the first turn that applied at that time; find them again.
+        // Each reply of this run came from the first turn that applied at that time; find them
+        // again.
         for (index, message) in run.iter().enumerate() {
             if message.role == Role::Assistant {
                 let known = run.get(..index).unwrap_or_default();
@@ -138,8 +140,9 @@ impl Scripted {
         Ok(context)
     }
 
-    /// Returns the first turn from `start` on that applies, with those of its calls that do. A turn with calls of which none
-    /// applies does not apply: its text would announce a missing call, and a reply without calls would end the run.
+    /// Returns the first turn from `start` on that applies, with those of its calls that do. A turn
+    /// with calls of which none applies does not apply: its text would announce a missing call, and
+    /// a reply without calls would end the run.
     fn choose(&self, start: usize, context: &Context) -> Result<Option<NextTurn<'_>>, ScriptError> {
         for (index, turn) in self.script.turns.iter().enumerate().skip(start) {
             if !self.holds(Location::TurnWhen(index), turn.when.as_deref(), context)? {

@@ -1,8 +1,9 @@
-//! The wire formats of the providers: conversations to request bodies, and response bytes to typed deltas, replies and
-//! errors. Nothing here knows HTTP, retries, configuration or another provider.
+//! The wire formats of the providers: conversations to request bodies, and response bytes to typed
+//! deltas, replies and errors. Nothing here knows HTTP, retries, configuration or another provider.
 //!
 //! # Adding a provider
-//! 1. Create a directory here with a `WIRE` (see [`Wire`]), a request encoder and a decoder, and name it below with `mod`.
+//! 1. Create a directory here with a `WIRE` (see [`Wire`]), a request encoder and a decoder, and
+//!    name it below with `mod`.
 //! 2. Add a line to the table in `provider.rs`.
 //! 3. Write its golden request bodies: `cargo run --release -p agent-host-models --example golden`.
 
@@ -28,7 +29,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::num::NonZeroU32;
 
-/// What a server and its model accept beyond text. Each server can be configured, since compatible ones differ.
+/// What a server and its model accept beyond text. Each server can be configured, since compatible
+/// ones differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Images. Without it, a note takes the place of each.
@@ -39,11 +41,13 @@ pub struct Capabilities {
     pub files_in_results: bool,
     /// Several calls in one reply.
     pub parallel_calls: bool,
-    /// Marks a denied call as an error, where the wire has such a mark. Models give up more easily on errors.
+    /// Marks a denied call as an error, where the wire has such a mark. Models give up more easily
+    /// on errors.
     pub denied_is_error: bool,
     /// The most tokens of one reply; absent for the provider's default.
     pub max_output_tokens: Option<NonZeroU32>,
-    /// The context window in tokens, for servers that size it per request; absent for the server's default.
+    /// The context window in tokens, for servers that size it per request; absent for the server's
+    /// default.
     pub window_tokens: Option<u64>,
 }
 
@@ -70,8 +74,8 @@ impl Capabilities {
 }
 
 impl ImageLimits {
-    /// "Images and vision" in OpenAI's documentation: 20 MB of base64 per image; larger images than 2048 pixels are scaled
-    /// to that by its servers.
+    /// "Images and vision" in OpenAI's documentation: 20 MB of base64 per image; larger images than
+    /// 2048 pixels are scaled to that by its servers.
     const OPENAI: Self = Self {
         max_bytes: 20 * 1024 * 1024 / 4 * 3,
         max_side: 2048,
@@ -108,7 +112,8 @@ pub(crate) struct Wire {
     pub(crate) image_limits: ImageLimits,
     /// Returns the path and query of a request to this model, below the base URL.
     pub(crate) reply_path: fn(model: &str) -> String,
-    /// The path and query of the list of models, below the base URL. One page holds the provider's own.
+    /// The path and query of the list of models, below the base URL. One page holds the provider's
+    /// own.
     pub(crate) list_path: &'static str,
     /// The header that carries the key.
     pub(crate) key_header: KeyHeader,
@@ -118,7 +123,8 @@ pub(crate) struct Wire {
     pub(crate) framing: Framing,
     /// Encodes a request to this model.
     pub(crate) encode: fn(model: &str, &ModelRequest, Capabilities) -> Encoded,
-    /// Creates a decoder for a response of this model; ids that it assigns are new to the conversation.
+    /// Creates a decoder for a response of this model; ids that it assigns are new to the
+    /// conversation.
     pub(crate) decoder: for<'a> fn(model: &'a str, &'a [Message]) -> Box<dyn Decode + 'a>,
 }
 
@@ -136,10 +142,12 @@ pub(crate) trait Decode: Send {
     /// Takes one frame: the data of an event, or a line.
     ///
     /// # Errors
-    /// An error that the server reports in it, data of an unknown form, or more than a reply may hold.
+    /// An error that the server reports in it, data of an unknown form, or more than a reply may
+    /// hold.
     fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError>;
 
-    /// Takes the body of a response that is not streamed: some servers and gateways ignore `stream`.
+    /// Takes the body of a response that is not streamed: some servers and gateways ignore
+    /// `stream`.
     ///
     /// # Errors
     /// Those of [`Decode::event`].
@@ -160,7 +168,8 @@ pub(crate) trait Decode: Send {
     fn finish(self: Box<Self>) -> Result<ModelReply, DecodeError>;
 }
 
-/// Why a response cannot be decoded. The text completes "The response cannot be used: ..."; it may quote the server.
+/// Why a response cannot be decoded. The text completes "The response cannot be used: ..."; it may
+/// quote the server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DecodeError {
     /// The server reports an error instead of the rest of its reply.
@@ -197,7 +206,8 @@ pub(crate) enum DecodeError {
     /// A call has no tool name.
     #[error("it calls a tool without a name")]
     UnnamedCall,
-    /// The server says that the model wrote something unusable, or that it failed without saying why.
+    /// The server says that the model wrote something unusable, or that it failed without saying
+    /// why.
     #[error("{0}")]
     Unusable(String),
 }

@@ -36,7 +36,7 @@ fn base_urls_are_extended() {
 }
 
 #[test]
-fn what_is_no_base_url_is_refused_without_being_quoted() {
+fn invalid_base_url_is_refused_unquoted() {
     for (base, why) in [
         ("", "is empty"),
         ("not a url", "is not a URL (relative URL without a base)"),

@@ -20,8 +20,9 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const RECORDED_HEADERS: [HeaderName; 4] =
     [CONTENT_TYPE, CONTENT_ENCODING, RETRY_AFTER, LOCATION];
 
-/// A line. First `recording`, then the models in the order in which they are asked, then the exchanges: `request`, followed by
-/// `fault` or by `answer` with its pieces up to `end` or `fault`. An answer that was not read to its end has neither.
+/// A line. First `recording`, then the models in the order in which they are asked, then the
+/// exchanges: `request`, followed by `fault` or by `answer` with its pieces up to `end` or `fault`.
+/// An answer that was not read to its end has neither.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(super) enum Entry {

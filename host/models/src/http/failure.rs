@@ -1,5 +1,5 @@
-//! Classifies failed attempts: the error for the user, and whether to ask again. Text from a server passes [`quote`] first,
-//! which shortens it, escapes control characters and redacts the key.
+//! Classifies failed attempts: the error for the user, and whether to ask again. Text from a server
+//! passes [`quote`] first, which shortens it, escapes control characters and redacts the key.
 
 #[cfg(test)]
 mod tests;
@@ -62,8 +62,9 @@ fn classify(status: u16) -> (ModelErrorKind, Retry) {
     }
 }
 
-/// True if a server's message says that the request is too long for the model. There is no common code, and the existing codes
-/// come with one of these phrases: OpenAI and vLLM, OpenAI's Responses, Anthropic (two), Gemini, llama.cpp, Ollama, others.
+/// True if a server's message says that the request is too long for the model. There is no common
+/// code, and the existing codes come with one of these phrases: OpenAI and vLLM, OpenAI's
+/// Responses, Anthropic (two), Gemini, llama.cpp, Ollama, others.
 fn is_context_overflow(message: &str) -> bool {
     const PHRASES: [&str; 8] = [
         "maximum context length",
@@ -172,7 +173,8 @@ impl Server {
         }
     }
 
-    /// Classifies a response that cannot be decoded. A reply that the model or the server broke off may be whole next time.
+    /// Classifies a response that cannot be decoded. A reply that the model or the server broke off
+    /// may be whole next time.
     pub(crate) fn decode_error(&self, error: &DecodeError) -> AttemptError {
         let retry = match error {
             DecodeError::Server(error) => return self.server_error(error, None),
@@ -187,7 +189,8 @@ impl Server {
         self.invalid_response(&self.quote(&error.to_string()), retry)
     }
 
-    /// The error of a redirect that was not followed: the key must not go where the user did not send it.
+    /// The error of a redirect that was not followed: the key must not go where the user did not
+    /// send it.
     pub(crate) fn redirected(&self, status: StatusCode, target: Option<&str>) -> AttemptError {
         let url = &self.url;
         let target = target.map_or_else(
@@ -244,7 +247,8 @@ impl Server {
         AttemptError::transient(ModelErrorKind::Unreachable, text)
     }
 
-    /// The error of a server that is too slow. It is not asked again: the user would wait for the same time once more.
+    /// The error of a server that is too slow. It is not asked again: the user would wait for the
+    /// same time once more.
     pub(crate) fn timeout(&self, what: &str, limit: Duration) -> AttemptError {
         let url = &self.url;
         let seconds = limit.as_secs_f64();

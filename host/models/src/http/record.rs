@@ -1,5 +1,6 @@
-//! Records exchanges as lines of JSON: the models, then per exchange the request, the head of the response, and its pieces as
-//! they arrived. The key is redacted everywhere, also where a server or a tool repeats it.
+//! Records exchanges as lines of JSON: the models, then per exchange the request, the head of the
+//! response, and its pieces as they arrived. The key is redacted everywhere, also where a server or
+//! a tool repeats it.
 
 #[cfg(test)]
 mod tests;
@@ -44,7 +45,8 @@ impl Recorder {
         recorder
     }
 
-    /// Writes an entry. After a failed write the recording ends with a warning, and the run continues.
+    /// Writes an entry. After a failed write the recording ends with a warning, and the run
+    /// continues.
     fn write(&self, entry: &Entry) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = &mut state.writer else {
@@ -131,7 +133,8 @@ impl ResponseRecorder<'_> {
         });
     }
 
-    /// Records a piece. Its end is withheld until the next piece while it may be the start of the key.
+    /// Records a piece. Its end is withheld until the next piece while it may be the start of the
+    /// key.
     pub(super) fn piece(&mut self, bytes: &[u8]) {
         let mut piece = std::mem::take(&mut self.tail);
         piece.extend_from_slice(bytes);

@@ -1,6 +1,6 @@
-//! Replays a recording: each request gets the recorded response, whatever it contains, and nothing is sent. Paths and times
-//! differ from run to run, so a request that is not the recorded one is answered all the same, with a warning that names the
-//! first difference.
+//! Replays a recording: each request gets the recorded response, whatever it contains, and nothing
+//! is sent. Paths and times differ from run to run, so a request that is not the recorded one is
+//! answered all the same, with a warning that names the first difference.
 
 #[cfg(test)]
 mod tests;

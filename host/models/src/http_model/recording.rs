@@ -19,8 +19,9 @@ impl HttpModel {
         self
     }
 
-    /// Returns the model of a recording, or all of them behind a [`Fallback`] as recorded. It makes the same requests and gets
-    /// the recorded responses in their order; nothing is sent, and waits are skipped.
+    /// Returns the model of a recording, or all of them behind a [`Fallback`] as recorded. It makes
+    /// the same requests and gets the recorded responses in their order; nothing is sent, and waits
+    /// are skipped.
     ///
     /// # Errors
     /// An invalid recording.

@@ -54,7 +54,7 @@ fn seen(shrunk: &Shrunk) -> (String, u32, u32) {
 }
 
 #[test]
-fn an_image_is_brought_within_both_limits() {
+fn image_is_fitted_to_both_limits() {
     let side = |max_side| ImageLimits {
         max_bytes: 10_000_000,
         max_side,
@@ -136,7 +136,7 @@ fn crc32(data: &[u8]) -> [u8; 4] {
 }
 
 #[test]
-fn what_cannot_be_made_smaller_says_why() {
+fn unfittable_image_says_why() {
     let limits = ImageLimits {
         max_bytes: 1000,
         max_side: 100,
@@ -161,7 +161,7 @@ fn what_cannot_be_made_smaller_says_why() {
 }
 
 #[test]
-fn transparent_pixels_are_white_in_a_jpeg() {
+fn transparent_pixels_become_white_in_jpeg() {
     let image = RgbaImage::from_fn(2, 1, |x, _| {
         image::Rgba([0, 0, 0, if x == 0 { 0 } else { 255 }])
     });
@@ -171,7 +171,7 @@ fn transparent_pixels_are_white_in_a_jpeg() {
 
 /// Exif orientation 6 (rotate right by 90 degrees) is applied.
 #[test]
-fn a_photo_stays_the_right_way_up() {
+fn photo_orientation_is_applied() {
     let jpeg = encoded(&sample(400, 200, false), ImageFormat::Jpeg);
     let mut turned = jpeg[..2].to_vec();
     // One APP1 segment: little-endian TIFF with the one tag 0x0112.
@@ -189,9 +189,10 @@ fn a_photo_stays_the_right_way_up() {
     assert_eq!(seen(&shrunk), ("image/jpeg".to_owned(), 50, 100));
 }
 
-/// Each request has the same bytes, and each image is noted once; images in results are treated as those in messages.
+/// Each request has the same bytes, and each image is noted once; images in results are treated as
+/// those in messages.
 #[tokio::test]
-async fn requests_stay_the_same_and_notes_are_told_once() {
+async fn fitted_requests_are_stable_and_noted_once() {
     let large = encoded(&sample(400, 300, false), ImageFormat::Png);
     let small = encoded(&sample(40, 30, false), ImageFormat::Png);
     let part = |name: &str, media_type: &str, bytes: &[u8]| {
@@ -248,7 +249,7 @@ async fn requests_stay_the_same_and_notes_are_told_once() {
     expected.messages[1].tool_results[0].output =
         ToolResultOutput::Content(vec![part("again", "image/png", sent)]);
     assert_eq!(fitted, expected);
-    let told = [
+    let expected_notes = [
         format!(
             "the image `large` is larger than the model takes, so it is made smaller: from 400x300 in {} bytes to 100x75 in {} \
              bytes",
@@ -259,14 +260,14 @@ async fn requests_stay_the_same_and_notes_are_told_once() {
          does not see it"
             .to_owned(),
     ];
-    assert_eq!(*notes.lock().unwrap(), told);
+    assert_eq!(*notes.lock().unwrap(), expected_notes);
     assert_eq!(fitter.fit(&request, &sink).await.into_owned(), expected);
-    assert_eq!(notes.lock().unwrap().len(), told.len());
+    assert_eq!(notes.lock().unwrap().len(), expected_notes.len());
 }
 
 /// A request without a too large image is not copied.
 #[tokio::test]
-async fn what_fits_is_left_alone() {
+async fn fitting_request_is_not_copied() {
     let image = file(
         "image/png",
         encoded(&sample(100, 100, false), ImageFormat::Png),

@@ -12,9 +12,10 @@ fn endpoint(server: &TestServer, base: &str) -> Endpoint {
     }
 }
 
-/// Each provider is asked at its own place, with its own header for the key, and its own form is read.
+/// Each provider is asked at its own place, with its own header for the key, and its own form is
+/// read.
 #[tokio::test]
-async fn each_provider_is_asked_in_its_own_way() {
+async fn list_request_differs_by_provider() {
     let by_id = json!({ "data": [{ "id": "a" }, { "id": "b" }], "has_more": false });
     let cases = [
         (
@@ -68,7 +69,7 @@ async fn each_provider_is_asked_in_its_own_way() {
 }
 
 #[test]
-fn a_model_is_found_by_the_name_that_a_person_uses() {
+fn model_name_without_tag_is_in_list() {
     let list = ModelList {
         names: vec!["llama3.2:latest".to_owned(), "qwen3:8b".to_owned()],
     };
@@ -85,7 +86,7 @@ fn a_model_is_found_by_the_name_that_a_person_uses() {
 }
 
 #[tokio::test]
-async fn why_there_is_no_list() {
+async fn list_failure_says_why() {
     use ModelErrorKind as Kind;
     let html = "<html><title>Welcome</title></html>";
     for (status, body, kind, says) in [

@@ -17,7 +17,7 @@ fn waits(policy: RetryPolicy, retry: Retry, jitter: f64) -> Vec<u128> {
 }
 
 #[test]
-fn waits_double_and_are_bounded_in_length_number_and_sum() {
+fn waits_double_within_length_number_and_sum() {
     let after = |milliseconds| Retry::After(Duration::from_millis(milliseconds));
     let patient = RetryPolicy {
         total_wait: Duration::from_secs(60),
@@ -81,7 +81,7 @@ fn attempts_count_the_first() {
 
 /// The time that was waited counts: what is left of the policy's is the bound.
 #[test]
-fn wish_beyond_what_is_left_ends_the_schedule() {
+fn requested_wait_beyond_policy_gives_up() {
     let mut schedule = Schedule::new(POLICY);
     let wish = Retry::After(Duration::from_millis(600));
     assert_eq!(

@@ -1,4 +1,5 @@
-//! The values that templates see: the prompt, the names of the tools, and the results since the prompt.
+//! The values that templates see: the prompt, the names of the tools, and the results since the
+//! prompt.
 
 use agent_host_core::{
     id::CallId,
@@ -67,8 +68,8 @@ impl Context {
     }
 }
 
-/// Returns a result as `tool`, `input`, `type`, `ok`, `why` (the text of an error or a denial, else empty), and `value`, or
-/// `reason` for a denied call.
+/// Returns a result as `tool`, `input`, `type`, `ok`, `why` (the text of an error or a denial, else
+/// empty), and `value`, or `reason` for a denied call.
 fn view(tool: &str, input: Option<&Map<String, Value>>, output: &ToolResultOutput) -> Value {
     let no_why = String::new();
     let (why, key, value) = match output {

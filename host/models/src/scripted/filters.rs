@@ -108,8 +108,8 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// `name is like("*.png", "*.jpg")`: true if the whole name matches one of the patterns, in which `*` matches any text. Case
-/// is ignored.
+/// `name is like("*.png", "*.jpg")`: true if the whole name matches one of the patterns, in which
+/// `*` matches any text. Case is ignored.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "minijinja hands a test its arguments by value"
@@ -121,7 +121,8 @@ fn like(name: &str, patterns: Rest<String>) -> bool {
         .any(|pattern| matches(&name, &pattern.to_lowercase()))
 }
 
-/// Matches greedily from the left, which is correct for `*`: an earlier match of a piece never prevents a later one.
+/// Matches greedily from the left, which is correct for `*`: an earlier match of a piece never
+/// prevents a later one.
 fn matches(name: &str, pattern: &str) -> bool {
     let Some((head, tail)) = pattern.split_once('*') else {
         return name == pattern;

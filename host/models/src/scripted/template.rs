@@ -1,4 +1,5 @@
-//! Templates and expressions, limited in time, depth and output. Errors name their location in the script.
+//! Templates and expressions, limited in time, depth and output. Errors name their location in the
+//! script.
 
 use super::{
     context::Context,
@@ -12,7 +13,8 @@ use std::{
     io::{self, Write},
 };
 
-/// The most steps of one template: far more than a script needs, and an endless loop ends within seconds.
+/// The most steps of one template: far more than a script needs, and an endless loop ends within
+/// seconds.
 const MAX_STEPS: u64 = 5_000_000;
 
 /// The deepest nesting of templates.
@@ -81,7 +83,8 @@ impl Engine {
             JSON_TEMPLATE => AutoEscape::Json,
             _ => AutoEscape::None,
         });
-        // Lines with only a statement vanish. Only custom delimiters can be refused, and these are the defaults.
+        // Lines with only a statement vanish. Only custom delimiters can be refused, and these are
+        // the defaults.
         if let Ok(syntax) = SyntaxConfig::builder()
             .trim_blocks(true)
             .lstrip_blocks(true)

@@ -140,7 +140,12 @@ impl Answer {
         let first = stream::iter((!body.is_empty()).then(|| Ok(body.clone())));
         let rest = match self.then {
             Then::End => return response.body(Body::from(body)).unwrap(),
-            Then::Break => stream::iter([Err(io::Error::other("broken"))]).boxed(),
+            // An error discards what is not flushed; a pending body is flushed.
+            Then::Break => stream::once(async {
+                tokio::task::yield_now().await;
+                Err(io::Error::other("broken"))
+            })
+            .boxed(),
             Then::Stall => stream::pending().boxed(),
             Then::Repeat => stream::repeat_with(move || Ok(body.clone())).boxed(),
         };
@@ -160,7 +165,8 @@ impl Drop for Ended {
     }
 }
 
-/// A server that records requests and answers by a function of the request's number, from 0, and the request.
+/// A server that records requests and answers by a function of the request's number, from 0, and
+/// the request.
 pub(crate) struct TestServer {
     pub(crate) url: String,
     /// How many responses with a fault have ended.

@@ -1,5 +1,6 @@
-//! Splits the bytes of a streamed response into frames, each of which is one JSON value: server-sent events (WHATWG HTML,
-//! section 9.2.6) or lines. Work is linear in the bytes however they are split, and memory is bounded.
+//! Splits the bytes of a streamed response into frames, each of which is one JSON value:
+//! server-sent events (WHATWG HTML, section 9.2.6) or lines. Work is linear in the bytes however
+//! they are split, and memory is bounded.
 
 #[cfg(test)]
 mod tests;
@@ -89,8 +90,9 @@ impl FrameDecoder {
         Ok(frames)
     }
 
-    /// Returns the frame that the end of the stream cut off. The standard drops it, but some servers omit the last blank
-    /// line; the caller notices a truncated frame by its truncated JSON.
+    /// Returns the frame that the end of the stream cut off. The standard drops it, but some
+    /// servers omit the last blank line; the caller notices a truncated frame by its truncated
+    /// JSON.
     ///
     /// # Errors
     /// The event is too long.

@@ -1,4 +1,5 @@
-//! The parts of decoding that all wires share: text and calls in their order, within limits, and a distinct id for each call.
+//! The parts of decoding that all wires share: text and calls in their order, within limits, and a
+//! distinct id for each call.
 
 #[cfg(test)]
 mod tests;
@@ -13,13 +14,15 @@ use agent_host_core::{
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// The longest reply, in bytes: text, reasoning, arguments and provider metadata. Far above what any model writes.
+/// The longest reply, in bytes: text, reasoning, arguments and provider metadata. Far above what
+/// any model writes.
 pub(crate) const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
 
 /// The most calls in one reply.
 pub(crate) const MAX_CALLS: usize = 128;
 
-/// A text in an event, borrowed if nothing in it is escaped; as a type of its own it can be null or absent.
+/// A text in an event, borrowed if nothing in it is escaped; as a type of its own it can be null or
+/// absent.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
@@ -69,7 +72,8 @@ impl<'a> ReplyBuilder<'a> {
         Ok(())
     }
 
-    /// Emits reasoning. It is not part of the text; wires that send it back keep it in the metadata.
+    /// Emits reasoning. It is not part of the text; wires that send it back keep it in the
+    /// metadata.
     pub(super) fn push_reasoning(
         &mut self,
         text: &str,
@@ -109,7 +113,8 @@ impl<'a> ReplyBuilder<'a> {
         Ok(self.calls.len() - 1)
     }
 
-    /// Extends a call: sets id and name if they are missing, and appends to the arguments. An unknown index is ignored.
+    /// Extends a call: sets id and name if they are missing, and appends to the arguments. An
+    /// unknown index is ignored.
     pub(super) fn extend_call(
         &mut self,
         index: usize,
@@ -139,7 +144,8 @@ impl<'a> ReplyBuilder<'a> {
         Ok(())
     }
 
-    /// Returns the reply. A call whose id is missing, or taken in the conversation or in this reply, gets another.
+    /// Returns the reply. A call whose id is missing, or taken in the conversation or in this
+    /// reply, gets another.
     ///
     /// # Errors
     /// A call has no name.

@@ -1,5 +1,6 @@
-//! The parts of encoding that all wires share. A content part becomes text, an image or a document; what a model cannot
-//! take becomes a note that says what is missing, and base64 never enters a text.
+//! The parts of encoding that all wires share. A content part becomes text, an image or a document;
+//! what a model cannot take becomes a note that says what is missing, and base64 never enters a
+//! text.
 
 use super::Capabilities;
 use agent_host_core::{
@@ -56,11 +57,6 @@ impl FileRef<'_> {
         }
     }
 
-    /// True if the provider would fetch it without TLS.
-    pub(super) fn is_insecure_url(&self) -> bool {
-        matches!(self.content, FileContent::Url(url) if !url.starts_with("https://"))
-    }
-
     fn of(file: &FilePart) -> Option<FileRef<'_>> {
         let content = match &file.data {
             FileData::Bytes(bytes) => FileContent::Bytes(bytes),
@@ -76,6 +72,11 @@ impl FileRef<'_> {
             content,
         })
     }
+}
+
+/// True if the provider would fetch the file without TLS.
+pub(super) fn is_insecure_url(file: &FileRef<'_>) -> bool {
+    matches!(file.content, FileContent::Url(url) if !url.starts_with("https://"))
 }
 
 impl<'a> RequestPart<'a> {
@@ -148,7 +149,8 @@ pub(super) fn describe(part: &ContentPart) -> String {
     words
 }
 
-/// Encodes the content of a user message: a string if it is all text, which every server accepts, else a list of parts.
+/// Encodes the content of a user message: a string if it is all text, which every server accepts,
+/// else a list of parts.
 pub(super) fn string_or_parts(
     parts: Vec<RequestPart<'_>>,
     mut encode: impl FnMut(&RequestPart<'_>) -> Value,
@@ -168,8 +170,8 @@ pub(super) fn string_or_parts(
     }
 }
 
-/// Encodes the arguments of a call as an object. What a model wrote instead of one goes in it as a string, so that the
-/// model can see its mistake.
+/// Encodes the arguments of a call as an object. What a model wrote instead of one goes in it as a
+/// string, so that the model can see its mistake.
 pub(super) fn arguments(call: &ToolCall) -> Value {
     match &call.input {
         Some(input) => json!(input),
@@ -177,7 +179,8 @@ pub(super) fn arguments(call: &ToolCall) -> Value {
     }
 }
 
-/// Encodes the arguments of a call as JSON text. Several servers fail on text that is not a JSON object.
+/// Encodes the arguments of a call as JSON text. Several servers fail on text that is not a JSON
+/// object.
 pub(super) fn arguments_text(call: &ToolCall) -> String {
     match &call.input {
         Some(_) if !call.raw_arguments.trim().is_empty() => call.raw_arguments.clone(),

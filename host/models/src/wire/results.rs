@@ -1,5 +1,5 @@
-//! Tool results on wires that carry only text in them. Their files follow in one user message after the last result, each
-//! under the name that its marker in the result gives it.
+//! Tool results on wires that carry only text in them. Their files follow in one user message after
+//! the last result, each under the name that its marker in the result gives it.
 
 use super::request::{RequestPart, describe};
 use agent_host_core::{
@@ -15,7 +15,8 @@ pub(super) struct TrailingFiles<'a> {
 }
 
 impl<'a> TrailingFiles<'a> {
-    /// Returns the text of a result. Each file leaves a marker there and is collected; `convert` converts a part.
+    /// Returns the text of a result. Each file leaves a marker there and is collected; `convert`
+    /// converts a part.
     pub(super) fn result_text(
         &mut self,
         result: &'a ToolResult,

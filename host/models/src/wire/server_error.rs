@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
-/// An error that a server reports. Its message is the server's own, may hold the key and must be redacted before display.
+/// An error that a server reports. Its message is the server's own, may hold the key and must be
+/// redacted before display.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server reports: {}", message.as_deref().unwrap_or("nothing"))]
 pub(crate) struct ServerError {
-    /// The HTTP status, or the one that the error's code stands for; absent for an error of an unknown kind.
+    /// The HTTP status, or the one that the error's code stands for; absent for an error of an
+    /// unknown kind.
     pub(crate) status: Option<u16>,
     /// The server's own message.
     pub(crate) message: Option<String>,
@@ -40,8 +42,8 @@ impl ServerError {
         Self::new(status, server_message(error))
     }
 
-    /// Reads an error value of OpenAI's two wires or Ollama's. If `code` is not an HTTP status, keywords in `type` and
-    /// `code` decide.
+    /// Reads an error value of OpenAI's two wires or Ollama's. If `code` is not an HTTP status,
+    /// keywords in `type` and `code` decide.
     pub(super) fn of_openai(error: &Value) -> Self {
         let mut read = Self::with_code(error);
         let tag = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or("");
@@ -62,8 +64,8 @@ impl ServerError {
     }
 }
 
-/// Returns the error that an event or a response with status 200 carries: `{"error": {...}}` or `{"error": "text"}`, vLLM's
-/// `{"object": "error", ...}` or Responses' `{"type": "error", ...}`.
+/// Returns the error that an event or a response with status 200 carries: `{"error": {...}}` or
+/// `{"error": "text"}`, vLLM's `{"object": "error", ...}` or Responses' `{"type": "error", ...}`.
 pub(super) fn openai_error_in(event: &Value) -> Option<&Value> {
     match event.get("error") {
         Some(Value::Null) | None => {}
@@ -73,8 +75,9 @@ pub(super) fn openai_error_in(event: &Value) -> Option<&Value> {
     (is_error("object") || is_error("type")).then_some(event)
 }
 
-/// Returns the server's own message in the body of an error response: `{"error": {"message"}}` or `{"error": "text"}` of
-/// the providers; FastAPI's `{"detail"}`, plain text or a web page of what stands in front of one.
+/// Returns the server's own message in the body of an error response: `{"error": {"message"}}` or
+/// `{"error": "text"}` of the providers; FastAPI's `{"detail"}`, plain text or a web page of what
+/// stands in front of one.
 fn message_in_body(body: &str) -> Option<String> {
     let body = body.trim();
     if let Ok(value) = serde_json::from_str::<Value>(body) {

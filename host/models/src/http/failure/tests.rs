@@ -2,11 +2,11 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn foreign_words_are_cut_escaped_and_freed_of_the_key() {
+fn quoted_text_is_cut_escaped_and_redacted() {
     let long = "é".repeat(MAX_QUOTE_CHARS + 1);
     let cut = format!("{} [cut]", "é".repeat(MAX_QUOTE_CHARS));
     let whole = "é".repeat(MAX_QUOTE_CHARS);
-    for (words, key, expected) in [
+    for (text, key, expected) in [
         ("plain", None, "plain"),
         (" a\r\n\tb \n", None, "a  b"),
         ("\u{1b}[31mred\u{7}", None, "\\u{1b}[31mred\\u{7}"),
@@ -20,13 +20,13 @@ fn foreign_words_are_cut_escaped_and_freed_of_the_key() {
         (long.as_str(), None, cut.as_str()),
         (whole.as_str(), None, whole.as_str()),
     ] {
-        assert_eq!(quote(words, key), expected);
+        assert_eq!(quote(text, key), expected);
     }
 }
 
 /// As the servers say it, and what only sounds like it.
 #[test]
-fn a_request_that_is_too_long_is_told_from_others() {
+fn context_overflow_is_recognized() {
     let table = [
         (
             "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
@@ -56,13 +56,13 @@ fn a_request_that_is_too_long_is_told_from_others() {
         ("unknown field `context`", false),
         ("", false),
     ];
-    for (words, expected) in table {
-        assert_eq!(is_context_overflow(words), expected, "{words}");
+    for (text, expected) in table {
+        assert_eq!(is_context_overflow(text), expected, "{text}");
     }
 }
 
 #[test]
-fn statuses_have_one_meaning() {
+fn statuses_are_classified() {
     use ModelErrorKind as Kind;
     for (status, expected) in [
         (302, (Kind::Protocol, Retry::Never)),

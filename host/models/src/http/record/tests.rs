@@ -38,7 +38,7 @@ fn lines_of(key: Option<&str>, exchange: impl FnOnce(&ModelRecorder)) -> Vec<Val
 }
 
 #[test]
-fn the_key_is_struck_out_wherever_it_is() {
+fn key_is_redacted_everywhere() {
     let echo = json!({"messages": [{"content": "my key is sesame!", "n": 7}], "sesame": null});
     let lines = lines_of(Some(KEY), |recorder| {
         let mut exchange = recorder.request(&echo);
@@ -66,7 +66,7 @@ fn the_key_is_struck_out_wherever_it_is() {
 
 /// However an answer is cut, the recording has its bytes in their order, and the key never.
 #[test]
-fn the_key_is_struck_out_across_pieces() {
+fn key_is_redacted_across_pieces() {
     let answer = "a sesame, sesses sesamesesame and sesam";
     for size in 1..=answer.len() {
         let lines = lines_of(Some(KEY), |recorder| {
@@ -85,7 +85,7 @@ fn the_key_is_struck_out_across_pieces() {
 }
 
 #[test]
-fn pieces_stay_as_they_arrived_and_the_end_is_said() {
+fn pieces_are_recorded_as_they_arrived() {
     for (key, pieces) in [
         (None, ["one", "two"]),
         (Some(KEY), ["one", "two"]),
@@ -126,7 +126,7 @@ impl Write for Full {
 }
 
 #[test]
-fn a_recording_that_cannot_be_written_ends_and_the_run_goes_on() {
+fn failed_write_ends_recording_not_run() {
     let recorder = Recorder::new(Box::new(Full));
     assert!(recorder.0.lock().unwrap().writer.is_none());
     recorder.write(&Entry::End);

@@ -2,7 +2,7 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[tokio::test]
-async fn a_request_is_what_the_wire_wants() {
+async fn request_matches_wire() {
     let server = serve(event_stream(events("Hello"))).await;
     let model = model(endpoint(&base_url(&server), Some(&format!("{KEY}\n"))));
     assert_eq!(
@@ -42,7 +42,7 @@ async fn a_request_is_what_the_wire_wants() {
 }
 
 #[tokio::test]
-async fn no_key_is_sent_where_there_is_none_or_an_empty_one() {
+async fn missing_or_empty_key_is_not_sent() {
     for key in [None, Some(""), Some(" \n")] {
         let server = serve(event_stream(events("a"))).await;
         let (answer, _) = ask(&model(endpoint(&base_url(&server), key)), &request()).await;
@@ -53,7 +53,7 @@ async fn no_key_is_sent_where_there_is_none_or_an_empty_one() {
 }
 
 #[tokio::test]
-async fn an_answer_in_one_piece_is_read() {
+async fn unstreamed_response_is_decoded() {
     let body = json!({
         "id": "r1",
         "object": "chat.completion",
@@ -82,9 +82,9 @@ async fn an_answer_in_one_piece_is_read() {
     assert_eq!(shown, [""; 0]);
 }
 
-/// It is kept as it came, unless it is larger than a reply may be.
+/// The response is kept as received, unless it exceeds the reply limit.
 #[tokio::test]
-async fn an_answer_in_one_piece_is_kept_within_bounds() {
+async fn raw_response_is_kept_within_limit() {
     let choice = json!({"finish_reason": "stop", "message": {"content": "a"}});
     let frame = json!({"choices": [choice], "padding": ""})
         .to_string()
@@ -100,7 +100,7 @@ async fn an_answer_in_one_piece_is_kept_within_bounds() {
 }
 
 #[tokio::test]
-async fn what_passes_is_asked_again() {
+async fn transient_errors_are_retried() {
     for status in [408, 409, 429, 500, 503, 529] {
         let failure = Answer::new(status).header("retry-after", "0");
         let server =
@@ -112,7 +112,7 @@ async fn what_passes_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_is_asked_for_again_as_a_whole() {
+async fn broken_stream_is_retried_as_a_whole() {
     let part = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
     for (first, expected) in [
         (
@@ -132,7 +132,7 @@ async fn a_stream_that_breaks_off_is_asked_for_again_as_a_whole() {
 }
 
 #[tokio::test]
-async fn after_the_reason_to_stop_nothing_is_waited_for() {
+async fn nothing_is_awaited_after_stop_reason() {
     let end = events("a");
     let without_done = end.strip_suffix("data: [DONE]\n\n").unwrap().to_owned();
     for answer in [
@@ -150,7 +150,7 @@ async fn after_the_reason_to_stop_nothing_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_redirection_within_the_server_is_followed() {
+async fn redirect_within_server_is_followed() {
     let server = TestServer::start(|_, request| match request.uri.path() {
         "/old/chat/completions" => Answer::new(307).header("location", "/v1/chat/completions"),
         _ => event_stream(events("a")),
@@ -176,7 +176,7 @@ fn with_image() -> ModelRequest {
 }
 
 #[tokio::test]
-async fn a_server_that_fails_on_images_is_shown_none_from_then_on() {
+async fn server_failing_on_images_gets_no_more() {
     for (status, attempts) in [(400, 1), (500, 3)] {
         let server = TestServer::start(move |_, request| {
             if request.body.contains("image_url") {
@@ -202,12 +202,12 @@ async fn a_server_that_fails_on_images_is_shown_none_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_failure_without_images_or_of_another_kind_is_not_blamed_on_them() {
+async fn unrelated_errors_are_not_blamed_on_images() {
     for (request, status, kind, attempts) in [
         (request(), 400, ModelErrorKind::InvalidRequest, 1),
         (with_image(), 401, ModelErrorKind::Unauthorized, 1),
         (with_image(), 429, ModelErrorKind::RateLimited, 3),
-        // Without the image it fails as well, and the first error is told.
+        // Without the image it fails as well, and the first error is returned.
         (with_image(), 400, ModelErrorKind::InvalidRequest, 2),
     ] {
         let server = serve(Answer::new(status)).await;
@@ -218,7 +218,7 @@ async fn a_failure_without_images_or_of_another_kind_is_not_blamed_on_them() {
 }
 
 #[tokio::test]
-async fn dropping_the_future_closes_the_connection() {
+async fn dropped_future_closes_connection() {
     let part = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
     let mut server = serve(Answer::stream(part).then_stall()).await;
     let model = model(endpoint(&base_url(&server), None));

@@ -2,7 +2,7 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[tokio::test]
-async fn refusals_name_what_to_do_and_quote_the_server() {
+async fn refusal_says_what_to_do_and_quotes_server() {
     let openai = |message: &str| {
         json!({"error": {"message": message, "type": "x", "code": null}}).to_string()
     };
@@ -128,9 +128,10 @@ async fn retry_after_beyond_the_policy_is_reported_at_once() {
     }
 }
 
-/// It is asked for again, and is an error if it stays so; one that was cut off is not asked for again.
+/// It is asked for again, and is an error if it stays so; one that was cut off is not asked for
+/// again.
 #[tokio::test]
-async fn empty_reply_is_asked_again_and_then_an_error() {
+async fn empty_reply_is_retried_then_an_error() {
     for text in ["", " \n"] {
         let empty = event_stream(events(text));
         let server = TestServer::sequence([empty.clone(), empty, event_stream(events("a"))]).await;
@@ -157,7 +158,7 @@ async fn empty_reply_is_asked_again_and_then_an_error() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_run_is_named() {
+async fn refused_connection_names_server() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -174,7 +175,7 @@ async fn a_server_that_does_not_run_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_breaks_every_answer_off() {
+async fn server_that_always_breaks_off_is_an_error() {
     let server = serve(Answer::stream("").then_break()).await;
     let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
     let error = answer.unwrap_err();
@@ -195,7 +196,7 @@ async fn a_server_that_breaks_every_answer_off() {
 }
 
 #[tokio::test]
-async fn every_wait_has_its_own_limit() {
+async fn each_wait_has_its_own_timeout() {
     let part = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     let begun = Answer::stream(part).then_stall();
     let short = Duration::from_millis(50);
@@ -253,7 +254,7 @@ async fn every_wait_has_its_own_limit() {
 
 /// A server that never answers the TLS handshake: the connection waits in the backlog.
 #[tokio::test]
-async fn connecting_has_its_own_limit() {
+async fn tls_handshake_has_its_own_timeout() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let mut endpoint = endpoint(&format!("https://{address}/v1"), None);
@@ -265,7 +266,7 @@ async fn connecting_has_its_own_limit() {
 }
 
 #[tokio::test]
-async fn endless_answers_are_cut() {
+async fn endless_responses_are_cut() {
     let endless = "x".repeat(0x1_0000);
     let comments = ":\n".repeat(0x8000);
     for (status, media_type, more, expected) in [
@@ -301,7 +302,7 @@ async fn endless_answers_are_cut() {
 }
 
 #[tokio::test]
-async fn neither_key_nor_conversation_goes_to_another_server() {
+async fn redirect_to_other_server_is_not_followed() {
     let other = serve(event_stream(events("stolen"))).await;
     let here = "/v1/chat/completions".to_owned();
     let there = format!("{}/v1/chat/completions", other.url);
@@ -329,7 +330,7 @@ async fn neither_key_nor_conversation_goes_to_another_server() {
 }
 
 #[tokio::test]
-async fn what_was_not_asked_for_is_no_answer() {
+async fn unrequested_response_forms_are_refused() {
     let page = Answer::new(200).body("<html>welcome", "text/html");
     let packed = event_stream(events("a"));
     let cases = [
@@ -360,7 +361,7 @@ async fn what_was_not_asked_for_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_key_never_appears_in_a_text() {
+async fn key_never_appears_in_errors() {
     let echo = format!("you sent {KEY}");
     let stream = format!("data: {}\n\n", json!({"error": {"message": echo}}));
     for answer in [
@@ -381,7 +382,7 @@ async fn a_key_never_appears_in_a_text() {
 }
 
 #[test]
-fn a_key_that_cannot_be_sent_is_refused_at_once() {
+fn unsendable_key_is_refused_at_once() {
     let endpoint = endpoint("http://127.0.0.1/v1", Some("two\nlines"));
     let error = HttpModel::new(
         Provider::OpenAiCompat,

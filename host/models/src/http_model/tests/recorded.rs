@@ -40,7 +40,7 @@ fn another() -> ModelRequest {
 }
 
 #[tokio::test]
-async fn a_recording_plays_the_same_without_its_server() {
+async fn recording_replays_without_server() {
     let part = Answer::stream("data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n");
     let whole = Answer::stream(events("Hello"));
     let busy = Answer::new(429).text("slow").header("retry-after", "0");
@@ -82,7 +82,7 @@ async fn a_recording_plays_the_same_without_its_server() {
 }
 
 #[tokio::test]
-async fn what_a_recording_has() {
+async fn recording_has_documented_lines() {
     let answer = event_stream(events("Hello")).header("set-cookie", "a=b");
     let server = serve(answer).await;
     let (model, written) = recorded(endpoint(&base_url(&server), Some(KEY)));
@@ -116,7 +116,7 @@ async fn what_a_recording_has() {
 
 /// The second model answers where the first is down, in the recording as in the run.
 #[tokio::test]
-async fn models_in_place_of_one_another_are_played_alike() {
+async fn fallback_models_are_replayed() {
     let down = serve(Answer::new(503)).await;
     let up = serve(event_stream(events("Hello"))).await;
     let written = Written::default();
@@ -133,7 +133,7 @@ async fn models_in_place_of_one_another_are_played_alike() {
 }
 
 #[test]
-fn a_recording_of_nobody_is_refused() {
+fn recording_of_unknown_provider_is_refused() {
     let line = |provider: &str, url: &str| {
         let model = json!({
             "type": "model", "provider": provider, "name": "m", "url": url, "has_key": false, "key_source": "K",
@@ -144,8 +144,8 @@ fn a_recording_of_nobody_is_refused() {
     };
     for (recording, expected) in [
         (
-            line("nobody", "http://127.0.0.1:1/"),
-            "no provider is called `nobody`",
+            line("unknown", "http://127.0.0.1:1/"),
+            "no provider is called `unknown`",
         ),
         (
             line("openai", "oops"),

@@ -17,8 +17,9 @@ pub(crate) static WIRE: Wire = Wire {
     wants_key: true,
     capabilities: Capabilities::NATIVE,
     may_be_blind: false,
-    // "Vision" in Anthropic's documentation: 5 MB of base64 per image; 8000 pixels, and 2000 in a request of more than 20
-    // images, which a conversation may become. Its servers scale larger ones to about 1568 pixels.
+    // "Vision" in Anthropic's documentation: 5 MB of base64 per image; 8000 pixels, and 2000 in a
+    // request of more than 20 images, which a conversation may become. Its servers scale larger
+    // ones to about 1568 pixels.
     image_limits: ImageLimits {
         max_bytes: 5 * 1024 * 1024 / 4 * 3,
         max_side: 2000,

@@ -1,5 +1,6 @@
-//! The blocks of a reply that are sent back unchanged: the model's thoughts with their signatures, at their positions among
-//! text and calls. A signature is valid for one model; thoughts are sent to no other.
+//! The blocks of a reply that are sent back unchanged: the model's thoughts with their signatures,
+//! at their positions among text and calls. A signature is valid for one model; thoughts are sent
+//! to no other.
 
 use super::{WIRE, request::text_block};
 use crate::wire::stored;
@@ -47,8 +48,8 @@ impl Reasoning {
         Self::deserialize(stored(message, WIRE.name, model)?).ok()
     }
 
-    /// Returns the metadata of the reply; empty if there is no thought. An unsigned thought at the end was cut off and is
-    /// dropped: the provider would refuse it.
+    /// Returns the metadata of the reply; empty if there is no thought. An unsigned thought at the
+    /// end was cut off and is dropped: the provider would refuse it.
     pub(super) fn into_metadata(mut self) -> Map<String, Value> {
         while let Some(Block::Thinking { signature, .. }) = self.blocks.last()
             && signature.is_empty()
@@ -65,7 +66,8 @@ impl Reasoning {
         Map::from_iter([(WIRE.name.to_owned(), json!(self))])
     }
 
-    /// Encodes the blocks with the message's text and calls. Text and calls beyond the stored blocks come last.
+    /// Encodes the blocks with the message's text and calls. Text and calls beyond the stored
+    /// blocks come last.
     pub(super) fn into_blocks(self, text: &str, calls: Vec<Value>) -> Vec<Value> {
         let mut rest = text;
         let mut calls = calls.into_iter();

@@ -1,5 +1,6 @@
-//! Encodes a conversation as the body of `POST /v1/messages`. The wire has two roles that alternate, refuses blocks without
-//! text, and caches the prompt up to four marked blocks, so that the next request need not pay for it again.
+//! Encodes a conversation as the body of `POST /v1/messages`. The wire has two roles that
+//! alternate, refuses blocks without text, and caches the prompt up to four marked blocks, so that
+//! the next request need not pay for it again.
 
 #[cfg(test)]
 mod tests;
@@ -7,7 +8,7 @@ mod tests;
 use super::reasoning::Reasoning;
 use crate::wire::{
     Capabilities, Encoded,
-    request::{FileContent, FileRef, RequestPart, arguments, set, texts},
+    request::{FileContent, FileRef, RequestPart, arguments, is_insecure_url, set, texts},
     results::TrailingFiles,
 };
 use agent_host_core::{
@@ -19,8 +20,8 @@ use agent_host_core::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-/// The default for the most tokens of a reply. The wire requires a number, and every model since the fourth generation
-/// accepts this one.
+/// The default for the most tokens of a reply. The wire requires a number, and every model since
+/// the fourth generation accepts this one.
 const MAX_TOKENS: u32 = 32_000;
 
 /// The content of an error result that has none: the wire refuses it without.
@@ -119,7 +120,8 @@ impl Encoder<'_> {
         }
     }
 
-    /// Appends all results in one turn, before anything else in it. Files that cannot be in a result follow the last one.
+    /// Appends all results in one turn, before anything else in it. Files that cannot be in a
+    /// result follow the last one.
     fn results(&mut self, results: &[ToolResult]) {
         let mut blocks = Vec::new();
         let mut files = TrailingFiles::default();
@@ -169,11 +171,12 @@ impl Encoder<'_> {
     }
 }
 
-/// Encodes the turns. The first must be the user's. The ends of the user's last two turns are marked: the newest is where
-/// this request ends, the other where the last request ended, whose cache is read.
+/// Encodes the turns. The first must be the user's. The ends of the user's last two turns are
+/// marked: the newest is where this request ends, the other where the last request ended, whose
+/// cache is read.
 fn messages(mut turns: Vec<Turn>) -> Vec<Value> {
     if turns.first().is_none_or(|turn| turn.role != "user") {
-        let blocks = text_block("[the conversation goes on]");
+        let blocks = text_block("[the conversation continues]");
         let blocks = blocks.into_iter().collect();
         turns.insert(
             0,
@@ -240,8 +243,8 @@ fn non_blank(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!(text))
 }
 
-/// Encodes an id or a name in the alphabet of the wire, `[a-zA-Z0-9_-]`. Other providers allow more; each other byte
-/// becomes `_` and its hex value, so that distinct ones stay distinct.
+/// Encodes an id or a name in the alphabet of the wire, `[a-zA-Z0-9_-]`. Other providers allow
+/// more; each other byte becomes `_` and its hex value, so that distinct ones stay distinct.
 fn token(text: &str) -> String {
     let mut token = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -255,7 +258,7 @@ fn token(text: &str) -> String {
 
 /// Converts a part. The provider fetches nothing without TLS.
 fn convert(part: &ContentPart, capabilities: Capabilities) -> RequestPart<'_> {
-    RequestPart::unless(part, capabilities, |file| file.is_insecure_url())
+    RequestPart::unless(part, capabilities, is_insecure_url)
 }
 
 fn image_block(image: &FileRef<'_>) -> Value {

@@ -1,5 +1,6 @@
-//! Decodes events that open a block, extend it and close it, or a whole message from a server that does not stream. Blocks
-//! and events of other kinds are ignored; a reply without an end is an error.
+//! Decodes events that open a block, extend it and close it, or a whole message from a server that
+//! does not stream. Blocks and events of other kinds are ignored; a reply without an end is an
+//! error.
 
 #[cfg(test)]
 mod tests;
@@ -338,7 +339,8 @@ fn canonical(wire: &str, calls: bool) -> Option<StopReason> {
     }
 }
 
-/// Reads an error within a response, `{"type", "message"}`; its type stands for the status that it has as a response.
+/// Reads an error within a response, `{"type", "message"}`; its type stands for the status that it
+/// has as a response.
 fn reported(error: &Value) -> ServerError {
     let status = match error.get("type").and_then(Value::as_str).unwrap_or("") {
         "invalid_request_error" => Some(400),

@@ -13,7 +13,7 @@ async fn ask(answer: Answer) -> (TestServer, Result<ModelReply, ModelError>) {
 }
 
 #[tokio::test]
-async fn an_exchange() {
+async fn exchange_matches_wire() {
     let stream = include_str!("streams/refusal.sse");
     let answer = Answer::stream(stream);
     let (server, reply) = ask(answer).await;
@@ -61,7 +61,7 @@ async fn an_exchange() {
 }
 
 #[tokio::test]
-async fn what_the_server_says_is_told_whatever_the_status() {
+async fn server_message_is_quoted_for_any_status() {
     let body = |tag: &str| json!({"type": "error", "error": {"type": tag, "message": "not now"}});
     for (status, tag, kind) in [
         (200, "rate_limit_error", ModelErrorKind::RateLimited),

@@ -16,7 +16,7 @@ fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
 }
 
 #[test]
-fn streams_decode_the_same_however_they_are_cut() {
+fn events_decode_alike_however_cut() {
     let table: &[(&str, &[&str])] = &[
         ("data: one\n\ndata: two\n\n", &["one", "two"]),
         ("data:one\r\n\r\ndata:two\r\n\r\n", &["one", "two"]),
@@ -44,12 +44,12 @@ fn streams_decode_the_same_however_they_are_cut() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_replaced() {
+fn invalid_utf8_is_replaced() {
     assert_eq!(decode([&b"data: a\xffb\n\n"[..]]), ["a\u{fffd}b"]);
 }
 
 #[test]
-fn lines_and_events_are_bounded() {
+fn line_and_event_length_is_limited() {
     let mut decoder = FrameDecoder::with_limits(Framing::Events, 12, 100);
     assert_eq!(
         decoder.push(b"data: 123456\n\n"),

@@ -18,8 +18,8 @@ pub(crate) static WIRE: Wire = Wire {
     wants_key: true,
     capabilities: Capabilities::NATIVE,
     may_be_blind: false,
-    // "Image understanding" in Google's documentation: 7 MB per inline file; larger images than 3072 pixels are scaled to
-    // that by its servers.
+    // "Image understanding" in Google's documentation: 7 MB per inline file; larger images than
+    // 3072 pixels are scaled to that by its servers.
     image_limits: ImageLimits {
         max_bytes: 7 * 1024 * 1024 / 4 * 3,
         max_side: 3072,
@@ -43,8 +43,9 @@ fn reply_path(model: &str) -> String {
     format!("v1beta/{collection}{model}:streamGenerateContent?alt=sse")
 }
 
-/// True for models of the third generation or later, which reason, sign their reasoning and take files in results. A name
-/// without a number, such as `gemini-flash-latest`, stands for the newest model.
+/// True for models of the third generation or later, which reason, sign their reasoning and take
+/// files in results. A name without a number, such as `gemini-flash-latest`, stands for the newest
+/// model.
 fn is_third_generation(model: &str) -> bool {
     let name = model.strip_prefix("models/").unwrap_or(model);
     let Some(name) = name.strip_prefix("gemini-") else {

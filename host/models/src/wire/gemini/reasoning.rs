@@ -1,5 +1,5 @@
-//! The parts of a reply that are sent back unchanged: signatures of the model's thoughts, each with its part. They are valid
-//! for one model and sent to no other.
+//! The parts of a reply that are sent back unchanged: signatures of the model's thoughts, each with
+//! its part. They are valid for one model and sent to no other.
 
 use super::WIRE;
 use crate::wire::stored;
@@ -67,7 +67,8 @@ impl Reasoning {
         Map::from_iter([(WIRE.name.to_owned(), json!(self))])
     }
 
-    /// Encodes the parts with the message's text and calls. Text and calls beyond the stored parts come last.
+    /// Encodes the parts with the message's text and calls. Text and calls beyond the stored parts
+    /// come last.
     pub(super) fn into_parts(self, text: &str, calls: Vec<Value>) -> Vec<Value> {
         let mut rest = text;
         let mut calls = calls.into_iter();

@@ -1,5 +1,5 @@
-//! Encodes a conversation as the body of `POST /v1beta/models/NAME:streamGenerateContent`. Results are objects on this wire,
-//! and the results of one model turn are in one user turn.
+//! Encodes a conversation as the body of `POST /v1beta/models/NAME:streamGenerateContent`. Results
+//! are objects on this wire, and the results of one model turn are in one user turn.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,9 @@ use super::{
 };
 use crate::wire::{
     Capabilities, Encoded,
-    request::{FileContent, FileRef, RequestPart, arguments, describe, set, texts},
+    request::{
+        FileContent, FileRef, RequestPart, arguments, describe, is_insecure_url, set, texts,
+    },
     results::TrailingFiles,
 };
 use agent_host_core::{
@@ -126,8 +128,8 @@ impl Encoder<'_> {
         }
     }
 
-    /// Encodes a reply of the model, with the signatures that are this model's. From the third generation on, a turn with
-    /// calls must have one.
+    /// Encodes a reply of the model, with the signatures that are this model's. From the third
+    /// generation on, a turn with calls must have one.
     fn assistant(&self, message: &Message) -> Vec<Value> {
         let text = texts(&message.content);
         let mut calls: Vec<Value> = message.tool_calls.iter().map(call).collect();
@@ -180,7 +182,8 @@ impl Encoder<'_> {
         });
     }
 
-    /// Returns the line for a part in its result's text. A file goes `inside` the result or, if it cannot, to `files`.
+    /// Returns the line for a part in its result's text. A file goes `inside` the result or, if it
+    /// cannot, to `files`.
     fn line<'a>(
         &mut self,
         result: &'a ToolResult,
@@ -207,7 +210,7 @@ impl Encoder<'_> {
 /// Encodes the turns. The first must be the user's.
 fn contents(mut turns: Vec<Turn>) -> Vec<Value> {
     if turns.first().is_none_or(|turn| turn.role != "user") {
-        let parts = text_part("[the conversation goes on]");
+        let parts = text_part("[the conversation continues]");
         let turn = Turn {
             role: "user",
             results: false,
@@ -238,8 +241,8 @@ fn text_part(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"text": text}))
 }
 
-/// Encodes a value, as JSON text if the wire would change it: it takes a `$ref` for the name of a file and rounds large
-/// integers.
+/// Encodes a value, as JSON text if the wire would change it: it takes a `$ref` for the name of a
+/// file and rounds large integers.
 fn exact(value: &Value) -> Value {
     if is_plain(value) {
         value.clone()
@@ -266,7 +269,7 @@ fn is_plain(value: &Value) -> bool {
 /// Converts a part. The provider's models take no GIF images, and it fetches nothing without TLS.
 fn convert(part: &ContentPart, capabilities: Capabilities) -> RequestPart<'_> {
     RequestPart::unless(part, capabilities, |file| {
-        file.is_insecure_url() || file.media_type == "image/gif"
+        is_insecure_url(file) || file.media_type == "image/gif"
     })
 }
 

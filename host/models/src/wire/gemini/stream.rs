@@ -1,5 +1,5 @@
-//! Decodes responses that each hold the next parts of the reply, calls always whole. No event says that it is the last.
-//! Signatures are stored with their parts.
+//! Decodes responses that each hold the next parts of the reply, calls always whole. No event says
+//! that it is the last. Signatures are stored with their parts.
 
 #[cfg(test)]
 mod tests;
@@ -118,7 +118,7 @@ impl<'a> Decoder<'a> {
         let reply = &mut self.builder.reply;
         reply.response_id = reply.response_id.take().or(chunk.response_id);
         if let Some(usage) = chunk.usage_metadata {
-            self.count(usage);
+            self.count(&usage);
         }
         self.blocked |= chunk
             .prompt_feedback
@@ -138,7 +138,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn count(&mut self, new: WireUsage) {
+    fn count(&mut self, new: &WireUsage) {
         let known = &mut self.usage;
         update(&mut known.prompt_token_count, new.prompt_token_count);
         update(
@@ -283,7 +283,8 @@ fn usage(wire: &WireUsage) -> Usage {
     }
 }
 
-/// Maps a finish reason. The wire has none for calls and many for refusals; `OTHER` and undocumented ones say nothing.
+/// Maps a finish reason. The wire has none for calls and many for refusals; `OTHER` and
+/// undocumented ones say nothing.
 fn canonical(wire: &str, calls: bool) -> Option<StopReason> {
     match wire {
         "STOP" if calls => Some(StopReason::ToolUse),

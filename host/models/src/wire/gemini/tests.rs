@@ -22,7 +22,7 @@ async fn ask(answer: Answer) -> (TestServer, Result<ModelReply, ModelError>) {
 }
 
 #[tokio::test]
-async fn an_exchange() {
+async fn exchange_matches_wire() {
     let stream = include_str!("streams/signed-at-the-end.sse");
     let answer = Answer::stream(stream);
     let (server, reply) = ask(answer).await;
@@ -30,7 +30,7 @@ async fn an_exchange() {
         {"type": "text", "bytes": 9},
         {"type": "text", "bytes": 0, "signature": "ZW5k"},
     ]);
-    let kept = json!({"model": MODEL, "parts": parts});
+    let stored = json!({"model": MODEL, "parts": parts});
     let expected = ModelReply {
         text: "It is so.".to_owned(),
         stop_reason: Some(StopReason::EndTurn),
@@ -40,7 +40,7 @@ async fn an_exchange() {
             cached_input_tokens: 0,
         },
         response_id: Some("r1".to_owned()),
-        metadata: Map::from_iter([("gemini".to_owned(), kept)]),
+        metadata: Map::from_iter([("gemini".to_owned(), stored)]),
         ..ModelReply::default()
     };
     assert_eq!(reply, Ok(expected));
@@ -62,7 +62,7 @@ async fn an_exchange() {
 }
 
 #[tokio::test]
-async fn what_the_server_says_is_told_whatever_the_status() {
+async fn server_message_is_quoted_for_any_status() {
     let error = |code: u16, reason: &str| json!({"error": {"code": code, "message": "not now", "details": [{"reason": reason}]}});
     for (status, body, kind) in [
         (200, error(429, ""), ModelErrorKind::RateLimited),
@@ -97,7 +97,7 @@ async fn what_the_server_says_is_told_whatever_the_status() {
 }
 
 #[test]
-fn a_model_has_its_place_in_the_path() {
+fn model_name_is_in_path() {
     for (model, expected) in [
         (
             "gemini-3-pro",

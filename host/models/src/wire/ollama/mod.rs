@@ -1,4 +1,5 @@
-//! Ollama's own wire. Calls have no ids, files no URLs and results no error mark; a response is one line of JSON per piece.
+//! Ollama's own wire. Calls have no ids, files no URLs and results no error mark; a response is one
+//! line of JSON per piece.
 
 mod request;
 mod stream;
@@ -7,7 +8,8 @@ mod tests;
 
 use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
 
-/// The metadata key of the model's reasoning: models that reason while they call tools want it back.
+/// The metadata key of the model's reasoning: models that reason while they call tools want it
+/// back.
 const THINKING: &str = "thinking";
 
 /// The provider and its wire.

@@ -1,5 +1,6 @@
-//! Encodes a conversation as the body of `POST /api/chat`. Nothing is lost silently: what the wire or the model cannot take
-//! becomes a note in brackets. Results are matched to calls by their order and the tool's name.
+//! Encodes a conversation as the body of `POST /api/chat`. Nothing is lost silently: what the wire
+//! or the model cannot take becomes a note in brackets. Results are matched to calls by their order
+//! and the tool's name.
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +37,8 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     let mut options = json!({});
     let limit = capabilities.max_output_tokens;
     set(&mut options, "num_predict", limit.map(|limit| json!(limit)));
-    // By default the server takes a window of a few thousand tokens and silently truncates longer requests.
+    // By default the server takes a window of a few thousand tokens and silently truncates longer
+    // requests.
     let window = capabilities.window_tokens;
     set(&mut options, "num_ctx", window.map(|window| json!(window)));
     let options = (options != json!({})).then_some(options);
@@ -96,8 +98,8 @@ impl Encoder {
         self.messages.push(message);
     }
 
-    /// Appends a tool message per result, then one user message with all their images: models do not see those in tool
-    /// messages.
+    /// Appends a tool message per result, then one user message with all their images: models do
+    /// not see those in tool messages.
     fn results(&mut self, results: &[ToolResult]) {
         let capabilities = self.capabilities;
         let mut files = TrailingFiles::default();

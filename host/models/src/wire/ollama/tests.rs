@@ -13,7 +13,7 @@ async fn ask(answer: Answer) -> (TestServer, Result<ModelReply, ModelError>) {
 }
 
 #[tokio::test]
-async fn an_exchange() {
+async fn exchange_matches_wire() {
     let stream = include_str!("streams/text.ndjson");
     let expected = ModelReply {
         text: "Grüße 🙂".to_owned(),
@@ -45,7 +45,7 @@ async fn an_exchange() {
 }
 
 #[tokio::test]
-async fn an_answer_in_one_piece_is_read() {
+async fn unstreamed_response_is_decoded() {
     let body = json!({"message": {"role": "assistant", "content": "Hello"}, "done": true, "done_reason": "stop"});
     let text = serde_json::to_string_pretty(&body).unwrap();
     let answer = Answer::new(200).body(text, "application/json");
@@ -60,7 +60,7 @@ async fn an_answer_in_one_piece_is_read() {
 }
 
 #[tokio::test]
-async fn what_the_server_says_is_told_whatever_the_status() {
+async fn server_message_is_quoted_for_any_status() {
     for (status, kind) in [
         (200, ModelErrorKind::Server),
         (400, ModelErrorKind::InvalidRequest),

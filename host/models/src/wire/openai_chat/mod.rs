@@ -1,4 +1,5 @@
-//! OpenAI's Chat Completions, as many servers implement it: vLLM, llama.cpp, gateways, OpenAI itself.
+//! OpenAI's Chat Completions, as many servers implement it: vLLM, llama.cpp, gateways, OpenAI
+//! itself.
 
 mod request;
 mod stream;
@@ -19,7 +20,8 @@ pub(crate) static WIRE: Wire = Wire {
         ..Capabilities::NATIVE
     },
     may_be_blind: true,
-    // Compatible servers document nothing; OpenAI's own limits hold for the server that they imitate.
+    // Compatible servers document nothing; OpenAI's own limits hold for the server that they
+    // imitate.
     image_limits: ImageLimits::OPENAI,
     reply_path: |_| "chat/completions".to_owned(),
     list_path: "models",

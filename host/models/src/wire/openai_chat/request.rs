@@ -1,5 +1,5 @@
-//! Encodes a conversation as the body of `POST /chat/completions`. Nothing is lost silently: what the wire or the model
-//! cannot take becomes a note in brackets.
+//! Encodes a conversation as the body of `POST /chat/completions`. Nothing is lost silently: what
+//! the wire or the model cannot take becomes a note in brackets.
 
 #[cfg(test)]
 mod tests;
@@ -90,8 +90,8 @@ impl Encoder {
         self.push("user", &content);
     }
 
-    /// Appends a tool message per result, then one user message with all their files: tool messages carry only text, and
-    /// nothing may come between them.
+    /// Appends a tool message per result, then one user message with all their files: tool messages
+    /// carry only text, and nothing may come between them.
     fn results(&mut self, results: &[ToolResult]) {
         let capabilities = self.capabilities;
         let mut files = TrailingFiles::default();
@@ -107,7 +107,8 @@ impl Encoder {
     }
 }
 
-/// Encodes a reply of the model. `content` is null beside calls and a string, possibly empty, without.
+/// Encodes a reply of the model. `content` is null beside calls and a string, possibly empty,
+/// without.
 fn assistant(message: &Message) -> Value {
     let text = texts(&message.content);
     if message.tool_calls.is_empty() {

@@ -1,5 +1,6 @@
-//! Decodes `chat.completion.chunk` events, or one `chat.completion` from a server that does not stream. Lenient where
-//! compatible servers differ, strict about one thing: a reply without an end is an error.
+//! Decodes `chat.completion.chunk` events, or one `chat.completion` from a server that does not
+//! stream. Lenient where compatible servers differ, strict about one thing: a reply without an end
+//! is an error.
 
 #[cfg(test)]
 mod tests;
@@ -141,9 +142,10 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Returns the call that a delta extends; none if it starts one. By the documentation `index` alone decides, and `id`
-    /// and `name` come once. But servers omit `index` or `id`, give every call index 0, or repeat the id or invent another
-    /// in each delta; only a new call has a name together with another id.
+    /// Returns the call that a delta extends; none if it starts one. By the documentation `index`
+    /// alone decides, and `id` and `name` come once. But servers omit `index` or `id`, give every
+    /// call index 0, or repeat the id or invent another in each delta; only a new call has a name
+    /// together with another id.
     fn call_of(&self, index: Option<u64>, id: Option<&str>, named: bool) -> Option<usize> {
         let calls = self.builder.calls();
         let differs = |call: &PartialCall| match (&call.id, id) {
@@ -222,8 +224,8 @@ impl Decode for Decoder<'_> {
     }
 }
 
-/// Several servers say `stop` also where they call tools, and some say `tool_calls` where they call none. A reason that
-/// nobody documents says nothing.
+/// Several servers say `stop` also where they call tools, and some say `tool_calls` where they call
+/// none. A reason that nobody documents says nothing.
 fn stop_reason(wire: &str, calls: bool) -> Option<StopReason> {
     match wire {
         "stop" | "tool_calls" | "function_call" if calls => Some(StopReason::ToolUse),

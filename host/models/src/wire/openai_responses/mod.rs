@@ -1,5 +1,5 @@
-//! OpenAI's Responses. The conversation stays on this side: nothing is stored at OpenAI, and reasoning comes back encrypted
-//! and is sent again.
+//! OpenAI's Responses. The conversation stays on this side: nothing is stored at OpenAI, and
+//! reasoning comes back encrypted and is sent again.
 
 mod reasoning;
 mod request;

@@ -1,5 +1,6 @@
-//! The items of a reply that are sent back unchanged: encrypted reasoning, which only its own model can read, and messages
-//! whose phase the model wants to see again. They are stored in the reply's metadata, as `{"model", "items"}`.
+//! The items of a reply that are sent back unchanged: encrypted reasoning, which only its own model
+//! can read, and messages whose phase the model wants to see again. They are stored in the reply's
+//! metadata, as `{"model", "items"}`.
 
 use super::{SEPARATOR, WIRE};
 use crate::wire::{request::texts, stored};
@@ -17,8 +18,8 @@ pub(super) fn metadata(model: &str, items: &[Value]) -> Map<String, Value> {
     Map::from_iter([(WIRE.name.to_owned(), stored)])
 }
 
-/// Returns the stored items of a message; none if they are another model's or no longer equal the message. Each call gets
-/// its id in the message, which may have been assigned by this side.
+/// Returns the stored items of a message; none if they are another model's or no longer equal the
+/// message. Each call gets its id in the message, which may have been assigned by this side.
 pub(super) fn items_of(message: &Message, model: &str) -> Option<Vec<Value>> {
     let stored = stored(message, WIRE.name, model)?;
     let mut items = stored.get("items")?.as_array()?.clone();

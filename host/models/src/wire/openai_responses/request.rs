@@ -1,5 +1,5 @@
-//! Encodes a conversation as the body of `POST /responses`: one flat list of items. Nothing is lost silently: what the model
-//! cannot take becomes a note in brackets.
+//! Encodes a conversation as the body of `POST /responses`: one flat list of items. Nothing is lost
+//! silently: what the model cannot take becomes a note in brackets.
 
 #[cfg(test)]
 mod tests;
@@ -57,8 +57,8 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     }
 }
 
-/// True if a model reasons, by its name. Models that do not reason refuse a request for encrypted reasoning (400); they are
-/// listed because OpenAI makes no new ones.
+/// True if a model reasons, by its name. Models that do not reason refuse a request for encrypted
+/// reasoning (400); they are listed because OpenAI makes no new ones.
 fn reasons(model: &str) -> bool {
     // Gateways prefix the maker, and OpenAI marks fine-tuned models with `ft:`.
     let name = model.rsplit('/').next().unwrap_or(model);
@@ -95,7 +95,8 @@ impl Encoder<'_> {
             .push(json!({"type": "message", "role": role, "content": content}));
     }
 
-    /// Appends a reply of the model: its stored items if this model wrote them, else its text and calls.
+    /// Appends a reply of the model: its stored items if this model wrote them, else its text and
+    /// calls.
     fn assistant(&mut self, message: &Message) {
         if let Some(items) = reasoning::items_of(message, self.model) {
             self.input.extend(items);
@@ -108,7 +109,8 @@ impl Encoder<'_> {
         self.input.extend(message.tool_calls.iter().map(call));
     }
 
-    /// Appends an item per result. If results cannot carry files, all files follow in one user message.
+    /// Appends an item per result. If results cannot carry files, all files follow in one user
+    /// message.
     fn results(&mut self, results: &[ToolResult]) {
         let capabilities = self.capabilities;
         let mut files = TrailingFiles::default();

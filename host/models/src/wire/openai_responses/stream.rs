@@ -1,5 +1,6 @@
-//! Decodes `response.*` events, or one response from a server that does not stream. A reply consists of items, each of
-//! which is announced, arrives in deltas and ends with the whole item; servers omit one or the other.
+//! Decodes `response.*` events, or one response from a server that does not stream. A reply
+//! consists of items, each of which is announced, arrives in deltas and ends with the whole item;
+//! servers omit one or the other.
 
 #[cfg(test)]
 mod tests;
@@ -157,7 +158,8 @@ impl<'a> Decoder<'a> {
         self.builder.push_text(text, sink)
     }
 
-    /// Appends to the arguments of a call. Those of a call that was not announced are ignored: its end has them whole.
+    /// Appends to the arguments of a call. Those of a call that was not announced are ignored: its
+    /// end has them whole.
     fn arguments(&mut self, index: Option<u64>, arguments: &str) -> Result<(), DecodeError> {
         match self.item(index).call {
             Some(call) => self.builder.extend_call(call, None, "", arguments),
@@ -233,7 +235,8 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Takes the response, complete or so far. `status` is the status that the event's type implies.
+    /// Takes the response, complete or so far. `status` is the status that the event's type
+    /// implies.
     fn response(
         &mut self,
         response: Response,

@@ -27,7 +27,7 @@ fn reply() -> ModelReply {
 }
 
 #[tokio::test]
-async fn an_exchange() {
+async fn exchange_matches_wire() {
     let stream = include_str!("streams/text.sse");
     let answer = Answer::stream(stream);
     let (server, answered) = ask(answer).await;
@@ -52,7 +52,7 @@ async fn an_exchange() {
 }
 
 #[tokio::test]
-async fn an_answer_in_one_piece_is_read() {
+async fn unstreamed_response_is_decoded() {
     let content = json!([{"type": "output_text", "text": "Grüße 🙂", "annotations": []}]);
     let body = json!({
         "id": "resp_1",
@@ -72,31 +72,31 @@ async fn an_answer_in_one_piece_is_read() {
 }
 
 #[tokio::test]
-async fn what_the_server_says_is_told_whatever_the_status() {
+async fn server_message_is_quoted_for_any_status() {
     let error = |kind: &str| json!({"error": {"type": kind, "message": "not now", "code": null}});
     let unfinished = "cannot be used: it ended before the model had said why it stopped.";
-    let words = " It says: \"not now\"";
+    let quoted = " It says: \"not now\"";
     for (status, body, kind, expected) in [
         (
             200,
             error("rate_limit_error"),
             ModelErrorKind::RateLimited,
-            words,
+            quoted,
         ),
-        (200, error("server_error"), ModelErrorKind::Server, words),
+        (200, error("server_error"), ModelErrorKind::Server, quoted),
         (
             400,
             error("invalid_request_error"),
             ModelErrorKind::InvalidRequest,
-            words,
+            quoted,
         ),
         (
             401,
             error("invalid_request_error"),
             ModelErrorKind::Unauthorized,
-            words,
+            quoted,
         ),
-        (503, error("server_error"), ModelErrorKind::Server, words),
+        (503, error("server_error"), ModelErrorKind::Server, quoted),
         (
             200,
             json!({"status": "in_progress", "output": []}),

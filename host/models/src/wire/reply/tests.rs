@@ -16,7 +16,7 @@ fn history(ids: &[&str]) -> Vec<Message> {
 }
 
 #[test]
-fn every_call_has_an_id_of_its_own() {
+fn call_ids_are_distinct() {
     type Ids<'a> = &'a [&'a str];
     let cases: [(Ids<'_>, &[Option<&str>], Ids<'_>); 5] = [
         (&[], &[Some("a"), Some("b")], &["a", "b"]),
@@ -46,7 +46,7 @@ fn every_call_has_an_id_of_its_own() {
 }
 
 #[test]
-fn text_and_calls_arrive_in_pieces() {
+fn pieces_form_text_and_calls() {
     let shown = Mutex::new(Vec::new());
     let sink = |delta: ModelDelta<'_>| shown.lock().unwrap().push(format!("{delta:?}"));
     let mut builder = ReplyBuilder::new("m", &[]);
@@ -85,7 +85,7 @@ fn text_and_calls_arrive_in_pieces() {
 }
 
 #[test]
-fn everything_counts_towards_the_longest_reply() {
+fn reply_limit_counts_everything() {
     type Add = fn(&mut ReplyBuilder<'_>) -> Result<(), DecodeError>;
     let adds: [(&str, Add); 6] = [
         ("text", |builder| builder.push_text("x", &|_| {})),
@@ -110,7 +110,7 @@ fn everything_counts_towards_the_longest_reply() {
 }
 
 #[test]
-fn calls_are_counted_and_have_names() {
+fn calls_are_limited_and_named() {
     let mut builder = ReplyBuilder::new("m", &[]);
     for index in 0..MAX_CALLS {
         assert_eq!(builder.push_call(None, "t", "").unwrap(), index);

@@ -58,7 +58,7 @@ fn image() -> ContentPart {
 }
 
 #[test]
-fn two_sides_take_turns_and_nothing_is_empty() {
+fn roles_alternate_and_blocks_are_not_empty() {
     let text = |role, text: &str| Message::text(role, text);
     let user = |text: &str| json!({"role": "user", "content": [{"type": "text", "text": text}]});
     let model =
@@ -67,20 +67,20 @@ fn two_sides_take_turns_and_nothing_is_empty() {
         (
             "nothing",
             vec![],
-            json!([user("[the conversation goes on]")]),
+            json!([user("[the conversation continues]")]),
         ),
         (
             "only blanks",
             vec![text(Role::User, " \n"), text(Role::Assistant, "")],
-            json!([user("[the conversation goes on]")]),
+            json!([user("[the conversation continues]")]),
         ),
         (
             "the model first",
             vec![text(Role::Assistant, "a"), text(Role::User, "b")],
-            json!([user("[the conversation goes on]"), model("a"), user("b")]),
+            json!([user("[the conversation continues]"), model("a"), user("b")]),
         ),
         (
-            "a reply without words",
+            "a reply without text",
             vec![
                 text(Role::User, "a"),
                 text(Role::Assistant, ""),
@@ -89,7 +89,7 @@ fn two_sides_take_turns_and_nothing_is_empty() {
             json!([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]),
         ),
         (
-            "results, then the person",
+            "results, then the user",
             vec![
                 text(Role::User, "a"),
                 calling("", "c1"),
@@ -113,7 +113,7 @@ fn two_sides_take_turns_and_nothing_is_empty() {
 }
 
 #[test]
-fn ids_of_other_providers_are_written_in_letters_that_are_allowed() {
+fn foreign_ids_are_encoded_in_allowed_letters() {
     for (id, expected) in [
         ("toolu_01-A", "toolu_01-A"),
         ("functions.read:0", "functions_2eread_3a0"),
@@ -167,9 +167,10 @@ fn unmarked(value: &Value) -> Value {
     }
 }
 
-/// Each request marks where it ends, begins with what the last one was, and marks the end of that again.
+/// Each request marks where it ends, begins with what the last one was, and marks the end of that
+/// again.
 #[test]
-fn each_request_of_a_session_reads_the_last_one_from_the_cache() {
+fn request_reads_previous_one_from_cache() {
     let tool = |name: &str| ToolDefinition {
         name: name.to_owned(),
         title: None,
@@ -227,7 +228,7 @@ fn each_request_of_a_session_reads_the_last_one_from_the_cache() {
 }
 
 #[test]
-fn thoughts_go_back_to_the_model_that_had_them() {
+fn thoughts_are_sent_only_to_their_model() {
     let thought = json!({"type": "thinking", "thinking": "hm", "signature": "c2lnbmVk"});
     let spoken = json!({"type": "text", "text": "Grüße"});
     let used = json!({"type": "tool_use", "id": "c1", "name": "read", "input": {}});
@@ -350,7 +351,7 @@ fn capabilities_change_what_is_sent() {
 }
 
 #[test]
-fn a_denial_is_an_error_where_that_is_wanted() {
+fn denial_is_error_only_if_configured() {
     let denied = result("c1", ToolResultOutput::ExecutionDenied(None));
     let request = request(vec![Message::results(vec![denied])]);
     for denied_is_error in [false, true] {
@@ -367,7 +368,7 @@ fn a_denial_is_an_error_where_that_is_wanted() {
 }
 
 #[test]
-fn files_the_provider_does_not_take_are_named() {
+fn unsupported_files_become_notes() {
     let part = |url: &str| {
         ContentPart::File(FilePart {
             media_type: "image/png".to_owned(),

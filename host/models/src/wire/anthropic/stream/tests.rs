@@ -14,8 +14,8 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Map, json};
 
-/// What a reply of the model `m` keeps.
-fn kept(blocks: &Value) -> Map<String, Value> {
+/// The metadata of a reply of the model `m`.
+fn stored(blocks: &Value) -> Map<String, Value> {
     Map::from_iter([(
         "anthropic".to_owned(),
         json!({"model": "m", "blocks": blocks}),
@@ -31,7 +31,7 @@ fn usage(input_tokens: u64, output_tokens: u64, cached_input_tokens: u64) -> Usa
 }
 
 #[test]
-fn recorded_streams_are_read_the_same_however_they_are_cut() {
+fn recorded_streams_decode_alike_however_cut() {
     let thoughts = json!([
         {"type": "thinking", "thinking": "Two files, so two \"calls\".", "signature": "c2lnbmVk"},
         {"type": "redacted_thinking", "data": "ZW5jcnlwdGVk"},
@@ -61,7 +61,7 @@ fn recorded_streams_are_read_the_same_however_they_are_cut() {
                 stop_reason: Some(StopReason::ToolUse),
                 usage: usage(3211, 42, 3000),
                 response_id: Some("msg_1".to_owned()),
-                metadata: kept(&thoughts),
+                metadata: stored(&thoughts),
                 ..ModelReply::default()
             },
             vec![
@@ -79,7 +79,7 @@ fn recorded_streams_are_read_the_same_however_they_are_cut() {
                 stop_reason: Some(StopReason::EndTurn),
                 usage: usage(50, 7, 0),
                 response_id: Some("msg_2".to_owned()),
-                metadata: kept(&left_out),
+                metadata: stored(&left_out),
                 ..ModelReply::default()
             },
             vec![text("Found.")],
@@ -116,7 +116,7 @@ fn recorded_streams_are_read_the_same_however_they_are_cut() {
                 tool_calls: vec![call("call-1", "read", r#"{"path":"a"}"#)],
                 stop_reason: Some(StopReason::ToolUse),
                 response_id: Some("msg_5".to_owned()),
-                metadata: kept(&unsigned),
+                metadata: stored(&unsigned),
                 ..ModelReply::default()
             },
             vec![reasoning("hm"), text("Here.")],
@@ -148,7 +148,7 @@ fn stop(reason: &str) -> Value {
 }
 
 #[test]
-fn a_whole_message_is_a_reply() {
+fn unstreamed_message_is_a_reply() {
     let mut decoder = Box::new(Decoder::new("m", &[]));
     let body = json!({
         "id": "msg_1",
@@ -180,14 +180,14 @@ fn a_whole_message_is_a_reply() {
             stop_reason: Some(StopReason::ToolUse),
             usage: usage(4, 2, 3),
             response_id: Some("msg_1".to_owned()),
-            metadata: kept(&blocks),
+            metadata: stored(&blocks),
             ..ModelReply::default()
         }
     );
 }
 
 #[test]
-fn ids_are_new_and_arguments_stay_as_they_were_written() {
+fn ids_are_new_and_arguments_unchanged() {
     let history = [Message {
         tool_calls: vec![call("toolu_a", "old", "")],
         ..Message::parts(Role::Assistant, vec![])
@@ -215,7 +215,7 @@ fn ids_are_new_and_arguments_stay_as_they_were_written() {
 }
 
 #[test]
-fn stop_reasons_have_one_vocabulary() {
+fn stop_reasons_are_mapped() {
     for (wire, calls, expected) in [
         ("end_turn", false, Some(StopReason::EndTurn)),
         ("end_turn", true, Some(StopReason::ToolUse)),
@@ -237,7 +237,7 @@ fn stop_reasons_have_one_vocabulary() {
 }
 
 #[test]
-fn what_is_no_reply_is_a_fault() {
+fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server(&WIRE);
     let invalid = |why: &str| {
@@ -298,7 +298,7 @@ fn what_is_no_reply_is_a_fault() {
 }
 
 #[test]
-fn an_error_in_an_answer_is_what_its_status_would_be() {
+fn error_in_stream_equals_its_status() {
     use ModelErrorKind as Kind;
     let server = server(&WIRE);
     let tagged = |tag: &str| json!({"type": "error", "error": {"type": tag, "message": "why"}});
@@ -360,9 +360,9 @@ fn an_error_in_an_answer_is_what_its_status_would_be() {
 }
 
 proptest! {
-    /// A damaged stream is a reply or a fault, and the same one however it arrives.
+    /// A damaged stream is a reply or an error, and the same one however it arrives.
     #[test]
-    fn damaged_streams_in_pieces(
+    fn damaged_streams_decode_alike_in_pieces(
         bytes in mutated(include_bytes!("../streams/thoughts-and-calls.sse").to_vec()),
         size in 1..40_usize,
     ) {

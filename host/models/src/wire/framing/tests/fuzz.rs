@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 const STREAM: &str = "\u{feff}event: x\ndata: {\"a\": 1}\r\n\r\ndata: b\ndata: c\r\rid: 1\n: comment\ndata:d\n\ndata: [DONE]\n\n";
 
-/// The largest line and event of these decoders, in bytes: near what the stream has, so that both bounds are met.
+/// The largest line and event of these decoders, in bytes: near what the stream has, so that both
+/// bounds are met.
 const MAX: usize = 24;
 
 /// Decodes with small bounds: the events, or that there was too much.
@@ -21,9 +22,10 @@ fn bounded<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>
 }
 
 proptest! {
-    /// The pieces in which the network delivers a stream change nothing, and no event is longer than its bound.
+    /// The pieces in which the network delivers a stream change nothing, and no event is longer
+    /// than its bound.
     #[test]
-    fn streams_in_pieces(
+    fn streams_decode_alike_in_pieces(
         bytes in prop_oneof![
             4 => mutated(STREAM.as_bytes().to_vec()),
             1 => prop::collection::vec(any::<u8>(), 0..200),

@@ -4,7 +4,7 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn lines_are_the_same_however_they_are_cut() {
+fn lines_decode_alike_however_cut() {
     let table: &[(&str, &[&str])] = &[
         ("{}\n[]\n", &["{}", "[]"]),
         ("{}\r\n\n \r\n[]", &["{}", "[]"]),
@@ -25,7 +25,7 @@ fn lines_are_the_same_however_they_are_cut() {
 }
 
 #[test]
-fn a_line_is_bounded() {
+fn line_length_is_limited() {
     let mut decoder = FrameDecoder::with_limits(Framing::Lines, 4, 4);
     assert_eq!(decoder.push(b"1234\n12"), Ok(vec!["1234".to_owned()]));
     assert_eq!(decoder.push(b"34"), Ok(vec![]));

@@ -49,11 +49,11 @@ fn png() -> ContentPart {
 }
 
 #[test]
-fn two_sides_take_turns_and_nothing_is_empty() {
+fn roles_alternate_and_blocks_are_not_empty() {
     let text = |role, text: &str| Message::text(role, text);
     let user = |text: &str| json!({"role": "user", "parts": [{"text": text}]});
     let model = |text: &str| json!({"role": "model", "parts": [{"text": text}]});
-    let begin = user("[the conversation goes on]");
+    let begin = user("[the conversation continues]");
     for (name, messages, expected) in [
         ("nothing", vec![], json!([begin])),
         (
@@ -67,7 +67,7 @@ fn two_sides_take_turns_and_nothing_is_empty() {
             json!([begin, model("a"), user("b")]),
         ),
         (
-            "a reply without words",
+            "a reply without text",
             vec![
                 text(Role::User, "a"),
                 text(Role::Assistant, ""),
@@ -94,7 +94,7 @@ fn two_sides_take_turns_and_nothing_is_empty() {
 }
 
 #[test]
-fn generations_differ() {
+fn requests_differ_by_generation() {
     for (model, expected) in [
         ("gemini-3-pro", true),
         ("models/gemini-3.1-flash-preview", true),
@@ -122,7 +122,7 @@ fn generations_differ() {
 }
 
 #[test]
-fn signatures_go_back_to_the_model_that_made_them() {
+fn signatures_are_sent_only_to_their_model() {
     let used = |id: &str| json!({"functionCall": {"id": id, "name": "read", "args": {}}});
     let with = |part: Value, signature: &str| signed(part, Some(signature));
     let spoken = json!({"text": "Grüße"});
@@ -201,7 +201,7 @@ fn signatures_go_back_to_the_model_that_made_them() {
 }
 
 #[test]
-fn values_that_the_wire_would_change_go_as_text() {
+fn values_that_the_wire_changes_become_text() {
     for (value, expected) in [
         (
             json!({"a": [1, -2.5, null, true]}),
@@ -224,7 +224,7 @@ fn values_that_the_wire_would_change_go_as_text() {
 }
 
 #[test]
-fn files_go_where_the_model_takes_them() {
+fn file_position_depends_on_model() {
     let all = Provider::Gemini.capabilities();
     let image = json!({"inlineData": {"mimeType": "image/png", "data": "UE5HIQ=="}});
     let response = |line: &str, parts: Option<&Value>| {

@@ -14,8 +14,8 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::json;
 
-/// What a reply of the model `m` keeps.
-fn kept(parts: &Value) -> Map<String, Value> {
+/// The metadata of a reply of the model `m`.
+fn stored(parts: &Value) -> Map<String, Value> {
     Map::from_iter([("gemini".to_owned(), json!({"model": "m", "parts": parts}))])
 }
 
@@ -28,7 +28,7 @@ fn usage(input_tokens: u64, output_tokens: u64, cached_input_tokens: u64) -> Usa
 }
 
 #[test]
-fn recorded_streams_are_read_the_same_however_they_are_cut() {
+fn recorded_streams_decode_alike_however_cut() {
     let signed = json!([
         {"type": "thought", "text": "So two \"calls\".", "signature": "dGhvdWdodA=="},
         {"type": "text", "bytes": 12},
@@ -52,7 +52,7 @@ fn recorded_streams_are_read_the_same_however_they_are_cut() {
                 stop_reason: Some(StopReason::ToolUse),
                 usage: usage(35, 26, 20),
                 response_id: Some("r1".to_owned()),
-                metadata: kept(&signed),
+                metadata: stored(&signed),
                 ..ModelReply::default()
             },
             vec![
@@ -70,7 +70,7 @@ fn recorded_streams_are_read_the_same_however_they_are_cut() {
                 stop_reason: Some(StopReason::EndTurn),
                 usage: usage(7, 3, 0),
                 response_id: Some("r1".to_owned()),
-                metadata: kept(&at_the_end),
+                metadata: stored(&at_the_end),
                 ..ModelReply::default()
             },
             vec![text("It is "), text("so.")],
@@ -110,7 +110,7 @@ fn stream(responses: &[Value]) -> String {
 }
 
 #[test]
-fn a_whole_answer_is_one_response_or_a_list_of_them() {
+fn unstreamed_reply_is_a_response_or_a_list() {
     let one = json!({
         "candidates": [
             {"index": 1, "content": {"parts": [{"text": "another"}]}},
@@ -135,7 +135,7 @@ fn a_whole_answer_is_one_response_or_a_list_of_them() {
 }
 
 #[test]
-fn ids_are_new() {
+fn call_ids_are_new() {
     let history = [Message {
         tool_calls: vec![call("call-1", "old", ""), call("f1", "old", "")],
         ..Message::parts(Role::Assistant, vec![])
@@ -162,7 +162,7 @@ fn ids_are_new() {
 }
 
 #[test]
-fn stop_reasons_have_one_vocabulary() {
+fn stop_reasons_are_mapped() {
     for (wire, calls, expected) in [
         ("STOP", false, Some(StopReason::EndTurn)),
         ("STOP", true, Some(StopReason::ToolUse)),
@@ -182,7 +182,7 @@ fn stop_reasons_have_one_vocabulary() {
 }
 
 #[test]
-fn what_is_no_reply_is_a_fault() {
+fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server(&WIRE);
     let url = &server.url;
@@ -273,7 +273,7 @@ fn what_is_no_reply_is_a_fault() {
 }
 
 #[test]
-fn an_error_in_an_answer_is_what_its_status_would_be() {
+fn error_in_stream_equals_its_status() {
     use ModelErrorKind as Kind;
     let server = server(&WIRE);
     let coded = |code: u16| json!({"error": {"code": code, "message": "why", "status": "X"}});
@@ -308,9 +308,9 @@ fn an_error_in_an_answer_is_what_its_status_would_be() {
 }
 
 proptest! {
-    /// A damaged stream is a reply or a fault, and the same one however it arrives.
+    /// A damaged stream is a reply or an error, and the same one however it arrives.
     #[test]
-    fn damaged_streams_in_pieces(
+    fn damaged_streams_decode_alike_in_pieces(
         bytes in mutated(include_bytes!("../streams/thoughts-and-calls.sse").to_vec()),
         size in 1..40_usize,
     ) {

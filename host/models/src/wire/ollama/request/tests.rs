@@ -26,7 +26,7 @@ fn encoded(messages: Vec<Message>, capabilities: Capabilities) -> (Value, usize)
 }
 
 #[test]
-fn only_images_by_their_bytes_go_on() {
+fn only_images_by_bytes_are_sent() {
     let file = |media_type: &str, data: FileData| {
         ContentPart::File(FilePart {
             media_type: media_type.to_owned(),
@@ -71,7 +71,7 @@ fn only_images_by_their_bytes_go_on() {
 }
 
 #[test]
-fn bounds_are_options() {
+fn limits_are_sent_as_options() {
     let (reply, window) = (NonZeroU32::new(100), Some(8192));
     for (max_output_tokens, window_tokens, options) in [
         (reply, None, json!({"num_predict": 100})),
@@ -89,17 +89,17 @@ fn bounds_are_options() {
 }
 
 #[test]
-fn kept_metadata_that_is_none_is_left_out() {
+fn invalid_stored_metadata_is_ignored() {
     let said = json!({"role": "assistant", "content": "a"});
     let mut thought = said.clone();
     thought["thinking"] = json!("hm");
-    for (kept, expected) in [
+    for (stored, expected) in [
         (json!({"thinking": "hm"}), thought),
         (json!({"thinking": 7}), said.clone()),
         (json!("odd"), said),
     ] {
         let message = Message {
-            metadata: Map::from_iter([("ollama".to_owned(), kept)]),
+            metadata: Map::from_iter([("ollama".to_owned(), stored)]),
             ..Message::text(Role::Assistant, "a")
         };
         let body = json!({"model": "m", "messages": [expected], "stream": true});

@@ -23,7 +23,7 @@ fn play_lines(server: &Server, lines: &[Value]) -> Played {
 }
 
 #[test]
-fn a_recorded_stream_decodes_the_same_however_it_is_cut() {
+fn recorded_stream_decodes_alike_however_cut() {
     let server = server();
     let reply = |text: &str, stop_reason, input_tokens, output_tokens| ModelReply {
         text: text.to_owned(),
@@ -91,7 +91,7 @@ fn a_recorded_stream_decodes_the_same_however_it_is_cut() {
 
 /// A stream that ends before its last line is no reply, wherever it ends.
 #[test]
-fn a_stream_without_its_end_is_asked_for_again() {
+fn stream_without_end_is_retried() {
     let server = server();
     let stream = include_str!("../streams/calls.ndjson");
     let lines: Vec<&str> = stream.lines().collect();
@@ -108,7 +108,7 @@ fn a_stream_without_its_end_is_asked_for_again() {
 }
 
 #[test]
-fn stop_reasons_have_one_vocabulary() {
+fn stop_reasons_are_mapped() {
     let server = server();
     let calls = json!([{"function": {"name": "a", "arguments": {}}}]);
     for (reason, calls, expected) in [
@@ -126,7 +126,7 @@ fn stop_reasons_have_one_vocabulary() {
 }
 
 #[test]
-fn calls_come_in_several_forms() {
+fn call_forms_are_decoded() {
     let server = server();
     let function = |arguments: Value| json!({"name": "a", "arguments": arguments});
     let calls = json!([
@@ -138,7 +138,7 @@ fn calls_come_in_several_forms() {
     ]);
     let lines = [
         json!({"message": {"role": "assistant", "content": null, "tool_calls": calls}, "done": false}),
-        json!({"what": "nobody documents"}),
+        json!({"undocumented": true}),
         json!({"message": null, "done": true, "error": null}),
     ];
     let expected = ModelReply {
@@ -156,7 +156,7 @@ fn calls_come_in_several_forms() {
 }
 
 #[test]
-fn what_is_no_reply_is_a_fault() {
+fn invalid_replies_are_errors() {
     let server = server();
     for (line, expected) in [
         (json!({"error": "boom"}), server.server_error(&ServerError::new(None, "boom".to_owned()), None)),

@@ -55,7 +55,8 @@ fn result(id: &str, name: &str, output: ToolResultOutput) -> ToolResult {
     }
 }
 
-/// A conversation with everything in it: parallel calls, a multipart result, both errors, both denials, a failed parse.
+/// A conversation with everything in it: parallel calls, a multipart result, both errors, both
+/// denials, a failed parse.
 fn conversation() -> ModelRequest {
     let thumbnail = ToolResultOutput::Content(vec![
         text("640x480 -> 2x2"),
@@ -181,7 +182,7 @@ fn golden(results: &Value, images: &Value, last: &Value) -> Value {
 }
 
 #[test]
-fn a_conversation_for_a_model_that_sees() {
+fn conversation_with_vision_is_encoded() {
     let encoded = encode("m", &conversation(), SEEING);
     let results = json!(
         "640x480 -> 2x2\n\
@@ -204,7 +205,7 @@ fn a_conversation_for_a_model_that_sees() {
 }
 
 #[test]
-fn a_conversation_for_a_model_that_does_not_see() {
+fn conversation_without_vision_is_encoded() {
     let encoded = encode("m", &conversation(), BLIND);
     let results = json!(
         "640x480 -> 2x2\n\
@@ -218,7 +219,7 @@ fn a_conversation_for_a_model_that_does_not_see() {
 }
 
 #[test]
-fn files_in_a_user_message() {
+fn files_in_user_message_are_encoded() {
     let documents = Capabilities {
         documents: true,
         ..BLIND

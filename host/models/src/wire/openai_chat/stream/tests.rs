@@ -63,7 +63,7 @@ fn called(reply: &ModelReply) -> Vec<(&str, &str, &str)> {
 }
 
 #[test]
-fn a_whole_stream_decodes_the_same_however_it_is_cut() {
+fn stream_decodes_alike_however_cut() {
     let stream = stream(&[
         delta(&json!({"role": "assistant", "content": ""})),
         delta(&json!({"reasoning_content": "hm"})),
@@ -105,7 +105,7 @@ fn a_whole_stream_decodes_the_same_however_it_is_cut() {
 }
 
 #[test]
-fn servers_number_their_calls_in_many_ways() {
+fn call_numbering_variants_are_decoded() {
     let server = server();
     type Row = (
         &'static str,
@@ -203,7 +203,7 @@ fn servers_number_their_calls_in_many_ways() {
 }
 
 #[test]
-fn stop_reasons_have_one_vocabulary() {
+fn stop_reasons_are_mapped() {
     for (wire, calls, expected) in [
         ("stop", false, Some(StopReason::EndTurn)),
         ("stop", true, Some(StopReason::ToolUse)),
@@ -220,7 +220,7 @@ fn stop_reasons_have_one_vocabulary() {
 }
 
 #[test]
-fn answers_that_differ_from_the_documentation_are_read() {
+fn undocumented_response_forms_are_decoded() {
     let server = server();
     let done = "data: [DONE]\n\n";
     let text = |reply: Result<ModelReply, AttemptError>| {
@@ -280,7 +280,7 @@ fn answers_that_differ_from_the_documentation_are_read() {
 }
 
 #[test]
-fn what_is_no_reply_is_a_fault() {
+fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server();
     let invalid = |why: &str| {

@@ -26,7 +26,7 @@ fn input(model: &str, messages: Vec<Message>, capabilities: Capabilities) -> Val
 }
 
 #[test]
-fn models_that_do_not_reason_are_not_asked_for_reasoning() {
+fn reasoning_is_requested_only_of_reasoning_models() {
     let request = ModelRequest {
         system: None,
         messages: vec![],
@@ -53,7 +53,7 @@ fn models_that_do_not_reason_are_not_asked_for_reasoning() {
 }
 
 #[test]
-fn a_reply_goes_back_as_it_came_only_where_it_still_says_the_same() {
+fn stored_items_are_sent_only_if_message_is_unchanged() {
     let items = json!([
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},
         {"type": "message", "id": "m1", "role": "assistant", "content": [{"type": "output_text", "text": "I"}]},
@@ -119,7 +119,7 @@ fn a_reply_goes_back_as_it_came_only_where_it_still_says_the_same() {
             json!([said(text), called("twice", "{}"), called("b", "{}")]),
         ),
         (
-            "nothing usable kept",
+            "nothing usable stored",
             "m",
             Message {
                 metadata: Map::from_iter([("openai".to_owned(), json!([1]))]),
@@ -133,7 +133,7 @@ fn a_reply_goes_back_as_it_came_only_where_it_still_says_the_same() {
 }
 
 #[test]
-fn what_a_server_cannot_take_goes_elsewhere_or_becomes_a_note() {
+fn unsupported_files_move_or_become_notes() {
     let file = |media_type: &str, name: &str| {
         ContentPart::File(FilePart {
             media_type: media_type.to_owned(),

@@ -131,7 +131,7 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Played); 5] {
 }
 
 #[test]
-fn a_recorded_stream_decodes_the_same_however_it_is_cut() {
+fn recorded_stream_decodes_alike_however_cut() {
     let server = server();
     for (name, stream, expected) in recorded(&server) {
         assert_eq!(play_cut(&WIRE, stream.as_bytes()), expected, "{name}");
@@ -140,7 +140,7 @@ fn a_recorded_stream_decodes_the_same_however_it_is_cut() {
 
 /// A stream that ends before its last event is no reply, wherever it ends.
 #[test]
-fn a_stream_without_its_end_is_asked_for_again() {
+fn stream_without_end_is_retried() {
     let server = server();
     let stream = include_str!("../streams/calls.sse");
     let events: Vec<&str> = stream.split_inclusive("\n\n").collect();
@@ -157,7 +157,7 @@ fn a_stream_without_its_end_is_asked_for_again() {
 
 /// The same reply, however much of it a server sends twice, late or not at all.
 #[test]
-fn servers_leave_out_deltas_or_items() {
+fn omitted_deltas_or_items_are_filled_in() {
     let server = server();
     let message = json!({"type": "message", "content": [{"type": "output_text", "text": "Both."}]});
     let read = json!({"type": "function_call", "call_id": "a", "name": "read", "arguments": "{}"});
@@ -238,7 +238,7 @@ fn servers_leave_out_deltas_or_items() {
             vec![text("Both.")],
         ),
         (
-            "what nobody documents",
+            "undocumented events",
             vec![
                 event("output_text.sparkles", json!({"delta": {"odd": [1]}})),
                 json!({"type": "keepalive", "sequence_number": 3}),
@@ -257,7 +257,7 @@ fn servers_leave_out_deltas_or_items() {
 }
 
 #[test]
-fn several_messages_of_one_reply_are_parted() {
+fn messages_of_one_reply_are_separated() {
     let server = server();
     let message =
         |text: &str| json!({"type": "message", "content": [{"type": "output_text", "text": text}]});
@@ -274,7 +274,7 @@ fn several_messages_of_one_reply_are_parted() {
 }
 
 #[test]
-fn stop_reasons_have_one_vocabulary() {
+fn stop_reasons_are_mapped() {
     let server = server();
     for (status, reason, expected) in [
         ("completed", json!(null), Some(StopReason::EndTurn)),
@@ -299,7 +299,7 @@ fn stop_reasons_have_one_vocabulary() {
 }
 
 #[test]
-fn an_id_of_another_call_is_replaced_in_the_reply() {
+fn taken_call_id_is_replaced() {
     let server = server();
     let read = |id: &str| json!({"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"});
     let output = json!([read("call-1"), read("a"), read("a"), read("")]);
@@ -315,7 +315,7 @@ fn an_id_of_another_call_is_replaced_in_the_reply() {
 }
 
 #[test]
-fn what_is_no_reply_is_a_fault() {
+fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server();
     let url = &server.url;
