@@ -11,10 +11,10 @@ use std::{collections::BTreeMap, fs};
 /// Golden requests that each wire has at least: one for each kind of message and of result.
 const FEWEST: usize = 18;
 
-/// The golden requests: `host/models/src/WIRE/golden/NAME.json`.
+/// The golden requests: `host/models/src/wire/WIRE/golden/NAME.json`.
 fn golden() -> Vec<Request> {
     let mut requests = Vec::new();
-    for folder in fs::read_dir(here("../host/models/src")).unwrap() {
+    for folder in fs::read_dir(here("../host/models/src/wire")).unwrap() {
         let folder = folder.unwrap().path();
         let Ok(files) = fs::read_dir(folder.join("golden")) else {
             continue;

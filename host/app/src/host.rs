@@ -11,12 +11,13 @@ use crate::{
 };
 use agent_host_engine::{
     model::Model,
+    observer::Observer,
     session::{ClientSession, Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_journal::{JournalStore, ProjectApproval};
 use agent_host_models::{Fallback, HttpModel, Recorder, Scripted};
-use agent_host_types::{approval::ApprovalRule, id::SessionId};
+use agent_host_types::{approval::ApprovalRule, id::SessionId, model::ModelError};
 use std::sync::Arc;
 
 /// A running host.
@@ -222,7 +223,7 @@ pub async fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
     };
     let first: Arc<dyn Model> = match first {
         Some(model) => make(model, recorder.as_ref()).await?,
-        None => Arc::new(Scripted::builtin("tour")?),
+        None => Arc::new(Scripted::builtin("tour").map_err(ModelError::from)?),
     };
     let mut others = Vec::with_capacity(fallback.len());
     for model in fallback {
@@ -243,7 +244,9 @@ pub(crate) async fn make(
     recorder: Option<&Arc<Recorder>>,
 ) -> Result<Arc<dyn Model>, OpenError> {
     Ok(match model {
-        ModelConfig::BuiltinScript(name) => Arc::new(Scripted::builtin(name)?),
+        ModelConfig::BuiltinScript(name) => {
+            Arc::new(Scripted::builtin(name).map_err(ModelError::from)?)
+        }
         ModelConfig::Script(path) => {
             let text = std::fs::read_to_string(path).map_err(|error| {
                 OpenError::usage(format!(
@@ -251,16 +254,20 @@ pub(crate) async fn make(
                     path.display()
                 ))
             })?;
-            Arc::new(Scripted::parse(&path.display().to_string(), &text)?)
+            let script = Scripted::parse(&path.display().to_string(), &text);
+            Arc::new(script.map_err(ModelError::from)?)
         }
-        ModelConfig::Replay(path) => HttpModel::replayed(&recording::read(path)?)?,
+        ModelConfig::Replay(path) => {
+            HttpModel::replayed(&recording::read(path)?).map_err(ModelError::from)?
+        }
         ModelConfig::Served { name, provider } => {
             let endpoint = provider
                 .open()
                 .await
                 .map_err(|error| OpenError::usage(error.to_string()))?;
             let capabilities = provider.capabilities;
-            let model = HttpModel::new(provider.provider, name, endpoint, capabilities)?;
+            let model = HttpModel::new(provider.provider, name, endpoint, capabilities)
+                .map_err(ModelError::from)?;
             let model = model.with_retry(provider.retry);
             Arc::new(match recorder {
                 Some(recorder) => model.recorded(recorder),

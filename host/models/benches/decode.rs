@@ -1,6 +1,7 @@
-//! What reading an answer costs: processor time of the thread that asks, from the request to the whole reply, HTTP included. A
-//! server in another thread sends streams of short deltas, each several times as long as the one before: the time per megabyte
-//! stays the same. The figures are in the README.
+//! Measures the decoding of a response: processor time of the thread that asks, from the request to
+//! the reply, HTTP included. A server in another thread sends streams of short deltas, each several
+//! times as long as the one before; the time per megabyte is constant. host/BENCHMARKS.md has the
+//! figures.
 
 use agent_host_engine::model::Model as _;
 use agent_host_models::{Endpoint, HttpModel, Provider, RetryPolicy, Timeouts};
@@ -20,12 +21,12 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-/// One delta of text: 20 bytes, as long as those of models are on average.
+/// One delta of text: 20 bytes, the average of models.
 const DELTA: &str = "twenty bytes of text";
 
 const MEGABYTE: usize = 1_000_000;
 
-/// The wires that are measured, with the data of an event of text and of those that end a stream.
+/// The measured wires, with the data of a text event and of the events that end a stream.
 const WIRES: [(Provider, &str, &[&str]); 2] = [
     (
         Provider::Anthropic,
@@ -46,14 +47,15 @@ const WIRES: [(Provider, &str, &[&str]); 2] = [
     ),
 ];
 
-/// The processor time of this thread so far (the first figure of schedstat, in nanoseconds).
+/// Returns the processor time of this thread so far (the first figure of schedstat, in
+/// nanoseconds).
 fn processor_time() -> Duration {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells it");
     let spent = stat.split(' ').next().expect("it has three figures");
     Duration::from_nanos(spent.parse().expect("it is a number"))
 }
 
-/// A stream of about this many bytes, and how many deltas are in it.
+/// Returns a stream of about this many bytes, and its number of deltas.
 fn stream(provider: Provider, delta: &str, end: &[&str], bytes: usize) -> (String, usize) {
     let mut body = String::new();
     if provider == Provider::Anthropic {
@@ -122,7 +124,7 @@ fn answer(client: TcpStream, body: &str) -> io::Result<()> {
     client.write_all(body.as_bytes())
 }
 
-/// A model behind this server, which asks once.
+/// Returns a model behind this server, without retries.
 fn model(provider: Provider, base_url: String) -> HttpModel {
     let endpoint = Endpoint {
         base_url,
@@ -165,7 +167,7 @@ fn decode(criterion: &mut Criterion) {
     }
 }
 
-/// The processor time of one reply.
+/// Returns the processor time of one reply.
 fn spent(runtime: &Runtime, model: &HttpModel, request: &ModelRequest, deltas: usize) -> Duration {
     let before = processor_time();
     let reply = runtime.block_on(model.respond(request, &|_| {}));

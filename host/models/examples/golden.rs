@@ -1,5 +1,5 @@
-//! Writes the expected request bodies of every wire anew: `cargo run --release -p agent-host-models --example golden`. Read the
-//! difference before you keep it.
+//! Writes the golden request bodies of every wire: `cargo run --release -p agent-host-models
+//! --example golden`. Read the difference before committing it.
 
 #![expect(clippy::unwrap_used, reason = "it writes test files")]
 
@@ -13,12 +13,12 @@ use std::fs;
 
 fn main() {
     for provider in Provider::ALL {
-        let folder = files::folder(provider);
-        fs::create_dir_all(&folder).unwrap();
+        let directory = files::directory(provider);
+        fs::create_dir_all(&directory).unwrap();
         let model = files::model(provider);
         for (name, request) in cases::all(&files::metadata(provider)) {
             let body = serde_json::to_string_pretty(&model.body(&request)).unwrap();
-            fs::write(folder.join(format!("{name}.json")), body + "\n").unwrap();
+            fs::write(directory.join(format!("{name}.json")), body + "\n").unwrap();
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Ids for calls that come without one, or with one that an earlier call has: providers refuse a conversation in which two
-//! calls have one id. It knows nothing but the ids that a conversation already holds.
+//! Assigns ids to calls without one and to calls whose id is taken: providers refuse a conversation
+//! in which two calls share an id.
 
 use agent_host_types::{id::CallId, message::Message};
 use std::collections::HashSet;
 
-/// Makes ids `call-1`, `call-2`, ... that no call of a conversation has.
+/// Assigns ids `call-1`, `call-2`, ... that are unique in a conversation.
 pub(crate) struct CallIds {
     used: HashSet<String>,
     next: usize,
 }
 
 impl CallIds {
-    /// Counts on from the calls of the conversation.
+    /// Continues the numbering of a conversation.
     pub(crate) fn after(messages: &[Message]) -> Self {
         let used: HashSet<String> = messages
             .iter()
@@ -22,7 +22,7 @@ impl CallIds {
         Self { used, next }
     }
 
-    /// This id, if no call has it; else the next free one.
+    /// Returns this id if it is free, else the next free one.
     pub(crate) fn accept(&mut self, id: Option<String>) -> CallId {
         match id {
             Some(id) if self.used.insert(id.clone()) => CallId(id),
@@ -30,7 +30,7 @@ impl CallIds {
         }
     }
 
-    /// The next free id.
+    /// Returns the next free id.
     pub(crate) fn next_id(&mut self) -> CallId {
         loop {
             let id = format!("call-{}", self.next);

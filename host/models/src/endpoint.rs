@@ -1,36 +1,37 @@
-//! Where a model server is and how long to wait for it. Checks what the configuration says; opens no connection.
+//! The address, key and timeouts of a model server, as configured. Checks them; opens no
+//! connection.
 
 #[cfg(test)]
 mod tests;
 
-use crate::http::is_loopback;
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use reqwest::Url;
 use secrecy::SecretString;
-use std::time::Duration;
+use std::{net::IpAddr, str::FromStr, time::Duration};
 
-/// A model server as configuration names it.
+/// A model server.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// The address up to and including the version, such as `http://127.0.0.1:11434/v1`.
+    /// The base URL, up to and including the API version, such as `http://127.0.0.1:11434/v1`.
     pub base_url: String,
-    /// The key; absent for a server that wants none.
+    /// The key; absent for a server that needs none.
     pub key: Option<SecretString>,
-    /// Where a person sets the key, such as `OPENAI_COMPAT_API_KEY`. Error texts name it.
+    /// The setting of the key, such as `OPENAI_COMPAT_API_KEY`. Error texts name it.
     pub key_source: String,
     /// How long to wait.
     pub timeouts: Timeouts,
 }
 
-/// How long to wait for a model server. Each wait has its own bound, since a model that loads for two minutes is well while
-/// a connection that takes two minutes is not.
+/// The timeouts of a model server. Each wait has its own, since two minutes are normal for loading
+/// a model but not for connecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// For a connection, TLS included.
     pub connect: Duration,
-    /// From the request to the first bytes of the answer; a local server loads its model in this time.
+    /// From the request to the first bytes of the response body; a local server loads its model in
+    /// this time.
     pub first_chunk: Duration,
-    /// Between two pieces of an answer.
+    /// Between two pieces of a response.
     pub idle_chunk: Duration,
     /// For one reply in all, retries and waits included.
     pub total: Duration,
@@ -47,41 +48,102 @@ impl Default for Timeouts {
     }
 }
 
-/// Whether a base URL is one of this machine, so that nothing that is sent there leaves it. What is no URL is none.
+/// Why an endpoint cannot be used. The text quotes no key, user name, password or query.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// The base URL cannot be used.
+    #[error(
+        "The base URL of the model server {0}. Set it to the server's address up to the version, such as \
+         `http://127.0.0.1:11434/v1`."
+    )]
+    BaseUrl(#[from] BaseUrlError),
+    /// The key cannot be sent in a header.
+    #[error(
+        "The key in {key_source} contains characters that cannot be sent. Set {key_source} to the key alone, on one line."
+    )]
+    Key {
+        /// The setting of the key.
+        key_source: String,
+    },
+    /// The HTTP client cannot be built.
+    #[error(transparent)]
+    Client(ModelError),
+}
+
+/// Why a base URL cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BaseUrlError {
+    /// It is empty.
+    #[error("is empty")]
+    Empty,
+    /// It is not a URL.
+    #[error("is not a URL ({0})")]
+    Invalid(#[source] <Url as FromStr>::Err),
+    /// It has a user name or a password.
+    #[error("holds a user name or a password; a key belongs in {key_source}")]
+    Credentials {
+        /// The setting of the key.
+        key_source: String,
+    },
+    /// Its scheme is not `http` or `https`, or it has no host.
+    #[error("does not begin with http:// or https://")]
+    Scheme,
+    /// It has a query or a fragment.
+    #[error("has a `?` or a `#` in it")]
+    Query,
+}
+
+impl From<EndpointError> for ModelError {
+    fn from(error: EndpointError) -> Self {
+        let kind = match error {
+            EndpointError::BaseUrl(_) => ModelErrorKind::InvalidRequest,
+            EndpointError::Key { .. } => ModelErrorKind::Unauthorized,
+            EndpointError::Client(error) => return error,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// True if a base URL is a loopback address, so that requests do not leave this machine. False for
+/// an invalid URL.
 #[must_use]
 pub fn is_on_this_machine(base_url: &str) -> bool {
     Url::parse(base_url.trim()).is_ok_and(|url| is_loopback(&url))
 }
 
+/// True if requests to this URL do not leave this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or("");
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
 impl Endpoint {
-    /// The address of one operation of the server. `path` begins without a slash.
+    /// Appends a path and query, which begin without a slash, to the base URL.
     ///
     /// # Errors
-    /// `invalid-request` where the base URL is not one; the text quotes no user name, password or query.
-    pub(crate) fn url(&self, path: &str) -> Result<Url, ModelError> {
-        const HINT: &str = "Set it to the server's address up to the version, such as `http://127.0.0.1:11434/v1`.";
-        let refuse = |why: String| {
-            let text = format!("The base URL of the model server {why}. {HINT}");
-            ModelError::new(ModelErrorKind::InvalidRequest, text)
-        };
+    /// The base URL cannot be used.
+    pub(crate) fn url(&self, path: &str) -> Result<Url, BaseUrlError> {
         let base = self.base_url.trim();
         if base.is_empty() {
-            return Err(refuse("is empty".to_owned()));
+            return Err(BaseUrlError::Empty);
         }
-        let url = Url::parse(base).map_err(|error| refuse(format!("is not a URL ({error})")))?;
+        let url = Url::parse(base).map_err(BaseUrlError::Invalid)?;
         if !url.username().is_empty() || url.password().is_some() {
-            let source = &self.key_source;
-            return Err(refuse(format!(
-                "holds a user name or a password; a key belongs in {source}"
-            )));
+            return Err(BaseUrlError::Credentials {
+                key_source: self.key_source.clone(),
+            });
         }
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(refuse("does not begin with http:// or https://".to_owned()));
+            return Err(BaseUrlError::Scheme);
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(refuse("has a `?` or a `#` in it".to_owned()));
+            return Err(BaseUrlError::Query);
         }
         let joined = format!("{}/{path}", url.as_str().trim_end_matches('/'));
-        Url::parse(&joined).map_err(|error| refuse(format!("cannot be extended ({error})")))
+        Url::parse(&joined).map_err(BaseUrlError::Invalid)
     }
 }

@@ -1,4 +1,4 @@
-//! Several models in one: where one does not answer for a reason of its service, the next one is asked.
+//! A model that asks the next one of a list when the service of one fails.
 
 #[cfg(test)]
 mod tests;
@@ -13,17 +13,17 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-/// Models in the order of preference. Who answered last is asked first the next time: the wait for a service that is down is waited
-/// once, and the prompt cache of the one that answers is used.
+/// Models in order of preference. The one that answered last is asked first the next time: a failed
+/// service costs one wait, and the prompt cache of the answering one is used.
 pub struct Fallback {
     first: Arc<dyn Model>,
     others: Vec<Arc<dyn Model>>,
-    /// The place of the one that answered last.
+    /// The index of the model that answered last.
     current: AtomicUsize,
 }
 
 impl Fallback {
-    /// `others` are asked in their order where `first` does not answer.
+    /// Creates a model that asks `others` in their order if `first` fails.
     #[must_use]
     pub fn new(first: Arc<dyn Model>, others: Vec<Arc<dyn Model>>) -> Self {
         Self {
@@ -33,13 +33,13 @@ impl Fallback {
         }
     }
 
-    /// All of them with their places, from the one that answered last on, and around.
-    fn in_turn(&self) -> impl Iterator<Item = (usize, &dyn Model)> {
+    /// Returns all models with their indices, in cyclic order from the one that answered last.
+    fn in_order(&self) -> impl Iterator<Item = (usize, &dyn Model)> {
         let all = std::iter::once(&self.first).chain(&self.others);
-        let places = all.map(AsRef::as_ref).enumerate();
+        let indexed = all.map(AsRef::as_ref).enumerate();
         let current = self.current.load(Ordering::Relaxed);
         let count = self.others.len() + 1;
-        places.cycle().skip(current).take(count)
+        indexed.cycle().skip(current).take(count)
     }
 
     async fn ask(
@@ -59,7 +59,7 @@ impl Fallback {
             deltas(delta);
         };
         let mut failed: Vec<(String, ModelError)> = Vec::new();
-        for (place, model) in self.in_turn() {
+        for (index, model) in self.in_order() {
             let provenance = model.provenance();
             let name = format!("{}:{}", provenance.provider, provenance.model);
             if let Some((other, error)) = failed.last() {
@@ -73,29 +73,29 @@ impl Fallback {
             match model.respond(request, &sink).await {
                 Ok(reply) if failed.is_empty() => return Ok(reply),
                 Ok(reply) => {
-                    self.current.store(place, Ordering::Relaxed);
+                    self.current.store(index, Ordering::Relaxed);
                     return Ok(ModelReply {
                         provenance: Some(provenance),
                         ..reply
                     });
                 }
                 Err(error) => {
-                    let goes_on = is_of_the_service(error.kind);
+                    let is_service_error = is_service_error(error.kind);
                     failed.push((name, error));
-                    if !goes_on {
+                    if !is_service_error {
                         break;
                     }
                 }
             }
         }
-        Err(all_of(failed))
+        Err(combined(failed))
     }
 }
 
 impl Model for Fallback {
-    /// The one that is asked first.
+    /// Returns that of the model that is asked first.
     fn provenance(&self) -> Provenance {
-        let mut models = self.in_turn();
+        let mut models = self.in_order();
         models
             .next()
             .map_or_else(|| self.first.provenance(), |(_, model)| model.provenance())
@@ -110,9 +110,9 @@ impl Model for Fallback {
     }
 }
 
-/// Whether another service may do better. A key that is wrong, a model that does not exist and a request that is refused are for
-/// the person to mend: to go on would hide them.
-fn is_of_the_service(kind: ModelErrorKind) -> bool {
+/// True if another service may do better. The user must fix a wrong key, an unknown model or a
+/// refused request: falling back would hide them.
+fn is_service_error(kind: ModelErrorKind) -> bool {
     match kind {
         ModelErrorKind::RateLimited
         | ModelErrorKind::Server
@@ -127,8 +127,8 @@ fn is_of_the_service(kind: ModelErrorKind) -> bool {
     }
 }
 
-/// One error of the kind of the last one, with the words of all.
-fn all_of(mut failed: Vec<(String, ModelError)>) -> ModelError {
+/// Combines errors into one of the last error's kind, with the texts of all.
+fn combined(mut failed: Vec<(String, ModelError)>) -> ModelError {
     let lines: Vec<String> = failed
         .iter()
         .map(|(name, error)| format!("{name}: {error}"))

@@ -1,25 +1,27 @@
-//! The HTTP client of all adapters: one builder, one TLS provider, bundled roots, a split time-out for every wait, and a
-//! bound on what is read. It knows no provider's JSON.
+//! The HTTP transport of all providers: one client, one TLS provider, bundled roots, a timeout for
+//! every wait, and a limit on every read. A recording can take the place of the network. It knows
+//! no provider's JSON.
 
 mod entry;
+pub(crate) mod failure;
 mod record;
 mod replay;
 
 pub(crate) use entry::ModelEntry;
 pub use record::Recorder;
-pub(crate) use record::Tap;
 pub(crate) use replay::Recording;
+pub use replay::{RecordingError, RecordingLineError};
 
 use crate::{
-    endpoint::{Endpoint, Timeouts},
-    fault::{self, Fault},
+    endpoint::{Endpoint, EndpointError, Timeouts, is_loopback},
     retry::{self, Retry},
-    wire::{KeyHeader, Wire},
+    wire::{KeyHeader, ServerError, Wire},
 };
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
-use record::Exchange;
-use replay::Answer;
+use failure::AttemptError;
+use record::{ModelRecorder, ResponseRecorder};
+use replay::RecordedResponse;
 use reqwest::{
     Client, RequestBuilder, Response, StatusCode, Url,
     header::{
@@ -36,79 +38,67 @@ use std::{
 };
 use tokio::time::{Instant, timeout_at};
 
-/// The most that is read of one answer, in bytes. A long reply streamed word by word is wrapped in a hundred times its size.
+/// The most that is read of a response, in bytes. A reply that is streamed word by word takes a
+/// hundred times its size.
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// The most that is read of an answer that reports an error, in bytes.
+/// The most that is read of an error response, in bytes.
 pub(crate) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// How many redirections within the same server are followed.
+/// How many redirects within the same server are followed.
 const MAX_REDIRECTS: usize = 3;
 
 /// One operation of one model server.
 #[derive(Debug)]
 pub(crate) struct Server {
     transport: Transport,
-    /// Where it is written down what goes over the wire.
-    tap: Option<Tap>,
+    recorder: Option<ModelRecorder>,
     key: Option<SecretString>,
-    /// What every request has, the key included.
+    /// The headers of every request, the key included.
     headers: HeaderMap,
-    /// Where requests go; it holds no secret.
+    /// The URL of requests; it holds no secret.
     pub(crate) url: Url,
     /// The model that is asked; error texts name it.
     pub(crate) model: String,
-    /// Where a person sets the key.
+    /// The setting of the key; error texts name it.
     pub(crate) key_source: String,
-    /// How long to wait.
     pub(crate) timeouts: Timeouts,
 }
 
-/// What answers.
+/// The source of responses.
 #[derive(Debug)]
 enum Transport {
     /// The server itself.
     Network(Client),
-    /// A recording of it, in which it is the model at this place.
+    /// A recording, in which this is the model of this index.
     Recording(Arc<Recording>, usize),
 }
 
 impl Server {
-    /// Checks the endpoint and prepares a client. Nothing is sent.
+    /// Checks the endpoint and prepares a client for a path and query below its base URL. Nothing
+    /// is sent.
     ///
     /// # Errors
-    /// A base URL that is none, a key that cannot be sent, or a client that cannot be built.
+    /// A base URL or a key that cannot be used, or a client that cannot be built.
     pub(crate) fn new(
         endpoint: Endpoint,
-        wire: &dyn Wire,
+        path: &str,
+        wire: &Wire,
         model: &str,
-    ) -> Result<Self, ModelError> {
-        Self::at(endpoint, &wire.operation(model), wire, model)
-    }
-
-    /// The same for another operation of the server than the wire's own.
-    ///
-    /// # Errors
-    /// As [`Server::new`].
-    pub(crate) fn at(
-        endpoint: Endpoint,
-        operation: &str,
-        wire: &dyn Wire,
-        model: &str,
-    ) -> Result<Self, ModelError> {
-        let url = endpoint.url(operation)?;
+    ) -> Result<Self, EndpointError> {
+        let url = endpoint.url(path)?;
         let Endpoint {
             key,
             key_source,
             timeouts,
             ..
         } = endpoint;
-        // A key read from a file often ends in a newline, and one set to nothing is none.
+        // A key read from a file often ends in a newline, and an empty one means none.
         let key = key
             .map(|key| SecretString::from(key.expose_secret().trim()))
             .filter(|key| !key.expose_secret().is_empty());
         let mut headers: HeaderMap = wire
-            .headers()
+            .headers
             .iter()
             .map(|(name, value)| {
                 let name = HeaderName::from_static(name);
@@ -116,12 +106,12 @@ impl Server {
             })
             .collect();
         if let Some(key) = &key {
-            let (name, value) = key_header(key, wire.key_header(), &key_source)?;
+            let (name, value) = key_header(key, wire.key_header, &key_source)?;
             headers.insert(name, value);
         }
         Ok(Self {
-            transport: Transport::Network(client(&url, timeouts)?),
-            tap: None,
+            transport: Transport::Network(client(&url, timeouts).map_err(EndpointError::Client)?),
+            recorder: None,
             key,
             headers,
             url,
@@ -131,64 +121,60 @@ impl Server {
         })
     }
 
-    /// A server whose recorded answers are played in its place.
+    /// Replays the model of this index in a recording.
     ///
     /// # Errors
-    /// The recorded address is none.
-    pub(crate) fn recorded(
+    /// The recorded URL is invalid.
+    pub(crate) fn replayed(
         model: &ModelEntry,
         recording: Arc<Recording>,
-        place: usize,
-    ) -> Result<Self, ModelError> {
-        let url = Url::parse(&model.url).map_err(|error| {
-            let text = format!("The recording cannot be played: its address is none ({error}).");
-            ModelError::new(ModelErrorKind::Script, text)
-        })?;
+        index: usize,
+    ) -> Result<Self, RecordingError> {
         Ok(Self {
-            transport: Transport::Recording(recording, place),
-            tap: None,
-            key: model.has_key.then(|| record::STRUCK.into()),
+            transport: Transport::Recording(recording, index),
+            recorder: None,
+            key: model.has_key.then(|| failure::REDACTED.into()),
             headers: HeaderMap::new(),
-            url,
+            url: Url::parse(&model.url).map_err(RecordingError::Url)?,
             model: model.name.clone(),
             key_source: model.key_source.clone(),
             timeouts: Timeouts::default(),
         })
     }
 
-    /// Writes down from now on what goes over the wire.
+    /// Records all further exchanges.
     pub(crate) fn record(&mut self, recorder: &Arc<Recorder>, model: ModelEntry) {
-        self.tap = Some(Tap::new(recorder, model, self.key.clone()));
+        self.recorder = Some(ModelRecorder::new(recorder, model, self.key.clone()));
     }
 
-    /// Waits before it is asked again; not for one that is recorded.
+    /// Waits before another attempt; returns at once for a recording.
     pub(crate) async fn wait(&self, wait: Duration) {
         if let Transport::Network(_) = self.transport {
             tokio::time::sleep(wait).await;
         }
     }
 
-    /// Whether a key is sent.
+    /// True if a key is sent.
     pub(crate) fn has_key(&self) -> bool {
         self.key.is_some()
     }
 
-    /// Makes the server's words fit to be shown.
-    pub(crate) fn quote(&self, words: &str) -> String {
-        fault::quote(words, self.key.as_ref().map(ExposeSecret::expose_secret))
+    /// Makes text from the server fit for display.
+    pub(crate) fn quote(&self, text: &str) -> String {
+        failure::quote(text, self.key.as_ref().map(ExposeSecret::expose_secret))
     }
 
-    /// Sends a JSON request and returns a 2xx answer.
+    /// Sends a JSON request and returns the body of a 2xx response.
     ///
     /// # Errors
-    /// Everything else, as a fault that says whether to ask again.
-    pub(crate) async fn post(&self, body: &Value) -> Result<Body<'_>, Fault> {
+    /// A connection error, a timeout or any other status.
+    pub(crate) async fn post(&self, body: &Value) -> Result<Body<'_>, AttemptError> {
         let client = match &self.transport {
             Transport::Network(client) => client,
-            Transport::Recording(recording, place) => {
-                let answer = recording.answer(*place, body)?;
-                let (status, headers) = (answer.status, answer.headers.clone());
-                let body = Body::new(self, headers, Source::Recording(answer), None);
+            Transport::Recording(recording, model) => {
+                let response = recording.next(*model, body)?;
+                let (status, headers) = (response.status, response.headers.clone());
+                let body = Body::new(self, headers, BodySource::Recording(response), None);
                 return self.accept(status, body).await;
             }
         };
@@ -197,17 +183,19 @@ impl Server {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
             .body(body.to_string());
-        let exchange = self.tap.as_ref().map(|tap| tap.request(body));
-        self.send(request, exchange).await
+        let recorder = self.recorder.as_ref();
+        let recorder = recorder.map(|recorder| recorder.request(body));
+        self.send(request, recorder).await
     }
 
-    /// Asks for a JSON document and returns a 2xx answer.
+    /// Requests a JSON document and returns the body of a 2xx response.
     ///
     /// # Errors
-    /// As [`Server::post`].
-    pub(crate) async fn get(&self) -> Result<Body<'_>, Fault> {
+    /// Those of [`Server::post`]; a recording has none.
+    pub(crate) async fn get(&self) -> Result<Body<'_>, AttemptError> {
         let Transport::Network(client) = &self.transport else {
-            return Err(self.garbled("it is a recording, which has replies only", Retry::Never));
+            let why = "it is a recording, which has replies only";
+            return Err(self.invalid_response(why, Retry::Never));
         };
         let request = client.get(self.url.clone());
         let request = request.header(ACCEPT, "application/json");
@@ -217,37 +205,38 @@ impl Server {
     async fn send<'a>(
         &'a self,
         request: RequestBuilder,
-        mut exchange: Option<Exchange<'a>>,
-    ) -> Result<Body<'a>, Fault> {
+        mut recorder: Option<ResponseRecorder<'a>>,
+    ) -> Result<Body<'a>, AttemptError> {
         let deadline = deadline(self.timeouts.first_chunk);
         let request = request.headers(self.headers.clone());
         let response = timeout_at(deadline, request.send())
             .await
-            .map_err(|_| self.slow("no answer", self.timeouts.first_chunk))
-            .and_then(|sent| sent.map_err(|error| self.broken(&error)))
-            .inspect_err(|fault| {
-                if let Some(exchange) = &mut exchange {
-                    exchange.fault(fault);
+            .map_err(|_| self.timeout("no answer", self.timeouts.first_chunk))
+            .and_then(|sent| sent.map_err(|error| self.connection_error(&error)))
+            .inspect_err(|error| {
+                if let Some(recorder) = &mut recorder {
+                    recorder.error(error);
                 }
             })?;
         let (status, headers) = (response.status(), response.headers().clone());
-        if let Some(exchange) = &exchange {
-            exchange.answer(status, &headers);
+        if let Some(recorder) = &recorder {
+            recorder.head(status, &headers);
         }
-        let source = Source::Network {
+        let source = BodySource::Network {
             response,
             deadline: Some(deadline),
         };
-        let body = Body::new(self, headers, source, exchange);
+        let body = Body::new(self, headers, source, recorder);
         self.accept(status, body).await
     }
 
-    /// The next piece of an answer. `first` is the end of the wait for the first one, and is taken.
+    /// Returns the next piece of a response. `first` is the deadline of the first piece, and is
+    /// taken.
     async fn receive(
         &self,
         response: &mut Response,
         first: &mut Option<Instant>,
-    ) -> Result<Option<Bytes>, Fault> {
+    ) -> Result<Option<Bytes>, AttemptError> {
         let (deadline, what, limit) = match first.take() {
             Some(first) => (first, "no answer", self.timeouts.first_chunk),
             None => {
@@ -257,16 +246,16 @@ impl Server {
         };
         timeout_at(deadline, response.chunk())
             .await
-            .map_err(|_| self.slow(what, limit))?
-            .map_err(|error| self.broken(&error))
+            .map_err(|_| self.timeout(what, limit))?
+            .map_err(|error| self.connection_error(&error))
     }
 
-    /// The body of an answer with a 2xx status; of any other, what it says.
+    /// Returns the body of a 2xx response; any other status is an error.
     async fn accept<'a>(
         &'a self,
         status: StatusCode,
         mut body: Body<'a>,
-    ) -> Result<Body<'a>, Fault> {
+    ) -> Result<Body<'a>, AttemptError> {
         if status.is_success() {
             return Ok(body);
         }
@@ -277,51 +266,50 @@ impl Server {
                 .and_then(|value| value.to_str().ok());
             return Err(self.redirected(status, target));
         }
-        // The status is what matters: a body that does not come whole loses only the words.
+        // The status decides: an incomplete body loses only the message.
         let text = body.whole(MAX_ERROR_BODY_BYTES).await.unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
-        let status = fault::status_in(status, &text);
-        let words = fault::words_in(&text);
-        Err(self.refused(status, words.as_deref(), wait_asked_for(&body.headers)))
+        let error = ServerError::from_response(status.as_u16(), &text);
+        Err(self.server_error(&error, requested_wait(&body.headers)))
     }
 }
 
-/// The body of an answer, read piece by piece under its time-outs and its bound.
+/// A response body, read piece by piece within timeouts and a size limit.
 pub(crate) struct Body<'a> {
     server: &'a Server,
     headers: HeaderMap,
-    source: Source,
-    exchange: Option<Exchange<'a>>,
+    source: BodySource,
+    recorder: Option<ResponseRecorder<'a>>,
     read_bytes: usize,
 }
 
-/// Where a body comes from.
-enum Source {
+/// The source of a body.
+enum BodySource {
     Network {
         response: Response,
-        /// The end of the wait for the first piece; taken when that came.
+        /// The deadline of the first piece; taken when that arrives.
         deadline: Option<Instant>,
     },
-    Recording(Answer),
+    Recording(RecordedResponse),
 }
 
 impl<'a> Body<'a> {
     fn new(
         server: &'a Server,
         headers: HeaderMap,
-        source: Source,
-        exchange: Option<Exchange<'a>>,
+        source: BodySource,
+        recorder: Option<ResponseRecorder<'a>>,
     ) -> Self {
         Self {
             server,
             headers,
             source,
-            exchange,
+            recorder,
             read_bytes: 0,
         }
     }
 
-    /// The media type without parameters, in lower case; empty where the server names none.
+    /// Returns the media type without parameters, in lower case; empty if there is none.
     pub(crate) fn media_type(&self) -> String {
         let header = self.headers.get(CONTENT_TYPE);
         let text = header.and_then(|value| value.to_str().ok()).unwrap_or("");
@@ -329,7 +317,7 @@ impl<'a> Body<'a> {
         media_type.trim().to_ascii_lowercase()
     }
 
-    /// How the body is encoded, where it is: nothing was asked for, and nothing is decoded.
+    /// Returns the content encoding other than `identity`. None was requested, and none is decoded.
     pub(crate) fn content_encoding(&self) -> Option<String> {
         let header = self.headers.get(CONTENT_ENCODING)?;
         let encoding = String::from_utf8_lossy(header.as_bytes());
@@ -338,37 +326,37 @@ impl<'a> Body<'a> {
             .then(|| encoding.to_owned())
     }
 
-    /// The next piece; none at the end.
+    /// Returns the next piece; none at the end.
     ///
     /// # Errors
-    /// A wait that is too long, a connection that breaks, or more than [`MAX_BODY_BYTES`].
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+    /// A timeout, a broken connection, or more than [`MAX_BODY_BYTES`].
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, AttemptError> {
         let server = self.server;
         let piece = match &mut self.source {
-            Source::Network { response, deadline } => server.receive(response, deadline).await,
-            Source::Recording(answer) => answer.next(),
+            BodySource::Network { response, deadline } => server.receive(response, deadline).await,
+            BodySource::Recording(response) => response.next(),
         };
-        if let Some(exchange) = &mut self.exchange {
+        if let Some(recorder) = &mut self.recorder {
             match &piece {
-                Ok(Some(bytes)) => exchange.piece(bytes),
-                Ok(None) => exchange.end(),
-                Err(fault) => exchange.fault(fault),
+                Ok(Some(bytes)) => recorder.piece(bytes),
+                Ok(None) => recorder.end(),
+                Err(error) => recorder.error(error),
             }
         }
         let piece = piece?;
         self.read_bytes += piece.as_ref().map_or(0, Bytes::len);
         if self.read_bytes > MAX_BODY_BYTES {
             let why = format!("it is longer than {MAX_BODY_BYTES} bytes");
-            return Err(server.garbled(&why, Retry::Never));
+            return Err(server.invalid_response(&why, Retry::Never));
         }
         Ok(piece)
     }
 
-    /// What is left of the body, cut at `limit` bytes.
+    /// Returns the rest of the body, truncated at `limit` bytes.
     ///
     /// # Errors
-    /// As [`Body::next`].
-    pub(crate) async fn whole(&mut self, limit: usize) -> Result<Vec<u8>, Fault> {
+    /// Those of [`Body::next`].
+    pub(crate) async fn whole(&mut self, limit: usize) -> Result<Vec<u8>, AttemptError> {
         let mut whole = Vec::new();
         while whole.len() < limit {
             let Some(piece) = self.next().await? else {
@@ -381,14 +369,14 @@ impl<'a> Body<'a> {
     }
 }
 
-/// A moment from now. A wait too long for the clock is a day, which nobody sits out.
+/// Returns the instant after this wait; a wait beyond the range of the clock becomes a day.
 fn deadline(wait: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(wait)
         .unwrap_or(now + Duration::from_secs(24 * 60 * 60))
 }
 
-fn wait_asked_for(headers: &HeaderMap) -> Option<Duration> {
+fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     let header = headers.get(RETRY_AFTER)?.to_str().ok()?;
     retry::retry_after(header, SystemTime::now())
 }
@@ -397,25 +385,21 @@ fn key_header(
     key: &SecretString,
     header: KeyHeader,
     source: &str,
-) -> Result<(HeaderName, HeaderValue), ModelError> {
+) -> Result<(HeaderName, HeaderValue), EndpointError> {
     let key = key.expose_secret();
     let (name, value) = match header {
         KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
         KeyHeader::Named(name) => (HeaderName::from_static(name), key.to_owned()),
     };
-    let mut value = HeaderValue::from_str(&value).map_err(|_| {
-        ModelError::new(
-            ModelErrorKind::Unauthorized,
-            format!(
-                "The key in {source} contains characters that cannot be sent. Set {source} to the key alone, on one line."
-            ),
-        )
+    let mut value = HeaderValue::from_str(&value).map_err(|_| EndpointError::Key {
+        key_source: source.to_owned(),
     })?;
     value.set_sensitive(true);
     Ok((name, value))
 }
 
-/// The one client builder. HTTP/1.1, no decompression, no transparent repetition: `retry.rs` alone repeats.
+/// The one client builder. HTTP/1.1, no decompression, no transparent repetition: `retry.rs` alone
+/// repeats.
 fn client(url: &Url, timeouts: Timeouts) -> Result<Client, ModelError> {
     let failed = |why: String| {
         let text = format!("The HTTP client for {url} could not be set up: {why}.");
@@ -446,8 +430,8 @@ fn client(url: &Url, timeouts: Timeouts) -> Result<Client, ModelError> {
         .map_err(|error| failed(error.without_url().to_string()))
 }
 
-/// Follows redirections within one scheme, host and port only, so that the key and the conversation stay with the server
-/// that the person chose; and only those two kinds that keep a POST a POST.
+/// Follows redirections within one scheme, host and port only, so that the key and the conversation
+/// stay with the server that the person chose; and only those two kinds that keep a POST a POST.
 fn same_server(url: &Url) -> Policy {
     let origin = url.origin();
     Policy::custom(move |attempt| {
@@ -462,14 +446,4 @@ fn same_server(url: &Url) -> Policy {
             attempt.stop()
         }
     })
-}
-
-/// Whether nothing that is sent there leaves this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or("");
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }

@@ -1,5 +1,5 @@
-//! Which models a provider has. It is the cheapest thing that a server can be asked for with a key, so it also shows whether the
-//! server answers and the key is taken.
+//! Lists the models of a provider. It is the cheapest request that needs the key, so it also checks
+//! server and key.
 
 #[cfg(test)]
 mod tests;
@@ -14,10 +14,10 @@ use agent_host_types::model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The longest list that is read, in bytes. Gateways have some thousand models.
+/// The most that is read of a list, in bytes. Gateways have some thousand models.
 const MAX_LIST_BYTES: usize = 8 * 1024 * 1024;
 
-/// How long to wait: a person sits before it, and nothing has to be loaded.
+/// The longest timeouts: a user is waiting, and no model has to be loaded.
 const TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_secs(5),
     first_chunk: Duration::from_secs(10),
@@ -28,12 +28,13 @@ const TIMEOUTS: Timeouts = Timeouts {
 /// The models of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelList {
-    /// Their names, as in `--model PROVIDER:NAME`.
+    /// The names, as in `--model PROVIDER:NAME`.
     pub names: Vec<String>,
 }
 
 impl ModelList {
-    /// Whether a model is in it. Ollama's list says `NAME:latest` where a person says `NAME`. An alias need not be in any list.
+    /// True if the list has this model. Ollama lists `NAME` as `NAME:latest`. Aliases need not be
+    /// in any list.
     #[must_use]
     pub fn has(&self, model: &str) -> bool {
         self.names
@@ -43,21 +44,11 @@ impl ModelList {
 }
 
 impl Provider {
-    /// The path and query of the list, below the base URL. One page holds all that the provider itself has.
-    fn list_operation(self) -> &'static str {
-        match self {
-            Self::Anthropic => "v1/models?limit=1000",
-            Self::OpenAi | Self::OpenAiCompat => "models",
-            Self::Gemini => "v1beta/models?pageSize=1000",
-            Self::Ollama => "api/tags",
-        }
-    }
-
-    /// Asks the provider's server for its models, once and not for long.
+    /// Lists the models of the provider's server: one request, at most 15 s.
     ///
     /// # Errors
-    /// No answer, a key that is not taken, or an answer that is no list of models. `not-found` means that the server answers and has
-    /// no list, as some compatible ones.
+    /// No response, a refused key, or a response that is no list of models. `not-found` means that
+    /// the server responds but has no list, as some compatible ones.
     pub async fn list_models(self, mut endpoint: Endpoint) -> Result<ModelList, ModelError> {
         let configured = endpoint.timeouts;
         endpoint.timeouts = Timeouts {
@@ -68,34 +59,37 @@ impl Provider {
         };
         let total = endpoint.timeouts.total;
         let wire = self.wire();
-        let server = Server::at(endpoint, self.list_operation(), wire.as_ref(), "")?;
+        let server = Server::new(endpoint, wire.list_path, wire, "")?;
         let listed = tokio::time::timeout(total, list(&server)).await;
-        listed.unwrap_or_else(|_| Err(server.slow("no whole answer", total).error))
+        listed.unwrap_or_else(|_| Err(server.timeout("no whole answer", total).error))
     }
 }
 
 async fn list(server: &Server) -> Result<ModelList, ModelError> {
-    let mut body = server.get().await.map_err(|fault| match fault.error.kind {
-        ModelErrorKind::NotFound => ModelError::new(
-            ModelErrorKind::NotFound,
-            format!(
-                "The server has no list of models at {} (404). Check the base URL.",
-                server.url
+    let mut body = server
+        .get()
+        .await
+        .map_err(|failed| match failed.error.kind {
+            ModelErrorKind::NotFound => ModelError::new(
+                ModelErrorKind::NotFound,
+                format!(
+                    "The server has no list of models at {} (404). Check the base URL.",
+                    server.url
+                ),
             ),
-        ),
-        _ => fault.error,
-    })?;
+            _ => failed.error,
+        })?;
     let whole = body
         .whole(MAX_LIST_BYTES)
         .await
-        .map_err(|fault| fault.error)?;
+        .map_err(|failed| failed.error)?;
     names_in(&whole).ok_or_else(|| {
         let why = "it is no list of models; the base URL is probably not that of a model server";
-        server.garbled(why, Retry::Never).error
+        server.invalid_response(why, Retry::Never).error
     })
 }
 
-/// The names in `{"data": [{"id"}]}` (Anthropic, OpenAI) or `{"models": [{"name"}]}` (Gemini, Ollama).
+/// Reads `{"data": [{"id"}]}` (Anthropic, OpenAI) or `{"models": [{"name"}]}` (Gemini, Ollama).
 fn names_in(body: &[u8]) -> Option<ModelList> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let models = body

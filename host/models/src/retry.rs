@@ -1,4 +1,5 @@
-//! When to ask a model server again, and how long to wait before. It decides; it never sleeps and never asks.
+//! Decides whether to ask a model server again and how long to wait before. Pure: it neither sleeps
+//! nor asks.
 
 #[cfg(test)]
 mod tests;
@@ -6,21 +7,22 @@ mod tests;
 use agent_host_types::model::ModelError;
 use std::time::{Duration, SystemTime};
 
-/// How often and how patiently a request is repeated.
+/// How often a failed request is repeated, and the waits between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often a request is repeated after its first failure.
+    /// The most repetitions after the first failure.
     pub retries: u32,
-    /// The wait before the first repetition; it doubles with each further one.
+    /// The wait before the first repetition; it doubles for each further one.
     pub first_wait: Duration,
-    /// The longest wait where the server does not say how long.
+    /// The longest wait, unless the server asks for another.
     pub longest_wait: Duration,
-    /// All waits of one reply together. A server that asks for more is not asked again.
+    /// The most for all waits of one reply together. A server that asks for more is not asked
+    /// again.
     pub total_wait: Duration,
 }
 
 impl RetryPolicy {
-    /// Asks once.
+    /// No repetition.
     pub const NONE: Self = Self {
         retries: 0,
         first_wait: Duration::ZERO,
@@ -30,7 +32,8 @@ impl RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// Three repetitions: about three seconds for a server that is down, up to two minutes for one that asks for patience.
+    /// Three repetitions: about three seconds for a server that is down, up to two minutes for one
+    /// that asks for a wait.
     fn default() -> Self {
         Self {
             retries: 3,
@@ -41,42 +44,42 @@ impl Default for RetryPolicy {
     }
 }
 
-/// What a fault says about asking again.
+/// Whether a failed attempt should be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
-    /// The answer would be the same.
+    /// No: the outcome would be the same.
     Never,
-    /// It may pass.
+    /// After a wait of the policy.
     Backoff,
-    /// It may pass, and the server said after how long.
+    /// After the wait that the server asks for.
     After(Duration),
 }
 
 /// Why a request is not repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GiveUp {
-    /// It would not help, or was done often enough.
-    Enough,
-    /// The server wants a longer wait than is left of the policy's.
+    /// It would not help, or the policy is exhausted.
+    Exhausted,
+    /// The server asks for a longer wait than is left of the policy.
     TooLong {
-        /// The wait that it asks for.
+        /// The requested wait.
         asked: Duration,
-        /// All waits of one reply together.
-        most: Duration,
+        /// The most for all waits of one reply together.
+        limit: Duration,
     },
 }
 
 impl GiveUp {
     /// Adds the reason to the error of the last attempt.
     pub(crate) fn explain(self, mut error: ModelError, attempts: u32) -> ModelError {
-        if let Self::TooLong { asked, most } = self {
+        if let Self::TooLong { asked, limit } = self {
             let seconds = asked.as_secs();
             error.retry_after_seconds = Some(seconds);
             error.message = format!(
                 "{} It asks for {seconds} s until the next request, and one reply is waited for {} s at most: try again after \
                  that time, or use another model.",
                 error.message,
-                most.as_secs()
+                limit.as_secs()
             );
         }
         if attempts > 1 {
@@ -95,7 +98,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Nothing was repeated yet.
+    /// Creates the schedule of a new request.
     pub(crate) fn new(policy: RetryPolicy) -> Self {
         Self {
             policy,
@@ -104,21 +107,22 @@ impl Schedule {
         }
     }
 
-    /// How often the request was made, the first time included.
+    /// Returns the number of attempts, the first included.
     pub(crate) fn attempts(&self) -> u32 {
         self.repeated + 1
     }
 
-    /// How long to wait before the next attempt. `jitter` is a random number in `0..=1`: half of a wait is left to it, so that
-    /// many clients of a server that came back do not all return at once. A server that says how long is waited for as long as
-    /// that or not at all, since it would refuse an earlier request.
+    /// Returns the wait before the next attempt. `jitter` is a random number in `0..=1` that
+    /// decides half of a wait, so that the clients of a recovered server do not all return at once.
+    /// A wait that the server asks for is taken whole or not at all, since it would refuse an
+    /// earlier request.
     ///
     /// # Errors
-    /// Why there is no next attempt.
+    /// The reason to give up.
     pub(crate) fn next_wait(&mut self, retry: Retry, jitter: f64) -> Result<Duration, GiveUp> {
         let policy = self.policy;
         let wait = match retry {
-            Retry::Never => return Err(GiveUp::Enough),
+            Retry::Never => return Err(GiveUp::Exhausted),
             Retry::Backoff => {
                 let doubled = 2_u32.saturating_pow(self.repeated);
                 let wait = policy.first_wait.saturating_mul(doubled);
@@ -130,10 +134,10 @@ impl Schedule {
         let is_too_long = self.waited.saturating_add(wait) > policy.total_wait;
         match retry {
             Retry::After(asked) if is_too_long => {
-                let most = policy.total_wait;
-                return Err(GiveUp::TooLong { asked, most });
+                let limit = policy.total_wait;
+                return Err(GiveUp::TooLong { asked, limit });
             }
-            _ if is_too_long || self.repeated == policy.retries => return Err(GiveUp::Enough),
+            _ if is_too_long || self.repeated == policy.retries => return Err(GiveUp::Exhausted),
             Retry::Never | Retry::Backoff | Retry::After(_) => {}
         }
         self.repeated += 1;
@@ -142,12 +146,12 @@ impl Schedule {
     }
 }
 
-/// A random number in `0..=1`. Without a random source the waits are merely even.
+/// Returns a random number in `0..=1`; 1 without a random source.
 pub(crate) fn jitter() -> f64 {
     getrandom::u32().map_or(1.0, |number| f64::from(number) / f64::from(u32::MAX))
 }
 
-/// Reads a `Retry-After` header: seconds, or a date (RFC 9110, section 10.2.3).
+/// Parses a `Retry-After` header: seconds, or a date (RFC 9110, section 10.2.3).
 pub(crate) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<u64>() {

@@ -1,9 +1,12 @@
-//! The scripted model: it plays a TOML file of turns through the real loop and real tools. No language model is involved.
+//! The scripted model: plays a TOML file of turns through the real loop and real tools, without a
+//! language model. README.md documents the format.
 //!
-//! It keeps no state: where a conversation stands in the script is computed from its messages, so a resumed session goes on
-//! where it was. What tools return is data to its templates and is never itself run as a template.
+//! It is stateless: the position in the script is computed from the conversation, so a resumed
+//! session continues where it was. Tool results are data to its templates and never run as
+//! templates.
 
 mod context;
+mod error;
 mod filters;
 mod script;
 mod template;
@@ -17,21 +20,39 @@ use agent_host_engine::{
 };
 use agent_host_types::{
     message::{Message, Role},
-    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
+    model::{ModelError, ModelReply, ModelRequest, Provenance, StopReason, Usage},
     output::ContentPart,
     tool::ToolCall,
 };
+pub use error::{InvalidScript, ScriptError, TemplateError};
+
 use context::Context;
 use script::{Call, Script, Turn};
-use template::{Engine, Place};
+use template::{Engine, Location};
 
-/// The scripts that are part of the program, by name.
+/// The built-in scripts by name.
 const BUILTIN: [(&str, &str); 1] = [("tour", include_str!("scripted/tour.toml"))];
 
-/// The provider under which scripts are chosen, as in `script:tour`.
+/// The provider name of scripts, as in `script:tour`.
 const PROVIDER: &str = "script";
 
 /// A model that plays a script.
+///
+/// ```
+/// use agent_host_core::{message::{Message, Role}, model::{Model, ModelRequest}};
+/// use agent_host_models::Scripted;
+///
+/// let model = Scripted::parse("hello", "[[turn]]\ntext = 'You said: {{ prompt }}'")?;
+/// let request = ModelRequest {
+///     system: None,
+///     messages: vec![Message::text(Role::User, "hi")],
+///     tools: vec![],
+/// };
+/// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// let reply = runtime.block_on(model.respond(&request, &|_delta| ()))?;
+/// assert_eq!(reply.text, "You said: hi");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Scripted {
     name: String,
@@ -39,43 +60,34 @@ pub struct Scripted {
     engine: Engine,
 }
 
-/// A turn whose time has come.
-struct Chosen<'a> {
-    /// Its place in the script.
+/// The next turn of a conversation.
+struct NextTurn<'a> {
+    /// Its index in the script.
     index: usize,
     turn: &'a Turn,
-    /// Those of its calls that apply, with their places in it.
+    /// The calls that apply, with their indices in the turn.
     calls: Vec<(usize, &'a Call)>,
 }
 
 impl Scripted {
-    /// A script that is part of the program: `tour`.
+    /// Returns a built-in script: `tour`.
     ///
     /// # Errors
-    /// There is no such script; the text names those that exist.
-    pub fn builtin(name: &str) -> Result<Self, ModelError> {
+    /// There is no such script.
+    pub fn builtin(name: &str) -> Result<Self, ScriptError> {
         let Some((name, source)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) else {
-            let names: Vec<String> = BUILTIN
-                .iter()
-                .map(|(name, _)| format!("`{name}`"))
-                .collect();
-            return Err(ModelError::new(
-                ModelErrorKind::Script,
-                format!(
-                    "There is no built-in script `{}`. Built in: {}.",
-                    name.escape_debug(),
-                    names.join(", ")
-                ),
-            ));
+            return Err(ScriptError::UnknownBuiltin {
+                name: name.to_owned(),
+            });
         };
         Self::parse(name, source)
     }
 
-    /// Reads a script. `name` stands for it in error texts and in the journal.
+    /// Parses a script. `name` identifies it in error texts and in the journal.
     ///
     /// # Errors
-    /// The TOML, a field or the syntax of a template is wrong; the text names the line, or the turn and the template.
-    pub fn parse(name: &str, toml: &str) -> Result<Self, ModelError> {
+    /// Invalid TOML, fields or template syntax, with the line, or the turn and the template.
+    pub fn parse(name: &str, toml: &str) -> Result<Self, ScriptError> {
         let engine = Engine::new(name);
         let script = Script::parse(name, toml)?;
         script.check(&engine)?;
@@ -86,68 +98,65 @@ impl Scripted {
         })
     }
 
-    fn play(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
+    fn play(&self, request: &ModelRequest) -> Result<ModelReply, ScriptError> {
         let run = run_of(&request.messages);
         let prompt = prompt(&request.messages);
         let mut next = 0;
-        // Each reply of this run came from the first turn that applied to what was known then; find them again.
+        // Each reply of this run came from the first turn that applied at that time; find them
+        // again.
         for (index, message) in run.iter().enumerate() {
             if message.role == Role::Assistant {
                 let known = run.get(..index).unwrap_or_default();
                 let context = self.context(&prompt, known, request)?;
                 next = match self.choose(next, &context)? {
-                    Some(chosen) => chosen.index + 1,
+                    Some(turn) => turn.index + 1,
                     None => self.script.turns.len(),
                 };
             }
         }
         let context = self.context(&prompt, run, request)?;
-        let Some(chosen) = self.choose(next, &context)? else {
-            return Err(ModelError::new(
-                ModelErrorKind::Script,
-                format!(
-                    "The script `{}` has ended: none of its {} turns is left. Its last turn should have a text and no \
-                     calls; begin a new session to play it again.",
-                    self.name,
-                    self.script.turns.len()
-                ),
-            ));
+        let Some(turn) = self.choose(next, &context)? else {
+            return Err(ScriptError::Ended {
+                script: self.name.clone(),
+                turns: self.script.turns.len(),
+            });
         };
-        self.speak(&chosen, &context, request)
+        self.speak(&turn, &context, request)
     }
 
-    /// What templates see, with the script's own names.
+    /// Returns the values that templates see, the script's own names included.
     fn context(
         &self,
         prompt: &str,
         known: &[Message],
         request: &ModelRequest,
-    ) -> Result<Context, ModelError> {
+    ) -> Result<Context, ScriptError> {
         let mut context = Context::new(prompt, known, &request.tools);
         for binding in &self.script.bindings {
-            let place = Place::Binding(&binding.name);
-            let value = self.engine.evaluate(place, &binding.value, &context)?;
+            let location = Location::Binding(&binding.name);
+            let value = self.engine.evaluate(location, &binding.value, &context)?;
             context.bind(&binding.name, value);
         }
         Ok(context)
     }
 
-    /// The first turn from `start` on that applies, and those of its calls that do. A turn with calls of which none applies
-    /// does not apply: its text would announce what does not come, and a reply without calls would end the run.
-    fn choose(&self, start: usize, context: &Context) -> Result<Option<Chosen<'_>>, ModelError> {
+    /// Returns the first turn from `start` on that applies, with those of its calls that do. A turn
+    /// with calls of which none applies does not apply: its text would announce a missing call, and
+    /// a reply without calls would end the run.
+    fn choose(&self, start: usize, context: &Context) -> Result<Option<NextTurn<'_>>, ScriptError> {
         for (index, turn) in self.script.turns.iter().enumerate().skip(start) {
-            if !self.holds(Place::TurnWhen(index), turn.when.as_deref(), context)? {
+            if !self.holds(Location::TurnWhen(index), turn.when.as_deref(), context)? {
                 continue;
             }
             let mut calls = Vec::new();
             for (number, call) in turn.calls.iter().enumerate() {
-                let place = Place::CallWhen(index, number, &call.tool);
-                if self.holds(place, call.when.as_deref(), context)? {
+                let location = Location::CallWhen(index, number, &call.tool);
+                if self.holds(location, call.when.as_deref(), context)? {
                     calls.push((number, call));
                 }
             }
             if turn.calls.is_empty() || !calls.is_empty() {
-                return Ok(Some(Chosen { index, turn, calls }));
+                return Ok(Some(NextTurn { index, turn, calls }));
             }
         }
         Ok(None)
@@ -155,32 +164,32 @@ impl Scripted {
 
     fn holds(
         &self,
-        place: Place<'_>,
+        location: Location<'_>,
         when: Option<&str>,
         context: &Context,
-    ) -> Result<bool, ModelError> {
+    ) -> Result<bool, ScriptError> {
         match when {
-            Some(when) => Ok(self.engine.evaluate(place, when, context)?.is_true()),
+            Some(when) => Ok(self.engine.evaluate(location, when, context)?.is_true()),
             None => Ok(true),
         }
     }
 
     fn speak(
         &self,
-        chosen: &Chosen<'_>,
+        next: &NextTurn<'_>,
         context: &Context,
         request: &ModelRequest,
-    ) -> Result<ModelReply, ModelError> {
-        let index = chosen.index;
-        let text = match &chosen.turn.text {
-            Some(text) => self.engine.render(Place::Text(index), text, context)?,
+    ) -> Result<ModelReply, ScriptError> {
+        let index = next.index;
+        let text = match &next.turn.text {
+            Some(text) => self.engine.render(Location::Text(index), text, context)?,
             None => String::new(),
         };
         let mut ids = CallIds::after(&request.messages);
         let mut tool_calls = Vec::new();
-        for (number, call) in &chosen.calls {
-            let place = Place::Input(index, *number, &call.tool);
-            let input = call.input.render(&self.engine, place, context)?;
+        for (number, call) in &next.calls {
+            let location = Location::Input(index, *number, &call.tool);
+            let input = call.input.render(&self.engine, location, context)?;
             tool_calls.push(ToolCall {
                 id: ids.next_id(),
                 name: call.tool.clone(),
@@ -226,14 +235,14 @@ impl Model for Scripted {
     }
 }
 
-/// The messages since the person last said something: with each prompt the script begins anew.
+/// Returns the messages since the last prompt: with each prompt the script starts again.
 fn run_of(messages: &[Message]) -> &[Message] {
     let start = messages.iter().rposition(is_prompt);
     let start = start.map_or(0, |index| index + 1);
     messages.get(start..).unwrap_or_default()
 }
 
-/// What the person last said, its text parts line by line.
+/// Returns the last prompt, its text parts line by line.
 fn prompt(messages: &[Message]) -> String {
     let last = messages.iter().rev().find(|message| is_prompt(message));
     let texts: Vec<&str> = last

@@ -1,40 +1,135 @@
-//! What a provider's wire is to the rest of this crate: how a request is written, how an answer is read, how a key is sent. Each
-//! wire is one room, and knows neither HTTP nor repetition.
+//! The wire formats of the providers: conversations to request bodies, and response bytes to typed
+//! deltas, replies and errors. Nothing here knows HTTP, retries, configuration or another provider.
+//!
+//! # Adding a provider
+//! 1. Create a directory here with a `WIRE` (see [`Wire`]), a request encoder and a decoder, and
+//!    name it below with `mod`.
+//! 2. Add a line to the table in `provider.rs`.
+//! 3. Write its golden request bodies: `cargo run --release -p agent-host-models --example golden`.
 
-#[cfg(test)]
-pub(crate) mod tests;
+pub(crate) mod anthropic;
+pub(crate) mod framing;
+pub(crate) mod gemini;
+pub(crate) mod ollama;
+pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
+pub(crate) mod reply;
+pub(crate) mod request;
+mod results;
+mod server_error;
 
-use crate::{fault::Fault, http::Server};
+pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};
+pub(crate) use server_error::ServerError;
+
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
     message::Message,
     model::{ModelReply, ModelRequest},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::{fmt::Debug, num::NonZeroU32};
+use serde_json::{Map, Value};
+use std::num::NonZeroU32;
 
-/// What a server and its model can take beyond text. Configuration can say otherwise for each server, since compatible ones
-/// differ.
+/// What a server and its model accept beyond text. Each server can be configured, since compatible
+/// ones differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// Images. A model without gets a note for each.
+    /// Images. Without it, a note takes the place of each.
     pub vision: bool,
     /// PDF documents.
     pub documents: bool,
-    /// Files in the results of tools; where they cannot be, they follow in a message of the user's role.
+    /// Files in tool results; without it, they follow in a user message.
     pub files_in_results: bool,
     /// Several calls in one reply.
     pub parallel_calls: bool,
-    /// Whether a denied call is marked as an error, where the wire has such a mark. Models give up more easily on errors.
+    /// Marks a denied call as an error, where the wire has such a mark. Models give up more easily
+    /// on errors.
     pub denied_is_error: bool,
-    /// The most tokens that one reply may have; absent for the provider's own number.
+    /// The most tokens of one reply; absent for the provider's default.
     pub max_output_tokens: Option<NonZeroU32>,
-    /// The tokens of the model's window, for servers that make it as large as they are told; absent for the server's own number.
+    /// The context window in tokens, for servers that size it per request; absent for the server's
+    /// default.
     pub window_tokens: Option<u64>,
 }
 
-/// A request ready to be sent.
+/// The largest image that a provider accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ImageLimits {
+    /// The most bytes, before base64 turns three into four.
+    pub(crate) max_bytes: usize,
+    /// The longest side, in pixels.
+    pub(crate) max_side: u32,
+}
+
+impl Capabilities {
+    /// What the models of Anthropic, Google and OpenAI accept on their providers' own wires.
+    const NATIVE: Self = Self {
+        vision: true,
+        documents: true,
+        files_in_results: true,
+        parallel_calls: true,
+        denied_is_error: false,
+        max_output_tokens: None,
+        window_tokens: None,
+    };
+}
+
+impl ImageLimits {
+    /// "Images and vision" in OpenAI's documentation: 20 MB of base64 per image; larger images than
+    /// 2048 pixels are scaled to that by its servers.
+    const OPENAI: Self = Self {
+        max_bytes: 20 * 1024 * 1024 / 4 * 3,
+        max_side: 2048,
+    };
+}
+
+/// The header that carries the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyHeader {
+    /// `Authorization: Bearer KEY`.
+    Bearer,
+    /// The bare key, in the header of this name.
+    Named(&'static str),
+}
+
+/// A provider: its names, its server and its wire format. It holds no state of a conversation.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    /// The name in `--model PROVIDER:NAME`; also the key of its entry in a message's metadata.
+    pub(crate) name: &'static str,
+    /// The environment variables with the key, most important first.
+    pub(crate) key_variables: &'static [&'static str],
+    /// The environment variable with the base URL.
+    pub(crate) base_url_variable: &'static str,
+    /// The base URL that the provider's own SDK uses.
+    pub(crate) default_base_url: Option<&'static str>,
+    /// True if the provider's own servers refuse every request without a key.
+    pub(crate) wants_key: bool,
+    /// What its models accept, as far as that holds for all of them.
+    pub(crate) capabilities: Capabilities,
+    /// True if it serves models that may not accept images, so that a failure may be due to one.
+    pub(crate) may_be_blind: bool,
+    /// The largest image, by the provider's documentation in 2026.
+    pub(crate) image_limits: ImageLimits,
+    /// Returns the path and query of a request to this model, below the base URL.
+    pub(crate) reply_path: fn(model: &str) -> String,
+    /// The path and query of the list of models, below the base URL. One page holds the provider's
+    /// own.
+    pub(crate) list_path: &'static str,
+    /// The header that carries the key.
+    pub(crate) key_header: KeyHeader,
+    /// Headers of every request, such as the API version.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// How the events of a streamed response are delimited.
+    pub(crate) framing: Framing,
+    /// Encodes a request to this model.
+    pub(crate) encode: fn(model: &str, &ModelRequest, Capabilities) -> Encoded,
+    /// Creates a decoder for a response of this model; ids that it assigns are new to the
+    /// conversation.
+    pub(crate) decoder: for<'a> fn(model: &'a str, &'a [Message]) -> Box<dyn Decode + 'a>,
+}
+
+/// An encoded request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Encoded {
     /// The body.
@@ -43,76 +138,97 @@ pub(crate) struct Encoded {
     pub(crate) images: usize,
 }
 
-/// How a key is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeyHeader {
-    /// `Authorization: Bearer KEY`.
-    Bearer,
-    /// The key alone, in this header.
-    Named(&'static str),
-}
-
-/// How the pieces of a streamed answer are parted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
-    /// Server-sent events.
-    Events,
-    /// One JSON value in each line (NDJSON).
-    Lines,
-}
-
-/// One provider's wire. It holds nothing of a conversation.
-pub(crate) trait Wire: Debug + Send + Sync {
-    /// The path and query of the operation, below the base URL.
-    fn operation(&self, model: &str) -> String;
-
-    /// How the key is sent.
-    fn key_header(&self) -> KeyHeader {
-        KeyHeader::Bearer
-    }
-
-    /// Headers that every request has, such as the version of the API.
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
-
-    /// How a streamed answer comes.
-    fn framing(&self) -> Framing {
-        Framing::Events
-    }
-
-    /// Writes a request.
-    fn encode(&self, model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded;
-
-    /// Begins to read an answer. `history` is the conversation that was sent: ids that this side makes must be new to it.
-    fn decoder<'a>(&self, server: &'a Server, history: &'a [Message]) -> Box<dyn Decode + 'a>;
-}
-
-/// Puts one reply together.
+/// Decodes one response: frames in, deltas out as they arrive, and the reply at the end.
 pub(crate) trait Decode: Send {
-    /// Takes the data of one event, or one line.
+    /// Takes one frame: the data of an event, or a line.
     ///
     /// # Errors
-    /// An error that the server reports in it, data in no known form, or too much of it.
-    fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), Fault>;
+    /// An error that the server reports in it, data of an unknown form, or more than a reply may
+    /// hold.
+    fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError>;
 
-    /// Takes an answer in one piece: some servers and gateways do not stream.
+    /// Takes the body of a response that is not streamed: some servers and gateways ignore
+    /// `stream`.
     ///
     /// # Errors
-    /// As [`Decode::event`].
-    fn whole(&mut self, body: &str, sink: DeltaSink<'_>) -> Result<(), Fault> {
+    /// Those of [`Decode::event`].
+    fn whole(&mut self, body: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
         self.event(body, sink)
     }
 
-    /// Whether the answer has said that nothing more comes.
+    /// True once the response has said that nothing follows.
     fn is_done(&self) -> bool;
 
-    /// Whether the model has said why it stopped. What is missing then is numbers at most.
+    /// True once the model has said why it stopped. Only token counts can be missing then.
     fn has_stopped(&self) -> bool;
 
-    /// The whole reply.
+    /// Returns the reply.
     ///
     /// # Errors
-    /// The answer ended before the model did, or has a call that cannot be one.
-    fn finish(self: Box<Self>) -> Result<ModelReply, Fault>;
+    /// The response ended before the reply did, or has a call that cannot be one.
+    fn finish(self: Box<Self>) -> Result<ModelReply, DecodeError>;
+}
+
+/// Why a response cannot be decoded. The text completes "The response cannot be used: ..."; it may
+/// quote the server.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DecodeError {
+    /// The server reports an error instead of the rest of its reply.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// A frame is too long.
+    #[error(transparent)]
+    FrameTooLong(#[from] FrameTooLong),
+    /// The data is not JSON, or JSON of another form.
+    #[error("it is not {} ({source})", if source.is_data() { expected } else { "JSON" })]
+    Json {
+        /// The expected form, as in "it is not EXPECTED".
+        expected: &'static str,
+        /// The parser's error.
+        source: serde_json::Error,
+    },
+    /// The reply has more bytes than it may have.
+    #[error("the reply is longer than {limit} bytes")]
+    ReplyTooLong {
+        /// The most bytes.
+        limit: usize,
+    },
+    /// The reply has more items of a kind than it may have.
+    #[error("it has more than {limit} {items}")]
+    TooMany {
+        /// The most items.
+        limit: usize,
+        /// What they are, in the plural.
+        items: &'static str,
+    },
+    /// The response ended without a reason to stop.
+    #[error("it ended before the model had said why it stopped")]
+    Unfinished,
+    /// A call has no tool name.
+    #[error("it calls a tool without a name")]
+    UnnamedCall,
+    /// The server says that the model wrote something unusable, or that it failed without saying
+    /// why.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl DecodeError {
+    /// Returns a conversion from JSON errors, for data that should be `expected`.
+    fn json(expected: &'static str) -> impl Fn(serde_json::Error) -> Self {
+        move |source| Self::Json { expected, source }
+    }
+}
+
+/// Returns what `message` stores for this provider, if the same model wrote it.
+fn stored<'a>(message: &'a Message, provider: &str, model: &str) -> Option<&'a Map<String, Value>> {
+    let stored = message.metadata.get(provider)?.as_object()?;
+    (stored.get("model")?.as_str()? == model).then_some(stored)
+}
+
+/// Replaces a value by a newer one, if there is one.
+fn update<T>(value: &mut Option<T>, newer: Option<T>) {
+    if newer.is_some() {
+        *value = newer;
+    }
 }

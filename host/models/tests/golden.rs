@@ -1,6 +1,7 @@
-//! Each wire's request bodies for conversations with everything in them, compared whole with the files in `src/WIRE/golden`. The
-//! same files are held against the providers' own SDKs elsewhere. `cargo run -p agent-host-models --example golden` writes them
-//! anew, for whoever then reads the difference.
+//! Compares the request bodies of every wire, for conversations with every kind of message and
+//! result, with the files in `src/wire/PROVIDER/golden`. The providers' own SDKs check the same
+//! files elsewhere. To write them anew, run `cargo run --release -p agent-host-models --example
+//! golden` and read the difference.
 
 #[path = "golden/cases.rs"]
 mod cases;
@@ -13,11 +14,11 @@ use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 
 #[test]
-fn each_body_is_the_expected_one() {
+fn bodies_equal_golden_files() {
     for provider in Provider::ALL {
         let model = files::model(provider);
         for (name, request) in cases::all(&files::metadata(provider)) {
-            let path = files::folder(provider).join(format!("{name}.json"));
+            let path = files::directory(provider).join(format!("{name}.json"));
             let text = fs::read_to_string(&path)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let expected: Value = serde_json::from_str(&text).unwrap();
@@ -27,13 +28,13 @@ fn each_body_is_the_expected_one() {
 }
 
 #[test]
-fn there_is_no_file_without_a_conversation() {
+fn golden_files_have_conversations() {
     for provider in Provider::ALL {
         let cases: BTreeSet<String> = cases::all(&files::metadata(provider))
             .into_iter()
             .map(|(name, _)| format!("{name}.json"))
             .collect();
-        let found: BTreeSet<String> = fs::read_dir(files::folder(provider))
+        let found: BTreeSet<String> = fs::read_dir(files::directory(provider))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();

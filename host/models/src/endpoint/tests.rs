@@ -1,7 +1,7 @@
 use super::*;
 use pretty_assertions::assert_eq;
 
-fn url(base_url: &str) -> Result<String, String> {
+fn url(base_url: &str) -> Result<String, ModelError> {
     let endpoint = Endpoint {
         base_url: base_url.to_owned(),
         key: None,
@@ -11,7 +11,7 @@ fn url(base_url: &str) -> Result<String, String> {
     endpoint
         .url("chat/completions")
         .map(|url| url.to_string())
-        .map_err(|error| error.message)
+        .map_err(|error| EndpointError::from(error).into())
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn base_urls_are_extended() {
 }
 
 #[test]
-fn what_is_no_base_url_is_refused_without_being_quoted() {
+fn invalid_base_url_is_refused_unquoted() {
     for (base, why) in [
         ("", "is empty"),
         ("not a url", "is not a URL (relative URL without a base)"),
@@ -62,6 +62,7 @@ fn what_is_no_base_url_is_refused_without_being_quoted() {
             "The base URL of the model server {why}. Set it to the server's address up to the version, such as \
              `http://127.0.0.1:11434/v1`."
         );
+        let expected = ModelError::new(ModelErrorKind::InvalidRequest, expected);
         assert_eq!(url(base), Err(expected), "{base}");
     }
 }

@@ -90,7 +90,7 @@ async fn ask(model: &Fallback) -> (Result<ModelReply, ModelError>, Vec<String>) 
 }
 
 #[tokio::test]
-async fn the_next_one_is_asked_for_reasons_of_the_service_alone() {
+async fn fallback_follows_only_service_errors() {
     use ModelErrorKind as Kind;
     for (kind, goes_on) in [
         (Kind::RateLimited, true),
@@ -114,7 +114,7 @@ async fn the_next_one_is_asked_for_reasons_of_the_service_alone() {
 }
 
 #[tokio::test]
-async fn who_answered_is_asked_first_from_then_on() {
+async fn model_that_answered_is_asked_first() {
     use ModelErrorKind::{RateLimited, Server};
     let model = Fallback::new(
         played("a", &[Err(Server), Ok("a again")]),
@@ -153,7 +153,7 @@ async fn who_answered_is_asked_first_from_then_on() {
 }
 
 #[tokio::test]
-async fn what_was_shown_of_a_failed_answer_is_taken_back() {
+async fn shown_text_of_failed_reply_is_revoked() {
     let model = Fallback::new(
         played("a", &[Err(ModelErrorKind::Protocol)]),
         vec![played("b", &[Ok("whole")])],
@@ -172,7 +172,7 @@ async fn what_was_shown_of_a_failed_answer_is_taken_back() {
 }
 
 #[tokio::test]
-async fn where_none_answers_the_words_of_all_are_told() {
+async fn failure_of_all_models_quotes_each() {
     let model = Fallback::new(
         played("a", &[Err(ModelErrorKind::Server)]),
         vec![

@@ -1,6 +1,10 @@
-//! The lines of a recording.
+//! The lines of a recording file.
 
-use crate::{Capabilities, RetryPolicy, fault::Fault, retry::Retry};
+use super::failure::AttemptError;
+use crate::{
+    retry::{Retry, RetryPolicy},
+    wire::Capabilities,
+};
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -9,15 +13,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{collections::BTreeMap, time::Duration};
 
-/// The version of the format. What reads one version reads no other.
+/// The version of the format, the only one that is read.
 pub(super) const VERSION: u32 = 1;
 
-/// The headers of an answer that mean something here.
-pub(super) const KEPT_HEADERS: [HeaderName; 4] =
+/// The response headers that are read.
+pub(super) const RECORDED_HEADERS: [HeaderName; 4] =
     [CONTENT_TYPE, CONTENT_ENCODING, RETRY_AFTER, LOCATION];
 
-/// One line. First `recording`, then the models in the order in which they are asked, then the exchanges: `request`, and what came of
-/// it: `fault`, or `answer` with its pieces up to `end` or `fault`. An answer that was not read to its end has neither.
+/// A line. First `recording`, then the models in the order in which they are asked, then the
+/// exchanges: `request`, followed by `fault` or by `answer` with its pieces up to `end` or `fault`.
+/// An answer that was not read to its end has neither.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(super) enum Entry {
@@ -26,7 +31,7 @@ pub(super) enum Entry {
     },
     Model(ModelEntry),
     Request {
-        /// The place of the model that was asked.
+        /// The index of the model that was asked.
         model: usize,
         body: Value,
     },
@@ -36,23 +41,23 @@ pub(super) enum Entry {
     },
     Piece(Piece),
     End,
-    Fault(KeptFault),
+    Fault(RecordedError),
 }
 
-/// A model, with all that a request and the texts of errors depend on.
+/// A model, with everything that requests and error texts depend on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ModelEntry {
-    /// As in `--model PROVIDER:NAME`.
+    /// The provider's name in `--model PROVIDER:NAME`.
     pub(crate) provider: String,
-    /// The model's name there.
+    /// The model's name.
     pub(crate) name: String,
-    /// Where requests went.
+    /// The URL of requests.
     pub(crate) url: String,
-    /// Whether a key was sent.
+    /// True if a key was sent.
     pub(crate) has_key: bool,
-    /// Where it is set.
+    /// The setting of the key.
     pub(crate) key_source: String,
-    /// What it could take.
+    /// What it accepted.
     #[serde(flatten)]
     pub(crate) capabilities: Capabilities,
     retries: u32,
@@ -62,7 +67,7 @@ pub(crate) struct ModelEntry {
 }
 
 impl ModelEntry {
-    /// A model at the server with this address.
+    /// Describes a model at this server.
     pub(crate) fn new(
         provider: &str,
         server: &super::Server,
@@ -84,7 +89,7 @@ impl ModelEntry {
         }
     }
 
-    /// How often it was asked again.
+    /// Returns its retry policy.
     pub(crate) fn retry(&self) -> RetryPolicy {
         RetryPolicy {
             retries: self.retries,
@@ -95,7 +100,7 @@ impl ModelEntry {
     }
 }
 
-/// Bytes as they arrived: as text where they are some.
+/// Bytes as they arrived: text if they are UTF-8.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Piece {
@@ -115,10 +120,10 @@ impl Piece {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     ///
     /// # Errors
-    /// It is no base64.
+    /// Invalid base64.
     pub(super) fn bytes(self) -> Result<Bytes, base64::DecodeError> {
         match self {
             Self::Text { text } => Ok(Bytes::from(text)),
@@ -127,31 +132,31 @@ impl Piece {
     }
 }
 
-/// A fault of the transport.
+/// A transport error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct KeptFault {
+pub(super) struct RecordedError {
     kind: ModelErrorKind,
     pub(super) message: String,
-    /// Whether it may pass.
+    /// True if another attempt may succeed.
     passing: bool,
 }
 
-impl KeptFault {
-    pub(super) fn of(fault: &Fault) -> Self {
+impl RecordedError {
+    pub(super) fn of(failed: &AttemptError) -> Self {
         Self {
-            kind: fault.error.kind,
-            message: fault.error.message.clone(),
-            passing: fault.retry != Retry::Never,
+            kind: failed.error.kind,
+            message: failed.error.message.clone(),
+            passing: failed.retry != Retry::Never,
         }
     }
 
-    pub(super) fn into_fault(self) -> Fault {
+    pub(super) fn into_error(self) -> AttemptError {
         let retry = if self.passing {
             Retry::Backoff
         } else {
             Retry::Never
         };
-        Fault {
+        AttemptError {
             error: ModelError::new(self.kind, self.message),
             retry,
         }

@@ -1,11 +1,14 @@
-//! Writes down what goes over the wire, as lines of JSON: which models there are, and of each exchange the request, the head of the
-//! answer, and its pieces as they arrived. The key is struck out of all of it, wherever a server or a tool repeats it.
+//! Records exchanges as lines of JSON: the models, then per exchange the request, the head of the
+//! response, and its pieces as they arrived. The key is redacted everywhere, also where a server or
+//! a tool repeats it.
 
 #[cfg(test)]
 mod tests;
 
-use super::entry::{Entry, KEPT_HEADERS, KeptFault, ModelEntry, Piece, VERSION};
-use crate::fault::Fault;
+use super::{
+    entry::{Entry, ModelEntry, Piece, RECORDED_HEADERS, RecordedError, VERSION},
+    failure::{AttemptError, REDACTED},
+};
 use reqwest::{StatusCode, header::HeaderMap};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -15,14 +18,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// What stands in place of the key.
-pub(super) const STRUCK: &str = "[the key]";
-
-/// A recording that is being made. Whoever opens it sees to it that nobody else can read it: it has the whole conversation.
+/// Writes a recording. It holds the whole conversation: the caller restricts access to it.
 pub struct Recorder(Mutex<State>);
 
 struct State {
-    /// Absent after a failure.
+    /// Absent after an error.
     writer: Option<Box<dyn Write + Send>>,
     models: usize,
 }
@@ -34,7 +34,7 @@ impl fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Begins a recording. Each line is written at once, so that a run that is killed leaves all but its last.
+    /// Starts a recording. Each line is flushed, so that a killed run loses at most its last one.
     #[must_use]
     pub fn new(writer: Box<dyn Write + Send>) -> Self {
         let recorder = Self(Mutex::new(State {
@@ -45,7 +45,8 @@ impl Recorder {
         recorder
     }
 
-    /// Writes an entry. A run is worth more than its recording: if that fails, it is told once and the run goes on.
+    /// Writes an entry. After a failed write the recording ends with a warning, and the run
+    /// continues.
     fn write(&self, entry: &Entry) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = &mut state.writer else {
@@ -59,29 +60,29 @@ impl Recorder {
                 writer.flush()
             });
         if let Err(error) = written {
-            tracing::warn!(%error, "the recording cannot be written; it ends here, and the run goes on");
+            tracing::warn!(%error, "the recording cannot be written; it ends here, and the run continues");
             state.writer = None;
         }
     }
 }
 
-/// What one model adds to a recording.
+/// Records the exchanges of one model.
 #[derive(Debug)]
-pub(crate) struct Tap {
+pub(crate) struct ModelRecorder {
     recorder: Arc<Recorder>,
-    /// Its place among the recorded models.
+    /// Its index among the recorded models.
     model: usize,
     key: Option<SecretString>,
 }
 
-impl Tap {
-    /// Writes down the model.
+impl ModelRecorder {
+    /// Records the model.
     pub(crate) fn new(
         recorder: &Arc<Recorder>,
         model: ModelEntry,
         key: Option<SecretString>,
     ) -> Self {
-        let place = {
+        let index = {
             let mut state = recorder.0.lock().unwrap_or_else(PoisonError::into_inner);
             state.models += 1;
             state.models - 1
@@ -89,134 +90,135 @@ impl Tap {
         recorder.write(&Entry::Model(model));
         Self {
             recorder: Arc::clone(recorder),
-            model: place,
+            model: index,
             key,
         }
     }
 
-    /// Writes down a request, and waits for its answer.
-    pub(super) fn request(&self, body: &Value) -> Exchange<'_> {
+    /// Records a request and returns the recorder of its response.
+    pub(super) fn request(&self, body: &Value) -> ResponseRecorder<'_> {
         let key = self.key.as_ref().map(ExposeSecret::expose_secret);
         let mut body = body.clone();
         if let Some(key) = key {
-            strike_all(&mut body, key);
+            redact_value(&mut body, key);
         }
         let model = self.model;
         self.recorder.write(&Entry::Request { model, body });
-        Exchange {
+        ResponseRecorder {
             recorder: &self.recorder,
             key,
-            held: Vec::new(),
+            tail: Vec::new(),
         }
     }
 }
 
-/// An answer that is being written down.
-pub(super) struct Exchange<'a> {
+/// Records a response.
+pub(super) struct ResponseRecorder<'a> {
     recorder: &'a Recorder,
     key: Option<&'a str>,
-    /// The end of the last piece, where the key may begin.
-    held: Vec<u8>,
+    /// The end of the last piece, where the key may start.
+    tail: Vec<u8>,
 }
 
-impl Exchange<'_> {
-    /// Writes down the head of the answer, as far as anything here reads it.
-    pub(super) fn answer(&self, status: StatusCode, headers: &HeaderMap) {
-        let kept = KEPT_HEADERS.iter().filter_map(|name| {
+impl ResponseRecorder<'_> {
+    /// Records the head of the response, limited to the headers that are read.
+    pub(super) fn head(&self, status: StatusCode, headers: &HeaderMap) {
+        let recorded = RECORDED_HEADERS.iter().filter_map(|name| {
             let value = headers.get(name)?.to_str().ok()?;
-            Some((name.as_str().to_owned(), self.struck(value)))
+            Some((name.as_str().to_owned(), self.redact(value)))
         });
         self.recorder.write(&Entry::Answer {
             status: status.as_u16(),
-            headers: kept.collect(),
+            headers: recorded.collect(),
         });
     }
 
-    /// Writes down a piece; its end waits for the next one where it may be the beginning of the key.
+    /// Records a piece. Its end is withheld until the next piece while it may be the start of the
+    /// key.
     pub(super) fn piece(&mut self, bytes: &[u8]) {
-        let mut piece = std::mem::take(&mut self.held);
+        let mut piece = std::mem::take(&mut self.tail);
         piece.extend_from_slice(bytes);
         if let Some(key) = self.key {
-            piece = strike_bytes(&piece, key.as_bytes());
-            let held = beginning_at_end(&piece, key.as_bytes());
-            self.held = piece.split_off(piece.len() - held);
+            piece = redact_bytes(&piece, key.as_bytes());
+            let tail = prefix_at_end(&piece, key.as_bytes());
+            self.tail = piece.split_off(piece.len() - tail);
         }
         if !piece.is_empty() {
             self.recorder.write(&Entry::Piece(Piece::of(&piece)));
         }
     }
 
-    /// Writes down that the answer ended.
+    /// Records the end of the response.
     pub(super) fn end(&mut self) {
-        self.release();
+        self.flush_tail();
         self.recorder.write(&Entry::End);
     }
 
-    /// Writes down why no answer, or nothing more of it, came.
-    pub(super) fn fault(&mut self, fault: &Fault) {
-        self.release();
-        let mut kept = KeptFault::of(fault);
-        kept.message = self.struck(&kept.message);
-        self.recorder.write(&Entry::Fault(kept));
+    /// Records why the response did not arrive, or broke off.
+    pub(super) fn error(&mut self, error: &AttemptError) {
+        self.flush_tail();
+        let mut recorded = RecordedError::of(error);
+        recorded.message = self.redact(&recorded.message);
+        self.recorder.write(&Entry::Fault(recorded));
     }
 
-    fn release(&mut self) {
-        let held = std::mem::take(&mut self.held);
-        if !held.is_empty() {
-            self.recorder.write(&Entry::Piece(Piece::of(&held)));
+    fn flush_tail(&mut self) {
+        let tail = std::mem::take(&mut self.tail);
+        if !tail.is_empty() {
+            self.recorder.write(&Entry::Piece(Piece::of(&tail)));
         }
     }
 
-    fn struck(&self, text: &str) -> String {
+    fn redact(&self, text: &str) -> String {
         match self.key {
-            Some(key) => text.replace(key, STRUCK),
+            Some(key) => text.replace(key, REDACTED),
             None => text.to_owned(),
         }
     }
 }
 
-impl Drop for Exchange<'_> {
-    /// A reader that has read enough leaves without the end.
+impl Drop for ResponseRecorder<'_> {
+    /// A reader that has read enough does not read the end.
     fn drop(&mut self) {
-        self.release();
+        self.flush_tail();
     }
 }
 
-/// Strikes the key out of every text in a value.
-fn strike_all(value: &mut Value, key: &str) {
+/// Redacts the key in every string of a value.
+fn redact_value(value: &mut Value, key: &str) {
     match value {
-        Value::String(text) if text.contains(key) => *text = text.replace(key, STRUCK),
-        Value::Array(values) => values.iter_mut().for_each(|value| strike_all(value, key)),
+        Value::String(text) if text.contains(key) => *text = text.replace(key, REDACTED),
+        Value::Array(values) => values.iter_mut().for_each(|value| redact_value(value, key)),
         Value::Object(values) => {
             for value in values.values_mut() {
-                strike_all(value, key);
+                redact_value(value, key);
             }
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn strike_bytes(bytes: &[u8], key: &[u8]) -> Vec<u8> {
-    let mut struck = Vec::with_capacity(bytes.len());
+fn redact_bytes(bytes: &[u8], key: &[u8]) -> Vec<u8> {
+    let mut redacted = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
-    while let Some(place) = memchr::memmem::find(rest, key) {
-        let (before, found) = rest.split_at(place);
-        struck.extend_from_slice(before);
-        struck.extend_from_slice(STRUCK.as_bytes());
+    while let Some(index) = memchr::memmem::find(rest, key) {
+        let (before, found) = rest.split_at(index);
+        redacted.extend_from_slice(before);
+        redacted.extend_from_slice(REDACTED.as_bytes());
         rest = found.get(key.len()..).unwrap_or_default();
     }
-    struck.extend_from_slice(rest);
-    struck
+    redacted.extend_from_slice(rest);
+    redacted
 }
 
-/// How many of the last bytes may be the beginning of the key.
-fn beginning_at_end(bytes: &[u8], key: &[u8]) -> usize {
+/// Returns the length of the longest proper prefix of the key at the end of the bytes.
+fn prefix_at_end(bytes: &[u8], key: &[u8]) -> usize {
     let longest = key.len().saturating_sub(1).min(bytes.len());
     (1..=longest)
         .rev()
         .find(|length| {
             key.get(..*length)
-                .is_some_and(|begin| bytes.ends_with(begin))
+                .is_some_and(|prefix| bytes.ends_with(prefix))
         })
         .unwrap_or(0)
 }

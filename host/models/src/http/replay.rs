@@ -1,108 +1,178 @@
-//! Plays a recording: a request gets the answer that the recorded one got, whatever is in it, and nothing is sent. Paths and times
-//! differ from run to run, so a request that is not the recorded one is answered all the same, and it is told where it differs.
+//! Replays a recording: each request gets the recorded response, whatever it contains, and nothing
+//! is sent. Paths and times differ from run to run, so a request that is not the recorded one is
+//! answered all the same, with a warning that names the first difference.
 
 #[cfg(test)]
 mod tests;
 
-use super::entry::{Entry, KeptFault, ModelEntry, VERSION};
-use crate::fault::{Fault, quote};
+use super::{
+    entry::{Entry, ModelEntry, RecordedError, VERSION},
+    failure::{AttemptError, quote},
+};
+use crate::retry::Retry;
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
 use reqwest::{
-    StatusCode,
-    header::{HeaderMap, HeaderName, HeaderValue},
+    StatusCode, Url,
+    header::{HeaderMap, HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue},
 };
 use serde_json::Value;
 use std::{
     collections::VecDeque,
+    str::FromStr,
     sync::{Mutex, PoisonError},
 };
 
-/// Why a line of a known form is refused.
-const MISPLACED: &str = "it is not where such a line belongs";
+/// Why a recording cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The first line is not that of a recording.
+    #[error(
+        "The recording cannot be played: it does not begin as a recording does; `run --record FILE` writes one."
+    )]
+    NotARecording,
+    /// The recording has another version of the format.
+    #[error(
+        "The recording cannot be played: it has version {0} of the format, and this program reads version {VERSION}."
+    )]
+    Version(u32),
+    /// A line is invalid.
+    #[error("The recording cannot be played: line {number}: {reason}.")]
+    Line {
+        /// The line's number, from 1.
+        number: usize,
+        /// What is wrong with it.
+        #[source]
+        reason: RecordingLineError,
+    },
+    /// No model is recorded.
+    #[error("The recording cannot be played: it names no model.")]
+    NoModel,
+    /// The recorded URL of a model is invalid.
+    #[error("The recording cannot be played: its URL is invalid ({0}).")]
+    Url(#[source] <Url as FromStr>::Err),
+    /// A model has a provider that does not exist.
+    #[error("The recording cannot be played: no provider is called `{}`.", .0.escape_debug())]
+    Provider(String),
+    /// The run makes more requests than were recorded.
+    #[error(
+        "The recording cannot be played: it ends here, and this run asks for more than the recorded one did."
+    )]
+    Ended,
+    /// The recorded run asked another model at this point.
+    #[error("The recording cannot be played: the recorded run asked another model here.")]
+    OtherModel,
+    /// The recorded run ended without this response.
+    #[error("The recording cannot be played: the recorded run ended before this answer began.")]
+    NoResponse,
+}
 
-/// What is left of a recording.
+/// What is wrong with a line of a recording.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingLineError {
+    /// It is not an entry.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// It is an entry that cannot follow the lines before it.
+    #[error("it is not where such a line belongs")]
+    Misplaced,
+    /// It has an invalid header name.
+    #[error(transparent)]
+    HeaderName(#[from] InvalidHeaderName),
+    /// It has an invalid header value.
+    #[error(transparent)]
+    HeaderValue(#[from] InvalidHeaderValue),
+    /// It has an invalid status.
+    #[error(transparent)]
+    Status(<StatusCode as TryFrom<u16>>::Error),
+    /// It has invalid base64.
+    #[error(transparent)]
+    Base64(#[from] base64::DecodeError),
+}
+
+impl From<RecordingError> for ModelError {
+    fn from(error: RecordingError) -> Self {
+        Self::new(ModelErrorKind::Script, error.to_string())
+    }
+}
+
+/// The exchanges of a recording that were not replayed yet.
 #[derive(Debug)]
 pub(crate) struct Recording {
     exchanges: Mutex<VecDeque<Exchange>>,
 }
 
-/// A request and what came of it.
+/// A recorded request and its outcome.
 #[derive(Debug)]
 struct Exchange {
     model: usize,
     body: Value,
-    /// Absent where the recorded run ended before the answer began.
-    came: Option<Result<Answer, KeptFault>>,
+    /// Absent if the recorded run ended before the response began.
+    outcome: Option<Result<RecordedResponse, RecordedError>>,
 }
 
-/// An answer as it arrived.
+/// A recorded response.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct RecordedResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pieces: VecDeque<Bytes>,
-    /// What broke it off.
-    fault: Option<KeptFault>,
+    /// The error that broke it off.
+    error: Option<RecordedError>,
 }
 
-impl Answer {
-    /// The next piece; none at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Bytes>, Fault> {
-        match (self.pieces.pop_front(), self.fault.take()) {
-            (Some(piece), fault) => {
-                self.fault = fault;
-                Ok(Some(piece))
-            }
-            (None, Some(fault)) => Err(fault.into_fault()),
-            (None, None) => Ok(None),
+impl RecordedResponse {
+    /// Returns the next piece; none at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Bytes>, AttemptError> {
+        match self.pieces.pop_front() {
+            Some(piece) => Ok(Some(piece)),
+            None => match self.error.take() {
+                Some(error) => Err(error.into_error()),
+                None => Ok(None),
+            },
         }
     }
 }
 
 impl Recording {
-    /// Reads a recording, and gives its models in the order in which they are asked.
+    /// Reads a recording. Returns it with its models in the order in which they are asked.
     ///
     /// # Errors
-    /// Which line is wrong, and why.
-    pub(crate) fn parse(text: &str) -> Result<(Self, Vec<ModelEntry>), ModelError> {
+    /// The first invalid line, or a recording without models.
+    pub(crate) fn parse(text: &str) -> Result<(Self, Vec<ModelEntry>), RecordingError> {
         let mut models = Vec::new();
         let mut exchanges = VecDeque::new();
         let mut lines = (1_usize..).zip(text.lines()).peekable();
         match lines.next().map(|(_, line)| serde_json::from_str(line)) {
             Some(Ok(Entry::Recording { version: VERSION })) => {}
-            Some(Ok(Entry::Recording { version })) => {
-                return Err(unusable(&format!(
-                    "it has version {version} of the format, and this program reads version {VERSION}"
-                )));
-            }
-            Some(Ok(_) | Err(_)) | None => {
-                return Err(unusable(
-                    "it does not begin as a recording does; `run --record FILE` writes one",
-                ));
-            }
+            Some(Ok(Entry::Recording { version })) => return Err(RecordingError::Version(version)),
+            Some(Ok(_) | Err(_)) | None => return Err(RecordingError::NotARecording),
         }
         while let Some((number, line)) = lines.next() {
-            let read = serde_json::from_str(line).map_err(|error| error.to_string());
-            let taken = read.and_then(|entry| take(entry, &mut models, &mut exchanges));
+            let read = serde_json::from_str(line).map_err(RecordingLineError::from);
+            let added = read.and_then(|entry| add(entry, &mut models, &mut exchanges));
             // A run that was killed leaves half a line at the end.
-            if taken.is_err() && lines.peek().is_none() && !text.ends_with('\n') {
+            if added.is_err() && lines.peek().is_none() && !text.ends_with('\n') {
                 break;
             }
-            taken.map_err(|why| unusable(&format!("line {number}: {why}")))?;
+            added.map_err(|reason| RecordingError::Line { number, reason })?;
         }
         if models.is_empty() {
-            return Err(unusable("it names no model"));
+            return Err(RecordingError::NoModel);
         }
         let exchanges = Mutex::new(exchanges);
         Ok((Self { exchanges }, models))
     }
 
-    /// The answer to the next request.
+    /// Returns the response to the next request.
     ///
     /// # Errors
-    /// The recorded fault; or that the recording has ended, or goes on with another model.
-    pub(super) fn answer(&self, model: usize, body: &Value) -> Result<Answer, Fault> {
+    /// The recorded error; or the recording has ended, or continues with another model.
+    pub(super) fn next(
+        &self,
+        model: usize,
+        body: &Value,
+    ) -> Result<RecordedResponse, AttemptError> {
         let next = {
             let mut exchanges = self
                 .exchanges
@@ -110,33 +180,31 @@ impl Recording {
                 .unwrap_or_else(PoisonError::into_inner);
             exchanges.pop_front()
         };
-        let ended = "it ends here, and this run asks for more than the recorded one did";
-        let lasting = |why: &str| Fault {
-            error: unusable(why),
-            retry: crate::retry::Retry::Never,
+        let permanent = |error: RecordingError| AttemptError {
+            error: error.into(),
+            retry: Retry::Never,
         };
-        let exchange = next.ok_or_else(|| lasting(ended))?;
+        let exchange = next.ok_or_else(|| permanent(RecordingError::Ended))?;
         if exchange.model != model {
-            return Err(lasting("the recorded run asked another model here"));
+            return Err(permanent(RecordingError::OtherModel));
         }
-        if let Some(place) = difference(&exchange.body, body) {
-            let place = quote(&place, None);
+        if let Some(pointer) = difference(&exchange.body, body) {
+            let place = quote(&pointer, None);
             tracing::warn!(%place, "the request is not the recorded one; it gets the recorded answer");
         }
-        let unanswered = "the recorded run ended before this answer began";
         exchange
-            .came
-            .ok_or_else(|| lasting(unanswered))?
-            .map_err(KeptFault::into_fault)
+            .outcome
+            .ok_or_else(|| permanent(RecordingError::NoResponse))?
+            .map_err(RecordedError::into_error)
     }
 }
 
-/// Puts an entry where it belongs.
-fn take(
+/// Adds an entry to the exchange or the models that it belongs to.
+fn add(
     entry: Entry,
     models: &mut Vec<ModelEntry>,
     exchanges: &mut VecDeque<Exchange>,
-) -> Result<(), String> {
+) -> Result<(), RecordingLineError> {
     let last = exchanges.back_mut();
     match (entry, last) {
         (Entry::Model(model), None) => models.push(model),
@@ -144,50 +212,47 @@ fn take(
             exchanges.push_back(Exchange {
                 model,
                 body,
-                came: None,
+                outcome: None,
             });
         }
-        (Entry::Answer { status, headers }, Some(exchange)) if exchange.came.is_none() => {
+        (Entry::Answer { status, headers }, Some(exchange)) if exchange.outcome.is_none() => {
             let mut map = HeaderMap::new();
             for (name, value) in headers {
-                let name: HeaderName = name.parse().map_err(|_| "it has an odd header")?;
-                let value = HeaderValue::from_str(&value).map_err(|_| "it has an odd header")?;
-                map.insert(name, value);
+                map.insert(name.parse::<HeaderName>()?, HeaderValue::from_str(&value)?);
             }
-            exchange.came = Some(Ok(Answer {
-                status: StatusCode::from_u16(status).map_err(|error| error.to_string())?,
+            exchange.outcome = Some(Ok(RecordedResponse {
+                status: StatusCode::from_u16(status).map_err(RecordingLineError::Status)?,
                 headers: map,
                 pieces: VecDeque::new(),
-                fault: None,
+                error: None,
             }));
         }
-        (Entry::Fault(fault), Some(exchange)) if exchange.came.is_none() => {
-            exchange.came = Some(Err(fault));
+        (Entry::Fault(error), Some(exchange)) if exchange.outcome.is_none() => {
+            exchange.outcome = Some(Err(error));
         }
-        (Entry::Fault(fault), last) => answer_of(last)?.fault = Some(fault),
-        (Entry::Piece(piece), last) => {
-            let bytes = piece.bytes().map_err(|error| error.to_string())?;
-            answer_of(last)?.pieces.push_back(bytes);
-        }
-        (Entry::End, last) => drop(answer_of(last)?),
+        (Entry::Fault(error), last) => open_response(last)?.error = Some(error),
+        (Entry::Piece(piece), last) => open_response(last)?.pieces.push_back(piece.bytes()?),
+        (Entry::End, last) => drop(open_response(last)?),
         (
             Entry::Recording { .. }
             | Entry::Model(_)
             | Entry::Request { .. }
             | Entry::Answer { .. },
             _,
-        ) => return Err(MISPLACED.to_owned()),
+        ) => return Err(RecordingLineError::Misplaced),
     }
     Ok(())
 }
 
-/// The answer that is under way.
-fn answer_of(last: Option<&mut Exchange>) -> Result<&mut Answer, &'static str> {
-    let came = last.and_then(|exchange| exchange.came.as_mut());
-    came.and_then(|came| came.as_mut().ok()).ok_or(MISPLACED)
+/// Returns the response that is being read.
+fn open_response(last: Option<&mut Exchange>) -> Result<&mut RecordedResponse, RecordingLineError> {
+    let outcome = last.and_then(|exchange| exchange.outcome.as_mut());
+    outcome
+        .and_then(|outcome| outcome.as_mut().ok())
+        .ok_or(RecordingLineError::Misplaced)
 }
 
-/// Where two values differ first, as a JSON pointer; none where they are the same.
+/// Returns a JSON pointer to the first difference of two values; none if they are equal.
 fn difference(one: &Value, other: &Value) -> Option<String> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
@@ -196,30 +261,23 @@ fn difference(one: &Value, other: &Value) -> Option<String> {
             names.sort_unstable();
             names.dedup();
             names.into_iter().find_map(|name| {
-                let place = match (one.get(name), other.get(name)) {
+                let rest = match (one.get(name), other.get(name)) {
                     (Some(one), Some(other)) => difference(one, other)?,
                     _ => String::new(),
                 };
-                Some(format!("/{name}{place}"))
+                Some(format!("/{name}{rest}"))
             })
         }
         (Value::Array(one), Value::Array(other)) => {
             let length = one.len().max(other.len());
             (0..length).find_map(|index| {
-                let place = match (one.get(index), other.get(index)) {
+                let rest = match (one.get(index), other.get(index)) {
                     (Some(one), Some(other)) => difference(one, other)?,
                     _ => String::new(),
                 };
-                Some(format!("/{index}{place}"))
+                Some(format!("/{index}{rest}"))
             })
         }
         _ => (one != other).then(String::new),
     }
-}
-
-fn unusable(why: &str) -> ModelError {
-    ModelError::new(
-        ModelErrorKind::Script,
-        format!("The recording cannot be played: {why}."),
-    )
 }

@@ -1,30 +1,27 @@
 use super::*;
+use crate::testing::server::{Answer, TestServer};
 use pretty_assertions::assert_eq;
 use serde_json::json;
-use wiremock::{
-    Mock, MockServer, ResponseTemplate,
-    matchers::{method, path, query_param},
-};
 
-fn endpoint(server: &MockServer, base: &str) -> Endpoint {
+fn endpoint(server: &TestServer, base: &str) -> Endpoint {
     Endpoint {
-        base_url: format!("{}{base}", server.uri()),
+        base_url: format!("{}{base}", server.url),
         key: Some("sk-sesame-123".into()),
         key_source: "THE_KEY".to_owned(),
         timeouts: Timeouts::default(),
     }
 }
 
-/// Each provider is asked at its own place, with its own header for the key, and its own form is read.
+/// Each provider is asked at its own place, with its own header for the key, and its own form is
+/// read.
 #[tokio::test]
-async fn each_provider_is_asked_in_its_own_way() {
+async fn list_request_differs_by_provider() {
     let by_id = json!({ "data": [{ "id": "a" }, { "id": "b" }], "has_more": false });
     let cases = [
         (
             Provider::Anthropic,
             "",
-            "/v1/models",
-            Some(("limit", "1000")),
+            "/v1/models?limit=1000",
             by_id.clone(),
             ["a", "b"],
         ),
@@ -32,7 +29,6 @@ async fn each_provider_is_asked_in_its_own_way() {
             Provider::OpenAi,
             "/v1",
             "/v1/models",
-            None,
             by_id.clone(),
             ["a", "b"],
         ),
@@ -40,15 +36,13 @@ async fn each_provider_is_asked_in_its_own_way() {
             Provider::OpenAiCompat,
             "/v1",
             "/v1/models",
-            None,
             by_id,
             ["a", "b"],
         ),
         (
             Provider::Gemini,
             "",
-            "/v1beta/models",
-            Some(("pageSize", "1000")),
+            "/v1beta/models?pageSize=1000",
             json!({ "models": [{ "name": "models/a", "displayName": "A" }, { "name": "models/b" }] }),
             ["a", "b"],
         ),
@@ -56,22 +50,18 @@ async fn each_provider_is_asked_in_its_own_way() {
             Provider::Ollama,
             "",
             "/api/tags",
-            None,
             json!({ "models": [{ "name": "a:latest", "model": "a:latest" }, { "name": "b:1b" }] }),
             ["a:latest", "b:1b"],
         ),
     ];
-    for (provider, base, place, query, body, expected) in cases {
-        let server = MockServer::start().await;
-        let mut asked = Mock::given(method("GET")).and(path(place));
-        if let Some((name, value)) = query {
-            asked = asked.and(query_param(name, value));
-        }
-        let answer = ResponseTemplate::new(200).set_body_json(body);
-        asked.respond_with(answer).expect(1).mount(&server).await;
+    for (provider, base, place, body, expected) in cases {
+        let server = TestServer::sequence([Answer::new(200).json(&body)]).await;
         let listed = provider.list_models(endpoint(&server, base)).await.unwrap();
         assert_eq!(listed.names, expected, "{provider:?}");
-        let requests = server.received_requests().await.unwrap();
+        let requests = server.received();
+        assert_eq!(requests.len(), 1, "{provider:?}");
+        let uri = requests[0].uri.to_string();
+        assert_eq!((requests[0].method.as_str(), uri.as_str()), ("GET", place));
         let sent = requests[0].headers.values();
         let with_key = sent.filter(|value| value.to_str().unwrap().contains("sk-sesame-123"));
         assert_eq!(with_key.count(), 1, "{provider:?}");
@@ -79,7 +69,7 @@ async fn each_provider_is_asked_in_its_own_way() {
 }
 
 #[test]
-fn a_model_is_found_by_the_name_that_a_person_uses() {
+fn model_name_without_tag_is_in_list() {
     let list = ModelList {
         names: vec!["llama3.2:latest".to_owned(), "qwen3:8b".to_owned()],
     };
@@ -96,7 +86,7 @@ fn a_model_is_found_by_the_name_that_a_person_uses() {
 }
 
 #[tokio::test]
-async fn why_there_is_no_list() {
+async fn list_failure_says_why() {
     use ModelErrorKind as Kind;
     let html = "<html><title>Welcome</title></html>";
     for (status, body, kind, says) in [
@@ -112,13 +102,7 @@ async fn why_there_is_no_list() {
         (200, r#"{"models": 1}"#, Kind::Protocol, "no list of models"),
         (302, "", Kind::Protocol, "redirects"),
     ] {
-        let server = MockServer::start().await;
-        let answer = ResponseTemplate::new(status).set_body_string(body);
-        Mock::given(method("GET"))
-            .respond_with(answer)
-            .expect(1)
-            .mount(&server)
-            .await;
+        let server = TestServer::sequence([Answer::new(status).text(body)]).await;
         let error = Provider::OpenAi
             .list_models(endpoint(&server, "/v1"))
             .await
@@ -126,5 +110,11 @@ async fn why_there_is_no_list() {
         assert_eq!(error.kind, kind, "{error}");
         assert!(error.message.contains(says), "{error}");
         assert!(!error.message.contains("sk-sesame-123"), "{error}");
+        let methods: Vec<_> = server
+            .received()
+            .into_iter()
+            .map(|request| request.method)
+            .collect();
+        assert_eq!(methods, ["GET"], "{error}");
     }
 }

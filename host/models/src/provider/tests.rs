@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use std::collections::HashSet;
 
 #[test]
-fn names_lead_back_to_their_providers() {
+fn provider_is_found_by_its_name() {
     for provider in Provider::ALL {
         assert_eq!(Provider::from_name(provider.name()), Some(provider));
     }
@@ -16,7 +16,7 @@ fn names_lead_back_to_their_providers() {
 }
 
 #[test]
-fn no_variable_belongs_to_two_providers() {
+fn environment_variables_are_distinct() {
     let variables = Provider::ALL.into_iter().flat_map(|provider| {
         let keys = provider.key_variables().iter().copied();
         keys.chain([provider.base_url_variable()])
@@ -28,7 +28,7 @@ fn no_variable_belongs_to_two_providers() {
 
 /// Where a request goes, from the address that the provider's own SDK takes.
 #[test]
-fn each_operation_is_where_its_server_has_it() {
+fn request_url_matches_provider() {
     let table = [
         (Provider::Anthropic, "https://api.anthropic.com/v1/messages"),
         (Provider::OpenAi, "https://api.openai.com/v1/responses"),

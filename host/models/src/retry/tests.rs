@@ -17,7 +17,7 @@ fn waits(policy: RetryPolicy, retry: Retry, jitter: f64) -> Vec<u128> {
 }
 
 #[test]
-fn waits_double_and_are_bounded_in_length_number_and_sum() {
+fn waits_double_within_length_number_and_sum() {
     let after = |milliseconds| Retry::After(Duration::from_millis(milliseconds));
     let patient = RetryPolicy {
         total_wait: Duration::from_secs(60),
@@ -76,12 +76,12 @@ fn attempts_count_the_first() {
     schedule.next_wait(Retry::Backoff, 0.0).unwrap();
     assert_eq!(schedule.attempts(), 2);
     let end = schedule.next_wait(Retry::Never, 0.0);
-    assert_eq!((end, schedule.attempts()), (Err(GiveUp::Enough), 2));
+    assert_eq!((end, schedule.attempts()), (Err(GiveUp::Exhausted), 2));
 }
 
 /// The time that was waited counts: what is left of the policy's is the bound.
 #[test]
-fn wish_beyond_what_is_left_ends_the_schedule() {
+fn requested_wait_beyond_policy_gives_up() {
     let mut schedule = Schedule::new(POLICY);
     let wish = Retry::After(Duration::from_millis(600));
     assert_eq!(
@@ -90,13 +90,13 @@ fn wish_beyond_what_is_left_ends_the_schedule() {
     );
     let end = GiveUp::TooLong {
         asked: Duration::from_millis(600),
-        most: POLICY.total_wait,
+        limit: POLICY.total_wait,
     };
     assert_eq!(schedule.next_wait(wish, 0.0), Err(end));
     let forever = Retry::After(Duration::MAX);
     let end = GiveUp::TooLong {
         asked: Duration::MAX,
-        most: POLICY.total_wait,
+        limit: POLICY.total_wait,
     };
     assert_eq!(schedule.next_wait(forever, 0.0), Err(end));
 }

@@ -1,4 +1,5 @@
-//! What templates see of a conversation: the prompt, the tools on offer, and the results since the prompt, as plain values.
+//! The values that templates see: the prompt, the names of the tools, and the results since the
+//! prompt.
 
 use agent_host_types::{
     id::CallId,
@@ -10,14 +11,14 @@ use minijinja::value::Serde;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// The names that every script has.
+/// The names of the built-in values.
 pub(super) const RESERVED: [&str; 4] = ["prompt", "tools", "results", "by_tool"];
 
-/// The values that templates see, by name.
+/// Values by name.
 pub(super) struct Context(BTreeMap<String, minijinja::Value>);
 
 impl Context {
-    /// The context after the messages of one run.
+    /// Creates the context after the messages of one run.
     pub(super) fn new(prompt: &str, run: &[Message], tools: &[ToolDefinition]) -> Self {
         let calls: HashMap<&CallId, &ToolCall> = run
             .iter()
@@ -35,7 +36,7 @@ impl Context {
                 (result.name.as_str(), view)
             })
             .collect();
-        // A later result of the same tool takes the place of an earlier one.
+        // A later result of a tool replaces an earlier one.
         let by_tool: BTreeMap<&str, &Value> = results
             .iter()
             .map(|(tool, result)| (*tool, result))
@@ -61,14 +62,14 @@ impl Context {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// All of it, as a template takes it. Values are shared, not copied.
+    /// Returns the context as a template takes it. Values are shared, not copied.
     pub(super) fn value(&self) -> minijinja::Value {
         minijinja::Value::from(self.0.clone())
     }
 }
 
-/// One result: `tool`, `input`, `type`, `ok`, `why` (what a failure or a denial says; else empty), and `value`, or `reason`
-/// where the call was denied.
+/// Returns a result as `tool`, `input`, `type`, `ok`, `why` (the text of an error or a denial, else
+/// empty), and `value`, or `reason` for a denied call.
 fn view(tool: &str, input: Option<&Map<String, Value>>, output: &ToolResultOutput) -> Value {
     let no_why = String::new();
     let (why, key, value) = match output {
@@ -96,7 +97,7 @@ fn view(tool: &str, input: Option<&Map<String, Value>>, output: &ToolResultOutpu
     })
 }
 
-/// A part of a multipart result. Of a file only what can be told in words is there.
+/// Returns a part of a multipart result. Of a file it has the description, not the content.
 fn part(part: &ContentPart) -> Value {
     let file = match part {
         ContentPart::Text { text } => return json!({"type": "text", "text": text}),

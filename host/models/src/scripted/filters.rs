@@ -1,4 +1,4 @@
-//! What scripts can do with values beyond minijinja's own filters and tests. Pure functions of their arguments.
+//! Filters and tests for scripts beyond minijinja's own. Pure functions.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use minijinja::{
 /// The longest name or title that `oneline` shows, in characters.
 const MAX_ONELINE_CHARS: usize = 300;
 
-/// Adds them all.
+/// Registers all of them.
 pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("fromjson", from_json);
     environment.add_filter("filesize", file_size);
@@ -33,7 +33,7 @@ fn from_json(text: &str) -> Result<Value, Error> {
     Ok(Value::from(Serde(value)))
 }
 
-/// `bytes | filesize`: a size as people read it, in powers of 1024.
+/// `bytes | filesize`: a readable size, in powers of 1024.
 fn file_size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -66,7 +66,7 @@ fn counted(number: u64, one: &str, many: Option<&str>) -> String {
     }
 }
 
-/// `text | heading`: the first `# ` heading of a Markdown text outside code fences; none where there is none.
+/// `text | heading`: the first `# ` heading of a Markdown text outside code fences, if any.
 fn heading(text: &str) -> Option<String> {
     let mut fence: Option<&str> = None;
     for line in text.trim_start_matches('\u{feff}').lines() {
@@ -91,7 +91,7 @@ fn heading(text: &str) -> Option<String> {
     None
 }
 
-/// `text | oneline`: fit to stand in a sentence, whatever is in it: control characters escaped, and cut.
+/// `text | oneline`: the text with control characters escaped, truncated.
 fn one_line(text: &str) -> String {
     let mut line = String::new();
     for (count, character) in text.trim().chars().enumerate() {
@@ -108,8 +108,8 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// `name is like("*.png", "*.jpg")`: whether the whole name fits one of the patterns, in which `*` stands for any text. Case
-/// does not count.
+/// `name is like("*.png", "*.jpg")`: true if the whole name matches one of the patterns, in which
+/// `*` matches any text. Case is ignored.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "minijinja hands a test its arguments by value"
@@ -118,11 +118,12 @@ fn like(name: &str, patterns: Rest<String>) -> bool {
     let name = name.to_lowercase();
     patterns
         .iter()
-        .any(|pattern| fits(&name, &pattern.to_lowercase()))
+        .any(|pattern| matches(&name, &pattern.to_lowercase()))
 }
 
-/// Greedy from the left, which is right for `*`: an earlier place for a piece never spoils a later one.
-fn fits(name: &str, pattern: &str) -> bool {
+/// Matches greedily from the left, which is correct for `*`: an earlier match of a piece never
+/// prevents a later one.
+fn matches(name: &str, pattern: &str) -> bool {
     let Some((head, tail)) = pattern.split_once('*') else {
         return name == pattern;
     };

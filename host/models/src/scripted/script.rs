@@ -1,21 +1,21 @@
-//! The form of a script file, and the checks that need no conversation.
+//! Parses script files and checks what needs no conversation.
 
 use super::{
     context::{Context, RESERVED},
-    template::{Engine, Place},
+    error::{InvalidScript, ScriptError},
+    template::{Engine, Location},
 };
-use agent_host_types::model::{ModelError, ModelErrorKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// The largest script, in bytes.
+/// The longest script, in bytes.
 pub(super) const MAX_SCRIPT_BYTES: usize = 1024 * 1024;
 
-/// A whole script.
+/// A script.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Script {
-    /// Names for expressions, evaluated in order before each turn; a later one may use the earlier ones.
+    /// Named expressions, evaluated in order before each turn; later ones may use earlier ones.
     #[serde(default, rename = "let")]
     pub(super) bindings: Vec<Binding>,
     /// The turns, in order.
@@ -23,7 +23,7 @@ pub(super) struct Script {
     pub(super) turns: Vec<Turn>,
 }
 
-/// A name for an expression.
+/// A named expression.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Binding {
@@ -39,7 +39,7 @@ pub(super) struct Binding {
 pub(super) struct Turn {
     /// The template of the text.
     pub(super) text: Option<String>,
-    /// An expression; where it is false the turn is skipped.
+    /// An expression; false skips the turn.
     pub(super) when: Option<String>,
     /// The calls.
     #[serde(default, rename = "call")]
@@ -52,10 +52,10 @@ pub(super) struct Turn {
 pub(super) struct Call {
     /// The tool's name.
     pub(super) tool: String,
-    /// The arguments; none where it is absent.
+    /// The arguments; empty by default.
     #[serde(default)]
     pub(super) input: Input,
-    /// An expression; where it is false the call is left out.
+    /// An expression; false omits the call.
     pub(super) when: Option<String>,
 }
 
@@ -65,9 +65,14 @@ pub(super) struct Call {
 pub(super) enum Input {
     /// A template that renders to a JSON object. Values are inserted as JSON, quotes included.
     Json(String),
-    /// A table. Its strings are templates whose text becomes the string; everything else is taken as it is.
+    /// A table. Its strings are text templates; other values are literal.
     Table(toml::Table),
 }
+
+/// An `input` of a type that has no meaning.
+#[derive(Debug, thiserror::Error)]
+#[error("`input` is a table or a string that renders to a JSON object, not a value of type {0}")]
+pub(super) struct InvalidInput(&'static str);
 
 impl Default for Input {
     fn default() -> Self {
@@ -76,9 +81,9 @@ impl Default for Input {
 }
 
 impl TryFrom<toml::Value> for Input {
-    type Error = String;
+    type Error = InvalidInput;
 
-    fn try_from(value: toml::Value) -> Result<Self, String> {
+    fn try_from(value: toml::Value) -> Result<Self, InvalidInput> {
         match value {
             toml::Value::String(template) => Ok(Self::Json(template)),
             toml::Value::Table(table) => Ok(Self::Table(table)),
@@ -86,37 +91,35 @@ impl TryFrom<toml::Value> for Input {
             | toml::Value::Float(_)
             | toml::Value::Boolean(_)
             | toml::Value::Datetime(_)
-            | toml::Value::Array(_) => Err(format!(
-                "`input` is a table or a string that renders to a JSON object, not a value of type {}",
-                value.type_str()
-            )),
+            | toml::Value::Array(_) => Err(InvalidInput(value.type_str())),
         }
     }
 }
 
 impl Input {
-    /// The arguments with their templates filled in.
+    /// Renders the arguments.
     pub(super) fn render(
         &self,
         engine: &Engine,
-        place: Place<'_>,
+        location: Location<'_>,
         context: &Context,
-    ) -> Result<Map<String, Value>, ModelError> {
+    ) -> Result<Map<String, Value>, ScriptError> {
         match self {
-            Self::Json(template) => engine.render_object(place, template, context),
+            Self::Json(template) => engine.render_object(location, template, context),
             Self::Table(table) => {
-                let mut fill = |text: &str| engine.render(place, text, context).map(Value::String);
+                let mut fill =
+                    |text: &str| engine.render(location, text, context).map(Value::String);
                 walk_table(table, &mut fill)
             }
         }
     }
 
-    fn check(&self, engine: &Engine, place: Place<'_>) -> Result<(), ModelError> {
+    fn check(&self, engine: &Engine, location: Location<'_>) -> Result<(), ScriptError> {
         match self {
-            Self::Json(template) => engine.check_template(place, template),
+            Self::Json(template) => engine.check_template(location, template),
             Self::Table(table) => {
                 let mut check = |text: &str| {
-                    engine.check_template(place, text)?;
+                    engine.check_template(location, text)?;
                     Ok(Value::Null)
                 };
                 walk_table(table, &mut check).map(|_| ())
@@ -125,20 +128,20 @@ impl Input {
     }
 }
 
-type OnString<'a> = dyn FnMut(&str) -> Result<Value, ModelError> + 'a;
+type OnString<'a> = dyn FnMut(&str) -> Result<Value, ScriptError> + 'a;
 
-/// A table as JSON, each string replaced. TOML's parser bounds the depth.
+/// Converts a table to JSON and replaces each string. The TOML parser limits the depth.
 fn walk_table(
     table: &toml::Table,
     on_string: &mut OnString<'_>,
-) -> Result<Map<String, Value>, ModelError> {
+) -> Result<Map<String, Value>, ScriptError> {
     table
         .iter()
         .map(|(key, value)| Ok((key.clone(), walk(value, on_string)?)))
         .collect()
 }
 
-fn walk(value: &toml::Value, on_string: &mut OnString<'_>) -> Result<Value, ModelError> {
+fn walk(value: &toml::Value, on_string: &mut OnString<'_>) -> Result<Value, ScriptError> {
     Ok(match value {
         toml::Value::String(text) => on_string(text)?,
         toml::Value::Integer(number) => Value::from(*number),
@@ -154,67 +157,52 @@ fn walk(value: &toml::Value, on_string: &mut OnString<'_>) -> Result<Value, Mode
 }
 
 impl Script {
-    /// Reads the TOML.
-    pub(super) fn parse(name: &str, source: &str) -> Result<Self, ModelError> {
-        let refuse = |why: String| {
-            let text = format!("The script `{}` cannot be read: {why}", name.escape_debug());
-            ModelError::new(ModelErrorKind::Script, text)
+    /// Parses the TOML.
+    pub(super) fn parse(name: &str, source: &str) -> Result<Self, ScriptError> {
+        let invalid = |reason| ScriptError::Invalid {
+            script: name.to_owned(),
+            reason,
         };
         if source.len() > MAX_SCRIPT_BYTES {
-            return Err(refuse(format!(
-                "it is longer than {MAX_SCRIPT_BYTES} bytes."
-            )));
+            return Err(invalid(InvalidScript::TooLong));
         }
         let script: Self = toml::from_str(source).map_err(|error| {
             let before = error.span().and_then(|span| source.get(..span.start));
-            let line = before.map_or(String::new(), |before| {
-                format!("line {}: ", before.matches('\n').count() + 1)
-            });
-            refuse(format!("{line}{}.", error.message().trim_end()))
+            let line = before.map(|before| before.matches('\n').count() + 1);
+            invalid(InvalidScript::Toml { line, error })
         })?;
         if script.turns.is_empty() {
-            return Err(refuse(
-                "it has no turns; write at least one `[[turn]]`.".to_owned(),
-            ));
+            return Err(invalid(InvalidScript::NoTurns));
         }
-        if let Some(index) = script
-            .turns
-            .iter()
-            .position(|turn| turn.text.is_none() && turn.calls.is_empty())
-        {
-            return Err(refuse(format!(
-                "turn {} says nothing and calls nothing; give it a `text` or a `[[turn.call]]`.",
-                index + 1
-            )));
+        let is_empty = |turn: &Turn| turn.text.is_none() && turn.calls.is_empty();
+        if let Some(index) = script.turns.iter().position(is_empty) {
+            return Err(invalid(InvalidScript::EmptyTurn(index + 1)));
         }
         let reserved = |binding: &&Binding| RESERVED.contains(&binding.name.as_str());
         if let Some(binding) = script.bindings.iter().find(reserved) {
-            return Err(refuse(format!(
-                "`{}` is a name that every script has; choose another for this `[[let]]`.",
-                binding.name
-            )));
+            return Err(invalid(InvalidScript::ReservedName(binding.name.clone())));
         }
         Ok(script)
     }
 
-    /// Compiles every template and expression once, so that a mistake shows before anything runs.
-    pub(super) fn check(&self, engine: &Engine) -> Result<(), ModelError> {
+    /// Compiles every template and expression, so that mistakes show before anything runs.
+    pub(super) fn check(&self, engine: &Engine) -> Result<(), ScriptError> {
         for binding in &self.bindings {
-            engine.check_expression(Place::Binding(&binding.name), &binding.value)?;
+            engine.check_expression(Location::Binding(&binding.name), &binding.value)?;
         }
         for (index, turn) in self.turns.iter().enumerate() {
             if let Some(when) = &turn.when {
-                engine.check_expression(Place::TurnWhen(index), when)?;
+                engine.check_expression(Location::TurnWhen(index), when)?;
             }
             if let Some(text) = &turn.text {
-                engine.check_template(Place::Text(index), text)?;
+                engine.check_template(Location::Text(index), text)?;
             }
             for (number, call) in turn.calls.iter().enumerate() {
                 if let Some(when) = &call.when {
-                    engine.check_expression(Place::CallWhen(index, number, &call.tool), when)?;
+                    engine.check_expression(Location::CallWhen(index, number, &call.tool), when)?;
                 }
                 call.input
-                    .check(engine, Place::Input(index, number, &call.tool))?;
+                    .check(engine, Location::Input(index, number, &call.tool))?;
             }
         }
         Ok(())

@@ -1,7 +1,11 @@
-//! Templates and expressions, bounded in time, depth and output, and errors that name their place in the script.
+//! Templates and expressions, limited in time, depth and output. Errors name their location in the
+//! script.
 
-use super::{context::Context, filters};
-use agent_host_types::model::{ModelError, ModelErrorKind};
+use super::{
+    context::Context,
+    error::{ScriptError, TemplateError},
+    filters,
+};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, syntax::SyntaxConfig};
 use serde_json::{Map, Value};
 use std::{
@@ -9,18 +13,19 @@ use std::{
     io::{self, Write},
 };
 
-/// How many steps one template may take: far more than a script needs, and an endless loop ends within seconds.
+/// The most steps of one template: far more than a script needs, and an endless loop ends within
+/// seconds.
 const MAX_STEPS: u64 = 5_000_000;
 
-/// How deep templates may nest.
+/// The deepest nesting of templates.
 const MAX_DEPTH: usize = 64;
 
-/// The longest text that one template may write, in bytes.
+/// The longest output of one template, in bytes.
 pub(super) const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
-/// Where in a script a template is. Numbers count from 0 here and from 1 in texts.
+/// The location of a template in a script. Numbers count from 0 here and from 1 in texts.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place<'a> {
+pub(super) enum Location<'a> {
     /// The value of a `[[let]]`.
     Binding(&'a str),
     /// The `when` of a turn.
@@ -33,7 +38,7 @@ pub(super) enum Place<'a> {
     Input(usize, usize, &'a str),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Binding(name) => write!(f, "`let {name}`"),
@@ -54,13 +59,13 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// Templates of this name write JSON: every value that they insert is encoded.
+/// The name of templates that write JSON: every inserted value is encoded.
 const JSON_TEMPLATE: &str = "input.json";
 
-/// Templates of this name write text.
+/// The name of templates that write text.
 const TEXT_TEMPLATE: &str = "text";
 
-/// Compiles and runs the templates of one script.
+/// Compiles and renders the templates of one script.
 #[derive(Debug)]
 pub(super) struct Engine {
     script: String,
@@ -68,7 +73,7 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// An engine for the script of this name.
+    /// Creates an engine for the script of this name.
     pub(super) fn new(script: &str) -> Self {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -78,7 +83,8 @@ impl Engine {
             JSON_TEMPLATE => AutoEscape::Json,
             _ => AutoEscape::None,
         });
-        // Lines that hold only a statement leave nothing behind. Only delimiters can be refused here, and they are the usual.
+        // Lines with only a statement vanish. Only custom delimiters can be refused, and these are
+        // the defaults.
         if let Ok(syntax) = SyntaxConfig::builder()
             .trim_blocks(true)
             .lstrip_blocks(true)
@@ -94,71 +100,69 @@ impl Engine {
     }
 
     /// Checks the syntax of a template.
-    pub(super) fn check_template(&self, place: Place<'_>, source: &str) -> Result<(), ModelError> {
+    pub(super) fn check_template(
+        &self,
+        location: Location<'_>,
+        source: &str,
+    ) -> Result<(), ScriptError> {
         self.environment
             .template_from_named_str(TEXT_TEMPLATE, source)
             .map(|_| ())
-            .map_err(|error| self.failure(place, &error))
+            .map_err(|error| self.error(location, TemplateError::Engine(error)))
     }
 
     /// Checks the syntax of an expression.
     pub(super) fn check_expression(
         &self,
-        place: Place<'_>,
+        location: Location<'_>,
         source: &str,
-    ) -> Result<(), ModelError> {
+    ) -> Result<(), ScriptError> {
         self.environment
             .compile_expression(source)
             .map(|_| ())
-            .map_err(|error| self.failure(place, &error))
+            .map_err(|error| self.error(location, TemplateError::Engine(error)))
     }
 
     /// Renders a template to text.
     pub(super) fn render(
         &self,
-        place: Place<'_>,
+        location: Location<'_>,
         source: &str,
         context: &Context,
-    ) -> Result<String, ModelError> {
-        self.render_as(TEXT_TEMPLATE, place, source, context)
+    ) -> Result<String, ScriptError> {
+        self.render_as(TEXT_TEMPLATE, location, source, context)
     }
 
     /// Renders a template to a JSON object.
     pub(super) fn render_object(
         &self,
-        place: Place<'_>,
+        location: Location<'_>,
         source: &str,
         context: &Context,
-    ) -> Result<Map<String, Value>, ModelError> {
-        let text = self.render_as(JSON_TEMPLATE, place, source, context)?;
-        let why = match serde_json::from_str(&text) {
+    ) -> Result<Map<String, Value>, ScriptError> {
+        let text = self.render_as(JSON_TEMPLATE, location, source, context)?;
+        let reason = match serde_json::from_str(&text) {
             Ok(Value::Object(object)) => return Ok(object),
-            Ok(_) => "it rendered to JSON that is not an object".to_owned(),
-            Err(error) => format!(
-                "it did not render to JSON ({error}); inserted values bring their own quotes, so write \
-                 {{\"path\": {{{{ name }}}}}}"
-            ),
+            Ok(_) => TemplateError::NotAnObject,
+            Err(error) => TemplateError::NotJson(error),
         };
-        Err(self.fault(place, &why))
+        Err(self.error(location, reason))
     }
 
-    /// Evaluates an expression. What it names must exist.
+    /// Evaluates an expression. Names in it must exist.
     pub(super) fn evaluate(
         &self,
-        place: Place<'_>,
+        location: Location<'_>,
         source: &str,
         context: &Context,
-    ) -> Result<minijinja::Value, ModelError> {
+    ) -> Result<minijinja::Value, ScriptError> {
         let value = self
             .environment
             .compile_expression(source)
             .and_then(|expression| expression.eval(context.value()))
-            .map_err(|error| self.failure(place, &error))?;
+            .map_err(|error| self.error(location, TemplateError::Engine(error)))?;
         if value.is_undefined() {
-            return Err(self.fault(
-                place,
-                "the value is undefined; `is defined` asks, and `default()` gives another",
-            ));
+            return Err(self.error(location, TemplateError::Undefined));
         }
         Ok(value)
     }
@@ -166,10 +170,10 @@ impl Engine {
     fn render_as(
         &self,
         name: &str,
-        place: Place<'_>,
+        location: Location<'_>,
         source: &str,
         context: &Context,
-    ) -> Result<String, ModelError> {
+    ) -> Result<String, ScriptError> {
         let mut output = Bounded(Vec::new());
         self.environment
             .template_from_named_str(name, source)
@@ -178,35 +182,16 @@ impl Engine {
                     .render_captured_to(context.value(), &mut output)
                     .map(|_| ())
             })
-            .map_err(|error| self.failure(place, &error))?;
+            .map_err(|error| self.error(location, TemplateError::Engine(error)))?;
         Ok(String::from_utf8_lossy(&output.0).into_owned())
     }
 
-    /// An error of the template engine, with its causes and its line.
-    fn failure(&self, place: Place<'_>, error: &minijinja::Error) -> ModelError {
-        let mut why = error.kind().to_string();
-        if let Some(detail) = error.detail() {
-            why += &format!(": {detail}");
+    fn error(&self, location: Location<'_>, reason: TemplateError) -> ScriptError {
+        ScriptError::Template {
+            script: self.script.clone(),
+            location: location.to_string(),
+            reason,
         }
-        if let Some(line) = error.line() {
-            why = format!("line {line}: {why}");
-        }
-        let mut cause = std::error::Error::source(error);
-        while let Some(inner) = cause {
-            why += &format!(": {inner}");
-            cause = inner.source();
-        }
-        self.fault(place, &why)
-    }
-
-    fn fault(&self, place: Place<'_>, why: &str) -> ModelError {
-        let script = self.script.escape_debug();
-        ModelError::new(
-            ModelErrorKind::Script,
-            format!(
-                "The script `{script}` fails in {place}: {why}. Correct the script and run it again."
-            ),
-        )
     }
 }
 

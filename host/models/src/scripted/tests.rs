@@ -4,6 +4,7 @@ mod tour;
 use super::*;
 use agent_host_types::{
     message::ToolResult,
+    model::ModelErrorKind,
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
 };

@@ -9,7 +9,8 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value, json};
 
-/// All of them, by the names of their files. `metadata` is what this provider wants back with the model's messages.
+/// All of them, by the names of their files. `metadata` is what this provider wants back with the
+/// model's messages.
 pub(crate) fn all(metadata: &Map<String, Value>) -> Vec<(&'static str, ModelRequest)> {
     let union = ToolResultOutput::Content(vec![text("640x480 -> 2x2"), png("a.png")]);
     let several = ToolResultOutput::Content(vec![
@@ -119,7 +120,8 @@ pub(crate) fn all(metadata: &Map<String, Value>) -> Vec<(&'static str, ModelRequ
     ]
 }
 
-/// Several calls at once, with and without text, arguments that are no JSON, and results of different kinds.
+/// Several calls at once, with and without text, arguments that are no JSON, and results of
+/// different kinds.
 fn parallel(image: ToolResultOutput) -> ModelRequest {
     let calls = vec![
         call("c1", "thumbnail", r#"{ "path":"a.png" }"#),

@@ -1,11 +1,11 @@
-//! Where the expected bodies are, and what is asked to get them.
+//! The golden files, and the models and metadata that produce them.
 
 use agent_host_models::{Endpoint, HttpModel, Provider, Timeouts};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// The folder with the bodies of a provider's wire.
-pub(crate) fn folder(provider: Provider) -> PathBuf {
+/// Returns the directory with the bodies of a provider's wire.
+pub(crate) fn directory(provider: Provider) -> PathBuf {
     let wire = match provider {
         Provider::Anthropic => "anthropic",
         Provider::OpenAi => "openai_responses",
@@ -14,12 +14,12 @@ pub(crate) fn folder(provider: Provider) -> PathBuf {
         Provider::Ollama => "ollama",
     };
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("src")
+        .join("src/wire")
         .join(wire)
         .join("golden")
 }
 
-/// A model that is shown everything that its provider takes.
+/// A model with all capabilities of its provider.
 pub(crate) fn model(provider: Provider) -> HttpModel {
     let endpoint = Endpoint {
         base_url: "http://127.0.0.1:1".to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn model(provider: Provider) -> HttpModel {
     HttpModel::new(provider, name, endpoint, provider.capabilities()).expect("it can be made")
 }
 
-/// What a provider wants back with a reply, as its decoder keeps it.
+/// The metadata of a reply, as the provider's decoder stores it.
 pub(crate) fn metadata(provider: Provider) -> Map<String, Value> {
     match provider {
         Provider::Anthropic => {
@@ -45,8 +45,8 @@ pub(crate) fn metadata(provider: Provider) -> Map<String, Value> {
                 {"type": "text", "bytes": 7},
                 {"type": "tool_use"},
             ]);
-            let kept = json!({"model": "m", "blocks": blocks});
-            Map::from_iter([(provider.name().to_owned(), kept)])
+            let stored = json!({"model": "m", "blocks": blocks});
+            Map::from_iter([(provider.name().to_owned(), stored)])
         }
         Provider::OpenAi => {
             let items = json!([
@@ -56,8 +56,8 @@ pub(crate) fn metadata(provider: Provider) -> Map<String, Value> {
                 {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "read", "arguments": "{\"path\":\"a\"}",
                  "status": "completed"},
             ]);
-            let kept = json!({"model": "m", "items": items});
-            Map::from_iter([(provider.name().to_owned(), kept)])
+            let stored = json!({"model": "m", "items": items});
+            Map::from_iter([(provider.name().to_owned(), stored)])
         }
         Provider::Gemini => {
             let parts = json!([
@@ -65,8 +65,8 @@ pub(crate) fn metadata(provider: Provider) -> Map<String, Value> {
                 {"type": "text", "bytes": 7},
                 {"type": "call", "signature": "c2lnbmVk"},
             ]);
-            let kept = json!({"model": "gemini-3-pro", "parts": parts});
-            Map::from_iter([(provider.name().to_owned(), kept)])
+            let stored = json!({"model": "gemini-3-pro", "parts": parts});
+            Map::from_iter([(provider.name().to_owned(), stored)])
         }
         Provider::Ollama => Map::from_iter([(
             provider.name().to_owned(),

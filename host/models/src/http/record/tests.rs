@@ -20,9 +20,9 @@ impl Write for Written {
 }
 
 /// The lines that an exchange leaves in a recording.
-fn lines_of(key: Option<&str>, exchange: impl FnOnce(&Tap)) -> Vec<Value> {
+fn lines_of(key: Option<&str>, exchange: impl FnOnce(&ModelRecorder)) -> Vec<Value> {
     let written = Written::default();
-    let tap = Tap {
+    let tap = ModelRecorder {
         recorder: Arc::new(Recorder::new(Box::new(written.clone()))),
         model: 0,
         key: key.map(SecretString::from),
@@ -38,16 +38,16 @@ fn lines_of(key: Option<&str>, exchange: impl FnOnce(&Tap)) -> Vec<Value> {
 }
 
 #[test]
-fn the_key_is_struck_out_wherever_it_is() {
+fn key_is_redacted_everywhere() {
     let echo = json!({"messages": [{"content": "my key is sesame!", "n": 7}], "sesame": null});
-    let lines = lines_of(Some(KEY), |tap| {
-        let mut exchange = tap.request(&echo);
+    let lines = lines_of(Some(KEY), |recorder| {
+        let mut exchange = recorder.request(&echo);
         let mut headers = HeaderMap::new();
         headers.insert("location", "https://x/sesame".parse().unwrap());
         headers.insert("retry-after", "3".parse().unwrap());
         headers.insert("set-cookie", "a=b".parse().unwrap());
-        exchange.answer(StatusCode::OK, &headers);
-        exchange.fault(&Fault::passing(
+        exchange.head(StatusCode::OK, &headers);
+        exchange.error(&AttemptError::transient(
             ModelErrorKind::Unreachable,
             "no sesame".to_owned(),
         ));
@@ -66,11 +66,11 @@ fn the_key_is_struck_out_wherever_it_is() {
 
 /// However an answer is cut, the recording has its bytes in their order, and the key never.
 #[test]
-fn the_key_is_struck_out_across_pieces() {
+fn key_is_redacted_across_pieces() {
     let answer = "a sesame, sesses sesamesesame and sesam";
     for size in 1..=answer.len() {
-        let lines = lines_of(Some(KEY), |tap| {
-            let mut exchange = tap.request(&json!(null));
+        let lines = lines_of(Some(KEY), |recorder| {
+            let mut exchange = recorder.request(&json!(null));
             for piece in answer.as_bytes().chunks(size) {
                 exchange.piece(piece);
             }
@@ -85,14 +85,14 @@ fn the_key_is_struck_out_across_pieces() {
 }
 
 #[test]
-fn pieces_stay_as_they_arrived_and_the_end_is_said() {
+fn pieces_are_recorded_as_they_arrived() {
     for (key, pieces) in [
         (None, ["one", "two"]),
         (Some(KEY), ["one", "two"]),
         (None, ["a ses", "ame"]),
     ] {
-        let lines = lines_of(key, |tap| {
-            let mut exchange = tap.request(&json!({}));
+        let lines = lines_of(key, |recorder| {
+            let mut exchange = recorder.request(&json!({}));
             for piece in pieces {
                 exchange.piece(piece.as_bytes());
             }
@@ -126,7 +126,7 @@ impl Write for Full {
 }
 
 #[test]
-fn a_recording_that_cannot_be_written_ends_and_the_run_goes_on() {
+fn failed_write_ends_recording_not_run() {
     let recorder = Recorder::new(Box::new(Full));
     assert!(recorder.0.lock().unwrap().writer.is_none());
     recorder.write(&Entry::End);

@@ -26,11 +26,12 @@ fn text(lines: &[Value]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Everything that is left of a recording: for each request to model 0 its status and bytes, or why there is none.
+/// Everything that is left of a recording: for each request to model 0 its status and bytes, or why
+/// there is none.
 fn played(recording: &Recording, requests: usize) -> Vec<Result<(u16, String), String>> {
     let body = json!({"a": 2});
     let play = || {
-        let mut answer = recording.answer(0, &body)?;
+        let mut answer = recording.next(0, &body)?;
         let mut bytes = Vec::new();
         while let Some(piece) = answer.next()? {
             bytes.extend_from_slice(&piece);
@@ -38,12 +39,12 @@ fn played(recording: &Recording, requests: usize) -> Vec<Result<(u16, String), S
         Ok((answer.status.as_u16(), String::from_utf8(bytes).unwrap()))
     };
     (0..requests)
-        .map(|_| play().map_err(|fault: Fault| fault.error.message))
+        .map(|_| play().map_err(|failed: AttemptError| failed.error.message))
         .collect()
 }
 
 #[test]
-fn each_request_gets_what_came_of_the_recorded_one() {
+fn request_gets_recorded_outcome() {
     let fault =
         json!({"type": "fault", "kind": "unreachable", "message": "it broke", "passing": true});
     let recording = text(&[
@@ -81,7 +82,7 @@ fn each_request_gets_what_came_of_the_recorded_one() {
 }
 
 #[test]
-fn another_model_than_the_recorded_one_is_not_answered() {
+fn request_of_other_model_is_refused() {
     let recording = text(&[begin(), model(), model(), request(1), answer()]);
     let (recording, _) = Recording::parse(&recording).unwrap();
     let expected = "The recording cannot be played: the recorded run asked another model here.";
@@ -89,7 +90,7 @@ fn another_model_than_the_recorded_one_is_not_answered() {
 }
 
 #[test]
-fn what_is_no_recording_is_refused_with_its_line() {
+fn invalid_recording_is_refused_with_line() {
     let misplaced = |line: usize| format!("line {line}: it is not where such a line belongs");
     let odd_header = json!({"type": "answer", "status": 200, "headers": {"a\nb": ""}});
     let odd_piece = json!({"type": "piece", "base64": "%"});
@@ -112,7 +113,7 @@ fn what_is_no_recording_is_refused_with_its_line() {
         (text(&[begin(), model(), request(0), json!({"type": "end"})]), misplaced(4)),
         (
             text(&[begin(), model(), request(0), odd_header]),
-            "line 4: it has an odd header".to_owned(),
+            "line 4: invalid HTTP header name".to_owned(),
         ),
         (
             text(&[begin(), model(), request(0), answer(), odd_piece]),
@@ -128,7 +129,7 @@ fn what_is_no_recording_is_refused_with_its_line() {
         let error = Recording::parse(&recording).err().unwrap();
         let message = format!("The recording cannot be played: {expected}.");
         assert_eq!(
-            error,
+            ModelError::from(error),
             ModelError::new(ModelErrorKind::Script, message),
             "{recording}"
         );
@@ -136,7 +137,7 @@ fn what_is_no_recording_is_refused_with_its_line() {
 }
 
 #[test]
-fn half_a_line_at_the_end_is_what_a_killed_run_leaves() {
+fn truncated_last_line_is_ignored() {
     let whole = text(&[begin(), model(), request(0), answer()]);
     let next = request(0).to_string();
     for cut in 0..next.len() {
@@ -147,7 +148,7 @@ fn half_a_line_at_the_end_is_what_a_killed_run_leaves() {
 }
 
 #[test]
-fn the_first_difference_is_named() {
+fn first_difference_is_found() {
     let body = json!({"a": [1, {"b": "x"}], "c": 2});
     for (other, expected) in [
         (body.clone(), None),

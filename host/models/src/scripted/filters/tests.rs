@@ -2,7 +2,7 @@ use super::*;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn sizes_read_like_sizes() {
+fn filesize_is_readable() {
     for (bytes, expected) in [
         (0, "0 bytes"),
         (1, "1 byte"),
@@ -20,7 +20,7 @@ fn sizes_read_like_sizes() {
 }
 
 #[test]
-fn numbers_take_their_plural() {
+fn counted_takes_plural() {
     for (number, many, expected) in [
         (0, None, "0 files"),
         (1, None, "1 file"),
@@ -33,7 +33,7 @@ fn numbers_take_their_plural() {
 }
 
 #[test]
-fn the_heading_is_the_first_of_level_one_outside_code() {
+fn heading_is_first_of_level_one_outside_code() {
     for (text, expected) in [
         ("# Title\ntext\n# Other", Some("Title")),
         ("\u{feff}# Title #\n", Some("Title")),
@@ -49,7 +49,7 @@ fn the_heading_is_the_first_of_level_one_outside_code() {
 }
 
 #[test]
-fn patterns_fit_whole_names() {
+fn patterns_match_whole_names() {
     for (name, patterns, expected) in [
         ("a.PNG", &["*.png"][..], true),
         ("a.png.txt", &["*.png"], false),
@@ -75,7 +75,7 @@ fn patterns_fit_whole_names() {
 }
 
 #[test]
-fn names_and_titles_fit_on_a_line() {
+fn oneline_escapes_and_truncates() {
     let long = "é".repeat(MAX_ONELINE_CHARS);
     assert_eq!(one_line("a\nb\u{1b}[0m\t"), "a\\nb\\u{1b}[0m");
     assert_eq!(one_line(&long), long);

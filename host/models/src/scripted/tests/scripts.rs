@@ -7,6 +7,7 @@ async fn failure(script: &str) -> String {
     let model = match Scripted::parse("mine", script) {
         Ok(model) => model,
         Err(error) => {
+            let error = ModelError::from(error);
             assert_eq!(error.kind, ModelErrorKind::Script);
             return error.message;
         }
@@ -16,7 +17,7 @@ async fn failure(script: &str) -> String {
 }
 
 #[tokio::test]
-async fn scripts_that_cannot_be_read_say_where() {
+async fn invalid_script_says_where() {
     let read = |why: &str| format!("The script `mine` cannot be read: {why}");
     let fails = |why: &str| {
         format!("The script `mine` fails in {why}. Correct the script and run it again.")
@@ -72,7 +73,7 @@ async fn scripts_that_cannot_be_read_say_where() {
 }
 
 #[tokio::test]
-async fn templates_that_fail_say_where_and_why() {
+async fn failing_template_says_where_and_why() {
     for (turn, place, why) in [
         (
             "text = \"a\\n{{ nothing }}\"",
@@ -137,7 +138,7 @@ async fn templates_that_fail_say_where_and_why() {
 }
 
 #[tokio::test]
-async fn both_forms_of_input_carry_any_value_unharmed() {
+async fn both_input_forms_preserve_values() {
     let prompt = "\"}, {{ prompt }} \\ \u{7} <&'>";
     let script = r#"
         [[turn]]
@@ -236,7 +237,7 @@ async fn templates_see_every_kind_of_result() {
 
 /// A turn is chosen by what was known when it was its time, not by what is known now.
 #[tokio::test]
-async fn skipped_turns_stay_skipped_and_played_ones_stay_played() {
+async fn skipped_and_played_turns_stay_so() {
     let script = r#"
         [[turn]]
         when = "results"
@@ -278,9 +279,9 @@ async fn skipped_turns_stay_skipped_and_played_ones_stay_played() {
 }
 
 #[tokio::test]
-async fn only_builtin_scripts_are_built_in() {
+async fn unknown_builtin_script_is_an_error() {
     assert_eq!(
-        Scripted::builtin("to\nur").unwrap_err().message,
+        Scripted::builtin("to\nur").unwrap_err().to_string(),
         "There is no built-in script `to\\nur`. Built in: `tour`."
     );
     let provenance = Scripted::builtin("tour").unwrap().provenance();
@@ -291,9 +292,9 @@ async fn only_builtin_scripts_are_built_in() {
 }
 
 #[tokio::test]
-async fn the_script_of_the_readme_plays() {
-    let readme = include_str!("../../../README.md");
-    let (_, script) = readme.split_once("```toml\n").unwrap();
+async fn documented_script_plays() {
+    let page = include_str!("../../../SCRIPTS.md");
+    let (_, script) = page.split_once("```toml\n").unwrap();
     let (script, _) = script.split_once("```").unwrap();
     let model = Scripted::parse("readme", script).unwrap();
     let mut messages = vec![Message::text(Role::User, "hi")];

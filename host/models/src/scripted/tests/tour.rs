@@ -21,7 +21,7 @@ Ollama, or `--model openai-compat:NAME` with OPENAI_COMPAT_BASE_URL for any othe
 const DENIED: &str = "- **Denied**: reading `/etc/hostname`, which is outside your folder. The host's reason: no grant \
 covers /etc/hostname";
 
-/// A folder as its tools would report it.
+/// A directory as tools report it.
 struct Folder {
     entries: Vec<(&'static str, &'static str, u64)>,
     truncated: bool,
@@ -99,7 +99,7 @@ async fn tour(folder: &Folder, tools: &[&str]) -> (Vec<(String, Value)>, String)
 }
 
 #[tokio::test]
-async fn an_ordinary_folder() {
+async fn ordinary_directory() {
     let folder = Folder::of(&[
         (".git", "directory", 0),
         ("README.md", "file", 100),
@@ -144,7 +144,7 @@ async fn an_ordinary_folder() {
 }
 
 #[tokio::test]
-async fn an_empty_folder() {
+async fn empty_directory() {
     let (calls, text) = tour(&Folder::of(&[]), &TOOLS).await;
     assert_eq!(calls.len(), 2);
     assert_eq!(
@@ -159,7 +159,7 @@ async fn an_empty_folder() {
 }
 
 #[tokio::test]
-async fn a_readme_without_a_title_and_one_that_is_no_text_and_one_that_is_denied() {
+async fn readme_without_title_not_text_or_denied() {
     let read = |readme| Folder {
         readme,
         ..Folder::of(&[("readme", "file", 3), ("sub/README.md", "file", 3)])
@@ -197,7 +197,7 @@ async fn a_readme_without_a_title_and_one_that_is_no_text_and_one_that_is_denied
 }
 
 #[tokio::test]
-async fn names_are_data_and_never_templates() {
+async fn file_names_are_never_templates() {
     let weird = "\"{{ 7 * 7 }}' {% raw %}\n\u{1b}[31m.png";
     let folder = Folder {
         readme: ToolResultOutput::Text("# {{ prompt }} {% if %}".to_owned()),
@@ -220,7 +220,7 @@ async fn names_are_data_and_never_templates() {
 }
 
 #[tokio::test]
-async fn a_truncated_listing_is_followed_by_one_of_the_top_level() {
+async fn truncated_listing_is_followed_by_top_level() {
     let folder = Folder {
         truncated: true,
         ..Folder::of(&[
@@ -262,7 +262,7 @@ fn many(prefix: &str) -> Vec<(&'static str, &'static str, u64)> {
 }
 
 #[tokio::test]
-async fn a_listing_too_long_for_the_history_is_followed_by_one_of_the_top_level() {
+async fn too_long_listing_is_followed_by_top_level() {
     let mut folder = Folder::of(&many("deep/"));
     folder.entries.push(("README.md", "file", 1));
     let (calls, text) = tour(&folder, &TOOLS).await;
@@ -279,7 +279,7 @@ async fn a_listing_too_long_for_the_history_is_followed_by_one_of_the_top_level(
 }
 
 #[tokio::test]
-async fn even_the_top_level_is_too_long() {
+async fn too_long_top_level_is_reported() {
     let (calls, text) = tour(&Folder::of(&many("")), &TOOLS).await;
     assert_eq!(calls.len(), 3);
     assert_eq!(
@@ -291,7 +291,7 @@ async fn even_the_top_level_is_too_long() {
 }
 
 #[tokio::test]
-async fn an_image_that_is_none_and_a_host_without_image_tools() {
+async fn invalid_image_or_missing_image_tools() {
     let mut folder = Folder::of(&[("x.gif", "file", 5)]);
     let content = "- **Content**: 1 file and 0 folders at the top level.
   Down to three levels: 1 file and 0 folders, 5 bytes in all.
@@ -310,7 +310,7 @@ async fn an_image_that_is_none_and_a_host_without_image_tools() {
 }
 
 #[tokio::test]
-async fn a_read_outside_that_is_not_denied_is_told_as_it_is() {
+async fn read_outside_that_succeeds_is_reported() {
     for (outside, expected) in [
         (
             ToolResultOutput::Text("machine".to_owned()),
@@ -331,7 +331,7 @@ async fn a_read_outside_that_is_not_denied_is_told_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_listed() {
+async fn unlistable_directory() {
     let model = Scripted::builtin("tour").unwrap();
     let mut messages = vec![Message::text(Role::User, "Hello?")];
     let denied = ToolResultOutput::ExecutionDenied(Some("no folder is granted".to_owned()));
@@ -345,7 +345,7 @@ async fn a_folder_that_cannot_be_listed() {
 }
 
 #[tokio::test]
-async fn a_second_prompt_begins_the_tour_anew_with_new_ids() {
+async fn second_prompt_restarts_tour_with_new_ids() {
     let model = Scripted::builtin("tour").unwrap();
     let folder = Folder::of(&[("README.md", "file", 1)]);
     let mut messages = Vec::new();

@@ -1,0 +1,286 @@
+//! Classifies failed attempts: the error for the user, and whether to ask again. Text from a server
+//! passes [`quote`] first, which shortens it, escapes control characters and redacts the key.
+
+#[cfg(test)]
+mod tests;
+
+use super::Server;
+use crate::{
+    retry::Retry,
+    wire::{DecodeError, ServerError},
+};
+use agent_host_types::model::{ModelError, ModelErrorKind};
+use reqwest::StatusCode;
+use std::{fmt::Write as _, io, time::Duration};
+
+/// The text in place of a redacted key.
+pub(super) const REDACTED: &str = "[the key]";
+
+/// The longest quotation of a server, in characters.
+pub(crate) const MAX_QUOTE_CHARS: usize = 500;
+
+/// A failed attempt.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct AttemptError {
+    /// The error for the user if no other attempt helps.
+    #[source]
+    pub(crate) error: ModelError,
+    /// Whether to ask again.
+    pub(crate) retry: Retry,
+}
+
+impl AttemptError {
+    /// An error that another attempt may not have.
+    pub(crate) fn transient(kind: ModelErrorKind, message: String) -> Self {
+        Self {
+            error: ModelError::new(kind, message),
+            retry: Retry::Backoff,
+        }
+    }
+
+    /// An error that every attempt would have.
+    pub(crate) fn permanent(kind: ModelErrorKind, message: String) -> Self {
+        Self {
+            error: ModelError::new(kind, message),
+            retry: Retry::Never,
+        }
+    }
+}
+
+/// Classifies an HTTP status.
+fn classify(status: u16) -> (ModelErrorKind, Retry) {
+    match status {
+        401 | 403 => (ModelErrorKind::Unauthorized, Retry::Never),
+        404 => (ModelErrorKind::NotFound, Retry::Never),
+        408 => (ModelErrorKind::Timeout, Retry::Backoff),
+        409 => (ModelErrorKind::InvalidRequest, Retry::Backoff),
+        429 => (ModelErrorKind::RateLimited, Retry::Backoff),
+        400..=499 => (ModelErrorKind::InvalidRequest, Retry::Never),
+        500..=599 => (ModelErrorKind::Server, Retry::Backoff),
+        _ => (ModelErrorKind::Protocol, Retry::Never),
+    }
+}
+
+/// True if a server's message says that the request is too long for the model. There is no common
+/// code, and the existing codes come with one of these phrases: OpenAI and vLLM, OpenAI's
+/// Responses, Anthropic (two), Gemini, llama.cpp, Ollama, others.
+fn is_context_overflow(message: &str) -> bool {
+    const PHRASES: [&str; 8] = [
+        "maximum context length",
+        "exceeds the context window",
+        "prompt is too long",
+        "exceed context limit",
+        "exceeds the maximum number of tokens",
+        "exceeds the available context size",
+        "exceeds the context length",
+        "context_length_exceeded",
+    ];
+    let message = message.to_ascii_lowercase();
+    PHRASES.iter().any(|phrase| message.contains(phrase))
+}
+
+/// Makes untrusted text fit for display: redacts the key, escapes control characters and truncates.
+pub(crate) fn quote(text: &str, key: Option<&str>) -> String {
+    let text = match key {
+        Some(key) if !key.is_empty() => text.replace(key, REDACTED),
+        Some(_) | None => text.to_owned(),
+    };
+    let mut quoted = String::new();
+    for (count, character) in text.trim().chars().enumerate() {
+        if count == MAX_QUOTE_CHARS {
+            quoted.push_str(" [cut]");
+            break;
+        }
+        match character {
+            '\n' | '\t' => quoted.push(' '),
+            '\r' => {}
+            // The ranges are the marks that reorder text on a terminal.
+            _ if character.is_control()
+                || matches!(character, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
+            {
+                quoted.extend(character.escape_default());
+            }
+            _ => quoted.push(character),
+        }
+    }
+    quoted
+}
+
+impl Server {
+    /// Classifies an error that the server reports; `wait` is the wait that it asks for.
+    pub(crate) fn server_error(&self, error: &ServerError, wait: Option<Duration>) -> AttemptError {
+        let message = error.message.as_deref();
+        let Some(number) = error.status else {
+            let (url, message) = (&self.url, self.quote(message.unwrap_or_default()));
+            return AttemptError::transient(
+                ModelErrorKind::Server,
+                format!(
+                    "The model server at {url} failed while it answered. It says: \"{message}\""
+                ),
+            );
+        };
+        let (mut kind, mut retry) = classify(number);
+        let may_be_overflow = matches!(
+            kind,
+            ModelErrorKind::InvalidRequest | ModelErrorKind::Server
+        );
+        if may_be_overflow && message.is_some_and(is_context_overflow) {
+            (kind, retry) = (ModelErrorKind::ContextWindow, Retry::Never);
+        }
+        if let (Retry::Backoff, Some(wait)) = (retry, wait) {
+            retry = Retry::After(wait);
+        }
+        let (url, model) = (&self.url, &self.model);
+        let mut text = match kind {
+            ModelErrorKind::Unauthorized if self.has_key() => format!(
+                "The model server at {url} did not accept the key ({number}). Check the key in {}.",
+                self.key_source
+            ),
+            ModelErrorKind::Unauthorized => format!(
+                "The model server at {url} wants a key ({number}), and none was sent. Set {}.",
+                self.key_source
+            ),
+            ModelErrorKind::NotFound => format!(
+                "The model server has no model `{model}`, or nothing is at {url} (404). Check the model's name and \
+                 the base URL."
+            ),
+            ModelErrorKind::RateLimited => format!(
+                "The model server at {url} turned the request away for now ({number}). Wait, or check the account's limits."
+            ),
+            ModelErrorKind::Server | ModelErrorKind::Timeout => format!(
+                "The model server at {url} failed ({number}). Try again later, or look at the server's log."
+            ),
+            ModelErrorKind::ContextWindow => {
+                format!("The request is longer than the window of `{model}` at {url} ({number}).")
+            }
+            ModelErrorKind::InvalidRequest => {
+                format!("The model server at {url} refused the request for `{model}` ({number}).")
+            }
+            ModelErrorKind::Protocol | ModelErrorKind::Unreachable | ModelErrorKind::Script => {
+                format!(
+                    "The server at {url} gave an answer ({number}) that no model server gives. Check the base URL."
+                )
+            }
+        };
+        if let Some(message) = message {
+            // Writing to a string cannot fail.
+            let _ = write!(text, " It says: \"{}\"", self.quote(message));
+        }
+        AttemptError {
+            error: ModelError::new(kind, text),
+            retry,
+        }
+    }
+
+    /// Classifies a response that cannot be decoded. A reply that the model or the server broke off
+    /// may be whole next time.
+    pub(crate) fn decode_error(&self, error: &DecodeError) -> AttemptError {
+        let retry = match error {
+            DecodeError::Server(error) => return self.server_error(error, None),
+            DecodeError::Unfinished | DecodeError::UnnamedCall | DecodeError::Unusable(_) => {
+                Retry::Backoff
+            }
+            DecodeError::FrameTooLong(_)
+            | DecodeError::Json { .. }
+            | DecodeError::ReplyTooLong { .. }
+            | DecodeError::TooMany { .. } => Retry::Never,
+        };
+        self.invalid_response(&self.quote(&error.to_string()), retry)
+    }
+
+    /// The error of a redirect that was not followed: the key must not go where the user did not
+    /// send it.
+    pub(crate) fn redirected(&self, status: StatusCode, target: Option<&str>) -> AttemptError {
+        let url = &self.url;
+        let target = target.map_or_else(
+            || "elsewhere".to_owned(),
+            |target| format!("to \"{}\"", self.quote(target)),
+        );
+        AttemptError::permanent(
+            ModelErrorKind::Protocol,
+            format!(
+                "The server at {url} redirects {target} ({}), which is not followed: the key and the conversation go only \
+                 where you sent them. If the new place is right, set the base URL to it.",
+                status.as_u16()
+            ),
+        )
+    }
+
+    /// The error of a failed connection or transfer.
+    pub(crate) fn connection_error(&self, error: &reqwest::Error) -> AttemptError {
+        let url = &self.url;
+        if error.is_connect() && error.is_timeout() {
+            let seconds = self.timeouts.connect.as_secs_f64();
+            return AttemptError::transient(
+                ModelErrorKind::Unreachable,
+                format!(
+                    "No connection to the model server at {url} within {seconds} s. Check the base URL and the network."
+                ),
+            );
+        }
+        let cause = root_cause(error);
+        let refused = cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        let text = if refused {
+            format!(
+                "No model server answers at {url}: the connection was refused. Is the server running? A local one must be \
+                 started first, e.g. with `ollama serve`; else check the base URL."
+            )
+        } else if error.is_dns() {
+            format!(
+                "The host name in {url} could not be found ({}). Check the base URL and the network.",
+                self.quote(&cause.to_string())
+            )
+        } else if error.is_connect() {
+            format!(
+                "No connection to the model server at {url}: {}. Check the base URL.",
+                self.quote(&cause.to_string())
+            )
+        } else {
+            format!(
+                "The connection to the model server at {url} broke: {}.",
+                self.quote(&cause.to_string())
+            )
+        };
+        AttemptError::transient(ModelErrorKind::Unreachable, text)
+    }
+
+    /// The error of a server that is too slow. It is not asked again: the user would wait for the
+    /// same time once more.
+    pub(crate) fn timeout(&self, what: &str, limit: Duration) -> AttemptError {
+        let url = &self.url;
+        let seconds = limit.as_secs_f64();
+        AttemptError::permanent(
+            ModelErrorKind::Timeout,
+            format!(
+                "The model server at {url} sent {what} within {seconds} s. It may be loading the model or be overloaded; \
+                 try again, or raise the time limit."
+            ),
+        )
+    }
+
+    /// The error of a response that is not in the documented form.
+    pub(crate) fn invalid_response(&self, why: &str, retry: Retry) -> AttemptError {
+        let url = &self.url;
+        AttemptError {
+            error: ModelError::new(
+                ModelErrorKind::Protocol,
+                format!("The answer of the model server at {url} cannot be used: {why}."),
+            ),
+            retry,
+        }
+    }
+}
+
+/// Returns the innermost cause, which is the informative one.
+fn root_cause<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> &'a (dyn std::error::Error + 'static) {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause
+}

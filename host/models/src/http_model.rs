@@ -1,0 +1,285 @@
+//! A model behind a server: encodes the request, decodes the response as it arrives, and retries.
+//! It keeps no conversation: each request carries the whole.
+
+mod recording;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    endpoint::{Endpoint, EndpointError},
+    http::{Body, MAX_BODY_BYTES, Server, failure::AttemptError},
+    images::ImageFitter,
+    provider::Provider,
+    retry::{self, Retry, RetryPolicy, Schedule},
+    wire::{Capabilities, Decode, Encoded, FrameDecoder, Wire, reply::MAX_REPLY_BYTES},
+};
+use agent_host_engine::{
+    BoxFuture,
+    model::{DeltaSink, Model, ModelDelta},
+};
+use agent_host_types::model::{
+    ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason,
+};
+use serde_json::Value;
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+/// A model behind a server of any provider.
+///
+/// ```
+/// use agent_host_models::{Endpoint, HttpModel, Provider, Timeouts};
+///
+/// let provider = Provider::Ollama;
+/// let endpoint = Endpoint {
+///     base_url: "http://127.0.0.1:11434".to_owned(),
+///     key: None,
+///     key_source: "OLLAMA_API_KEY".to_owned(),
+///     timeouts: Timeouts::default(),
+/// };
+/// let model = HttpModel::new(provider, "qwen3:8b", endpoint, provider.capabilities())?;
+/// assert_eq!(model.url(), "http://127.0.0.1:11434/api/chat");
+/// # Ok::<(), agent_host_models::EndpointError>(())
+/// ```
+#[derive(Debug)]
+pub struct HttpModel {
+    provenance: Provenance,
+    wire: &'static Wire,
+    server: Server,
+    capabilities: Capabilities,
+    images: ImageFitter,
+    retry: RetryPolicy,
+    /// The server failed on images and worked without.
+    blind: AtomicBool,
+}
+
+impl HttpModel {
+    /// Creates the model; nothing is sent.
+    ///
+    /// # Errors
+    /// A base URL or a key that cannot be used, with the name of the setting.
+    pub fn new(
+        provider: Provider,
+        model: &str,
+        endpoint: Endpoint,
+        capabilities: Capabilities,
+    ) -> Result<Self, EndpointError> {
+        let wire = provider.wire();
+        let server = Server::new(endpoint, &(wire.reply_path)(model), wire, model)?;
+        Ok(Self::with_server(wire, model, server, capabilities))
+    }
+
+    fn with_server(
+        wire: &'static Wire,
+        model: &str,
+        server: Server,
+        capabilities: Capabilities,
+    ) -> Self {
+        Self {
+            provenance: Provenance {
+                provider: wire.name.to_owned(),
+                model: model.to_owned(),
+            },
+            wire,
+            server,
+            capabilities,
+            images: ImageFitter::new(wire.image_limits),
+            retry: RetryPolicy::default(),
+            blind: AtomicBool::new(false),
+        }
+    }
+
+    /// Replaces the retry policy.
+    #[must_use]
+    pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Returns the URL of requests. It holds no key.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.server.url.as_str()
+    }
+
+    /// Returns the body of the HTTP request for a model request.
+    #[must_use]
+    pub fn body(&self, request: &ModelRequest) -> Value {
+        self.encode(request, self.capabilities).body
+    }
+
+    fn encode(&self, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
+        (self.wire.encode)(&self.provenance.model, request, capabilities)
+    }
+
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        deltas: DeltaSink<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let mut capabilities = self.capabilities;
+        capabilities.vision &= !self.blind.load(Ordering::Relaxed);
+        let fitted = if capabilities.vision {
+            self.images.fit(request, deltas).await
+        } else {
+            Cow::Borrowed(request)
+        };
+        let request = fitted.as_ref();
+        let encoded = self.encode(request, capabilities);
+        let shown = AtomicBool::new(false);
+        let sink = |delta: ModelDelta<'_>| {
+            shown.store(true, Ordering::Relaxed);
+            deltas(delta);
+        };
+        let restart = || {
+            if shown.swap(false, Ordering::Relaxed) {
+                deltas(ModelDelta::Restarted);
+            }
+        };
+        let error = match self
+            .attempt_with_retries(&encoded, request, &sink, &restart)
+            .await
+        {
+            Ok(reply) => return Ok(reply),
+            Err(error) if encoded.images == 0 || !self.may_be_the_images(error.kind) => {
+                return Err(error);
+            }
+            Err(error) => error,
+        };
+        capabilities.vision = false;
+        let encoded = self.encode(request, capabilities);
+        restart();
+        let Ok(reply) = self.attempt(&encoded, request, &sink).await else {
+            return Err(error);
+        };
+        self.blind.store(true, Ordering::Relaxed);
+        let model = &self.provenance.model;
+        tracing::warn!(%model, %error, "the model server failed on images; it is shown none from now on");
+        Ok(reply)
+    }
+
+    /// Makes attempts until one succeeds or the retry policy gives up.
+    async fn attempt_with_retries(
+        &self,
+        encoded: &Encoded,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+        restart: &(dyn Fn() + Send + Sync),
+    ) -> Result<ModelReply, ModelError> {
+        let mut schedule = Schedule::new(self.retry);
+        loop {
+            let failed = match self.attempt(encoded, request, sink).await {
+                Ok(reply) => return Ok(reply),
+                Err(failed) => failed,
+            };
+            let wait = match schedule.next_wait(failed.retry, retry::jitter()) {
+                Ok(wait) => wait,
+                Err(end) => return Err(end.explain(failed.error, schedule.attempts())),
+            };
+            tracing::info!(error = %failed.error, ?wait, "asking the model server again");
+            restart();
+            self.server.wait(wait).await;
+        }
+    }
+
+    /// Makes one attempt.
+    async fn attempt(
+        &self,
+        encoded: &Encoded,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelReply, AttemptError> {
+        let mut body = self.server.post(&encoded.body).await?;
+        let mut decoder = (self.wire.decoder)(&self.provenance.model, &request.messages);
+        let failed = |error| self.server.decode_error(&error);
+        let media_type = body.media_type();
+        if media_type.contains("html") {
+            let why = "it is a web page; the base URL is probably not that of a model server";
+            return Err(self.server.invalid_response(why, Retry::Never));
+        }
+        if let Some(encoding) = body.content_encoding() {
+            let encoding = self.server.quote(&encoding);
+            let why = format!("it is encoded as \"{encoding}\", for which it was not asked");
+            return Err(self.server.invalid_response(&why, Retry::Never));
+        }
+        let mut raw = None;
+        if media_type == "application/json" {
+            // Some servers and gateways ignore `stream`.
+            let whole = body.whole(MAX_BODY_BYTES).await?;
+            decoder
+                .whole(&String::from_utf8_lossy(&whole), sink)
+                .map_err(failed)?;
+            if whole.len() <= MAX_REPLY_BYTES {
+                raw = serde_json::from_slice(&whole).ok();
+            }
+        } else {
+            let frames = FrameDecoder::new(self.wire.framing);
+            read_stream(&self.server, &mut body, frames, decoder.as_mut(), sink).await?;
+        }
+        let reply = decoder.finish().map_err(failed)?;
+        // A reply at the token limit would reach it again.
+        if reply.is_empty() && reply.stop_reason != Some(StopReason::MaxTokens) {
+            let why = "it is empty, with neither text nor a tool call";
+            return Err(self.server.invalid_response(why, Retry::Backoff));
+        }
+        Ok(ModelReply { raw, ..reply })
+    }
+
+    /// True if the error may be due to images: servers answer 400, 422 or 500 to images that their
+    /// model cannot see.
+    fn may_be_the_images(&self, kind: ModelErrorKind) -> bool {
+        let kinds = [ModelErrorKind::InvalidRequest, ModelErrorKind::Server];
+        self.wire.may_be_blind && kinds.contains(&kind)
+    }
+}
+
+impl Model for HttpModel {
+    fn provenance(&self) -> Provenance {
+        self.provenance.clone()
+    }
+
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        Box::pin(async move {
+            let total = self.server.timeouts.total;
+            tokio::time::timeout(total, self.ask(request, deltas))
+                .await
+                .unwrap_or_else(|_| Err(self.server.timeout("no whole answer", total).error))
+        })
+    }
+}
+
+/// Feeds the stream to the decoder until it is done or the stream ends. Once the decoder has a stop
+/// reason, an error or a timeout of the server is ignored: only token counts can be missing.
+async fn read_stream(
+    server: &Server,
+    body: &mut Body<'_>,
+    mut frames: FrameDecoder,
+    decoder: &mut dyn Decode,
+    sink: DeltaSink<'_>,
+) -> Result<(), AttemptError> {
+    let failed = |error| server.decode_error(&error);
+    while !decoder.is_done() {
+        let bytes = match body.next().await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                let last = frames.finish().map_err(|error| failed(error.into()))?;
+                return match last {
+                    Some(data) => decoder.event(&data, sink).map_err(failed),
+                    None => Ok(()),
+                };
+            }
+            Err(_) if decoder.has_stopped() => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let arrived = frames.push(&bytes).map_err(|error| failed(error.into()))?;
+        for data in arrived {
+            decoder.event(&data, sink).map_err(failed)?;
+        }
+    }
+    Ok(())
+}

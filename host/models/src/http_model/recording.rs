@@ -1,0 +1,55 @@
+//! Recording the exchanges of a model, and replaying them.
+
+use super::HttpModel;
+use crate::{
+    fallback::Fallback,
+    http::{ModelEntry, Recorder, Recording, RecordingError, Server},
+    provider::Provider,
+};
+use agent_host_engine::model::Model;
+use std::sync::Arc;
+
+impl HttpModel {
+    /// Records all further exchanges, with the current retry policy.
+    #[must_use]
+    pub fn recorded(mut self, recorder: &Arc<Recorder>) -> Self {
+        let provider = self.wire.name;
+        let entry = ModelEntry::new(provider, &self.server, self.capabilities, self.retry);
+        self.server.record(recorder, entry);
+        self
+    }
+
+    /// Returns the model of a recording, or all of them behind a [`Fallback`] as recorded. It makes
+    /// the same requests and gets the recorded responses in their order; nothing is sent, and waits
+    /// are skipped.
+    ///
+    /// # Errors
+    /// An invalid recording.
+    pub fn replayed(recording: &str) -> Result<Arc<dyn Model>, RecordingError> {
+        let (recording, models) = Recording::parse(recording)?;
+        let recording = Arc::new(recording);
+        let models = models.iter().enumerate().map(|(index, model)| {
+            let replayed = Self::of_entry(model, Arc::clone(&recording), index)?;
+            Ok(Arc::new(replayed) as Arc<dyn Model>)
+        });
+        let models: Vec<_> = models.collect::<Result<_, RecordingError>>()?;
+        let mut models = models.into_iter();
+        let first = models.next().ok_or(RecordingError::NoModel)?;
+        if models.len() == 0 {
+            return Ok(first);
+        }
+        Ok(Arc::new(Fallback::new(first, models.collect())))
+    }
+
+    fn of_entry(
+        entry: &ModelEntry,
+        recording: Arc<Recording>,
+        index: usize,
+    ) -> Result<Self, RecordingError> {
+        let provider = Provider::from_name(&entry.provider)
+            .ok_or_else(|| RecordingError::Provider(entry.provider.clone()))?;
+        let server = Server::replayed(entry, recording, index)?;
+        let model = Self::with_server(provider.wire(), &entry.name, server, entry.capabilities);
+        Ok(model.with_retry(entry.retry()))
+    }
+}

@@ -1,0 +1,56 @@
+//! Google's Gemini, by its own API.
+
+mod reasoning;
+mod request;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+
+/// The provider and its wire.
+pub(crate) static WIRE: Wire = Wire {
+    name: "gemini",
+    key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    // Its SDK has none: this one is ours.
+    base_url_variable: "GEMINI_BASE_URL",
+    default_base_url: Some("https://generativelanguage.googleapis.com"),
+    wants_key: true,
+    capabilities: Capabilities::NATIVE,
+    may_be_blind: false,
+    // "Image understanding" in Google's documentation: 7 MB per inline file; larger images than
+    // 3072 pixels are scaled to that by its servers.
+    image_limits: ImageLimits {
+        max_bytes: 7 * 1024 * 1024 / 4 * 3,
+        max_side: 3072,
+    },
+    reply_path,
+    list_path: "v1beta/models?pageSize=1000",
+    key_header: KeyHeader::Named("x-goog-api-key"),
+    headers: &[],
+    framing: Framing::Events,
+    encode: request::encode,
+    decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
+};
+
+fn reply_path(model: &str) -> String {
+    // The name of a tuned model includes its collection.
+    let collection = if model.contains('/') { "" } else { "models/" };
+    let model = model
+        .replace('%', "%25")
+        .replace('?', "%3F")
+        .replace('#', "%23");
+    format!("v1beta/{collection}{model}:streamGenerateContent?alt=sse")
+}
+
+/// True for models of the third generation or later, which reason, sign their reasoning and take
+/// files in results. A name without a number, such as `gemini-flash-latest`, stands for the newest
+/// model.
+fn is_third_generation(model: &str) -> bool {
+    let name = model.strip_prefix("models/").unwrap_or(model);
+    let Some(name) = name.strip_prefix("gemini-") else {
+        return false;
+    };
+    let number: String = name.chars().take_while(char::is_ascii_digit).collect();
+    number.is_empty() || number.parse().is_ok_and(|number: u32| number >= 3)
+}

@@ -1,0 +1,33 @@
+//! OpenAI's Chat Completions, as many servers implement it: vLLM, llama.cpp, gateways, OpenAI
+//! itself.
+
+mod request;
+mod stream;
+
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+
+/// The provider and its wire.
+pub(crate) static WIRE: Wire = Wire {
+    name: "openai-compat",
+    // It has no SDK of its own: both variables are ours.
+    key_variables: &["OPENAI_COMPAT_API_KEY"],
+    base_url_variable: "OPENAI_COMPAT_BASE_URL",
+    default_base_url: None,
+    wants_key: false,
+    capabilities: Capabilities {
+        documents: false,
+        files_in_results: false,
+        ..Capabilities::NATIVE
+    },
+    may_be_blind: true,
+    // Compatible servers document nothing; OpenAI's own limits hold for the server that they
+    // imitate.
+    image_limits: ImageLimits::OPENAI,
+    reply_path: |_| "chat/completions".to_owned(),
+    list_path: "models",
+    key_header: KeyHeader::Bearer,
+    headers: &[],
+    framing: Framing::Events,
+    encode: request::encode,
+    decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
+};

@@ -1,0 +1,252 @@
+//! Decodes `chat.completion.chunk` events, or one `chat.completion` from a server that does not
+//! stream. Lenient where compatible servers differ, strict about one thing: a reply without an end
+//! is an error.
+
+#[cfg(test)]
+mod tests;
+
+use crate::wire::{
+    Decode, DecodeError, ServerError,
+    reply::{PartialCall, ReplyBuilder},
+    server_error::openai_error_in,
+};
+use agent_host_engine::model::DeltaSink;
+use agent_host_types::{
+    message::Message,
+    model::{ModelReply, StopReason, Usage},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The data of the last event.
+const DONE: &str = "[DONE]";
+
+#[derive(Deserialize)]
+struct Chunk {
+    id: Option<String>,
+    choices: Option<Vec<Choice>>,
+    usage: Option<WireUsage>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    index: Option<u64>,
+    /// In a streamed response.
+    delta: Option<Delta>,
+    /// In a response that is not streamed.
+    message: Option<Delta>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    /// A string; from some servers a list of parts.
+    content: Option<Value>,
+    refusal: Option<String>,
+    /// The model's reasoning, from vLLM and OpenRouter.
+    reasoning: Option<Value>,
+    /// The model's reasoning, from DeepSeek and llama.cpp.
+    reasoning_content: Option<String>,
+    tool_calls: Option<Vec<CallDelta>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<FunctionDelta>,
+}
+
+#[derive(Deserialize)]
+struct FunctionDelta {
+    name: Option<String>,
+    /// A string; from some servers the object itself.
+    arguments: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct WireUsage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+}
+
+/// Decodes one reply.
+pub(super) struct Decoder<'a> {
+    builder: ReplyBuilder<'a>,
+    /// The wire's index of each call.
+    indices: Vec<Option<u64>>,
+    finish_reason: Option<String>,
+    refused: bool,
+    done: bool,
+}
+
+impl<'a> Decoder<'a> {
+    /// Creates a decoder for a reply of `model` to `history`.
+    pub(super) fn new(model: &'a str, history: &'a [Message]) -> Self {
+        Self {
+            builder: ReplyBuilder::new(model, history),
+            indices: Vec::new(),
+            finish_reason: None,
+            refused: false,
+            done: false,
+        }
+    }
+
+    fn choice(&mut self, choice: Choice, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
+        if let Some(delta) = choice.delta.or(choice.message) {
+            let thought = delta
+                .reasoning_content
+                .or(delta.reasoning.and_then(plain_text));
+            if let Some(thought) = thought {
+                self.builder.push_reasoning(&thought, sink)?;
+            }
+            self.refused |= delta.refusal.as_ref().is_some_and(|text| !text.is_empty());
+            for text in [delta.content.and_then(plain_text), delta.refusal] {
+                self.builder.push_text(&text.unwrap_or_default(), sink)?;
+            }
+            for call in delta.tool_calls.unwrap_or_default() {
+                self.call(call)?;
+            }
+        }
+        self.finish_reason = choice
+            .finish_reason
+            .filter(|reason| !reason.is_empty())
+            .or(self.finish_reason.take());
+        Ok(())
+    }
+
+    fn call(&mut self, delta: CallDelta) -> Result<(), DecodeError> {
+        let id = delta.id.filter(|id| !id.is_empty());
+        let (name, arguments) = delta
+            .function
+            .map_or((None, None), |function| (function.name, function.arguments));
+        let name = name.filter(|name| !name.is_empty());
+        let arguments = match arguments {
+            Some(Value::String(text)) => text,
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+        let call = self.call_of(delta.index, id.as_deref(), name.is_some());
+        let name = name.unwrap_or_default();
+        match call {
+            Some(call) => self.builder.extend_call(call, id, &name, &arguments),
+            None => {
+                self.indices.push(delta.index);
+                self.builder.push_call(id, &name, &arguments).map(drop)
+            }
+        }
+    }
+
+    /// Returns the call that a delta extends; none if it starts one. By the documentation `index`
+    /// alone decides, and `id` and `name` come once. But servers omit `index` or `id`, give every
+    /// call index 0, or repeat the id or invent another in each delta; only a new call has a name
+    /// together with another id.
+    fn call_of(&self, index: Option<u64>, id: Option<&str>, named: bool) -> Option<usize> {
+        let calls = self.builder.calls();
+        let differs = |call: &PartialCall| match (&call.id, id) {
+            (Some(old), Some(new)) => named && old != new,
+            (None, _) | (_, None) => false,
+        };
+        if index.is_some() {
+            let call = self.indices.iter().rposition(|known| *known == index)?;
+            return calls.get(call).filter(|call| !differs(call)).map(|_| call);
+        }
+        if id.is_some() {
+            let same = calls.iter().rposition(|call| call.id.as_deref() == id);
+            if same.is_some() || named {
+                return same;
+            }
+        }
+        if named {
+            return None;
+        }
+        calls.len().checked_sub(1)
+    }
+}
+
+impl Decode for Decoder<'_> {
+    fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
+        let data = data.trim();
+        if data == DONE {
+            self.done = true;
+            return Ok(());
+        }
+        let invalid = DecodeError::json("a chat completion");
+        let value: Value = serde_json::from_str(data).map_err(&invalid)?;
+        if let Some(error) = openai_error_in(&value) {
+            return Err(ServerError::of_openai(error).into());
+        }
+        let chunk = Chunk::deserialize(value).map_err(invalid)?;
+        let reply = &mut self.builder.reply;
+        reply.response_id = reply.response_id.take().or(chunk.id);
+        if let Some(usage) = chunk.usage {
+            reply.usage = Usage {
+                input_tokens: usage.prompt_tokens.unwrap_or(0),
+                output_tokens: usage.completion_tokens.unwrap_or(0),
+                cached_input_tokens: usage
+                    .prompt_tokens_details
+                    .and_then(|details| details.cached_tokens)
+                    .unwrap_or(0),
+            };
+        }
+        for choice in chunk.choices.unwrap_or_default() {
+            // One choice was requested; others would be mixed into it.
+            if choice.index.unwrap_or(0) == 0 {
+                self.choice(choice, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
+    fn finish(self: Box<Self>) -> Result<ModelReply, DecodeError> {
+        let Some(finish_reason) = self.finish_reason else {
+            return Err(DecodeError::Unfinished);
+        };
+        let stop_reason = if self.refused {
+            Some(StopReason::Refusal)
+        } else {
+            stop_reason(&finish_reason, !self.builder.calls().is_empty())
+        };
+        self.builder.finish(stop_reason)
+    }
+}
+
+/// Several servers say `stop` also where they call tools, and some say `tool_calls` where they call
+/// none. A reason that nobody documents says nothing.
+fn stop_reason(wire: &str, calls: bool) -> Option<StopReason> {
+    match wire {
+        "stop" | "tool_calls" | "function_call" if calls => Some(StopReason::ToolUse),
+        "stop" | "tool_calls" | "function_call" => Some(StopReason::EndTurn),
+        "length" => Some(StopReason::MaxTokens),
+        "content_filter" => Some(StopReason::Refusal),
+        _ => None,
+    }
+}
+
+/// The text of a string, or of the parts of a list.
+fn plain_text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(parts) => Some(
+            parts
+                .iter()
+                .filter_map(|part| part.get("text")?.as_str())
+                .collect(),
+        ),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}

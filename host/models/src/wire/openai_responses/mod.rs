@@ -1,0 +1,32 @@
+//! OpenAI's Responses. The conversation stays on this side: nothing is stored at OpenAI, and
+//! reasoning comes back encrypted and is sent again.
+
+mod reasoning;
+mod request;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+
+/// The separator between two messages, or two parts of reasoning, of one reply.
+const SEPARATOR: &str = "\n\n";
+
+/// The provider and its wire.
+pub(crate) static WIRE: Wire = Wire {
+    name: "openai",
+    key_variables: &["OPENAI_API_KEY"],
+    base_url_variable: "OPENAI_BASE_URL",
+    default_base_url: Some("https://api.openai.com/v1"),
+    wants_key: true,
+    capabilities: Capabilities::NATIVE,
+    may_be_blind: false,
+    image_limits: ImageLimits::OPENAI,
+    reply_path: |_| "responses".to_owned(),
+    list_path: "models",
+    key_header: KeyHeader::Bearer,
+    headers: &[],
+    framing: Framing::Events,
+    encode: request::encode,
+    decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
+};

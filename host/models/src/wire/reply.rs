@@ -1,0 +1,168 @@
+//! The parts of decoding that all wires share: text and calls in their order, within limits, and a
+//! distinct id for each call.
+
+#[cfg(test)]
+mod tests;
+
+use super::DecodeError;
+use crate::call_ids::CallIds;
+use agent_host_engine::model::{DeltaSink, ModelDelta};
+use agent_host_types::{
+    message::Message,
+    model::{ModelReply, StopReason},
+    tool::ToolCall,
+};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// The longest reply, in bytes: text, reasoning, arguments and provider metadata. Far above what
+/// any model writes.
+pub(crate) const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
+
+/// The most calls in one reply.
+pub(crate) const MAX_CALLS: usize = 128;
+
+/// A text in an event, borrowed if nothing in it is escaped; as a type of its own it can be null or
+/// absent.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+/// A call that is still arriving.
+#[derive(Debug, Default)]
+pub(super) struct PartialCall {
+    /// The provider's id, if it sent one.
+    pub(super) id: Option<String>,
+    /// The tool's name.
+    pub(super) name: String,
+    /// The arguments as JSON text.
+    pub(super) arguments: String,
+}
+
+/// Assembles a reply.
+pub(super) struct ReplyBuilder<'a> {
+    /// The model that answers.
+    pub(super) model: &'a str,
+    /// The conversation that was sent.
+    history: &'a [Message],
+    /// Everything but the calls and the stop reason. Wires fill in usage, id and metadata.
+    pub(super) reply: ModelReply,
+    /// The calls, in the model's order.
+    calls: Vec<PartialCall>,
+    bytes: usize,
+}
+
+impl<'a> ReplyBuilder<'a> {
+    /// Creates an empty reply of `model` to `history`.
+    pub(super) fn new(model: &'a str, history: &'a [Message]) -> Self {
+        Self {
+            model,
+            history,
+            reply: ModelReply::default(),
+            calls: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Appends text and emits it.
+    pub(super) fn push_text(&mut self, text: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
+        if !text.is_empty() {
+            self.count(text.len())?;
+            self.reply.text.push_str(text);
+            sink(ModelDelta::Text(text));
+        }
+        Ok(())
+    }
+
+    /// Emits reasoning. It is not part of the text; wires that send it back keep it in the
+    /// metadata.
+    pub(super) fn push_reasoning(
+        &mut self,
+        text: &str,
+        sink: DeltaSink<'_>,
+    ) -> Result<(), DecodeError> {
+        if !text.is_empty() {
+            self.count(text.len())?;
+            sink(ModelDelta::Reasoning(text));
+        }
+        Ok(())
+    }
+
+    /// The calls so far.
+    pub(super) fn calls(&self) -> &[PartialCall] {
+        &self.calls
+    }
+
+    /// Appends a call and returns its index.
+    pub(super) fn push_call(
+        &mut self,
+        id: Option<String>,
+        name: &str,
+        arguments: &str,
+    ) -> Result<usize, DecodeError> {
+        if self.calls.len() == MAX_CALLS {
+            return Err(DecodeError::TooMany {
+                limit: MAX_CALLS,
+                items: "tool calls",
+            });
+        }
+        self.count(name.len() + arguments.len())?;
+        self.calls.push(PartialCall {
+            id: id.filter(|id| !id.is_empty()),
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        });
+        Ok(self.calls.len() - 1)
+    }
+
+    /// Extends a call: sets id and name if they are missing, and appends to the arguments. An
+    /// unknown index is ignored.
+    pub(super) fn extend_call(
+        &mut self,
+        index: usize,
+        id: Option<String>,
+        name: &str,
+        arguments: &str,
+    ) -> Result<(), DecodeError> {
+        self.count(name.len() + arguments.len())?;
+        if let Some(call) = self.calls.get_mut(index) {
+            call.id = call.id.take().or(id.filter(|id| !id.is_empty()));
+            if call.name.is_empty() {
+                name.clone_into(&mut call.name);
+            }
+            call.arguments.push_str(arguments);
+        }
+        Ok(())
+    }
+
+    /// Counts bytes that the reply retains.
+    pub(super) fn count(&mut self, bytes: usize) -> Result<(), DecodeError> {
+        self.bytes += bytes;
+        if self.bytes > MAX_REPLY_BYTES {
+            return Err(DecodeError::ReplyTooLong {
+                limit: MAX_REPLY_BYTES,
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns the reply. A call whose id is missing, or taken in the conversation or in this
+    /// reply, gets another.
+    ///
+    /// # Errors
+    /// A call has no name.
+    pub(super) fn finish(self, stop_reason: Option<StopReason>) -> Result<ModelReply, DecodeError> {
+        if self.calls.iter().any(|call| call.name.is_empty()) {
+            return Err(DecodeError::UnnamedCall);
+        }
+        let mut ids = CallIds::after(self.history);
+        let calls = self.calls.into_iter();
+        let tool_calls = calls
+            .map(|call| ToolCall::parse(ids.accept(call.id), call.name, call.arguments))
+            .collect();
+        Ok(ModelReply {
+            tool_calls,
+            stop_reason,
+            ..self.reply
+        })
+    }
+}
