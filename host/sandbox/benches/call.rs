@@ -1,5 +1,5 @@
-//! What a call costs: a fresh instance and an echo with every limit on, against bare wasmtime in the same process with the same
-//! allocator. The numbers and what they are made of are in the README.
+//! The time of a call: a fresh instance and an echo with every limit on, beside bare wasmtime in
+//! the same process with the same allocator. Figures: `host/BENCHMARKS.md`.
 
 #![expect(
     clippy::unwrap_used,
@@ -39,7 +39,7 @@ fn sandboxed(runtime: &Runtime, bytes: &[u8], pooling: Pooling) -> ToolComponent
 }
 
 fn calls(criterion: &mut Criterion) {
-    // As the program has it, and as an embedder may have it.
+    // With a pool, as in the program, and without.
     let caller = Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -64,7 +64,7 @@ fn calls(criterion: &mut Criterion) {
         group.bench_function("bare", |bencher| {
             bencher.to_async(&caller).iter(|| bare_call(&pre, &work));
         });
-        // What keeping guests off the loop's threads costs by itself.
+        // The cost of a hand-over to another thread.
         group.bench_function("bare, on a thread for guests", |bencher| {
             bencher.to_async(&caller).iter(|| {
                 let (pre, work) = (Arc::clone(&pre), Arc::clone(&work));

@@ -1,8 +1,8 @@
-//! What a call costs into a component of any language, against bare wasmtime with the same component, in the same process and
+//! The time of a call into a component of any language, beside bare wasmtime in the same process
 //! with the same allocator:
 //!
-//! `AGENT_HOST_BENCH_CALLS='FILE TOOL JSON' cargo bench --bench languages`, a line for each call. Without the variable it takes the
-//! built-in `files`.
+//! `AGENT_HOST_BENCH_CALLS='FILE TOOL JSON' cargo bench --bench languages`, a line for each call.
+//! The default is the built-in `files`.
 
 #![expect(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ use support::{
 };
 use tokio::runtime::Builder;
 
-/// The calls that the environment names.
+/// Reads the calls from the environment.
 fn works() -> Vec<Work> {
     let Ok(lines) = std::env::var("AGENT_HOST_BENCH_CALLS") else {
         return vec![Work::files().unwrap()];
@@ -65,7 +65,7 @@ fn calls(criterion: &mut Criterion) {
         let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
         let tool = caller.block_on(sandbox.load(&*work.bytes)).unwrap();
         let own = (tool.allocator() == Allocator::Pooling).then(default_pool);
-        // A call that failed would measure something else.
+        // A failed call would distort the measurement.
         let report = caller.block_on(sandboxed_call(&tool, &work));
         assert!(!report.output.is_error(), "{:?}", report.output);
         let pre = Arc::new(bare(&work.bytes, own));

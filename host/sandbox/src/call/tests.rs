@@ -73,7 +73,7 @@ async fn call(tool: &ToolComponent, limits: &Limits) -> CallReport {
     call_with(tool, "echo", json!({}), Grants::default(), limits).await
 }
 
-/// The code of an abnormal end, and its text.
+/// Returns the code and the message of a failure.
 fn code(report: &CallReport) -> (&str, &str) {
     let ToolResultOutput::ErrorJson(value) = &report.output else {
         panic!("not a failure: {report:?}");
@@ -164,7 +164,7 @@ async fn invalid_arguments_are_refused_before_the_guest_runs() {
     }
 }
 
-/// Only what is returned as JSON is held to the schema: an error has no form that was promised.
+/// Only a JSON result is checked against the schema; errors have none.
 #[tokio::test]
 async fn result_outside_the_output_schema_is_invalid_output() {
     let sandbox = sandbox();
@@ -203,7 +203,7 @@ async fn result_outside_the_output_schema_is_invalid_output() {
 #[tokio::test]
 async fn stdout_keeps_its_tail_and_never_blocks() {
     let sandbox = sandbox();
-    // A gigabyte: 262,144 writes of 4,096 times the digit 7, which is what WASI takes at once.
+    // A gigabyte: 262,144 writes of 4,096 bytes, the most that WASI takes at once.
     let code = format!(
         "(local $n i32) (local $out i32)
         (memory.fill (i32.const 8192) (i32.const 55) (i32.const 4096))
@@ -222,7 +222,7 @@ async fn stdout_keeps_its_tail_and_never_blocks() {
     let tool = sandbox.load(&guest.bytes()).await.unwrap();
     let limits = Limits {
         stdio_bytes: 1_000,
-        // A gigabyte takes a second on a quiet machine.
+        // A gigabyte takes a second on an idle machine.
         deadline_ms: 300_000,
         ..Limits::default()
     };
@@ -268,7 +268,7 @@ async fn progress_reaches_the_caller() {
         .unwrap();
     assert_eq!(report.output, ToolResultOutput::Json(json!({})));
     let seen = seen.into_inner().unwrap();
-    // The second one may or may not come so fast.
+    // The second report may be dropped.
     assert_eq!(
         seen.first(),
         Some(&("hi\u{FFFD}".to_owned(), Some(1.0))),
@@ -279,7 +279,7 @@ async fn progress_reaches_the_caller() {
 #[tokio::test]
 async fn default_context_has_empty_state_and_no_user() {
     let sandbox = sandbox();
-    // Returns as text what `state.get` gave: its address and length are stored at 20.
+    // Returns the text of `state.get`, whose address and length are at 20.
     let get = Guest {
         imports: &[STATE_GET],
         ..Guest::running(
@@ -306,7 +306,7 @@ async fn default_context_has_empty_state_and_no_user() {
     assert_eq!(report.output, ToolResultOutput::Json(json!({})));
 }
 
-/// A folder for reading, as `/workspace`.
+/// Grants a read-only directory as `/workspace`.
 fn workspace(host: &Path) -> Grants {
     Grants {
         dirs: vec![DirGrant {
@@ -326,9 +326,9 @@ fn workspace(host: &Path) -> Grants {
 #[tokio::test]
 async fn missing_granted_directory_makes_the_tool_unavailable() {
     let sandbox = sandbox();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().to_owned();
-    folder.close().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_owned();
+    dir.close().unwrap();
     let unavailable = json!({
         "code": "tool-unavailable",
         "message": "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
@@ -352,7 +352,7 @@ async fn missing_granted_directory_makes_the_tool_unavailable() {
 #[tokio::test]
 async fn relative_paths_start_at_the_first_directory() {
     let sandbox = sandbox();
-    // Returns what `initial-cwd` gave as the reason of a denial, which has the same layout.
+    // Returns the result of `initial-cwd` as the reason of a denial, which has the same layout.
     let guest = Guest {
         imports: &[CWD],
         ..Guest::running(
@@ -360,10 +360,10 @@ async fn relative_paths_start_at_the_first_directory() {
         )
     };
     let tool = sandbox.load(&guest.bytes()).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let limits = Limits::default();
     let cases = [
-        (workspace(folder.path()), Some("/workspace".to_owned())),
+        (workspace(dir.path()), Some("/workspace".to_owned())),
         (Grants::default(), None),
     ];
     for (grants, expected) in cases {

@@ -18,9 +18,9 @@ pub const MAX_COMPONENT_BYTES: u64 = 64 * 1024 * 1024;
 /// The bound on a compiler's message in an error, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;
 
-/// Machine code compiled by this process or its child, or with a valid keyed hash by a process of the
-/// same user. The child is this program and answers only its parent. But a component that takes over
-/// its compiler through a fault in the compiler's code decides what the child answers.
+/// Machine code compiled by this process or its child, or with a valid keyed hash by a process of
+/// the same user. The child is this program and answers only its parent. But a component that takes
+/// over its compiler through a fault in the compiler's code decides what the child answers.
 pub(crate) struct TrustedCode<'a>(CodeSource<'a>);
 
 enum CodeSource<'a> {

@@ -1,9 +1,9 @@
-//! Compiles components in a child process with limits, because the time and the memory of a compiler
-//! are not bounded by the size of its input. The parent starts the child, sends the component, always
-//! ends the child, and explains how it ended.
+//! Compiles components in a child process with limits, because the time and the memory of a
+//! compiler are not bounded by the size of its input. The parent starts the child, sends the
+//! component, always ends the child, and explains how it ended.
 //!
-//! The child contains components that exhaust the compiler. It is no boundary against a component that
-//! exploits a fault in the compiler's code: what the child returns is run as machine code.
+//! The child contains components that exhaust the compiler. It is no boundary against a component
+//! that exploits a fault in the compiler's code: what the child returns is run as machine code.
 
 mod child;
 mod confine;
@@ -26,8 +26,9 @@ use child::{Child, ChildError, ChildOutput};
 use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
 use wire::{Header, Reply};
 
-/// The bound on machine code: bytes for each byte of the component, and a base for small ones. Compiled,
-/// a Rust tool has 3.5 times its size, one in JavaScript 3.1 times, and one in Python twice.
+/// The bound on machine code: bytes for each byte of the component, and a base for small ones.
+/// Compiled, a Rust tool has 3.5 times its size, one in JavaScript 3.1 times, and one in Python
+/// twice.
 const CODE_RATIO: usize = 16;
 const CODE_BASE_BYTES: usize = 1024 * 1024;
 

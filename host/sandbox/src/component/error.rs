@@ -1,5 +1,5 @@
-//! Errors of loading a component, for the operator. What fails in a call is a `ToolFailure`, which is
-//! for the model.
+//! Errors of loading a component, for the operator. What fails in a call is a `ToolFailure`, which
+//! is for the model.
 
 use crate::component::{
     code::MAX_COMPONENT_BYTES,

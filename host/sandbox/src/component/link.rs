@@ -17,8 +17,8 @@ pub(super) const CONTRACT_VERSION: &str = "0.1.0";
 /// The export of a component that implements the contract.
 pub(super) const EXPORT: &str = "agent:tool/tool@0.1.0";
 
-/// The interfaces of the package that a component can import. `types` has no functions, but bindings
-/// import it.
+/// The interfaces of the package that a component can import. `types` has no functions, but
+/// bindings import it.
 const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
 
 /// The bound on a name that a component chose, in bytes.
@@ -54,7 +54,8 @@ pub(crate) fn link(
         let types_only = is_types_only(component, &item.ty);
         check_import(name, types_only)?;
         reaches_outside |= !types_only;
-        // Types need no permission. The contract's are listed all the same, because locks pin the list.
+        // Types need no permission. The contract's are listed all the same, because locks pin the
+        // list.
         if !types_only || name.starts_with(PACKAGE) {
             imports.push(name.to_owned());
         }

@@ -1,5 +1,5 @@
-//! Loads components: from the cache, or by compiling, linking and querying them. Loads of equal bytes
-//! share one component.
+//! Loads components: from the cache, or by compiling, linking and querying them. Loads of equal
+//! bytes share one component.
 
 #[cfg(test)]
 mod tests;

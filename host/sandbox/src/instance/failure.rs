@@ -1,5 +1,5 @@
-//! Turns the end of a guest into a failure that a model can read: one code and one short text, without
-//! a backtrace or a host path.
+//! Turns the end of a guest into a failure that a model can read: one code and one short text,
+//! without a backtrace or a host path.
 
 use crate::{
     caps::unwind::Unwind,
@@ -43,8 +43,8 @@ pub(crate) fn of_task(error: &TaskError, limits: &Limits) -> ToolFailure {
     }
 }
 
-/// Formats the guest's stack for the tool's author, innermost function first. Absent without function
-/// names, as for a component without a name section.
+/// Formats the guest's stack for the tool's author, innermost function first. Absent without
+/// function names, as for a component without a name section.
 fn stack(error: &wasmtime::Error) -> Option<String> {
     let trace = error.downcast_ref::<WasmBacktrace>()?;
     let mut functions = trace.frames().iter().map(|frame| frame.func_name());
@@ -136,11 +136,12 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
     untyped(error, limits)
 }
 
-/// Explains errors of wasmtime and wasmtime-wasi that have no type. A test in `call/tests` causes each
-/// of them, so that a changed text in a new version is noticed.
+/// Explains errors of wasmtime and wasmtime-wasi that have no type. A test in `call/tests` causes
+/// each of them, so that a changed text in a new version is noticed.
 fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
     let cause = error.root_cause().to_string();
-    // Without guest frames the error came after the function had returned, while its result was read.
+    // Without guest frames the error came after the function had returned, while its result was
+    // read.
     let in_guest = error.is::<WasmBacktrace>();
     if cause.contains("fuel allocated for hostcalls has been exhausted") {
         return if in_guest {
@@ -183,7 +184,8 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
         );
     }
     let detail = text::shown(&cause, MAX_DETAIL_BYTES);
-    // The guest's allocator has returned when the memory that it gives for the arguments is checked.
+    // The guest's allocator has returned when the memory that it gives for the arguments is
+    // checked.
     if in_guest || cause.starts_with("realloc return") {
         failure(
             ToolErrorCode::Trap,
