@@ -53,11 +53,11 @@ pub(crate) enum CompileError {
 impl From<CompileError> for LoadError {
     fn from(error: CompileError) -> Self {
         match error {
-            CompileError::OutOfMemory => Self::CompileLimit {
-                reason: "the machine does not have enough memory".to_owned(),
-            },
-            CompileError::Malformed(reason) => Self::NotAComponent { reason },
-            CompileError::UnsupportedFeature(reason) => Self::UnsupportedFeature { reason },
+            CompileError::OutOfMemory => {
+                Self::CompileLimit("the machine does not have enough memory".to_owned())
+            }
+            CompileError::Malformed(message) => Self::NotAComponent(message),
+            CompileError::UnsupportedFeature(message) => Self::UnsupportedFeature(message),
         }
     }
 }
@@ -66,16 +66,14 @@ pub(crate) fn check_size(bytes: u64) -> Result<(), LoadError> {
     if bytes <= MAX_COMPONENT_BYTES {
         return Ok(());
     }
-    Err(LoadError::TooLarge { bytes })
+    Err(LoadError::TooLarge(bytes))
 }
 
 /// Checks the structure of a component in one pass and constant memory.
 pub(crate) fn check_structure(bytes: &[u8]) -> Result<(), LoadError> {
     structure::check(bytes).map_err(|error| match error {
         StructureError::CoreModule => LoadError::CoreModule,
-        StructureError::Malformed(message) => LoadError::NotAComponent {
-            reason: shorten(&message),
-        },
+        StructureError::Malformed(message) => LoadError::NotAComponent(shorten(&message)),
         StructureError::TooMany { item, max } => LoadError::TooComplex { item, max },
     })
 }

@@ -75,10 +75,10 @@ impl Compiler {
             .min(MAX_CODE_BYTES);
         match self.run(header.to_bytes(), component, max_code).await? {
             ChildEnd::Exited(status, output) => self.reply(status, output),
-            ChildEnd::OutputTooLarge => Err(exceeded(format!(
+            ChildEnd::OutputTooLarge => Err(LoadError::CompileLimit(format!(
                 "its machine code has more than {max_code} bytes"
             ))),
-            ChildEnd::TimedOut => Err(exceeded(format!(
+            ChildEnd::TimedOut => Err(LoadError::CompileLimit(format!(
                 "it was not compiled after {} ms (`compile-deadline-ms`)",
                 self.limits.deadline_ms
             ))),
@@ -149,19 +149,19 @@ impl Compiler {
                 )),
                 None => Err(self.broken("its answer is not one of this program's version")),
             },
-            (_, Some(libc::SIGXCPU)) => Err(exceeded(format!(
+            (_, Some(libc::SIGXCPU)) => Err(LoadError::CompileLimit(format!(
                 "it took more than {} s of processor time (`compile-cpu-seconds`)",
                 self.limits.cpu_seconds
             ))),
             // Rust's allocator and its stack guard abort the process.
-            (_, Some(libc::SIGABRT)) => Err(exceeded(format!(
+            (_, Some(libc::SIGABRT)) => Err(LoadError::CompileLimit(format!(
                 "the compiler needed more than {} bytes of memory (`compile-memory-bytes`), or of stack",
                 self.limits.memory_bytes
             ))),
-            (_, Some(libc::SIGKILL)) => Err(exceeded(
+            (_, Some(libc::SIGKILL)) => Err(LoadError::CompileLimit(
                 "the compiler was killed from outside, as the system does when the machine or the service has no memory left".to_owned(),
             )),
-            _ => Err(exceeded(format!("the compiler failed on it ({status})"))),
+            _ => Err(LoadError::CompileLimit(format!("the compiler failed on it ({status})"))),
         }
     }
 
@@ -178,8 +178,4 @@ impl Compiler {
             reason: reason.to_owned(),
         }
     }
-}
-
-fn exceeded(reason: String) -> LoadError {
-    LoadError::CompileLimit { reason }
 }

@@ -67,7 +67,7 @@ pub(crate) fn link(
         .map_err(|error| link_error(&error))?;
     let entry_point = if is_contract {
         EntryPoint::Contract(HostPre::new(pre).map_err(|error| {
-            mismatch(&format!(
+            LoadError::ContractMismatch(format!(
                 "its export `{EXPORT}` does not have the types of the contract: {}",
                 shorten(&error.root_cause().to_string())
             ))
@@ -104,15 +104,15 @@ fn check_import(name: &str, types_only: bool) -> Result<(), LoadError> {
         return if types_only || name.starts_with("wasi:") {
             Ok(())
         } else {
-            Err(LoadError::MissingCapability { import: shown })
+            Err(LoadError::MissingCapability(shown))
         };
     };
     let (interface, version) = own.split_once('@').unwrap_or((own, ""));
     if !OFFERED.contains(&interface) {
-        return Err(LoadError::MissingCapability { import: shown });
+        return Err(LoadError::MissingCapability(shown));
     }
     if version != CONTRACT_VERSION {
-        return Err(mismatch(&format!("it imports `{shown}`")));
+        return Err(LoadError::ContractMismatch(format!("it imports `{shown}`")));
     }
     Ok(())
 }
@@ -123,21 +123,15 @@ fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
         return Ok(true);
     }
     if names.is_empty() {
-        return Err(mismatch("it exports nothing"));
+        return Err(LoadError::ContractMismatch("it exports nothing".to_owned()));
     }
     let mut names = names.iter();
     match names.find(|name| name.starts_with("agent:tool/tool")) {
-        Some(other) => Err(mismatch(&format!(
+        Some(other) => Err(LoadError::ContractMismatch(format!(
             "it exports `{}`",
             text::shown(other, MAX_NAME_BYTES)
         ))),
         None => Ok(false),
-    }
-}
-
-fn mismatch(reason: &str) -> LoadError {
-    LoadError::ContractMismatch {
-        reason: reason.to_owned(),
     }
 }
 
@@ -147,7 +141,7 @@ fn link_error(error: &wasmtime::Error) -> LoadError {
     let cause = shorten(&error.root_cause().to_string());
     if cause.ends_with("implementation is missing") {
         let import = item.split('`').nth(1).unwrap_or(&item).to_owned();
-        return LoadError::MissingCapability { import };
+        return LoadError::MissingCapability(import);
     }
-    mismatch(&format!("{item}: {cause}"))
+    LoadError::ContractMismatch(format!("{item}: {cause}"))
 }

@@ -205,9 +205,7 @@ fn from_source(
     machine_code: Vec<u8>,
 ) -> Result<(LinkedComponent, Vec<u8>), LoadError> {
     let code = TrustedCode::compiled(&machine_code);
-    let (component, allocator) =
-        code::instantiate(&shared.engines, &code).map_err(|error| LoadError::MachineCode {
-            reason: code::shorten(&error.root_cause().to_string()),
-        })?;
+    let (component, allocator) = code::instantiate(&shared.engines, &code)
+        .map_err(|error| LoadError::MachineCode(code::shorten(&error.root_cause().to_string())))?;
     Ok((link(&component, allocator)?, machine_code))
 }

@@ -261,11 +261,9 @@ fn exported(component: &Component) -> Result<Vec<ExportedFunction>, LoadError> {
             | ComponentItem::Resource(_) => {}
         }
         if found.len() > MAX_FUNCTIONS {
-            return Err(LoadError::Functions {
-                reason: format!(
-                    "the component exports more than {MAX_FUNCTIONS} functions, too many to be tools. Export those alone that a model shall call"
-                ),
-            });
+            return Err(LoadError::Functions(format!(
+                "the component exports more than {MAX_FUNCTIONS} functions, too many to be tools. Export those alone that a model shall call"
+            )));
         }
     }
     Ok(found)
@@ -327,7 +325,5 @@ fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    LoadError::Functions {
-        reason: format!("{what} {}{more}. {NEXT}", named.join("; ")),
-    }
+    LoadError::Functions(format!("{what} {}{more}. {NEXT}", named.join("; ")))
 }

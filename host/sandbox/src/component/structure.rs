@@ -97,18 +97,22 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), StructureError> {
             counts.parts += 1;
             counts.nesting += 1;
         }
+        let entries = entries(&payload);
+        counts.entries = counts.entries.saturating_add(entries);
         match &payload {
             Payload::End(_) => counts.nesting = counts.nesting.saturating_sub(1),
             Payload::CodeSectionEntry(body) => {
                 counts.functions += 1;
                 FunctionCounts::read(body)?.check()?;
             }
+            Payload::ExportSection(_) | Payload::ComponentExportSection(_) => {
+                counts.exports = counts.exports.saturating_add(entries);
+            }
+            Payload::ImportSection(_) | Payload::ComponentImportSection(_) => {
+                counts.imports = counts.imports.saturating_add(entries);
+            }
             _ => {}
         }
-        let (exports, imports) = names(&payload);
-        counts.exports = counts.exports.saturating_add(exports);
-        counts.imports = counts.imports.saturating_add(imports);
-        counts.entries = counts.entries.saturating_add(entries(&payload));
         counts.check()?;
     }
     Ok(())
@@ -192,18 +196,6 @@ fn within(counts: &[(&'static str, u64, u64)]) -> Result<(), StructureError> {
         Some(&(item, _, max)) => Err(StructureError::TooMany { item, max }),
         None => Ok(()),
     }
-}
-
-/// Returns the numbers of exports and imports of one section.
-fn names(payload: &Payload<'_>) -> (u64, u64) {
-    let (exports, imports) = match payload {
-        Payload::ExportSection(section) => (section.count(), 0),
-        Payload::ComponentExportSection(section) => (section.count(), 0),
-        Payload::ImportSection(section) => (0, section.count()),
-        Payload::ComponentImportSection(section) => (0, section.count()),
-        _ => (0, 0),
-    };
-    (exports.into(), imports.into())
 }
 
 /// Returns the number of entries of one section.
