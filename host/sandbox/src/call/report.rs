@@ -1,5 +1,8 @@
 //! What a report says of a call's result: secrets redacted, refusals of the gate named.
 
+#[cfg(test)]
+mod tests;
+
 use crate::gate::Denial;
 use agent_host_core::{
     failure::{MAX_MESSAGE_BYTES, ToolErrorCode, ToolFailure},

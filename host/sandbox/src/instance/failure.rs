@@ -77,7 +77,7 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
         );
     }
     if let Some(ResourceTableError::Full) = error.downcast_ref() {
-        return limit_reached(format!(
+        return limit_reached(&format!(
             "it held more than {} files, streams or requests open at once (limit `open-resources`)",
             limits.open_resources
         ));
@@ -85,7 +85,7 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
     if let Some(FieldMapError::TotalSizeTooBig | FieldMapError::TooManyFields) =
         error.downcast_ref()
     {
-        return limit_reached(format!(
+        return limit_reached(&format!(
             "it put far more header fields together than the {} bytes that it may send (limit `http-header-bytes`)",
             limits.http_header_bytes
         ));
@@ -108,7 +108,7 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
 fn of_unwind(unwind: &Unwind, limits: &Limits) -> ToolFailure {
     match unwind {
         Unwind::Deadline => timeout(limits),
-        Unwind::StateTooLarge { .. } => limit_reached(unwind.to_string()),
+        Unwind::StateTooLarge { .. } => limit_reached(&unwind.to_string()),
         Unwind::Asked(_) => ToolFailure::invalid_output(
             "The tool asked the user a question where none can be asked.",
         ),
@@ -127,7 +127,7 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
     let in_guest = error.is::<WasmBacktrace>();
     if cause.contains("fuel allocated for hostcalls has been exhausted") {
         return if in_guest {
-            limit_reached(format!(
+            limit_reached(&format!(
                 "it passed more than {} bytes to the host at once (limit `max-transfer-bytes`)",
                 limits.max_transfer_bytes
             ))
@@ -145,13 +145,13 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
         );
     }
     if cause.contains("store handle limit exceeded") {
-        return limit_reached(format!(
+        return limit_reached(&format!(
             "it held more than {} handles at once (limit `open-resources`)",
             limits.open_resources
         ));
     }
     if cause.starts_with("requested len ") && cause.contains(" exceeds limit ") {
-        return limit_reached(format!(
+        return limit_reached(&format!(
             "it asked for more than {} random bytes at once (limit `random-bytes`)",
             limits.random_bytes
         ));
@@ -174,7 +174,7 @@ fn limit_failure(exceeded: LimitExceeded, limits: &Limits) -> ToolFailure {
                 limits.memory_bytes
             ),
         ),
-        LimitExceeded::TableElements => limit_reached(format!(
+        LimitExceeded::TableElements => limit_reached(&format!(
             "one of its tables grew beyond {} elements (limit `table-elements`)",
             limits.table_elements
         )),
@@ -205,7 +205,7 @@ pub(crate) fn output_too_large(limits: &Limits) -> ToolFailure {
     )
 }
 
-fn limit_reached(reason: String) -> ToolFailure {
+fn limit_reached(reason: &str) -> ToolFailure {
     let message = format!("The tool was stopped: {reason}.");
     failure(ToolErrorCode::ResourceLimit, message)
 }
