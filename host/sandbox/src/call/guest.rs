@@ -96,7 +96,7 @@ fn explain(error: &wasmtime::Error, state: &CallState) -> ToolFailure {
     if let Some(stack) = failure::stack(error) {
         state.telemetry.stderr.push(stack.as_bytes());
     }
-    failure::explain(error, &state.limiter.limiter, &state.limits)
+    failure::explain(error, &state.limiter, &state.limits)
 }
 
 impl Target {

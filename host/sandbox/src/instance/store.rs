@@ -15,7 +15,7 @@ use crate::{
     gate::Gate,
     instance::{
         failure::Stop,
-        limiter::{Limiter, PausingLimiter, as_count},
+        limiter::{Limiter, as_count},
     },
 };
 use agent_host_core::{limits::Limits, secrets::Secrets};
@@ -40,7 +40,7 @@ pub(crate) struct CallState {
     pub(crate) progress: ProgressCtx,
     pub(crate) state: StateCtx,
     pub(crate) wasi: LazyWasiCtx,
-    pub(crate) limiter: PausingLimiter,
+    pub(crate) limiter: Limiter,
     /// What is seen of the call from outside.
     pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) secrets: Redactors,
@@ -128,7 +128,7 @@ pub(crate) fn configure_store(
         progress: ProgressCtx::new(Arc::clone(&telemetry), progress_interval),
         state: StateCtx::new(context.shared, secrets.clone()),
         wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes),
-        limiter: PausingLimiter::new(Limiter::new(&limits, Arc::clone(&telemetry))),
+        limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,
         secrets,
         limits,

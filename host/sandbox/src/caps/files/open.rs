@@ -118,7 +118,7 @@ impl FilesCtx {
         self.gate.refuse(
             &format!("{} {path}", request.verb()),
             "files.regular-only",
-            "it is a pipe, a socket or a device, and tools open only files and folders",
+            "it is a pipe, a socket or a device, and tools open only files and directories",
         );
     }
 
