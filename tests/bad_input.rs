@@ -443,7 +443,7 @@ fn a_cache_that_others_can_reach_is_not_used() {
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let said = format!(
-        "compiled tools are not kept: the cache folder {} can be reached by other users (mode 777); delete it, or take their permissions away",
+        "compiled tools are not kept: the cache directory {} can be reached by other users (mode 777); delete it, or remove their permissions",
         cache.display()
     );
     assert!(ran.stderr.contains(&said), "{}", ran.stderr);

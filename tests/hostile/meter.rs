@@ -8,7 +8,7 @@ use agent_host_core::{
     output::ToolResultOutput,
     tool::{CallReport, Effect},
 };
-use agent_host_sandbox::{Call, Sandbox, SandboxConfig, Talk, ToolComponent};
+use agent_host_sandbox::{Call, CallContext, Sandbox, SandboxConfig, ToolComponent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
@@ -205,7 +205,7 @@ impl Bench {
                 grants: Arc::default(),
                 secrets: Arc::default(),
                 limits,
-                talk: Talk::default(),
+                context: CallContext::default(),
                 progress: &|_, _| {},
             })
             .await

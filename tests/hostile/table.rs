@@ -56,7 +56,7 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     (
         ToolErrorCode::ToolUnavailable,
         "host/sandbox/src/call/tests.rs",
-        "a_granted_folder_that_is_gone_makes_a_tool_unavailable_that_can_ask_for_it",
+        "missing_granted_directory_makes_the_tool_unavailable",
     ),
     (
         ToolErrorCode::ChangedSinceApproval,
@@ -70,12 +70,12 @@ const FAULTS_ELSEWHERE: [(LoadFault, &str, &str); 2] = [
     (
         LoadFault::HostFailed,
         "host/sandbox/src/component/compiler/tests.rs",
-        "a_program_that_cannot_be_started_is_a_fault_of_the_host",
+        "worker_that_cannot_be_started_is_a_host_fault",
     ),
     (
         LoadFault::Unreadable,
         "host/sandbox/src/component/bytes/tests.rs",
-        "files_that_are_no_component",
+        "file_unreadable_or_too_large_is_refused",
     ),
 ];
 

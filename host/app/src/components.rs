@@ -54,7 +54,7 @@ pub(crate) async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Ent
     let bytes = bytes_of(&tool.source)?;
     let component = sandbox.load(bytes).await.map_err(|error| {
         let text = format!("cannot load the component {}: {error}", tool.source);
-        match error.fault {
+        match error.fault() {
             LoadFault::HostFailed => OpenError::Failed(text),
             _ => OpenError::usage(text),
         }

@@ -22,7 +22,7 @@ use agent_host_core::{
     },
 };
 use agent_host_sandbox::{
-    Allocator, Call, Confinement, LoadError, Sandbox, SandboxConfig, Secrets, Talk,
+    Allocator, Call, CallContext, Confinement, LoadError, Sandbox, SandboxConfig, Secrets,
 };
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
@@ -418,7 +418,7 @@ impl ToolRunner for Registry {
                 grants: Arc::clone(&entry.grants),
                 secrets: Arc::clone(&self.secrets),
                 limits: &entry.limits,
-                talk: Talk {
+                context: CallContext {
                     shared: invocation.shared,
                     answers: invocation.answers,
                     can_ask: invocation.can_ask,

@@ -15,7 +15,7 @@
 use agent_host_core::{
     id::CallId, limits::Limits, output::ToolResultOutput, policy::Grants, tool::Effect,
 };
-use agent_host_sandbox::{Call, Sandbox, SandboxConfig, Talk, ToolComponent};
+use agent_host_sandbox::{Call, CallContext, Sandbox, SandboxConfig, ToolComponent};
 use agent_host_test_guests::{BLOCK, Guest, STATE_GET, STDOUT, TIMER, WRITE};
 use serde_json::{Map, Value};
 use std::{
@@ -149,7 +149,7 @@ async fn call(tool: &Tool, number: u64, limits: &Limits) -> bool {
             grants: Arc::new(Grants::default()),
             secrets: Arc::default(),
             limits,
-            talk: Talk::default(),
+            context: CallContext::default(),
             progress: &|_, _| {},
         })
         .await

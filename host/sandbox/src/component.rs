@@ -1,11 +1,15 @@
-//! From bytes to a loaded component: read, counted, compiled or taken from the cache, linked, and asked for its tools.
+//! Loads a component: reads its bytes, checks their structure, compiles them or finds them in the cache,
+//! links the imports, and queries the tool definitions.
 
 pub(crate) mod bytes;
 pub(crate) mod cache;
 pub(crate) mod code;
 pub(crate) mod compiler;
 pub(crate) mod definitions;
+pub(crate) mod error;
 pub(crate) mod link;
 pub(crate) mod load;
 pub(crate) mod plain;
+pub(crate) mod shared;
 pub(crate) mod structure;
+pub(crate) mod tool;

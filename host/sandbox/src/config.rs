@@ -1,68 +1,95 @@
-//! What an embedder sets once for the whole sandbox. The limits of one call are not here: they come with the call.
+//! The settings of a sandbox. The limits of a call are not here: they come with the call.
 
-use crate::{
-    component::compiler::{CompileLimits, CompileWorker},
-    error::SandboxError,
+use crate::error::SandboxError;
+use std::{
+    ffi::OsString, num::NonZeroUsize, ops::RangeInclusive, path::PathBuf, thread, time::Duration,
 };
-use std::{num::NonZeroUsize, path::PathBuf, thread, time::Duration};
 
-/// The most calls that may run at once. Each needs about 8 GiB of address space in the pool, so this stays well below the
-/// 128 TiB that a process has.
+/// The bound on concurrent calls. Each takes about 8 GiB of address space in the pool, and a process
+/// has 128 TiB.
 const MAX_CONCURRENT_CALLS: usize = 1_024;
 
-/// The most calls that may wait.
 const MAX_QUEUED_CALLS: usize = 65_536;
 
-/// The most threads for guests.
 const MAX_GUEST_THREADS: usize = 256;
 
-/// The bounds of a guest's stack, in bytes: less holds no language's runtime, more is never touched.
-const STACK_BYTES: std::ops::RangeInclusive<usize> = 64 * 1024..=8 * 1024 * 1024;
+/// The bounds on a guest's stack, in bytes: no language runtime fits into less, and none uses more.
+const STACK_BYTES: RangeInclusive<usize> = 64 * 1024..=8 * 1024 * 1024;
 
-/// The bounds of what compiling may take: with less the compiler does not start, and more is no limit.
-const COMPILE_MEMORY_BYTES: std::ops::RangeInclusive<usize> =
-    128 * 1024 * 1024..=64 * 1024 * 1024 * 1024;
-const COMPILE_CPU_SECONDS: std::ops::RangeInclusive<usize> = 1..=3_600;
-const COMPILE_DEADLINE_MS: std::ops::RangeInclusive<usize> = 10..=3_600_000;
+/// The bounds on the compile limits: the compiler does not start below them, and more is no limit.
+const COMPILE_MEMORY_BYTES: RangeInclusive<usize> = 128 * 1024 * 1024..=64 * 1024 * 1024 * 1024;
+const COMPILE_CPU_SECONDS: RangeInclusive<usize> = 1..=3_600;
+const COMPILE_DEADLINE_MS: RangeInclusive<usize> = 10..=3_600_000;
 
-/// How a sandbox is set up. `SandboxConfig::default()` suits one person on one machine.
+/// The settings of a sandbox. The default suits one user on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxConfig {
-    /// Where compiled components are kept; `None` keeps none. Made if missing, with mode 0700.
+    /// The directory of the compile cache, created with mode 0700; `None` for no cache.
     pub cache_dir: Option<PathBuf>,
-    /// Files and folders that no guest ever reaches, whatever is granted: the state, the configuration, the lock.
+    /// Files and directories that no guest reaches, whatever is granted: state, configuration, lock.
     pub protected: Vec<PathBuf>,
-    /// The threads on which guests begin, and as many again for those that compute for long.
+    /// The number of threads on which guests start, and of those for long-running guests.
     pub guest_threads: usize,
-    /// The calls that run at once; the pool has a place for each. The last quarter is for tools of which nothing runs, or less
-    /// where [`field@Self::concurrent_calls_per_tool`] lets one tool have more than the rest.
+    /// The number of concurrent calls and of slots in the pool. The last quarter is reserved for
+    /// tools with no running call, or less if [`field@Self::concurrent_calls_per_tool`] leaves less.
     pub concurrent_calls: usize,
-    /// The calls that may wait for a place; one more is answered with `busy`.
+    /// The number of calls that may wait; one more is refused with `busy`.
     pub queued_calls: usize,
-    /// How many of the running calls may be of one tool; `None` for half of them.
+    /// The number of concurrent calls of one tool; `None` for half of all.
     pub concurrent_calls_per_tool: Option<usize>,
-    /// How many of the waiting calls may be of one tool; `None` for half of them.
+    /// The number of waiting calls of one tool; `None` for half of all.
     pub queued_calls_per_tool: Option<usize>,
     /// Whether instances come from a pool.
     pub pooling: Pooling,
     /// The stack of one guest, in bytes.
     pub stack_bytes: usize,
-    /// The time between two progress reports of a call; what comes sooner is dropped.
+    /// The least time between two progress reports of a call; reports in between are dropped.
     pub progress_interval: Duration,
-    /// The program that compiles components in a child process. With `None` they are compiled in this process, where no limits
-    /// hold and a component can keep the compiler busy for very long.
+    /// The program that compiles components in a child process. With `None` they are compiled in this
+    /// process without limits, and a component can keep the compiler busy for very long.
     pub compiler: Option<CompileWorker>,
-    /// What compiling one component may take, with a [`Self::compiler`].
+    /// The limits of compiling one component, if there is a [`Self::compiler`].
     pub compile_limits: CompileLimits,
 }
 
 /// Whether instances come from a pool of reserved address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
-    /// Try it, and go without where the address space is limited (`ulimit -v`).
+    /// Use a pool unless the address space is limited (`ulimit -v`).
     Probe,
     /// Reserve nothing: slower calls, little address space.
     Off,
+}
+
+/// The program that compiles in a child process: it calls [`crate::compile_worker`] with the arguments
+/// that follow these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileWorker {
+    /// The program. It inherits no environment and runs in `/`.
+    pub exe: PathBuf,
+    /// Its first arguments.
+    pub args: Vec<OsString>,
+}
+
+/// The limits of compiling one component with a [`CompileWorker`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompileLimits {
+    /// The child's address space, in bytes.
+    pub memory_bytes: usize,
+    /// Processor time over all of the child's threads, in seconds.
+    pub cpu_seconds: usize,
+    /// Wall time, in milliseconds.
+    pub deadline_ms: usize,
+}
+
+impl Default for CompileLimits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 2 * 1024 * 1024 * 1024,
+            cpu_seconds: 60,
+            deadline_ms: 300_000,
+        }
+    }
 }
 
 impl Default for SandboxConfig {
@@ -70,7 +97,7 @@ impl Default for SandboxConfig {
         Self {
             cache_dir: None,
             protected: Vec::new(),
-            // Two at least, so that one guest in a slow file system does not hold up all others.
+            // At least two, so that one guest in a slow file system does not block all others.
             guest_threads: thread::available_parallelism()
                 .map_or(2, NonZeroUsize::get)
                 .clamp(2, MAX_GUEST_THREADS),
@@ -81,7 +108,7 @@ impl Default for SandboxConfig {
             pooling: Pooling::Probe,
             // Python's interpreter recurses deeper than wasmtime's default of 512 KiB allows.
             stack_bytes: 1024 * 1024,
-            // Nobody reads faster, and a guest that reports in a loop must not keep its caller's thread busy.
+            // No user reads faster, and a guest that reports in a loop must not keep its caller busy.
             progress_interval: Duration::from_millis(20),
             compiler: None,
             compile_limits: CompileLimits::default(),
@@ -90,28 +117,27 @@ impl Default for SandboxConfig {
 }
 
 impl SandboxConfig {
-    /// The running calls that may be of one tool.
     pub(crate) fn concurrent_calls_per_tool(&self) -> usize {
         let half = self.concurrent_calls.div_ceil(2);
         self.concurrent_calls_per_tool.unwrap_or(half)
     }
 
-    /// The places that only a tool gets of which nothing runs. While fewer tools than this run anything, another one's first call
-    /// need not wait: a tool takes no more than one of them.
-    pub(crate) fn calls_kept(&self) -> usize {
-        let beside_one_tool = self
+    /// The places for tools with no running call. Such a tool takes only one of them, so the first
+    /// call of another tool never waits while fewer tools than this have running calls.
+    pub(crate) fn reserved_calls(&self) -> usize {
+        let left_by_one_tool = self
             .concurrent_calls
             .saturating_sub(self.concurrent_calls_per_tool());
-        (self.concurrent_calls / 4).min(beside_one_tool)
+        (self.concurrent_calls / 4).min(left_by_one_tool)
     }
 
-    /// The waiting calls that may be of one tool.
     pub(crate) fn queued_calls_per_tool(&self) -> usize {
         let half = self.queued_calls.div_ceil(2);
         self.queued_calls_per_tool.unwrap_or(half)
     }
 
-    /// Checks the numbers.
+    /// # Errors
+    /// A number is out of bounds.
     pub(crate) fn check(&self) -> Result<(), SandboxError> {
         let bounds = [
             ("guest_threads", self.guest_threads, 1..=MAX_GUEST_THREADS),
@@ -153,8 +179,8 @@ impl SandboxConfig {
                 return Err(SandboxError::Config {
                     name,
                     value,
-                    least: *range.start(),
-                    most: *range.end(),
+                    min: *range.start(),
+                    max: *range.end(),
                 });
             }
         }

@@ -1,5 +1,4 @@
-//! The engines: which WebAssembly is accepted, how memory is laid out, and where instances come from. Nothing else in the
-//! crate makes an engine or knows of the pool's numbers.
+//! Creates all wasmtime engines: WebAssembly features, memory layout, and the instance allocator.
 
 #[cfg(test)]
 mod tests;
@@ -17,20 +16,20 @@ use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures,
 };
 
-/// The stack that host functions have on top of the guest's, in bytes; wasmtime's own default leaves 1.5 MiB.
+/// The stack for host functions on top of the guest's, in bytes; wasmtime's default leaves 1.5 MiB.
 const HOST_STACK_BYTES: usize = 1024 * 1024;
 
-/// The frames of a guest's backtrace, which is only ever logged for its author.
+/// The frames in a guest's backtrace, which only its author sees.
 const BACKTRACE_FRAMES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
-/// Places in the pool beside those for calls: definitions are asked for outside the calls' admission.
+/// Pool slots beside those for calls: definition queries bypass admission.
 pub(crate) const EXTRA_INSTANCES: usize = 2;
 
-/// The core instances of one component in the pool. Python's has 14, the most of the five languages that were measured.
+/// The core instances of one component in the pool. Python has 14, the most of five languages.
 const CORE_INSTANCES_PER_COMPONENT: u32 = 32;
 
-/// The memories of one component in the pool. All five languages have one; a second leaves room for an adapter. Each costs
-/// 4 GiB of address space and no memory.
+/// The memories of one component in the pool. All five languages have one; an adapter may need a
+/// second. Each takes 4 GiB of address space and no memory.
 const MEMORIES_PER_COMPONENT: u32 = 2;
 
 /// The tables of one component in the pool. All five languages have at most two.
@@ -39,57 +38,58 @@ const TABLES_PER_COMPONENT: u32 = 4;
 /// The elements of one table in the pool. JavaScript's has 7,689, the most of the five languages.
 const TABLE_ELEMENTS: usize = 20_000;
 
-/// The bookkeeping of one core instance and of one component instance, in bytes. Python's take 237 KiB and 389 KiB.
+/// wasmtime's data for one core instance and one component instance, in bytes. Python's take 237 KiB
+/// and 389 KiB.
 const INSTANCE_BYTES: usize = 1024 * 1024;
 
-/// What of a memory stays resident between two calls, in bytes: clearing pages that were written costs less than giving them
-/// back and faulting them in again. A Rust tool writes about 100 KiB. Measured with `benches/call.rs`: a call with 24 KiB of
-/// written pages took 32 us with nothing kept, 17 us with the whole kept, and 6 us when the kernel says which pages were
-/// written (`PAGEMAP_SCAN`, Linux 6.7).
+/// The bytes of a memory that stay resident between two calls: clearing written pages costs less than
+/// releasing and faulting them in again. A Rust tool writes about 100 KiB. Measured with
+/// `benches/call.rs`: a call with 24 KiB of written pages took 32 us with nothing kept, 17 us with
+/// everything kept, and 6 us with the kernel's list of written pages (`PAGEMAP_SCAN`, Linux 6.7).
 const MEMORY_KEEP_RESIDENT_BYTES: usize = 1024 * 1024;
 
-/// The same for a table.
+/// The bytes of a table that stay resident between two calls.
 const TABLE_KEEP_RESIDENT_BYTES: usize = 16 * 1024;
 
-/// Without a pool, the address space that a memory gets beyond its size, in bytes, so that growing by a page does not move it.
+/// The address space that a memory gets beyond its size without a pool, in bytes, so that growing by a
+/// page does not move it.
 const COMPACT_GROWTH_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Where instances come from.
+/// The allocator of instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Allocator {
-    /// From a pool of reserved places.
+    /// A pool of reserved slots.
     Pooling,
-    /// From the operating system, one by one. All limits hold as well; a call takes longer.
+    /// On demand from the operating system. All limits hold; a call takes longer.
     OnDemand {
-        /// Why there is no pool, or why the component does not fit into it.
+        /// Why there is no pool, or the component does not fit into it.
         why: String,
     },
 }
 
-/// How compiled code finds the memory of its guest. Engines of one layout run the same machine code.
+/// The layout of linear memories. Engines of one layout run the same machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// In reserved address space, whose guard pages catch what is out of bounds.
+    /// Reserved address space, where guard pages catch out-of-bounds accesses.
     Reserved,
-    /// Wherever it is, with every access checked in code.
+    /// No reservation; the code checks every access.
     Compact,
 }
 
 /// The engines of one sandbox.
 pub(crate) struct Engines {
-    /// The one that components run on if they can.
+    /// The engine of components that fit it.
     pub(crate) main: Engine,
-    /// With a pool: an engine without one, for components that do not fit. It runs the same machine code.
+    /// With a pool, an engine without one for components that do not fit; it runs the same code.
     pub(crate) overflow: Option<Engine>,
-    /// Where instances of `main` come from.
+    /// The allocator of `main`.
     pub(crate) allocator: Allocator,
-    /// What code is compiled for.
     pub(crate) layout: Layout,
 }
 
 impl Engines {
-    /// Makes the engines. The pool reserves its whole address space here, so a machine that does not give it is found now
-    /// and not at the first call.
+    /// Creates the engines. The pool reserves its whole address space here, so that a machine that
+    /// refuses it is found now and not at the first call.
     pub(crate) fn new(config: &SandboxConfig) -> Result<Self, SandboxError> {
         let why = match config.pooling {
             Pooling::Off => "pooling is switched off".to_owned(),
@@ -102,7 +102,8 @@ impl Engines {
             },
         };
         let layout = Layout::Compact;
-        let compact = Engine::new(&layout.config(config)).map_err(|error| refused(&error))?;
+        let compact = Engine::new(&layout.config(config))
+            .map_err(|error| SandboxError::Engine(error.into()))?;
         Ok(Self {
             main: compact,
             overflow: None,
@@ -129,19 +130,19 @@ impl Engines {
     }
 }
 
-/// An engine that only compiles. It reserves nothing.
+/// Creates an engine that only compiles and reserves nothing.
 pub(crate) fn compiling(layout: Layout) -> wasmtime::Result<Engine> {
     Engine::new(&layout.config(&SandboxConfig::default()))
 }
 
-/// Everything about an engine that machine code depends on: version, settings, target.
+/// Hashes all properties of an engine that machine code depends on: version, settings, target.
 pub(crate) fn fingerprint(engine: &Engine) -> [u8; blake3::OUT_LEN] {
     let mut hasher = EngineHasher(blake3::Hasher::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
     *hasher.0.finalize().as_bytes()
 }
 
-/// Feeds the engine's compatibility hash to BLAKE3: Rust's own hasher is not promised to stay the same.
+/// Feeds the engine's compatibility hash to BLAKE3, because Rust's hasher may change.
 struct EngineHasher(blake3::Hasher);
 
 impl Hasher for EngineHasher {
@@ -156,11 +157,7 @@ impl Hasher for EngineHasher {
     }
 }
 
-fn refused(error: &wasmtime::Error) -> SandboxError {
-    SandboxError::Engine(error.root_cause().to_string())
-}
-
-/// What all engines have in common.
+/// The settings of all engines.
 fn base_config(sandbox: &SandboxConfig) -> Config {
     let mut config = Config::new();
     config
@@ -168,12 +165,12 @@ fn base_config(sandbox: &SandboxConfig) -> Config {
         .max_wasm_stack(sandbox.stack_bytes)
         .async_stack_size(sandbox.stack_bytes + HOST_STACK_BYTES)
         .wasm_backtrace_max_frames(Some(BACKTRACE_FRAMES))
-        // Guests' code offsets are never reported, and the map is a third of the compiled code.
+        // Code offsets are never reported, and the map is a third of the compiled code.
         .generate_address_map(false)
-        // No tool needs these, and each is code of the engine that a hostile component could reach.
+        // No tool needs these, and each adds code that a hostile component could reach.
         .wasm_memory64(false)
         .wasm_features(WasmFeatures::FUNCTION_REFERENCES, false)
-        // Two machines shall not differ in what a tool computes.
+        // A tool computes the same on every machine.
         .relaxed_simd_deterministic(true)
         .concurrency_support(false);
     config
@@ -183,7 +180,7 @@ impl Layout {
     fn config(self, sandbox: &SandboxConfig) -> Config {
         let mut config = base_config(sandbox);
         match self {
-            // wasmtime's default for memories of 32 bits: 4 GiB and guard pages.
+            // wasmtime's default for 32-bit memories: 4 GiB and guard pages.
             Self::Reserved => &mut config,
             Self::Compact => config
                 .memory_reservation(0)
@@ -195,8 +192,8 @@ impl Layout {
     }
 }
 
-/// The numbers of the pool. A component within the per-component numbers always finds its place while it holds one of the
-/// admitted places, because the totals are the products.
+/// The numbers of the pool. The totals are products, so a component within the per-component numbers
+/// always finds a slot while its call is admitted.
 fn pool(sandbox: &SandboxConfig) -> PoolingAllocationConfig {
     let calls = u32::try_from(sandbox.concurrent_calls + EXTRA_INSTANCES).unwrap_or(u32::MAX);
     let mut pool = PoolingAllocationConfig::new();

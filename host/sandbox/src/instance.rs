@@ -1,7 +1,8 @@
-//! One instance for one call: its store with every limit, its imports, and how its result or its end is read.
+//! One instance for one call: its store with every limit, its imports, its result, its failure.
 
 pub(crate) mod convert;
 pub(crate) mod failure;
 pub(crate) mod limiter;
 pub(crate) mod linker;
 pub(crate) mod store;
+mod views;

@@ -6,7 +6,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `config`, `error`, `engine`, `bindings` | settings, load errors, wasmtime engines, generated WIT types |
+//! | `config`, `error`, `engine`, `bindings` | settings, wasmtime engines, generated WIT types |
 //! | `schedule` | admission, the guest threads, the epoch clock |
 //! | `gate`, `secrets` | policy decisions, audit and quotas of one call; redaction |
 //! | `caps` | host functions: files, HTTP, WASI, progress, state, questions |
@@ -36,18 +36,20 @@ use agent_host_core::text;
 use agent_host_test_guests as guests;
 
 pub use agent_host_core::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
-pub use call::{Call, Talk};
+pub use call::Call;
 pub use caps::http::{Recording, RecordingError, RecordingLineError};
 pub use component::{
     bytes::ComponentBytes,
     cache::{CacheContent, CachedComponent, CompileCache, Pruned},
     code::MAX_COMPONENT_BYTES,
-    compiler::{CompileLimits, CompileWorker, Confinement, compile_worker},
-    load::{Compiled, ToolComponent},
+    compiler::{Confinement, compile_worker},
+    error::{LoadError, LoadFault},
     structure::STRUCTURE_CAPS,
+    tool::{Compiled, ToolComponent},
 };
-pub use config::{Pooling, SandboxConfig};
+pub use config::{CompileLimits, CompileWorker, Pooling, SandboxConfig};
 pub use engine::Allocator;
-pub use error::{LoadError, LoadFault, SandboxError};
+pub use error::SandboxError;
+pub use instance::store::CallContext;
 pub use sandbox::Sandbox;
 pub use schedule::threads::start_runtime;

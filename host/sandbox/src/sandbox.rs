@@ -1,4 +1,4 @@
-//! The sandbox as a whole: what all components and all calls of one host share.
+//! The entry point of the crate.
 
 use crate::{
     caps::http::HttpClient,
@@ -6,45 +6,44 @@ use crate::{
         bytes::ComponentBytes,
         cache::Cache,
         compiler::{Compiler, Confinement},
-        load::{self, Loads, ToolComponent},
+        error::LoadError,
+        load::{self, LoadedComponents},
+        shared::Shared,
+        tool::ToolComponent,
     },
     config::SandboxConfig,
     engine::{Allocator, EXTRA_INSTANCES, Engines},
-    error::{LoadError, SandboxError},
+    error::SandboxError,
     schedule::{admission::Admission, guest_runtime::GuestRuntime, ticker},
 };
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Runs tool components. One for a process; dropping it, and the components that it loaded, ends its threads.
+/// Loads and runs tool components. A process needs only one. Its threads end when it and the components
+/// that it loaded are dropped.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use agent_host_sandbox::{LoadFault, Sandbox, SandboxConfig};
+///
+/// let sandbox = Sandbox::new(SandboxConfig::default())?;
+/// // The bytes of a core module, which is not a component.
+/// let error = sandbox.load(b"\0asm\x01\0\0\0".as_slice()).await.unwrap_err();
+/// assert_eq!(error.fault(), LoadFault::NotAComponent);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Sandbox {
-    room: Arc<Room>,
-}
-
-/// What components and calls share.
-pub(crate) struct Room {
-    pub(crate) engines: Engines,
-    pub(crate) guests: GuestRuntime,
-    pub(crate) admission: Admission,
-    pub(crate) client: Arc<HttpClient>,
-    pub(crate) protected: Arc<[PathBuf]>,
-    pub(crate) progress_interval: Duration,
-    pub(crate) cache: Option<Cache>,
-    /// The one that compiles in a child process; absent where that happens in this one.
-    pub(crate) compiler: Option<Arc<Compiler>>,
-    pub(crate) loads: Loads,
-    /// One component is compiled at a time: the compiler uses all cores for it.
-    pub(crate) compiling: Semaphore,
-    /// The components that are asked for their definitions at once; the pool has places for them beside those of calls.
-    pub(crate) defining: Semaphore,
+    shared: Arc<Shared>,
 }
 
 impl Sandbox {
-    /// Starts the engines and the guests' threads. A cache folder that cannot be used is only logged: tools then load more
-    /// slowly, and nothing else changes.
+    /// Starts the engines and the guest threads. A cache directory that cannot be used is logged, and
+    /// components are compiled at each start.
     ///
     /// # Errors
-    /// A number of the configuration is out of its bounds, or the machine does not give what is needed.
+    /// A number of the configuration is out of bounds, or the machine refuses resources.
     pub fn new(config: SandboxConfig) -> Result<Self, SandboxError> {
         config.check()?;
         let engines = Engines::new(&config)?;
@@ -53,72 +52,73 @@ impl Sandbox {
         }
         ticker::start(engines.all()).map_err(SandboxError::Threads)?;
         let guests = GuestRuntime::new(config.guest_threads).map_err(SandboxError::Threads)?;
-        let client = HttpClient::new().map_err(|error| SandboxError::Http(error.to_string()))?;
-        let cache = config.cache_dir.as_deref().and_then(|folder| {
-            Cache::open(folder, &engines.main)
+        let client = HttpClient::new().map_err(|error| SandboxError::Http(error.into()))?;
+        let cache = config.cache_dir.as_deref().and_then(|dir| {
+            Cache::open(dir, &engines.main)
                 .inspect_err(|error| {
                     tracing::warn!("compiled tools are not kept: {error}");
                 })
                 .ok()
         });
-        let compiler = config.compiler.as_ref().map(|worker| {
+        let admission = Admission::new(&config);
+        let compiler = config.compiler.map(|worker| {
             Arc::new(Compiler {
-                worker: worker.clone(),
+                worker,
                 limits: config.compile_limits,
             })
         });
         Ok(Self {
-            room: Arc::new(Room {
+            shared: Arc::new(Shared {
                 engines,
                 guests,
-                admission: Admission::new(&config),
+                admission,
                 client: Arc::new(client),
                 protected: config.protected.into(),
                 progress_interval: config.progress_interval,
                 cache,
                 compiler,
-                loads: Loads::default(),
+                components: LoadedComponents::default(),
                 compiling: Semaphore::new(1),
-                defining: Semaphore::new(EXTRA_INSTANCES),
+                querying: Semaphore::new(EXTRA_INSTANCES),
             }),
         })
     }
 
-    /// Loads a component: from the cache if it is there, else by compiling it and asking it for its definitions. Loading the
-    /// same bytes again gives the same component, for as long as somebody holds it.
+    /// Loads a component from the cache, or compiles it and queries its tool definitions. Equal bytes
+    /// give the same component while a handle to it exists.
     ///
     /// # Errors
-    /// One of the load faults, with a text that says what, why and what to do.
+    /// The component is unusable, or the host failed: see [`LoadError::fault`].
     pub async fn load(
         &self,
         component: impl Into<ComponentBytes>,
     ) -> Result<ToolComponent, LoadError> {
-        load::load(&self.room, component.into()).await
+        load::load(&self.shared, component.into()).await
     }
 
-    /// Tries the compiler of this sandbox, and says how far it is confined; absent where components are compiled in this
-    /// process, without any limits.
+    /// Starts the compiler of this sandbox and returns its confinement; `None` if components are
+    /// compiled in this process, without limits.
     ///
     /// # Errors
-    /// When it does not start.
+    /// The compiler does not start.
     pub async fn check_compiler(&self) -> Result<Option<Confinement>, LoadError> {
-        match &self.room.compiler {
+        match &self.shared.compiler {
             Some(compiler) => compiler.check().await.map(Some),
             None => Ok(None),
         }
     }
 
-    /// Where instances come from.
+    /// The allocator of components that fit the main engine.
     #[must_use]
     pub fn allocator(&self) -> Allocator {
-        self.room.engines.allocator.clone()
+        self.shared.engines.allocator.clone()
     }
 
-    /// How many instances the pool holds at this moment; absent without a pool. When no call runs and nothing is loaded it is
-    /// 0: more is a leak.
+    /// Returns the number of instances in the pool, or `None` without a pool. It is 0 when no call
+    /// runs and no component loads.
     #[must_use]
     pub fn live_instances(&self) -> Option<u64> {
-        let metrics = self.room.engines.main.pooling_allocator_metrics()?;
+        let metrics = self.shared.engines.main.pooling_allocator_metrics()?;
         Some(metrics.component_instances())
     }
 }
@@ -126,15 +126,15 @@ impl Sandbox {
 impl std::fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sandbox")
-            .field("allocator", &self.room.engines.allocator)
+            .field("allocator", &self.shared.engines.allocator)
             .finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 impl Sandbox {
-    /// How many components are loaded or being loaded.
-    pub(crate) fn loads(&self) -> usize {
-        self.room.loads.count()
+    /// Returns the number of components that are loaded or loading.
+    pub(crate) fn component_count(&self) -> usize {
+        self.shared.components.count()
     }
 }

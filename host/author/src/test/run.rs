@@ -9,7 +9,7 @@ use agent_host_core::{
     question::{Answer, Asked, Exchange},
     tool::{Effect, RunEnd},
 };
-use agent_host_sandbox::{Call, Secrets, Talk, ToolComponent};
+use agent_host_sandbox::{Call, CallContext, Secrets, ToolComponent};
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -124,7 +124,7 @@ async fn attempt(
         grants: Arc::clone(&bench.grants),
         secrets: Arc::clone(&bench.secrets),
         limits: &case.reach.limits,
-        talk: Talk {
+        context: CallContext {
             shared: Arc::clone(&case.state),
             answers: answers.to_vec(),
             can_ask: case.answers.is_some(),

@@ -80,10 +80,10 @@ fn line(component: &CachedComponent) -> String {
     format!(
         "{BOLD}{}{BOLD:#}  {:>9}  {YELLOW}{:<8}{YELLOW:#}  {DIM}made {}, used {}{DIM:#}  {}",
         harmless_line(&name),
-        bytes(component.bytes),
+        bytes(component.size_bytes),
         state(&component.content),
-        date(millis(component.made)),
-        date(millis(component.used)),
+        date(millis(component.compiled_at)),
+        date(millis(component.last_used)),
         harmless_line(&tools),
     )
 }
@@ -96,11 +96,11 @@ fn json_line(component: &CachedComponent) -> String {
     json_text(&json!({
         "digest": digest,
         "file": component.file,
-        "bytes": component.bytes,
+        "bytes": component.size_bytes,
         "state": state(&component.content),
         "tools": tools,
-        "made_ms": millis(component.made),
-        "used_ms": millis(component.used),
+        "made_ms": millis(component.compiled_at),
+        "used_ms": millis(component.last_used),
     }))
 }
 

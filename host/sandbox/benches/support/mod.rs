@@ -8,7 +8,7 @@ use agent_host_core::{
     policy::Grants,
     tool::{CallReport, Effect},
 };
-use agent_host_sandbox::{Call, Talk, ToolComponent};
+use agent_host_sandbox::{Call, CallContext, ToolComponent};
 use agent_host_test_guests::Guest;
 use serde_json::{Map, Value};
 use std::{sync::Arc, time::Duration};
@@ -66,7 +66,7 @@ pub(crate) async fn sandboxed_call(tool: &ToolComponent, work: &Work) -> CallRep
         grants: Arc::clone(&work.grants),
         secrets: Arc::default(),
         limits: &work.limits,
-        talk: Talk::default(),
+        context: CallContext::default(),
         progress: &|_, _| {},
     })
     .await

@@ -1,3 +1,4 @@
+mod context;
 mod hostile;
 mod limits;
 mod links;
@@ -5,11 +6,10 @@ mod secrets;
 mod sharing;
 mod stack;
 mod stopping;
-mod talk;
 
-use super::with_denial;
+use super::report::with_denial;
 use crate::{
-    Call, Sandbox, SandboxConfig, Talk, ToolComponent,
+    Call, CallContext, Sandbox, SandboxConfig, ToolComponent,
     gate::Denial,
     guests::{
         ASK, Body, CWD, DIRECTORIES, Definition, ENVIRONMENT, Guest, PROGRESS, STATE_GET, STDOUT,
@@ -61,7 +61,7 @@ async fn call_with(
         grants: Arc::new(grants),
         secrets: Arc::default(),
         limits,
-        talk: Talk::default(),
+        context: CallContext::default(),
         progress: &|_, _| {},
     })
     .await
@@ -85,7 +85,7 @@ fn code(report: &CallReport) -> (&str, &str) {
 }
 
 #[tokio::test]
-async fn every_variant_comes_back() {
+async fn each_result_variant_is_returned() {
     let sandbox = sandbox();
     let cases = [
         (Body::Text(0, b"t"), ToolResultOutput::Text("t".to_owned())),
@@ -122,7 +122,7 @@ async fn every_variant_comes_back() {
 }
 
 #[tokio::test]
-async fn arguments_reach_the_guest_and_the_call_is_accounted_for() {
+async fn call_passes_arguments_and_reports_accounting() {
     let sandbox = sandbox();
     let tool = sandbox.load(&Guest::default().bytes()).await.unwrap();
     let limits = Limits::default();
@@ -137,7 +137,7 @@ async fn arguments_reach_the_guest_and_the_call_is_accounted_for() {
 }
 
 #[tokio::test]
-async fn arguments_are_checked_before_anything_runs() {
+async fn invalid_arguments_are_refused_before_the_guest_runs() {
     let sandbox = sandbox();
     let guest = Guest {
         definitions: vec![Definition {
@@ -166,7 +166,7 @@ async fn arguments_are_checked_before_anything_runs() {
 
 /// Only what is returned as JSON is held to the schema: an error has no form that was promised.
 #[tokio::test]
-async fn results_are_held_to_the_schema_that_the_tool_promises() {
+async fn result_outside_the_output_schema_is_invalid_output() {
     let sandbox = sandbox();
     let cases: [(u32, &[u8], Option<&str>); 4] = [
         (1, br#"{"n":1}"#, None),
@@ -201,7 +201,7 @@ async fn results_are_held_to_the_schema_that_the_tool_promises() {
 }
 
 #[tokio::test]
-async fn stdout_is_kept_to_its_end_and_never_stops_a_guest() {
+async fn stdout_keeps_its_tail_and_never_blocks() {
     let sandbox = sandbox();
     // A gigabyte: 262,144 writes of 4,096 times the digit 7, which is what WASI takes at once.
     let code = format!(
@@ -258,7 +258,7 @@ async fn progress_reaches_the_caller() {
             grants: Arc::default(),
             secrets: Arc::default(),
             limits: &Limits::default(),
-            talk: Talk::default(),
+            context: CallContext::default(),
             progress: &|message, fraction| {
                 seen.lock().unwrap().push((message.to_owned(), fraction));
             },
@@ -277,7 +277,7 @@ async fn progress_reaches_the_caller() {
 }
 
 #[tokio::test]
-async fn the_state_is_empty_and_nobody_can_be_asked() {
+async fn default_context_has_empty_state_and_no_user() {
     let sandbox = sandbox();
     // Returns as text what `state.get` gave: its address and length are stored at 20.
     let get = Guest {
@@ -324,14 +324,14 @@ fn workspace(host: &Path) -> Grants {
 }
 
 #[tokio::test]
-async fn a_granted_folder_that_is_gone_makes_a_tool_unavailable_that_can_ask_for_it() {
+async fn missing_granted_directory_makes_the_tool_unavailable() {
     let sandbox = sandbox();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();
     folder.close().unwrap();
     let unavailable = json!({
         "code": "tool-unavailable",
-        "message": "A folder that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
+        "message": "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
     });
     let cases = [
         (&[DIRECTORIES][..], ToolResultOutput::ErrorJson(unavailable)),
@@ -350,7 +350,7 @@ async fn a_granted_folder_that_is_gone_makes_a_tool_unavailable_that_can_ask_for
 }
 
 #[tokio::test]
-async fn relative_paths_begin_at_the_first_folder() {
+async fn relative_paths_start_at_the_first_directory() {
     let sandbox = sandbox();
     // Returns what `initial-cwd` gave as the reason of a denial, which has the same layout.
     let guest = Guest {
@@ -373,7 +373,7 @@ async fn relative_paths_begin_at_the_first_folder() {
 }
 
 #[test]
-fn a_component_outlives_its_sandbox_and_both_drop_in_async_code() {
+fn component_outlives_its_sandbox_and_drops_in_async_code() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -388,7 +388,7 @@ fn a_component_outlives_its_sandbox_and_both_drop_in_async_code() {
 }
 
 #[test]
-fn a_failure_after_a_refusal_tells_of_it() {
+fn failure_after_a_refusal_names_it() {
     let refused = |is_limit| {
         Some(Denial {
             sentence: "`read /x` was refused".to_owned(),
@@ -465,7 +465,7 @@ fn a_failure_after_a_refusal_tells_of_it() {
 }
 
 #[test]
-fn a_call_can_be_spawned() {
+fn call_future_is_send() {
     fn is_send<T: Send>(_: &T) {}
     fn check(tool: &ToolComponent, call: Call<'_>) {
         is_send(&tool.call(call));
@@ -474,7 +474,7 @@ fn a_call_can_be_spawned() {
 }
 
 #[tokio::test]
-async fn a_guest_sees_the_variables_that_were_granted_and_no_others() {
+async fn guest_sees_only_granted_environment_variables() {
     assert!(std::env::var_os("PATH").is_some());
     let sandbox = sandbox();
     // Each variable as `NAME=VALUE` and a line end.

@@ -21,10 +21,7 @@ pub(crate) mod tests;
 pub(crate) use client::HttpClient;
 pub use recording::{Recording, RecordingError, RecordingLineError};
 
-use crate::{
-    gate::Gate,
-    instance::{limiter::as_count, store::Redactors},
-};
+use crate::{caps::as_count, gate::Gate, secrets::Redactors};
 use agent_host_core::{limits::Limits, output::ToolResultOutput};
 use body::HttpExchange;
 use budget::{ConnectionPermit, HttpBudget};

@@ -7,8 +7,8 @@ mod tests;
 
 use crate::{
     bindings::human::{self, Answer as WitAnswer, Question as WitQuestion},
+    caps::unwind::Unwind,
     gate::Gate,
-    instance::failure::Stop,
 };
 use agent_host_core::{
     question::{Answer, Exchange, Question},
@@ -42,12 +42,12 @@ impl HumanCtx {
         }
     }
 
-    fn answer(&mut self, question: Question) -> Result<WitAnswer, Stop> {
+    fn answer(&mut self, question: Question) -> Result<WitAnswer, Unwind> {
         if let Some(earlier) = self.answers.next() {
             return if earlier.question == question {
                 Ok(to_wit(earlier.answer))
             } else {
-                Err(Stop::QuestionChanged)
+                Err(Unwind::QuestionChanged)
             };
         }
         // The effects of an effectful call cannot be repeated, so it may not be ended for a
@@ -56,7 +56,7 @@ impl HumanCtx {
         if !self.can_ask || is_bound {
             return Ok(WitAnswer::Unavailable);
         }
-        Err(Stop::Asked(question))
+        Err(Unwind::Asked(question))
     }
 }
 

@@ -2,10 +2,7 @@
 //! start of its first run; its deltas go into the report, and the loop merges them if the call
 //! settles.
 
-use crate::{
-    bindings::state,
-    instance::{failure::Stop, store::Redactors},
-};
+use crate::{bindings::state, caps::unwind::Unwind, secrets::Redactors};
 use agent_host_core::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -46,17 +43,17 @@ impl state::Host for StateCtx {
     async fn merge(&mut self, delta: String) -> wasmtime::Result<()> {
         let bytes = self.merged_bytes.saturating_add(delta.len());
         if bytes > MAX_DELTA_BYTES {
-            return Err(Stop::StateTooLarge {
+            return Err(Unwind::StateTooLarge {
                 limit: MAX_DELTA_BYTES,
             }
             .into());
         }
         let mut delta: Map<String, Value> = serde_json::from_str(&delta).map_err(|error| {
-            Stop::StateNotAnObject(self.secrets.all.text(&error.to_string()).into_owned())
+            Unwind::StateNotAnObject(self.secrets.all.text(&error.to_string()).into_owned())
         })?;
         if json::is_object_too_deep(&delta) {
             let why = format!("it nests more than {} levels deep", json::MAX_DEPTH);
-            return Err(Stop::StateNotAnObject(why).into());
+            return Err(Unwind::StateNotAnObject(why).into());
         }
         // Later calls read the state, so it must not depend on other tools' secrets.
         self.secrets.granted.object(&mut delta);

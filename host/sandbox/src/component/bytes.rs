@@ -1,11 +1,11 @@
-//! The bytes of a component, however the caller has them.
+//! The bytes of a component, in memory or in a file.
 
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    component::code::{MAX_COMPONENT_BYTES, check_size},
-    error::{LoadError, LoadFault},
+use crate::component::{
+    code::{MAX_COMPONENT_BYTES, check_size},
+    error::LoadError,
 };
 use agent_host_core::id::Digest;
 use bytes::Bytes;
@@ -16,62 +16,71 @@ use std::{
     path::PathBuf,
 };
 
-/// How much of a file is read and hashed at once, in bytes: it stays in the processor's cache.
+/// The bytes of a file that are read and hashed at once; they fit into the processor's cache.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The bytes of a component. Making it of a vector or of bytes in the program copies nothing. A file is read in pieces to know
-/// which component it is, and kept only where it has to be compiled.
+/// The bytes of a component. Creating it from a vector or from static bytes copies nothing. A file is
+/// hashed in chunks, and held in memory only to compile it.
+///
+/// ```
+/// use agent_host_sandbox::ComponentBytes;
+/// use std::path::PathBuf;
+///
+/// let from_memory = ComponentBytes::from(vec![0x00, 0x61, 0x73, 0x6d]);
+/// let from_file = ComponentBytes::from(PathBuf::from("tools/weather.wasm"));
+/// # let _ = (from_memory, from_file);
+/// ```
 #[derive(Clone, Debug)]
-pub struct ComponentBytes(Place);
+pub struct ComponentBytes(ByteSource);
 
 #[derive(Clone, Debug)]
-enum Place {
+enum ByteSource {
     Memory(Bytes),
     File(PathBuf),
 }
 
-/// A component that is known by its hash, and not too large.
+/// A component within the size limit, with its hash.
 pub(crate) struct Identified {
     pub(crate) hash: blake3::Hash,
     pub(crate) size_bytes: u64,
-    place: Place,
+    source: ByteSource,
 }
 
 impl ComponentBytes {
-    /// Reads the bytes of a component that is known, to look at them.
+    /// Reads the bytes of the component with this digest.
     ///
     /// # Errors
-    /// When they cannot be read, or are not those with this digest: a file may have others by now.
+    /// The bytes cannot be read, or the file has changed and they have another digest.
     pub fn read(self, digest: Digest) -> Result<Bytes, LoadError> {
         let bytes = self.identify()?.into_bytes()?;
         if Digest::of(&bytes) == digest {
             Ok(bytes)
         } else {
-            Err(changed())
+            Err(LoadError::Changed)
         }
     }
 
-    /// Reads the bytes once.
+    /// Hashes the bytes.
     ///
     /// # Errors
-    /// When the file cannot be read, or there are too many bytes.
+    /// The file cannot be read, or is too large.
     pub(crate) fn identify(self) -> Result<Identified, LoadError> {
         match self.0 {
-            Place::Memory(bytes) => Identified::in_memory(bytes),
-            Place::File(path) => {
-                let file = File::open(&path).map_err(|error| unreadable(&error))?;
-                let found = file.metadata().map_err(|error| unreadable(&error))?;
-                if !found.is_file() {
-                    // A pipe is read but once.
+            ByteSource::Memory(bytes) => Identified::in_memory(bytes),
+            ByteSource::File(path) => {
+                let file = File::open(&path).map_err(LoadError::Unreadable)?;
+                let metadata = file.metadata().map_err(LoadError::Unreadable)?;
+                if !metadata.is_file() {
+                    // A pipe can be read only once.
                     return Identified::in_memory(read(file)?);
                 }
-                check_size(found.len())?;
-                let (hash, size_bytes) = hash(file).map_err(|error| unreadable(&error))?;
+                check_size(metadata.len())?;
+                let (hash, size_bytes) = hash(file).map_err(LoadError::Unreadable)?;
                 check_size(size_bytes)?;
                 Ok(Identified {
                     hash,
                     size_bytes,
-                    place: Place::File(path),
+                    source: ByteSource::File(path),
                 })
             }
         }
@@ -85,28 +94,28 @@ impl Identified {
         Ok(Self {
             hash: blake3::hash(&bytes),
             size_bytes,
-            place: Place::Memory(bytes),
+            source: ByteSource::Memory(bytes),
         })
     }
 
-    /// The bytes with this hash.
+    /// Returns the bytes.
     ///
     /// # Errors
-    /// When the file cannot be read again, or has others by now.
+    /// The file cannot be read again, or has changed.
     pub(crate) fn into_bytes(self) -> Result<Bytes, LoadError> {
-        let path = match self.place {
-            Place::Memory(bytes) => return Ok(bytes),
-            Place::File(path) => path,
+        let path = match self.source {
+            ByteSource::Memory(bytes) => return Ok(bytes),
+            ByteSource::File(path) => path,
         };
-        let bytes = read(File::open(path).map_err(|error| unreadable(&error))?)?;
+        let bytes = read(File::open(path).map_err(LoadError::Unreadable)?)?;
         if blake3::hash(&bytes) == self.hash {
             return Ok(bytes);
         }
-        Err(changed())
+        Err(LoadError::Changed)
     }
 }
 
-/// The hash of a file and its size, read up to one byte beyond the largest component.
+/// Returns the hash and the size of a file, of which at most [`MAX_COMPONENT_BYTES`] + 1 are read.
 fn hash(file: File) -> io::Result<(blake3::Hash, u64)> {
     let mut file = file.take(MAX_COMPONENT_BYTES + 1);
     let mut hasher = blake3::Hasher::new();
@@ -121,38 +130,24 @@ fn hash(file: File) -> io::Result<(blake3::Hash, u64)> {
     }
 }
 
-/// The bytes of a file, up to one beyond the largest component.
+/// Reads at most [`MAX_COMPONENT_BYTES`] + 1 bytes.
 fn read(file: File) -> Result<Bytes, LoadError> {
     let mut bytes = Vec::new();
     file.take(MAX_COMPONENT_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| unreadable(&error))?;
+        .map_err(LoadError::Unreadable)?;
     Ok(bytes.into())
-}
-
-fn changed() -> LoadError {
-    LoadError::new(
-        LoadFault::Unreadable,
-        "the component's file was changed while it was read; load it again when whoever writes it is done",
-    )
-}
-
-fn unreadable(error: &io::Error) -> LoadError {
-    LoadError::new(
-        LoadFault::Unreadable,
-        format!("the component's file cannot be read: {error}. Check the path and its permissions"),
-    )
 }
 
 impl From<PathBuf> for ComponentBytes {
     fn from(path: PathBuf) -> Self {
-        Self(Place::File(path))
+        Self(ByteSource::File(path))
     }
 }
 
 impl From<Vec<u8>> for ComponentBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Place::Memory(bytes.into()))
+        Self(ByteSource::Memory(bytes.into()))
     }
 }
 
@@ -164,13 +159,13 @@ impl From<&Vec<u8>> for ComponentBytes {
 
 impl From<&[u8]> for ComponentBytes {
     fn from(bytes: &[u8]) -> Self {
-        Self(Place::Memory(Bytes::copy_from_slice(bytes)))
+        Self(ByteSource::Memory(Bytes::copy_from_slice(bytes)))
     }
 }
 
 impl From<Cow<'static, [u8]>> for ComponentBytes {
     fn from(bytes: Cow<'static, [u8]>) -> Self {
-        Self(Place::Memory(match bytes {
+        Self(ByteSource::Memory(match bytes {
             Cow::Borrowed(bytes) => Bytes::from_static(bytes),
             Cow::Owned(bytes) => bytes.into(),
         }))

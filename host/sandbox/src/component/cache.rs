@@ -1,8 +1,10 @@
-//! Compiled components on disk, with their definitions. Loading machine code means running it, so an entry is only as good as
-//! the proof that this user's host wrote it: a hash under a key that only this user can read, over the bytes that are loaded.
+//! Compiled components on disk, with their definitions. Loading machine code means running it, so an
+//! entry counts only with proof that a host of this user wrote it: a hash of the loaded bytes under a
+//! key that only this user can read.
 //!
-//! Nothing in here is ever needed: an entry that is missing, foreign, damaged or of another engine is made anew. The entries
-//! that were used last stay; the folder may be deleted at any time.
+//! The cache is optional: an entry that is missing, damaged, written by another host or for another
+//! engine is replaced. The least recently used entries are evicted, and the directory may be deleted
+//! at any time.
 
 mod entry;
 mod files;
@@ -17,65 +19,64 @@ pub(crate) use sealed::Sealed;
 
 use crate::{component::code::TrustedCode, engine::fingerprint};
 use agent_host_core::{definitions::RawDefinition, id::Digest, tool::ToolDefinition};
-use entry::{Head, KEY_BYTES, Key};
-use files::Folder;
+use entry::{EntryHeader, KEY_BYTES, Key};
+use files::CacheDir;
 use std::{fs::FileTimes, io, path::Path, time::SystemTime};
 use wasmtime::Engine;
 
-/// The file of the key.
 const KEY_FILE: &str = "key";
 
-/// What all entries may take together, in bytes: fifty components the size of Python's.
+/// The bound on all entries together, in bytes: fifty components the size of Python's.
 const MAX_CACHE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// The cache in one folder.
+/// The cache in one directory.
 pub(crate) struct Cache {
-    folder: Folder,
+    dir: CacheDir,
     key: Key,
-    /// Everything about the engine that machine code depends on: version, settings, target.
+    /// The fingerprint of the engine.
     engine: [u8; blake3::OUT_LEN],
 }
 
-/// An entry whose hash is right.
-pub(crate) struct Entry {
-    head: Head,
+/// An entry with a valid hash.
+pub(crate) struct CacheEntry {
+    header: EntryHeader,
     code: Sealed,
 }
 
 impl Cache {
-    /// Opens the folder, which is made if it is missing, and the key in it.
+    /// Opens the directory and its key; creates what is missing.
     ///
     /// # Errors
-    /// When the folder or the key is not this user's alone, or cannot be read or written.
-    pub(crate) fn open(folder: &Path, engine: &Engine) -> io::Result<Self> {
-        let folder = Folder::make(folder)?;
-        let key = match read_key(&folder)? {
+    /// Other users have access to the directory or the key, or it cannot be read or written.
+    pub(crate) fn open(path: &Path, engine: &Engine) -> io::Result<Self> {
+        let dir = CacheDir::create(path)?;
+        let key = match read_key(&dir)? {
             Some(key) => key,
-            None => make_key(&folder)?,
+            None => create_key(&dir)?,
         };
         Ok(Self {
-            folder,
+            dir,
             key,
             engine: fingerprint(engine),
         })
     }
 
-    /// The entry of the component with this BLAKE3 hash. Everything but its absence is logged.
-    pub(crate) fn get(&self, component: blake3::Hash) -> Option<Entry> {
+    /// Returns the entry of the component with this BLAKE3 hash. Logs errors.
+    pub(crate) fn get(&self, component: blake3::Hash) -> Option<CacheEntry> {
         let name = entry::name(component, &self.engine);
         let found = self
-            .folder
+            .dir
             .open_file(&name, entry::MAX_BYTES)
             .and_then(|file| {
                 let mut code = Sealed::create()?;
-                let head = entry::read(&file, &self.key, component, &mut code)?;
-                if head.engine != self.engine {
+                let header = entry::read(&file, &self.key, component, &mut code)?;
+                if header.engine != self.engine {
                     return Err(io::Error::other("it is of another engine"));
                 }
-                // The time of the last use decides what stays; a folder that cannot be written keeps the old one.
+                // For eviction; a read-only directory keeps the old time.
                 let _ = file.set_times(FileTimes::new().set_accessed(SystemTime::now()));
-                Ok(Entry {
-                    head,
+                Ok(CacheEntry {
+                    header,
                     code: code.seal()?,
                 })
             });
@@ -91,8 +92,7 @@ impl Cache {
         }
     }
 
-    /// Keeps a component, and lets go of those that were not used for longest where there are too many. A cache that cannot be
-    /// written is only logged.
+    /// Stores a component and evicts the least recently used ones beyond the bound. Logs errors.
     pub(crate) fn put(
         &self,
         component: blake3::Hash,
@@ -104,58 +104,58 @@ impl Cache {
             .iter()
             .map(RawDefinition::from_checked)
             .collect();
-        let kept = serde_json::to_vec(&raw)
+        let stored = serde_json::to_vec(&raw)
             .map_err(io::Error::from)
             .and_then(|definitions| {
-                let head = Head {
+                let header = EntryHeader {
                     engine: self.engine,
                     digest,
                     definitions,
                 };
                 let name = entry::name(component, &self.engine);
-                let parts = entry::parts(&self.key, component, &head, code);
-                self.folder
+                let parts = entry::parts(&self.key, component, &header, code);
+                self.dir
                     .replace(&name, &parts.each_ref().map(AsRef::as_ref))
             })
-            .and_then(|()| manage::evict(&self.folder, MAX_CACHE_BYTES));
-        if let Err(error) = kept {
+            .and_then(|()| manage::evict(&self.dir, MAX_CACHE_BYTES));
+        if let Err(error) = stored {
             tracing::warn!("a compiled tool is not kept in the cache: {error}");
         }
     }
 }
 
-impl Entry {
-    /// The digest of the component.
+impl CacheEntry {
     pub(crate) fn digest(&self) -> Digest {
-        self.head.digest
+        self.header.digest
     }
 
-    /// The machine code.
     pub(crate) fn code(&self) -> TrustedCode<'_> {
         TrustedCode::sealed(&self.code)
     }
 
-    /// The definitions; they are checked again by whoever uses them.
-    pub(crate) fn definitions(&self) -> Result<Vec<RawDefinition>, String> {
-        self.head.definitions()
+    /// Parses the definitions, which the caller validates again.
+    pub(crate) fn definitions(&self) -> serde_json::Result<Vec<RawDefinition>> {
+        self.header.definitions()
     }
 }
 
-/// The folder's key, if it has one.
-fn read_key(folder: &Folder) -> io::Result<Option<Key>> {
-    match folder.read(KEY_FILE, KEY_BYTES as u64) {
+/// Reads the key; absent if there is none.
+fn read_key(dir: &CacheDir) -> io::Result<Option<Key>> {
+    match dir.read(KEY_FILE, KEY_BYTES as u64) {
         Ok(key) => key.try_into().map(Some).map_err(|_| {
-            io::Error::other("the cache's key file does not have 32 bytes; delete the cache folder")
+            io::Error::other(
+                "the cache's key file does not have 32 bytes; delete the cache directory",
+            )
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Makes a key. Two hosts that start at once agree on the key of the one that was first.
-fn make_key(folder: &Folder) -> io::Result<Key> {
+/// Creates a key. Two hosts that start at once agree on the key of the first.
+fn create_key(dir: &CacheDir) -> io::Result<Key> {
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
-    folder.create(KEY_FILE, &key)?;
-    read_key(folder)?.ok_or_else(|| io::Error::other("the cache's key was taken away"))
+    dir.create_file(KEY_FILE, &key)?;
+    read_key(dir)?.ok_or_else(|| io::Error::other("the cache's key was deleted"))
 }

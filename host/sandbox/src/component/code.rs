@@ -1,12 +1,12 @@
-//! Machine code: compiled here, or taken from the cache, and made into a component. The only `unsafe` of the crate is here.
+//! Compiles components and loads their machine code. Contains the crate's only `unsafe`.
 
 use crate::{
     component::{
         cache::Sealed,
-        structure::{self, StructureFault},
+        error::LoadError,
+        structure::{self, StructureError},
     },
     engine::{Allocator, Engines},
-    error::{LoadError, LoadFault},
     text,
 };
 use wasmparser::{Validator, WasmFeatures};
@@ -15,64 +15,88 @@ use wasmtime::{Engine, OutOfMemory, component::Component};
 /// The largest component, in bytes. Python with its standard library has 18 MiB.
 pub const MAX_COMPONENT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What is shown of a compiler's error, in bytes.
+/// The bound on a compiler's message in an error, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;
 
-/// Machine code that this process or its compiling child made of a component, or that carries a valid keyed hash of a process
-/// of the same user. The child is this very program and answers only its parent; but a component that takes over its compiler
-/// (a fault in the compiler's code, not a slow or a large component) decides what it answers.
-pub(crate) struct TrustedCode<'a>(Place<'a>);
+/// Machine code compiled by this process or its child, or with a valid keyed hash by a process of the
+/// same user. The child is this program and answers only its parent. But a component that takes over
+/// its compiler through a fault in the compiler's code decides what the child answers.
+pub(crate) struct TrustedCode<'a>(CodeSource<'a>);
 
-/// Where the code is.
-enum Place<'a> {
+enum CodeSource<'a> {
     Memory(&'a [u8]),
     File(&'a Sealed),
 }
 
 impl<'a> TrustedCode<'a> {
-    /// Takes the caller's word: `bytes` came from [`compile`], in this process or in its child.
-    pub(crate) fn made(bytes: &'a [u8]) -> Self {
-        Self(Place::Memory(bytes))
+    /// Trusts the caller: `bytes` came from [`compile`], in this process or in its child.
+    pub(crate) fn compiled(bytes: &'a [u8]) -> Self {
+        Self(CodeSource::Memory(bytes))
     }
 
-    /// Takes the caller's word: the file has passed the cache's keyed hash.
+    /// Trusts the caller: the file has passed the cache's keyed hash.
     pub(crate) fn sealed(file: &'a Sealed) -> Self {
-        Self(Place::File(file))
+        Self(CodeSource::File(file))
     }
 }
 
-/// Refuses a file by its size alone.
+/// Why a component does not compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CompileError {
+    OutOfMemory,
+    /// With the parser's message.
+    Malformed(String),
+    /// With the compiler's message.
+    UnsupportedFeature(String),
+}
+
+impl From<CompileError> for LoadError {
+    fn from(error: CompileError) -> Self {
+        match error {
+            CompileError::OutOfMemory => Self::CompileLimit {
+                reason: "the machine does not have enough memory".to_owned(),
+            },
+            CompileError::Malformed(reason) => Self::NotAComponent { reason },
+            CompileError::UnsupportedFeature(reason) => Self::UnsupportedFeature { reason },
+        }
+    }
+}
+
 pub(crate) fn check_size(bytes: u64) -> Result<(), LoadError> {
     if bytes <= MAX_COMPONENT_BYTES {
         return Ok(());
     }
-    Err(LoadError::new(
-        LoadFault::TooLarge,
-        format!(
-            "the component has {bytes} bytes, more than the {MAX_COMPONENT_BYTES} that are loaded. Strip its debug information and custom sections, or split it"
-        ),
-    ))
+    Err(LoadError::TooLarge { bytes })
 }
 
-/// Refuses a component by its structure. Reads it once, and takes no memory.
+/// Checks the structure of a component in one pass and constant memory.
 pub(crate) fn check_structure(bytes: &[u8]) -> Result<(), LoadError> {
-    structure::check(bytes).map_err(|fault| structure_error(&fault))
-}
-
-/// Compiles a component whose structure was checked, in this process and without limits.
-pub(crate) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
-    engine.precompile_component(bytes).map_err(|error| {
-        if error.is::<OutOfMemory>() {
-            return LoadError::new(
-                LoadFault::CompileLimit,
-                "the component cannot be compiled with the memory that there is. Build it with optimisation, or split it",
-            );
-        }
-        refused(bytes, &error)
+    structure::check(bytes).map_err(|error| match error {
+        StructureError::CoreModule => LoadError::CoreModule,
+        StructureError::Malformed(message) => LoadError::NotAComponent {
+            reason: shorten(&message),
+        },
+        StructureError::TooMany { item, max } => LoadError::TooComplex { item, max },
     })
 }
 
-/// Makes a component of machine code: on the main engine if it fits there, else on the one without a pool.
+/// Compiles a component of checked structure, in this process and without limits.
+pub(crate) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
+    engine.precompile_component(bytes).map_err(|error| {
+        if error.is::<OutOfMemory>() {
+            return CompileError::OutOfMemory;
+        }
+        let message = error.root_cause().to_string();
+        // A component that is valid with every feature on needs one that is off.
+        match Validator::new_with_features(WasmFeatures::all()).validate_all(bytes) {
+            Ok(_) => CompileError::UnsupportedFeature(shorten(&message)),
+            Err(_) => CompileError::Malformed(shorten(&message)),
+        }
+    })
+}
+
+/// Loads machine code into the main engine if the component fits there, else into the one without a
+/// pool.
 pub(crate) fn instantiate(
     engines: &Engines,
     code: &TrustedCode<'_>,
@@ -86,7 +110,7 @@ pub(crate) fn instantiate(
     let component = deserialize(overflow, code)?;
     let why = format!(
         "the component does not fit into the pool: {}",
-        text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+        shorten(&error.root_cause().to_string())
     );
     Ok((component, Allocator::OnDemand { why }))
 }
@@ -96,13 +120,13 @@ pub(crate) fn instantiate(
     reason = "wasmtime loads machine code only this way; the type of the argument says where it came from"
 )]
 fn deserialize(engine: &Engine, code: &TrustedCode<'_>) -> wasmtime::Result<Component> {
-    // SAFETY: this needs bytes that `precompile_component` made. `TrustedCode` is made of such bytes only: of those
-    // that `compile` just returned, here or in the child, and of those
-    // whose keyed hash the cache has checked. A file in memory is sealed before, so what is mapped now and read later is that.
+    // SAFETY: the bytes must come from `precompile_component`. `TrustedCode` holds only bytes that
+    // `compile` returned, here or in the child, or whose keyed hash the cache has checked. A memory
+    // file is sealed first, so what is mapped now and read later are the same bytes.
     unsafe {
         match code.0 {
-            Place::Memory(bytes) => Component::deserialize(engine, bytes),
-            Place::File(file) => match file.path() {
+            CodeSource::Memory(bytes) => Component::deserialize(engine, bytes),
+            CodeSource::File(file) => match file.path() {
                 Some(path) => Component::deserialize_file(engine, path),
                 None => Component::deserialize(engine, file.bytes()?),
             },
@@ -110,49 +134,8 @@ fn deserialize(engine: &Engine, code: &TrustedCode<'_>) -> wasmtime::Result<Comp
     }
 }
 
-fn structure_error(fault: &StructureFault) -> LoadError {
-    match fault {
-        StructureFault::CoreModule => LoadError::new(
-            LoadFault::NotAComponent,
-            format!(
-                "{fault}, not a component. Build it for the target wasm32-wasip2, or wrap it with `wasm-tools component new`"
-            ),
-        ),
-        StructureFault::Malformed(why) => not_a_component(why),
-        StructureFault::TooMuch { .. } => LoadError::new(
-            LoadFault::CompileLimit,
-            format!(
-                "the component would take too long to compile: {fault}. Build it with optimisation, or split it"
-            ),
-        ),
-    }
-}
-
-fn not_a_component(why: &str) -> LoadError {
-    // The parser spreads some of its messages over a dozen lines.
-    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-    LoadError::new(
-        LoadFault::NotAComponent,
-        format!(
-            "the bytes are not a WebAssembly component: {}. The file may be cut off or something else; build or download it again",
-            text::shown(&why, MAX_DETAIL_BYTES)
-        ),
-    )
-}
-
-/// Tells a component that is malformed from one that is well-formed and needs a feature that is switched off: the second is
-/// valid once every feature is switched on.
-fn refused(bytes: &[u8], error: &wasmtime::Error) -> LoadError {
-    let why = error.root_cause().to_string();
-    let valid = Validator::new_with_features(WasmFeatures::all()).validate_all(bytes);
-    match valid {
-        Ok(_) => LoadError::new(
-            LoadFault::UnsupportedFeature,
-            format!(
-                "the component needs a WebAssembly feature that tools do not get here: {}. Build it without (threads, garbage collection, exceptions, 64-bit memory and async functions are off)",
-                text::shown(&why, MAX_DETAIL_BYTES)
-            ),
-        ),
-        Err(_) => not_a_component(&why),
-    }
+/// Puts a message on one line, because the parser's may have a dozen, and bounds its length.
+pub(super) fn shorten(message: &str) -> String {
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    text::shown(&message, MAX_DETAIL_BYTES)
 }

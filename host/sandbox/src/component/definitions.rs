@@ -1,21 +1,20 @@
-//! What a component says about its tools. It is guest code that says it, so it runs once for each component, with no grants
-//! and tight limits, and every word of it is checked and bounded before anybody reads it.
+//! Queries a component's tool definitions. This runs guest code, once for each component, without
+//! grants and under tight limits; the definitions are then validated and bounded.
 
 use crate::{
     bindings::{HostPre, types as wit},
-    call::{Talk, guest},
     caps::{stdio, telemetry::Telemetry},
-    error::{LoadError, LoadFault},
+    component::{error::LoadError, shared::Shared},
     gate::Gate,
     instance::{
-        convert,
-        store::{CallSetup, CallState},
+        convert, failure,
+        store::{CallContext, CallSetup, CallState, configure_store},
     },
-    sandbox::Room,
     text,
 };
 use agent_host_core::{
     definitions::{Definitions, RawDefinition},
+    failure::ToolFailure,
     limits::Limits,
     policy::Grants,
     tool::Effect,
@@ -25,76 +24,94 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The deadline, in milliseconds. Python needs 10 ms on a quiet machine.
+/// The deadline, in milliseconds. Python needs 10 ms on an idle machine.
 const DEADLINE_MS: u64 = 5_000;
 
-/// The memory, in bytes. Python needs 13 MiB.
+/// The memory limit, in bytes. Python needs 13 MiB.
 const MEMORY_BYTES: u64 = 128 * 1024 * 1024;
 
-/// What is kept of what it writes, and of its stack, in bytes: a panic's message and where it was.
+/// The output and the stack that are kept, in bytes: a panic's message and its location.
 const STDIO_BYTES: usize = 2 * 1024;
 
-/// What may cross to the host at once, in bytes: room for every tool's text.
+/// The bytes that the guest may pass to the host at once: the texts of all tools.
 const TRANSFER_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Asks a component for its definitions.
-pub(crate) async fn ask(
-    room: &Arc<Room>,
+/// Runs the export `definitions`.
+pub(crate) async fn query(
+    shared: &Arc<Shared>,
     pre: &HostPre<CallState>,
 ) -> Result<Vec<RawDefinition>, LoadError> {
-    let _permit = room.defining.acquire().await;
+    let _permit = shared.querying.acquire().await;
     let limits = Limits {
         deadline_ms: DEADLINE_MS,
         memory_bytes: MEMORY_BYTES,
         max_transfer_bytes: TRANSFER_BYTES,
         ..Limits::default()
     };
-    let patience = Duration::from_millis(DEADLINE_MS);
+    let timeout = Duration::from_millis(DEADLINE_MS);
     let gate = Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits);
     let telemetry = Telemetry::new(STDIO_BYTES);
     let setup = CallSetup {
-        context: Talk::default(),
+        context: CallContext::default(),
         gate,
-        deadline: Instant::now() + patience,
-        protected: Arc::clone(&room.protected),
-        folders: false,
-        client: Arc::clone(&room.client),
-        // Nothing is granted, so nothing comes back.
+        deadline: Instant::now() + timeout,
+        protected: Arc::clone(&shared.protected),
+        mounts_dirs: false,
+        client: Arc::clone(&shared.client),
+        // Nothing is granted, so nothing needs redaction.
         secrets: Arc::default(),
         telemetry: Arc::clone(&telemetry),
-        progress_interval: room.progress_interval,
+        progress_interval: shared.progress_interval,
         limits: limits.clone(),
     };
-    let work = guest::definitions(pre.clone(), setup);
-    let mut running = room.guests.run(&room.guests.schedule(), work);
-    let ended = match tokio::time::timeout(patience, running.ended()).await {
-        Ok(ended) => ended.unwrap_or_else(|error| Err(guest::lost(&error, &limits))),
-        Err(_) => Err(crate::instance::failure::timeout(&limits)),
+    let work = run(pre.clone(), setup);
+    let mut task = shared.guests.spawn(&shared.guests.schedule(), work);
+    let ended = match tokio::time::timeout(timeout, task.join()).await {
+        Ok(ended) => ended.unwrap_or_else(|error| Err(failure::of_task(&error, &limits))),
+        Err(_) => Err(failure::timeout(&limits)),
     };
     match ended {
         Ok(definitions) => Ok(definitions.into_iter().map(from_wit).collect()),
         Err(failure) => {
-            let mut why = format!(
+            let mut reason = format!(
                 "`definitions` ended with {}: {}",
                 failure.code,
                 failure.message()
             );
-            let wrote = stdio::combined(&telemetry);
-            if !wrote.is_empty() {
-                let wrote = text::shown(wrote.trim(), STDIO_BYTES);
-                why = format!("{why} It left:\n{wrote}\n");
+            let stdio = stdio::combined(&telemetry);
+            if !stdio.is_empty() {
+                let stdio = text::shown(stdio.trim(), STDIO_BYTES);
+                reason = format!("{reason} It left:\n{stdio}\n");
             }
-            Err(broken(&why))
+            Err(LoadError::Definitions { reason })
         }
     }
 }
 
-/// Checks everything that a component says about its tools.
+async fn run(
+    pre: HostPre<CallState>,
+    setup: CallSetup,
+) -> Result<Vec<wit::ToolDefinition>, ToolFailure> {
+    let mut store = configure_store(pre.engine(), setup)?;
+    let definitions = async {
+        let instance = pre.instantiate_async(&mut store).await?;
+        instance
+            .agent_tool_tool()
+            .call_definitions(&mut store)
+            .await
+    };
+    let definitions = definitions.await;
+    definitions.map_err(|error: wasmtime::Error| failure::of_guest(&error, store.data()))
+}
+
+/// Validates the definitions of a component.
 ///
 /// # Errors
-/// `contract-mismatch`, naming the tool and what is wrong with it.
+/// `contract-mismatch`, naming the tool and the reason.
 pub(crate) fn check(raw: Vec<RawDefinition>) -> Result<Definitions, LoadError> {
-    Definitions::check(raw).map_err(|why| broken(&why))
+    Definitions::check(raw).map_err(|error| LoadError::Definitions {
+        reason: error.to_string(),
+    })
 }
 
 fn from_wit(definition: wit::ToolDefinition) -> RawDefinition {
@@ -106,13 +123,4 @@ fn from_wit(definition: wit::ToolDefinition) -> RawDefinition {
         output_schema: definition.output_schema,
         effect: convert::effect(definition.effect),
     }
-}
-
-fn broken(why: &str) -> LoadError {
-    LoadError::new(
-        LoadFault::ContractMismatch,
-        format!(
-            "the component's tool definitions cannot be used: {why}. They have to be corrected in its source; until then, use another version of it"
-        ),
-    )
 }

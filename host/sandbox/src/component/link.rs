@@ -1,49 +1,48 @@
-//! Checks the imports and exports of a component against the contract, and links it. An import is
-//! only linked, never allowed: that is up to the gate.
+//! Checks a component's imports and exports against the contract and links them. A linked import is
+//! not allowed yet: the gate decides on its use.
 
 use crate::{
     bindings::HostPre,
-    component::plain::PlainComponent,
+    component::{code::shorten, error::LoadError, plain::PlainComponent},
     engine::Allocator,
-    error::{LoadError, LoadFault},
     instance::{linker::linker, store::CallState},
     text,
 };
 use wasmtime::component::{Component, types::ComponentItem};
 
+/// The package of the contract, and its version.
 const PACKAGE: &str = "agent:tool/";
-const CONTRACT_VERSION: &str = "0.1.0";
+pub(super) const CONTRACT_VERSION: &str = "0.1.0";
 
-/// The export of a component that speaks the contract.
-const EXPORT: &str = "agent:tool/tool@0.1.0";
+/// The export of a component that implements the contract.
+pub(super) const EXPORT: &str = "agent:tool/tool@0.1.0";
 
-/// The interfaces of the package that a component can import. `types` has no functions; bindings
-/// import it all the same.
+/// The interfaces of the package that a component can import. `types` has no functions, but bindings
+/// import it.
 const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
 
-/// The bytes shown of a component's name, and of a linker's error.
+/// The bound on a name that a component chose, in bytes.
 const MAX_NAME_BYTES: usize = 120;
-const MAX_DETAIL_BYTES: usize = 300;
 
-/// The way to call a component.
+/// How a component is called.
 pub(crate) enum EntryPoint {
-    /// The export `agent:tool/tool`.
+    /// Through its export `agent:tool/tool`.
     Contract(HostPre<CallState>),
-    /// Ordinary functions.
+    /// Through its own functions.
     Plain(PlainComponent),
 }
 
-/// A component that fits the contract, linked.
+/// A checked and linked component.
 pub(crate) struct LinkedComponent {
-    pub(crate) entry: EntryPoint,
+    pub(crate) entry_point: EntryPoint,
     pub(crate) imports: Vec<String>,
     pub(crate) allocator: Allocator,
 }
 
-/// Links a component.
+/// Checks and links a component.
 ///
 /// # Errors
-/// `contract-mismatch` and `missing-capability`, with the name of what does not fit.
+/// `contract-mismatch` and `missing-capability`, naming the import or export.
 pub(crate) fn link(
     component: &Component,
     allocator: Allocator,
@@ -52,39 +51,38 @@ pub(crate) fn link(
     let mut reaches_outside = false;
     let mut imports = Vec::new();
     for (name, item) in ty.imports(component.engine()) {
-        let is_types = is_types(component, &item.ty);
-        check_import(name, is_types)?;
-        reaches_outside |= !is_types;
-        // Imports of types need no permission. Those of the contract are listed all the same,
-        // because locks pin the list.
-        if !is_types || name.starts_with(PACKAGE) {
+        let types_only = is_types_only(component, &item.ty);
+        check_import(name, types_only)?;
+        reaches_outside |= !types_only;
+        // Types need no permission. The contract's are listed all the same, because locks pin the list.
+        if !types_only || name.starts_with(PACKAGE) {
             imports.push(name.to_owned());
         }
     }
     let exports = ty.exports(component.engine()).map(|(name, _)| name);
-    let speaks_contract = check_exports(&exports.collect::<Vec<_>>())?;
+    let is_contract = check_exports(&exports.collect::<Vec<_>>())?;
     let pre = linker(component.engine())
         .and_then(|linker| linker.instantiate_pre(component))
         .map_err(|error| link_error(&error))?;
-    let entry = if speaks_contract {
+    let entry_point = if is_contract {
         EntryPoint::Contract(HostPre::new(pre).map_err(|error| {
             mismatch(&format!(
                 "its export `{EXPORT}` does not have the types of the contract: {}",
-                text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES)
+                shorten(&error.root_cause().to_string())
             ))
         })?)
     } else {
         EntryPoint::Plain(PlainComponent::new(pre, reaches_outside)?)
     };
     Ok(LinkedComponent {
-        entry,
+        entry_point,
         imports,
         allocator,
     })
 }
 
-/// Returns whether an import has value types only, which exported functions are written with.
-fn is_types(component: &Component, item: &ComponentItem) -> bool {
+/// True if an import has value types and nothing else; signatures of exported functions use those.
+fn is_types_only(component: &Component, item: &ComponentItem) -> bool {
     match item {
         ComponentItem::Type(_) => true,
         ComponentItem::ComponentInstance(interface) => interface
@@ -98,19 +96,19 @@ fn is_types(component: &Component, item: &ComponentItem) -> bool {
     }
 }
 
-/// Checks an import by its name. The linker knows the interfaces of WASI.
-fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
+/// Checks an import by its name. The linker checks which WASI interfaces exist.
+fn check_import(name: &str, types_only: bool) -> Result<(), LoadError> {
     let shown = text::shown(name, MAX_NAME_BYTES);
     let Some(own) = name.strip_prefix(PACKAGE) else {
-        return if is_types || name.starts_with("wasi:") {
+        return if types_only || name.starts_with("wasi:") {
             Ok(())
         } else {
-            Err(missing(&shown))
+            Err(LoadError::MissingCapability { import: shown })
         };
     };
     let (interface, version) = own.split_once('@').unwrap_or((own, ""));
     if !OFFERED.contains(&interface) {
-        return Err(missing(&shown));
+        return Err(LoadError::MissingCapability { import: shown });
     }
     if version != CONTRACT_VERSION {
         return Err(mismatch(&format!("it imports `{shown}`")));
@@ -118,8 +116,7 @@ fn check_import(name: &str, is_types: bool) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Returns whether a component speaks the contract; one that exports anything else may have
-/// functions.
+/// Returns true for the contract's export, and false for other exports, which may be functions.
 fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
     if names.contains(&EXPORT) {
         return Ok(true);
@@ -137,31 +134,19 @@ fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
     }
 }
 
-fn mismatch(found: &str) -> LoadError {
-    LoadError::new(
-        LoadFault::ContractMismatch,
-        format!(
-            "the component is not a tool for this host, which needs the export `{EXPORT}`: {found}. Build it against the WIT package agent:tool@{CONTRACT_VERSION}"
-        ),
-    )
-}
-
-fn missing(name: &str) -> LoadError {
-    LoadError::new(
-        LoadFault::MissingCapability,
-        format!(
-            "the component imports `{name}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human); build it without that import"
-        ),
-    )
-}
-
-/// Converts the linker's first error: a missing interface, or one with other types.
-fn link_error(error: &wasmtime::Error) -> LoadError {
-    let what = text::shown(&error.to_string(), MAX_DETAIL_BYTES);
-    let cause = text::shown(&error.root_cause().to_string(), MAX_DETAIL_BYTES);
-    if cause.ends_with("implementation is missing") {
-        let name = what.split('`').nth(1).unwrap_or(&what).to_owned();
-        return missing(&name);
+fn mismatch(reason: &str) -> LoadError {
+    LoadError::ContractMismatch {
+        reason: reason.to_owned(),
     }
-    mismatch(&format!("{what}: {cause}"))
+}
+
+/// Explains the linker's first error: an interface that is missing or has other types.
+fn link_error(error: &wasmtime::Error) -> LoadError {
+    let item = shorten(&error.to_string());
+    let cause = shorten(&error.root_cause().to_string());
+    if cause.ends_with("implementation is missing") {
+        let import = item.split('`').nth(1).unwrap_or(&item).to_owned();
+        return LoadError::MissingCapability { import };
+    }
+    mismatch(&format!("{item}: {cause}"))
 }

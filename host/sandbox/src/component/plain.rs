@@ -17,11 +17,8 @@ mod wit_type;
 pub(crate) use docs::Docs;
 
 use crate::{
-    bindings::types as wit,
-    error::{LoadError, LoadFault},
-    instance::store::CallState,
-    schedule::guest_runtime::end_slice,
-    text,
+    bindings::types as wit, component::error::LoadError, instance::store::CallState,
+    schedule::guest_runtime::yield_slice, text,
 };
 use agent_host_core::{
     definitions::{MAX_DESCRIPTION_BYTES, RawDefinition},
@@ -233,7 +230,7 @@ impl BoundCall {
             .call_async(&mut *store, &self.arguments, &mut results)
             .await?;
         if value::takes_long(&results) {
-            end_slice().await;
+            yield_slice().await;
         }
         value::output(&self.function.signature, results.pop())
     }
@@ -264,12 +261,11 @@ fn exported(component: &Component) -> Result<Vec<ExportedFunction>, LoadError> {
             | ComponentItem::Resource(_) => {}
         }
         if found.len() > MAX_FUNCTIONS {
-            return Err(LoadError::new(
-                LoadFault::ContractMismatch,
-                format!(
+            return Err(LoadError::Functions {
+                reason: format!(
                     "the component exports more than {MAX_FUNCTIONS} functions, too many to be tools. Export those alone that a model shall call"
                 ),
-            ));
+            });
         }
     }
     Ok(found)
@@ -331,8 +327,7 @@ fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    LoadError::new(
-        LoadFault::ContractMismatch,
-        format!("{what} {}{more}. {NEXT}", named.join("; ")),
-    )
+    LoadError::Functions {
+        reason: format!("{what} {}{more}. {NEXT}", named.join("; ")),
+    }
 }

@@ -1,46 +1,50 @@
-//! Counts what a component is made of, before the compiler sees it. The compiler's time and memory are not bounded by the bytes
-//! of its input, so components far outside what real toolchains make are refused by their structure.
+//! Counts the items of a component before it is compiled. The compiler's time and memory are not
+//! bounded by the size of its input, so components far larger than any toolchain's are refused.
 
 #[cfg(test)]
 mod tests;
 
 use wasmparser::{BinaryReaderError, Encoding, FunctionBody, Operator, Parser, Payload};
 
-/// The functions of all modules. Python and its standard library have 13,333. A million empty ones take the compiler more than a
-/// gigabyte.
+/// The functions of all modules. Python and its standard library have 13,333. A million empty ones
+/// take the compiler more than a gigabyte.
 const MAX_FUNCTIONS: u64 = 200_000;
 
-/// The body of one function, in bytes. The largest of Python's has 417 KiB. One of 7.6 MB keeps the compiler busy for long.
+/// The body of one function, in bytes. Python's largest has 417 KiB. One of 7.6 MB keeps the compiler
+/// busy for long.
 const MAX_FUNCTION_BYTES: u64 = 1024 * 1024;
 
-/// The loops of one function. Python has one with 81. The compiler's time grows with the square of their number: 10,000 take it
-/// 7 seconds, and they fit into 30 KB.
+/// The loops of one function. Python has one with 81. The compiler's time grows with the square:
+/// 10,000 loops take 7 seconds and fit into 30 KB.
 const MAX_LOOPS: u64 = 1_000;
 
-/// The blocks of all kinds in one function. Python has one with 3,112, since it has a place to jump to for each instruction of
-/// its own.
+/// The blocks of all kinds in one function. Python has one with 3,112, because its interpreter jumps
+/// to a block for each opcode.
 const MAX_BLOCKS: u64 = 50_000;
 
-/// How deep blocks are nested in one function. Python has 781; Go nests a block for each place at which a function can resume.
+/// The nesting of blocks in one function. Python has 781; Go nests a block for each point at which a
+/// function can resume.
 const MAX_DEPTH: u64 = 10_000;
 
 /// The local variables of one function, without its parameters. Python has one with 271.
 const MAX_LOCALS: u64 = 10_000;
 
-/// The modules and components inside a component. Python's has 17.
+/// The modules and components inside a component. Python has 17.
 const MAX_PARTS: u64 = 256;
 
-/// How deep components are nested. All five languages have modules in components in a component.
+/// The nesting of components. All five languages have modules in components in a component.
 const MAX_NESTING: u64 = 32;
 
-/// The exports, and the imports, of all modules and components. Python's modules have 4,208 exports, for each other.
+/// The exports, and the imports, of all modules and components. Python's modules have 4,208 exports,
+/// for each other.
 const MAX_EXPORTS: u64 = 100_000;
 const MAX_IMPORTS: u64 = 100_000;
 
-/// The entries of all type, import, export, table, memory, global, element, data, instance, alias and canonical sections.
+/// The entries of all sections: types, imports, exports, tables, memories, globals, elements, data,
+/// instances, aliases and canonical functions.
 const MAX_ENTRIES: u64 = 1_000_000;
 
-/// The caps, by the words of the errors: what is counted, and the most that is taken of it.
+/// The caps: each counted item, as errors name it, and its largest number.
 pub const STRUCTURE_CAPS: [(&str, u64); 11] = [
     ("functions", MAX_FUNCTIONS),
     ("modules", MAX_PARTS),
@@ -55,22 +59,14 @@ pub const STRUCTURE_CAPS: [(&str, u64); 11] = [
     ("blocks inside each other", MAX_DEPTH),
 ];
 
-/// What is wrong with the structure.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum StructureFault {
-    /// It is a core module.
-    #[error("it is a core WebAssembly module")]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum StructureError {
     CoreModule,
-    /// It cannot be read.
-    #[error("{0}")]
+    /// With the parser's message.
     Malformed(String),
-    /// It is larger than what is compiled here.
-    #[error("it has more than {most} {what}")]
-    TooMuch {
-        /// What there is too much of.
-        what: &'static str,
-        /// How much is taken.
-        most: u64,
+    TooMany {
+        item: &'static str,
+        max: u64,
     },
 }
 
@@ -84,18 +80,18 @@ struct Counts {
     entries: u64,
 }
 
-/// Reads the structure of a component, once from begin to end, and keeps nothing.
+/// Checks the structure of a component.
 ///
 /// # Errors
-/// When it is no component, or too large a one.
-pub(crate) fn check(bytes: &[u8]) -> Result<(), StructureFault> {
+/// The bytes are no component, or exceed a cap.
+pub(crate) fn check(bytes: &[u8]) -> Result<(), StructureError> {
     let mut counts = Counts::default();
     let mut first = true;
     for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload?;
         if let Payload::Version { encoding, .. } = &payload {
             if first && *encoding == Encoding::Module {
-                return Err(StructureFault::CoreModule);
+                return Err(StructureError::CoreModule);
             }
             first = false;
             counts.parts += 1;
@@ -105,7 +101,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), StructureFault> {
             Payload::End(_) => counts.nesting = counts.nesting.saturating_sub(1),
             Payload::CodeSectionEntry(body) => {
                 counts.functions += 1;
-                Body::read(body)?.check()?;
+                FunctionCounts::read(body)?.check()?;
             }
             _ => {}
         }
@@ -118,15 +114,15 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), StructureFault> {
     Ok(())
 }
 
-impl From<BinaryReaderError> for StructureFault {
+impl From<BinaryReaderError> for StructureError {
     fn from(error: BinaryReaderError) -> Self {
         Self::Malformed(error.to_string())
     }
 }
 
-/// What one function is made of.
+/// The counts of one function.
 #[derive(Default)]
-struct Body {
+struct FunctionCounts {
     bytes: u64,
     locals: u64,
     loops: u64,
@@ -134,8 +130,8 @@ struct Body {
     depth: u64,
 }
 
-impl Body {
-    fn read(body: &FunctionBody<'_>) -> Result<Self, StructureFault> {
+impl FunctionCounts {
+    fn read(body: &FunctionBody<'_>) -> Result<Self, StructureError> {
         let mut counts = Self {
             bytes: body.range().len() as u64,
             ..Self::default()
@@ -166,7 +162,7 @@ impl Body {
         Ok(counts)
     }
 
-    fn check(&self) -> Result<(), StructureFault> {
+    fn check(&self) -> Result<(), StructureError> {
         within(&[
             ("bytes in one function", self.bytes, MAX_FUNCTION_BYTES),
             ("local variables in one function", self.locals, MAX_LOCALS),
@@ -178,7 +174,7 @@ impl Body {
 }
 
 impl Counts {
-    fn check(&self) -> Result<(), StructureFault> {
+    fn check(&self) -> Result<(), StructureError> {
         within(&[
             ("functions", self.functions, MAX_FUNCTIONS),
             ("modules", self.parts, MAX_PARTS),
@@ -190,15 +186,15 @@ impl Counts {
     }
 }
 
-/// Refuses the first of these that there is too much of.
-fn within(counts: &[(&'static str, u64, u64)]) -> Result<(), StructureFault> {
-    match counts.iter().find(|(_, count, most)| count > most) {
-        Some(&(what, _, most)) => Err(StructureFault::TooMuch { what, most }),
+/// Refuses the first count over its cap.
+fn within(counts: &[(&'static str, u64, u64)]) -> Result<(), StructureError> {
+    match counts.iter().find(|(_, count, max)| count > max) {
+        Some(&(item, _, max)) => Err(StructureError::TooMany { item, max }),
         None => Ok(()),
     }
 }
 
-/// The exports and the imports of one section.
+/// Returns the numbers of exports and imports of one section.
 fn names(payload: &Payload<'_>) -> (u64, u64) {
     let (exports, imports) = match payload {
         Payload::ExportSection(section) => (section.count(), 0),
@@ -210,7 +206,7 @@ fn names(payload: &Payload<'_>) -> (u64, u64) {
     (exports.into(), imports.into())
 }
 
-/// The entries of one section.
+/// Returns the number of entries of one section.
 fn entries(payload: &Payload<'_>) -> u64 {
     let count = match payload {
         Payload::TypeSection(section) => section.count(),
@@ -230,7 +226,7 @@ fn entries(payload: &Payload<'_>) -> u64 {
         Payload::ComponentCanonicalSection(section) => section.count(),
         Payload::ComponentImportSection(section) => section.count(),
         Payload::ComponentExportSection(section) => section.count(),
-        // wasmparser's enum grows with the proposals; what else there is has no entries or is counted above.
+        // Other payloads have no entries or are counted elsewhere; the enum grows with proposals.
         _ => 0,
     };
     u64::from(count)

@@ -1,16 +1,18 @@
-use crate::{Allocator, Call, Compiled, Pooling, Sandbox, SandboxConfig, Talk, guests::Guest};
+use crate::{
+    Allocator, Call, CallContext, Compiled, Pooling, Sandbox, SandboxConfig, guests::Guest,
+};
 use agent_host_core::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use pretty_assertions::assert_eq;
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Map, json};
 use std::{env, process::Command, sync::Arc};
 
-/// What the deployed program is promised to run in, in KiB. It then keeps itself to one allocation arena, and so does the test.
+/// The address space that a deployment needs at most, in KiB, with one allocation arena.
 const ADDRESS_SPACE_KIB: u64 = 512 * 1024;
 
-/// Runs as it is, with all the address space there is, and once more by the test below with little.
+/// Runs with all address space, and again with little from the test below.
 #[tokio::test]
-async fn calls_run_whatever_the_address_space() {
+async fn calls_run_with_any_address_space() {
     let limited = getrlimit(Resource::As).current.is_some();
     let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
     match sandbox.allocator() {
@@ -31,7 +33,7 @@ async fn calls_run_whatever_the_address_space() {
             grants: Arc::default(),
             secrets: Arc::default(),
             limits: &Limits::default(),
-            talk: Talk::default(),
+            context: CallContext::default(),
             progress: &|_, _| {},
         })
         .await
@@ -45,7 +47,7 @@ fn calls_run_in_little_address_space() {
     let output = Command::new("sh")
         .arg("-c")
         .arg(format!(
-            r#"ulimit -v {ADDRESS_SPACE_KIB} && MALLOC_ARENA_MAX=1 exec "$0" --exact engine::tests::calls_run_whatever_the_address_space"#
+            r#"ulimit -v {ADDRESS_SPACE_KIB} && MALLOC_ARENA_MAX=1 exec "$0" --exact engine::tests::calls_run_with_any_address_space"#
         ))
         .arg(env::current_exe().unwrap())
         .output()
@@ -56,7 +58,7 @@ fn calls_run_in_little_address_space() {
 }
 
 #[test]
-fn numbers_out_of_their_bounds_are_refused() {
+fn settings_out_of_bounds_are_refused() {
     let base = || SandboxConfig {
         pooling: Pooling::Off,
         ..SandboxConfig::default()

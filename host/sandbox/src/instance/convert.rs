@@ -4,11 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    bindings::types as wit,
-    instance::{failure, store::Redactors},
-    text,
-};
+use crate::{bindings::types as wit, instance::failure, secrets::Redactors, text};
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,

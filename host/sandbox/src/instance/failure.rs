@@ -1,76 +1,79 @@
-//! Turns the end of a guest into a failure that a model can read: one code, one short text, no backtrace, no path of the host.
+//! Turns the end of a guest into a failure that a model can read: one code and one short text, without
+//! a backtrace or a host path.
 
 use crate::{
-    instance::limiter::{LimitExceeded, Limiter},
+    caps::unwind::Unwind,
+    instance::{
+        limiter::{LimitExceeded, Limiter},
+        store::CallState,
+    },
+    schedule::guest_runtime::TaskError,
     text,
 };
 use agent_host_core::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
-    question::Question,
 };
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace, component::ResourceTableError};
 use wasmtime_wasi::I32Exit;
 use wasmtime_wasi_http::FieldMapError;
 
-/// What is shown of a text that a guest may have had a part in, in bytes.
+/// The bound on text in a failure that a guest may control, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;
 
-/// Why a host function, or the guests' clock, ends a guest.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Stop {
-    /// The deadline has passed.
-    #[error("the deadline has passed")]
-    Deadline,
-    /// The call merged more state than it may.
-    #[error("the call merged more than {limit} bytes into the session's state")]
-    StateTooLarge {
-        /// In bytes.
-        limit: usize,
-    },
-    /// The call asks a person. This is no failure.
-    #[error("the call asked a person")]
-    Asked(Question),
-    /// The call asked something else than in its first run.
-    #[error("the call asked something else than in its first run")]
-    QuestionChanged,
-    /// What the call merged is not a JSON object.
-    #[error("what the call merged into the session's state is not a JSON object: {0}")]
-    StateNotAnObject(String),
+/// Explains the error with which a guest ended, and adds the guest's stack to its stderr.
+pub(crate) fn of_guest(error: &wasmtime::Error, state: &CallState) -> ToolFailure {
+    if let Some(stack) = stack(error) {
+        state.telemetry.stderr.push(stack.as_bytes());
+    }
+    explain(error, &state.limiter, &state.limits)
 }
 
-/// Where the guest was when it ended, innermost function first, as a section of what is kept of its stderr: it is for the tool's
-/// author. Where no function has a name, as in a component without a name section, there is nothing to tell.
-pub(crate) fn stack(error: &wasmtime::Error) -> Option<String> {
+/// Explains a task that ended without a result.
+pub(crate) fn of_task(error: &TaskError, limits: &Limits) -> ToolFailure {
+    match error {
+        TaskError::Cancelled => timeout(limits),
+        TaskError::Panicked(text) => {
+            tracing::error!("the host failed while it ran a guest: {text}");
+            failure(
+                ToolErrorCode::ToolUnavailable,
+                "The host failed while it ran this tool; whether it took effect is not known. Tell the operator.",
+            )
+        }
+    }
+}
+
+/// Formats the guest's stack for the tool's author, innermost function first. Absent without function
+/// names, as for a component without a name section.
+fn stack(error: &wasmtime::Error) -> Option<String> {
     let trace = error.downcast_ref::<WasmBacktrace>()?;
     let mut functions = trace.frames().iter().map(|frame| frame.func_name());
     functions.find(Option::is_some)?;
     let text = trace.to_string();
-    // The first line is a heading of the engine's own.
+    // The first line is wasmtime's heading.
     let (_, frames) = text.split_once('\n')?;
     Some(format!("\n[guest stack]\n{frames}\n"))
 }
 
-/// Explains the error with which a guest ended.
-pub(crate) fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolFailure {
-    // The guest's own functions are named in what it left on stderr and here, for the author of the tool, and nowhere else.
+fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolFailure {
+    // Names of the guest's functions appear only in its stderr and in this log.
     tracing::debug!("a guest ended with an error: {error:?}");
-    if let Some(stop) = error.downcast_ref::<Stop>() {
+    if let Some(stop) = error.downcast_ref::<Unwind>() {
         return match stop {
-            Stop::Deadline => timeout(limits),
-            Stop::StateTooLarge { .. } => failure(
+            Unwind::Deadline => timeout(limits),
+            Unwind::StateTooLarge { .. } => failure(
                 ToolErrorCode::ResourceLimit,
                 format!("The tool was stopped: {stop}."),
             ),
-            Stop::Asked(_) => failure(
+            Unwind::Asked(_) => failure(
                 ToolErrorCode::InvalidOutput,
-                "The tool asked a person a question where none can be asked.",
+                "The tool asked the user a question where none can be asked.",
             ),
-            Stop::QuestionChanged => failure(
+            Unwind::QuestionChanged => failure(
                 ToolErrorCode::InvalidOutput,
-                "The tool was run again with the person's answer, and asked something else than before; a tool that asks must ask the same again.",
+                "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.",
             ),
-            Stop::StateNotAnObject(_) => failure(
+            Unwind::StateNotAnObject(_) => failure(
                 ToolErrorCode::Trap,
                 format!(
                     "The tool was stopped: {}.",
@@ -133,11 +136,11 @@ pub(crate) fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limit
     untyped(error, limits)
 }
 
-/// Errors of the engine and of its WASI that have no type of their own. Each text is held by a test that causes the error
-/// (`call/tests`), so that another version that says it differently does not go unnoticed.
+/// Explains errors of wasmtime and wasmtime-wasi that have no type. A test in `call/tests` causes each
+/// of them, so that a changed text in a new version is noticed.
 fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
     let cause = error.root_cause().to_string();
-    // Without frames of the guest the error came after its function returned: while its result was read.
+    // Without guest frames the error came after the function had returned, while its result was read.
     let in_guest = error.is::<WasmBacktrace>();
     if cause.contains("fuel allocated for hostcalls has been exhausted") {
         return if in_guest {
@@ -179,10 +182,8 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
             ),
         );
     }
-    // Where the guest's own allocator answers for its arguments, nothing of the guest is on the stack either.
-    let in_guest = in_guest || cause.starts_with("realloc return: ");
     let detail = text::shown(&cause, MAX_DETAIL_BYTES);
-    // The guest's allocator, which was asked for room for the arguments, has no frame any more when its answer is looked at.
+    // The guest's allocator has returned when the memory that it gives for the arguments is checked.
     if in_guest || cause.starts_with("realloc return") {
         failure(
             ToolErrorCode::Trap,
@@ -212,7 +213,6 @@ fn limit_failure(exceeded: LimitExceeded, limits: &Limits) -> ToolFailure {
     }
 }
 
-/// The call did not end before its deadline.
 pub(crate) fn timeout(limits: &Limits) -> ToolFailure {
     failure(
         ToolErrorCode::Timeout,
@@ -223,7 +223,6 @@ pub(crate) fn timeout(limits: &Limits) -> ToolFailure {
     )
 }
 
-/// The result is larger than it may be.
 pub(crate) fn output_too_large(limits: &Limits) -> ToolFailure {
     let (name, most) = if limits.output_bytes <= limits.max_transfer_bytes {
         ("output-bytes", limits.output_bytes)

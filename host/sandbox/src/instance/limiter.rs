@@ -7,7 +7,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{caps::telemetry::Telemetry, schedule::guest_runtime::end_slice};
+use crate::{
+    caps::{as_count, telemetry::Telemetry},
+    schedule::guest_runtime::yield_slice,
+};
 use agent_host_core::limits::Limits;
 use std::sync::Arc;
 use wasmtime::ResourceLimiterAsync;
@@ -94,11 +97,6 @@ impl Limiter {
     }
 }
 
-/// Converts a limit to the engine's type; one beyond the machine's word is none.
-pub(crate) fn as_count(limit: u64) -> usize {
-    usize::try_from(limit).unwrap_or(usize::MAX)
-}
-
 #[wasmtime_wasi::async_trait]
 impl ResourceLimiterAsync for Limiter {
     async fn memory_growing(
@@ -110,7 +108,7 @@ impl ResourceLimiterAsync for Limiter {
         let growth = desired.saturating_sub(current) as u64;
         if !self.paused && self.used.saturating_add(growth) > QUICK_MEMORY_BYTES {
             self.paused = true;
-            end_slice().await;
+            yield_slice().await;
         }
         Ok(self.grow_memory(current, desired, maximum))
     }

@@ -1,24 +1,29 @@
-//! The state of one call and `configure_store`, the only place that makes a store: every limit of a call is set here, or the
-//! call does not start.
+//! The state of one call and `configure_store`, which alone creates stores: it sets every limit of a
+//! call, or the call does not start.
 
 use crate::{
-    call::Talk,
     caps::{
-        files::{FilesCtx, FilesError},
+        as_count,
+        files::FilesCtx,
         http::{HttpClient, HttpCtx},
         human::HumanCtx,
         progress::ProgressCtx,
         state::StateCtx,
         telemetry::Telemetry,
+        unwind::Unwind,
         wasi::LazyWasiCtx,
     },
     gate::Gate,
-    instance::{
-        failure::Stop,
-        limiter::{Limiter, as_count},
-    },
+    instance::limiter::Limiter,
+    secrets::Redactors,
 };
-use agent_host_core::{limits::Limits, secrets::Secrets};
+use agent_host_core::{
+    failure::{ToolErrorCode, ToolFailure},
+    limits::Limits,
+    question::Exchange,
+    secrets::Secrets,
+};
+use serde_json::{Map, Value};
 use std::{
     path::PathBuf,
     sync::Arc,
@@ -26,12 +31,12 @@ use std::{
 };
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 
-/// Ticks of the guests' clock between two looks at the deadline. With one, a call that lasts a few microseconds would be
-/// interrupted whenever a tick happened to fall into it.
+/// Epoch ticks between two checks of the deadline. With one, a tick would interrupt even a call that
+/// lasts a few microseconds.
 const TICKS: u64 = 2;
 
 /// The data of one call: a context for each capability, which host functions reach through the
-/// views in [`crate::caps`], and what the whole call shares.
+/// views in `views.rs`, and what the whole call shares.
 pub(crate) struct CallState {
     pub(crate) table: ResourceTable,
     pub(crate) files: FilesCtx,
@@ -41,61 +46,69 @@ pub(crate) struct CallState {
     pub(crate) state: StateCtx,
     pub(crate) wasi: LazyWasiCtx,
     pub(crate) limiter: Limiter,
-    /// What is seen of the call from outside.
     pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) secrets: Redactors,
-    /// The limits in force.
     pub(crate) limits: Limits,
 }
 
-/// The secrets that one call's texts are searched for.
-#[derive(Clone, Default)]
-pub(crate) struct Redactors {
-    /// The secrets of all tools: for texts that only users, the journal and the model read.
-    pub(crate) all: Arc<Secrets>,
-    /// The secrets that the tool was granted: for texts that guests receive or can read back. Nothing there depends on other values.
-    pub(crate) granted: Arc<Secrets>,
+/// The session's part in one call: the state shared by its tools, and the user's answers.
+#[derive(Clone, Debug, Default)]
+pub struct CallContext {
+    /// The shared state that the call reads.
+    pub shared: Arc<Map<String, Value>>,
+    /// The questions of earlier runs of this call, with their answers.
+    pub answers: Vec<Exchange>,
+    /// True if the user can be asked now.
+    pub can_ask: bool,
 }
 
-/// What is particular to one call. Its parts are shared with the caller, who reads them when the call has ended or was stopped.
+/// The parts of one call. The caller shares some of them and reads them after the call's end.
 pub(crate) struct CallSetup {
     pub(crate) gate: Arc<Gate>,
     pub(crate) limits: Limits,
     pub(crate) deadline: Instant,
     pub(crate) protected: Arc<[PathBuf]>,
-    /// Whether the granted folders are opened. It is in vain for a component that cannot ask for them.
-    pub(crate) folders: bool,
+    /// True to open the granted directories; unneeded for a component that cannot list preopens.
+    pub(crate) mounts_dirs: bool,
     pub(crate) client: Arc<HttpClient>,
     /// The secrets of all tools.
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) telemetry: Arc<Telemetry>,
-    /// The time between two progress reports.
+    /// The least time between two progress reports.
     pub(crate) progress_interval: Duration,
-    pub(crate) context: Talk,
+    pub(crate) context: CallContext,
 }
 
-/// Makes the store of one call, with every limit of `Limits` that is not the outer deadline, the result's size or the gate's.
+/// Creates the store of one call. Sets every limit of [`Limits`] but the outer deadline, the size of
+/// the result, and those that the gate enforces.
 ///
 /// # Errors
-/// When a granted folder cannot be opened.
+/// `tool-unavailable` if a granted directory cannot be opened.
 pub(crate) fn configure_store(
     engine: &Engine,
     setup: CallSetup,
-) -> Result<Store<CallState>, FilesError> {
+) -> Result<Store<CallState>, ToolFailure> {
     let CallSetup {
         gate,
         limits,
         deadline,
         protected,
-        folders,
+        mounts_dirs,
         client,
         secrets,
         telemetry,
         progress_interval,
         context,
     } = setup;
-    let files = if folders {
-        FilesCtx::open(Arc::clone(&gate), &protected)?
+    let files = if mounts_dirs {
+        FilesCtx::open(Arc::clone(&gate), &protected).map_err(|error| {
+            // The error names a host path, so only the operator reads it.
+            tracing::warn!("a call was not started: {error}");
+            ToolFailure::new(
+                ToolErrorCode::ToolUnavailable,
+                "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
+            )
+        })?
     } else {
         FilesCtx::without_dirs(Arc::clone(&gate))
     };
@@ -140,7 +153,7 @@ pub(crate) fn configure_store(
     store.set_epoch_deadline(TICKS);
     store.epoch_deadline_callback(move |_| {
         if Instant::now() >= deadline {
-            return Err(Stop::Deadline.into());
+            return Err(Unwind::Deadline.into());
         }
         Ok(UpdateDeadline::Yield(TICKS))
     });

@@ -1,110 +1,111 @@
-//! How many calls run and how many wait. A call beyond both is answered at once, so that a flood costs nobody memory.
+//! Bounds how many calls run and how many wait. A call beyond both is refused at once, so that a
+//! flood takes no memory.
 //!
-//! A tool has at most its own share of the places and of the queue, which by default is half of each, so its flood leaves the
-//! rest to others. The last places are for tools of which nothing runs, so that several floods together leave one, too. A place
-//! that falls free goes to the tools that wait in turn, and within a tool to the call that has waited longest.
+//! A tool may hold its quota of the permits and of the queue, by default half of each, so its flood
+//! leaves the rest to other tools. The last permits are reserved for tools with no running call, so
+//! that several floods together leave one, too. A released permit goes to the waiting tools in turn,
+//! and within a tool to the call that has waited longest.
 
 #[cfg(test)]
 mod tests;
 
 use crate::{
     config::SandboxConfig,
-    schedule::fair_semaphore::{Full, Most, Party, Place, Turns},
+    schedule::fair_semaphore::{FairSemaphore, Permit, QueueFull, Quota, Tenant},
 };
 use agent_host_core::failure::{ToolErrorCode, ToolFailure};
 use std::{sync::Arc, time::Duration};
 
-/// The door to the pool.
+/// The admission of all calls of one sandbox.
 pub(crate) struct Admission {
-    turns: Arc<Turns>,
-    config: Bounds,
+    semaphore: Arc<FairSemaphore>,
+    limits: AdmissionLimits,
 }
 
-/// The numbers of the whole sandbox.
 #[derive(Clone, Copy)]
-struct Bounds {
+struct AdmissionLimits {
     calls: usize,
     queued: usize,
-    most: Most,
+    tool: Quota,
 }
 
-/// A tool at the door.
-pub(crate) struct Queue {
-    party: Arc<Party>,
-    bounds: Bounds,
+/// The queue of one tool.
+pub(crate) struct ToolQueue {
+    tenant: Arc<Tenant>,
+    limits: AdmissionLimits,
 }
 
 impl Admission {
     pub(crate) fn new(config: &SandboxConfig) -> Self {
         Self {
-            turns: Turns::new(
+            semaphore: FairSemaphore::new(
                 config.concurrent_calls,
-                config.calls_kept(),
+                config.reserved_calls(),
                 config.queued_calls,
             ),
-            config: Bounds {
+            limits: AdmissionLimits {
                 calls: config.concurrent_calls,
                 queued: config.queued_calls,
-                most: Most {
-                    places: config.concurrent_calls_per_tool(),
-                    waiting: config.queued_calls_per_tool(),
+                tool: Quota {
+                    permits: config.concurrent_calls_per_tool(),
+                    waiters: config.queued_calls_per_tool(),
                 },
             },
         }
     }
 
-    /// The queue of one tool, which runs so many calls at once, or the general number.
-    pub(crate) fn queue(&self, concurrent_calls: Option<usize>) -> Queue {
-        let mut bounds = self.config;
-        bounds.most.places = concurrent_calls.unwrap_or(bounds.most.places);
-        Queue {
-            party: self.turns.party(bounds.most),
-            bounds,
+    /// Creates the queue of one tool; `concurrent_calls` replaces the configured number per tool.
+    pub(crate) fn queue(&self, concurrent_calls: Option<usize>) -> ToolQueue {
+        let mut limits = self.limits;
+        limits.tool.permits = concurrent_calls.unwrap_or(limits.tool.permits);
+        ToolQueue {
+            tenant: self.semaphore.tenant(limits.tool),
+            limits,
         }
     }
 }
 
-impl Queue {
-    /// Admits a call, or lets it wait for its turn.
+impl ToolQueue {
+    /// Admits a call, after waiting for at most `max_wait`.
     ///
     /// # Errors
-    /// `busy` when too many wait, or when the turn does not come in time. The text names the limit.
-    pub(crate) async fn admit(&self, patience: Duration) -> Result<Place, ToolFailure> {
-        if let Some(place) = self.party.try_take() {
-            return Ok(place);
+    /// `busy`, naming the limit, if the queue is full or the wait is over.
+    pub(crate) async fn admit(&self, max_wait: Duration) -> Result<Permit, ToolFailure> {
+        if let Some(permit) = self.tenant.try_acquire() {
+            return Ok(permit);
         }
-        let turn = self.party.turn().map_err(|full| match full {
-            Full::Party => busy(&format!(
+        let acquire = self.tenant.acquire().map_err(|full| match full {
+            QueueFull::Tenant => busy(&format!(
                 "{} calls of this tool already wait (limit `queued-calls-per-tool`)",
-                self.bounds.most.waiting
+                self.limits.tool.waiters
             )),
-            Full::All => busy(&format!(
+            QueueFull::Total => busy(&format!(
                 "{} calls already wait (limit `queued-calls`)",
-                self.bounds.queued
+                self.limits.queued
             )),
         })?;
-        tokio::time::timeout(patience, turn)
+        tokio::time::timeout(max_wait, acquire)
             .await
-            .map_err(|_| self.too_late(patience))
+            .map_err(|_| self.timed_out(max_wait))
     }
 
-    fn too_late(&self, patience: Duration) -> ToolFailure {
-        let limit = if self.party.has_its_share() {
+    fn timed_out(&self, max_wait: Duration) -> ToolFailure {
+        let limit = if self.tenant.is_at_quota() {
             format!(
                 "{} calls of this tool run at once (limit `concurrent-calls-per-tool`)",
-                self.bounds.most.places
+                self.limits.tool.permits
             )
         } else {
-            let run = match self.party.left_to_others() {
-                0 => format!("{} calls run at once", self.bounds.calls),
-                left => format!(
-                    "the last {left} of {} places are for tools of which nothing runs",
-                    self.bounds.calls
+            let calls = self.limits.calls;
+            let running = match self.tenant.free_permits() {
+                0 => format!("{calls} calls run at once"),
+                free => format!(
+                    "the last {free} of {calls} places are reserved for tools with no running call"
                 ),
             };
-            format!("{run} (limit `concurrent-calls`)")
+            format!("{running} (limit `concurrent-calls`)")
         };
-        let waited = patience.as_millis();
+        let waited = max_wait.as_millis();
         busy(&format!("{limit} and none ended within {waited} ms"))
     }
 }

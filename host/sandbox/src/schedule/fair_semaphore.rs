@@ -1,7 +1,7 @@
-//! Places that are handed out in turn: within a party to whoever has waited longest, between the parties to one after the
-//! other, and never more to one party than its share. Some places can be kept for parties that have none, so that a few that
-//! always want more do not have them all. Calls wait here to be admitted, and guests that compute for long wait here for a
-//! processor.
+//! A semaphore that is FIFO within a tenant and round-robin between tenants, with a quota for each.
+//!
+//! Some permits can be reserved for tenants that hold none, so that a few busy tenants cannot hold
+//! them all. Calls wait here for admission, and long-running guests for a processor.
 
 #[cfg(test)]
 mod tests;
@@ -15,275 +15,258 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// The places, and who has and who wants one.
-pub(crate) struct Turns(Mutex<Book>);
+/// The semaphore; permits are acquired through its tenants.
+pub(crate) struct FairSemaphore(Mutex<State>);
 
-struct Book {
-    /// The places that nobody has.
+struct State {
+    /// The permits that no tenant holds.
     free: usize,
-    /// The last of the free places: as many go only to parties that have none.
-    kept: usize,
-    /// All who wait, and how many may.
+    /// How many of the free permits only tenants without a permit get.
+    reserved: usize,
     waiting: usize,
-    most_waiting: usize,
-    /// The party that got a place last.
-    last: u64,
-    /// The number of the next party, and of the next one who waits.
-    next: u64,
-    parties: BTreeMap<u64, Share>,
+    max_waiting: usize,
+    /// The tenant that got the last permit.
+    last_served: u64,
+    /// The last id given to a tenant or a waiter.
+    last_id: u64,
+    tenants: BTreeMap<u64, Usage>,
 }
 
-/// What a party may have, has, and waits for.
+/// The permits that a tenant may hold and wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Most {
-    /// Places.
-    pub(crate) places: usize,
-    /// Who wait.
-    pub(crate) waiting: usize,
+pub(crate) struct Quota {
+    pub(crate) permits: usize,
+    pub(crate) waiters: usize,
 }
 
-struct Share {
-    most: Most,
-    places: usize,
-    /// Who wait, by the number under which they came.
-    waiting: BTreeMap<u64, oneshot::Sender<()>>,
+struct Usage {
+    quota: Quota,
+    held: usize,
+    /// Waiters by id, which is the order in which they came.
+    waiters: BTreeMap<u64, oneshot::Sender<()>>,
 }
 
-/// Nobody more may wait.
+/// The queue has no place for another waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
-    /// Of this party.
-    Party,
-    /// Of all parties together.
-    All,
+pub(crate) enum QueueFull {
+    /// The tenant's quota is used up.
+    Tenant,
+    /// The semaphore's own bound is reached.
+    Total,
 }
 
-impl Turns {
-    /// So many places, of which some are kept for parties that have none, and so many who wait for one.
-    pub(crate) fn new(places: usize, kept: usize, most_waiting: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Book {
-            free: places,
-            kept,
+impl FairSemaphore {
+    /// Creates a semaphore of `permits`, of which `reserved` go only to tenants without one, and
+    /// `max_waiting` waiters over all tenants.
+    pub(crate) fn new(permits: usize, reserved: usize, max_waiting: usize) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State {
+            free: permits,
+            reserved,
             waiting: 0,
-            most_waiting,
-            last: 0,
-            next: 0,
-            parties: BTreeMap::new(),
+            max_waiting,
+            last_served: 0,
+            last_id: 0,
+            tenants: BTreeMap::new(),
         })))
     }
 
-    /// A new party, which may have this much.
-    pub(crate) fn party(self: &Arc<Self>, most: Most) -> Arc<Party> {
-        let mut book = self.book();
-        let number = book.number();
-        let share = Share {
-            most,
-            places: 0,
-            waiting: BTreeMap::new(),
+    pub(crate) fn tenant(self: &Arc<Self>, quota: Quota) -> Arc<Tenant> {
+        let mut state = self.lock();
+        let id = state.next_id();
+        let usage = Usage {
+            quota,
+            held: 0,
+            waiters: BTreeMap::new(),
         };
-        book.parties.insert(number, share);
-        Arc::new(Party {
-            turns: Arc::clone(self),
-            number,
+        state.tenants.insert(id, usage);
+        Arc::new(Tenant {
+            semaphore: Arc::clone(self),
+            id,
         })
     }
 
-    /// The book is whole between any two of its lines, so a poisoned lock is still good.
-    fn book(&self) -> MutexGuard<'_, Book> {
+    /// The state is consistent between any two statements, so a poisoned lock is usable.
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Book {
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
+impl State {
+    fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
     }
 
-    /// Whether there is a place for a party with this share.
-    fn has_place(&self, share: &Share) -> bool {
-        let kept = if share.places == 0 { 0 } else { self.kept };
-        self.free > kept && share.places < share.most.places
+    fn has_permit_for(&self, usage: &Usage) -> bool {
+        let reserved = if usage.held == 0 { 0 } else { self.reserved };
+        self.free > reserved && usage.held < usage.quota.permits
     }
 
-    /// A place for a party that may have one more, if there is one. While somebody waits who could have it there is none.
-    fn take(&mut self, party: u64) -> bool {
-        let share = self.parties.get(&party);
-        let may = share.is_some_and(|share| self.has_place(share));
-        if may {
-            self.give(party);
+    /// Grants a permit if one is free. None is while a waiter could use it.
+    fn try_grant(&mut self, tenant: u64) -> bool {
+        let usage = self.tenants.get(&tenant);
+        let granted = usage.is_some_and(|usage| self.has_permit_for(usage));
+        if granted {
+            self.grant(tenant);
         }
-        may
+        granted
     }
 
-    fn give(&mut self, party: u64) {
-        if let Some(share) = self.parties.get_mut(&party) {
-            share.places += 1;
+    fn grant(&mut self, tenant: u64) {
+        if let Some(usage) = self.tenants.get_mut(&tenant) {
+            usage.held += 1;
             self.free -= 1;
-            self.last = party;
+            self.last_served = tenant;
         }
     }
 
-    fn give_back(&mut self, party: u64) {
+    fn release(&mut self, tenant: u64) {
         self.free += 1;
-        if let Some(share) = self.parties.get_mut(&party) {
-            share.places -= 1;
+        if let Some(usage) = self.tenants.get_mut(&tenant) {
+            usage.held -= 1;
         }
-        self.hand_out();
+        self.wake_waiters();
     }
 
-    /// Gives free places to those who wait, beginning with the party after the one that got the last.
-    fn hand_out(&mut self) {
-        while let Some(number) = self.next_in_turn()
-            && let Some(share) = self.parties.get_mut(&number)
-            && let Some((_, first)) = share.waiting.pop_first()
+    /// Grants free permits to waiters, starting with the tenant after the one served last.
+    fn wake_waiters(&mut self) {
+        while let Some(tenant) = self.next_waiting_tenant()
+            && let Some(usage) = self.tenants.get_mut(&tenant)
+            && let Some((_, waiter)) = usage.waiters.pop_first()
         {
-            // Whoever waits leaves the book before it goes, so it hears of this.
-            let _ = first.send(());
+            // A waiter removes itself before its receiver is dropped, so it receives this.
+            let _ = waiter.send(());
             self.waiting -= 1;
-            self.give(number);
+            self.grant(tenant);
         }
     }
 
-    /// The next party that waits and may have one more place.
-    fn next_in_turn(&self) -> Option<u64> {
-        let after = (Bound::Excluded(self.last), Bound::Unbounded);
-        self.parties
+    fn next_waiting_tenant(&self) -> Option<u64> {
+        let after = (Bound::Excluded(self.last_served), Bound::Unbounded);
+        self.tenants
             .range(after)
-            .chain(self.parties.range(..=self.last))
-            .find(|(_, share)| self.has_place(share) && !share.waiting.is_empty())
-            .map(|(number, _)| *number)
+            .chain(self.tenants.range(..=self.last_served))
+            .find(|(_, usage)| self.has_permit_for(usage) && !usage.waiters.is_empty())
+            .map(|(tenant, _)| *tenant)
     }
 }
 
-/// One of those between whom places are shared.
-pub(crate) struct Party {
-    turns: Arc<Turns>,
-    number: u64,
+/// A party to the semaphore, with its own quota and queue.
+pub(crate) struct Tenant {
+    semaphore: Arc<FairSemaphore>,
+    id: u64,
 }
 
-impl Party {
-    /// A place now, if there is one.
-    pub(crate) fn try_take(self: &Arc<Self>) -> Option<Place> {
-        let taken = self.turns.book().take(self.number);
-        taken.then(|| Place(Arc::clone(self)))
+impl Tenant {
+    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit> {
+        let granted = self.semaphore.lock().try_grant(self.id);
+        granted.then(|| Permit(Arc::clone(self)))
     }
 
-    /// A place now or in turn.
+    /// Returns the future of a permit, which has its place in the queue from now on.
     ///
     /// # Errors
-    /// When as many wait as may.
-    pub(crate) fn turn(self: &Arc<Self>) -> Result<Turn, Full> {
-        let mut guard = self.turns.book();
-        let book = &mut *guard;
-        if book.take(self.number) {
-            return Ok(Turn::now(self));
-        }
-        if book.waiting >= book.most_waiting {
-            return Err(Full::All);
-        }
-        let number = book.number();
-        let share = book.parties.get_mut(&self.number).ok_or(Full::Party)?;
-        if share.waiting.len() >= share.most.waiting {
-            return Err(Full::Party);
-        }
-        let (sender, receiver) = oneshot::channel();
-        share.waiting.insert(number, sender);
-        book.waiting += 1;
-        Ok(Turn {
-            party: Arc::clone(self),
-            state: State::Waits { number, receiver },
+    /// The queue is full.
+    pub(crate) fn acquire(self: &Arc<Self>) -> Result<Acquire, QueueFull> {
+        let mut guard = self.semaphore.lock();
+        let state = &mut *guard;
+        let progress = if state.try_grant(self.id) {
+            Progress::Granted
+        } else {
+            if state.waiting >= state.max_waiting {
+                return Err(QueueFull::Total);
+            }
+            let id = state.next_id();
+            let usage = state.tenants.get_mut(&self.id).ok_or(QueueFull::Tenant)?;
+            if usage.waiters.len() >= usage.quota.waiters {
+                return Err(QueueFull::Tenant);
+            }
+            let (sender, receiver) = oneshot::channel();
+            usage.waiters.insert(id, sender);
+            state.waiting += 1;
+            Progress::Waiting { id, receiver }
+        };
+        Ok(Acquire {
+            tenant: Arc::clone(self),
+            progress,
         })
     }
 
-    /// Whether this party has all places that it may have.
-    pub(crate) fn has_its_share(&self) -> bool {
-        let book = self.turns.book();
-        book.parties
-            .get(&self.number)
-            .is_some_and(|share| share.places >= share.most.places)
+    /// True if the tenant holds all permits of its quota.
+    pub(crate) fn is_at_quota(&self) -> bool {
+        let state = self.semaphore.lock();
+        state
+            .tenants
+            .get(&self.id)
+            .is_some_and(|usage| usage.held >= usage.quota.permits)
     }
 
-    /// The places that nobody has, and that this party did not get.
-    pub(crate) fn left_to_others(&self) -> usize {
-        self.turns.book().free
+    /// Returns the number of free permits; while this tenant waits below its quota, they are the
+    /// reserved ones.
+    pub(crate) fn free_permits(&self) -> usize {
+        self.semaphore.lock().free
     }
 }
 
-impl Drop for Party {
-    /// Every place and everyone who waits holds its party, so it has neither any more.
+impl Drop for Tenant {
+    /// Permits and waiters hold their tenant, so there are none left.
     fn drop(&mut self) {
-        self.turns.book().parties.remove(&self.number);
+        self.semaphore.lock().tenants.remove(&self.id);
     }
 }
 
-/// A place. Dropping it gives it to the next in turn.
-pub(crate) struct Place(Arc<Party>);
+/// Released on drop, which grants it to the next waiter.
+pub(crate) struct Permit(Arc<Tenant>);
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.turns.book().give_back(self.0.number);
+        self.0.semaphore.lock().release(self.0.id);
     }
 }
 
-/// The future of a [`Place`]. Dropping it leaves the queue, or gives the place back.
-pub(crate) struct Turn {
-    party: Arc<Party>,
-    state: State,
+/// The future of a [`Permit`]. Dropping it leaves the queue, or releases the permit.
+pub(crate) struct Acquire {
+    tenant: Arc<Tenant>,
+    progress: Progress,
 }
 
-enum State {
-    /// The place is here and was not taken over.
-    Has,
-    /// In the book under this number until the place comes.
-    Waits {
-        number: u64,
+enum Progress {
+    /// Granted and not yet returned.
+    Granted,
+    Waiting {
+        id: u64,
         receiver: oneshot::Receiver<()>,
     },
-    /// The place was taken over.
     Done,
 }
 
-impl Turn {
-    fn now(party: &Arc<Party>) -> Self {
-        Self {
-            party: Arc::clone(party),
-            state: State::Has,
-        }
-    }
-}
+impl Future for Acquire {
+    type Output = Permit;
 
-impl Future for Turn {
-    type Output = Place;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Place> {
-        if let State::Waits { receiver, .. } = &mut self.state {
-            // The sender is in the book until it sends, so it cannot be gone without having sent.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Permit> {
+        if let Progress::Waiting { receiver, .. } = &mut self.progress {
+            // The sender stays in the state until it sends, so the receiver never fails.
             let _ = ready!(Pin::new(receiver).poll(context));
         }
-        self.state = State::Done;
-        Poll::Ready(Place(Arc::clone(&self.party)))
+        self.progress = Progress::Done;
+        Poll::Ready(Permit(Arc::clone(&self.tenant)))
     }
 }
 
-impl Drop for Turn {
+impl Drop for Acquire {
     fn drop(&mut self) {
-        let State::Waits { number, .. } = &self.state else {
-            if matches!(self.state, State::Has) {
-                self.party.turns.book().give_back(self.party.number);
-            }
-            return;
+        let id = match &self.progress {
+            Progress::Done => return,
+            Progress::Granted => None,
+            Progress::Waiting { id, .. } => Some(id),
         };
-        let mut guard = self.party.turns.book();
-        let book = &mut *guard;
-        let waits = book
-            .parties
-            .get_mut(&self.party.number)
-            .and_then(|share| share.waiting.remove(number));
-        match waits {
-            Some(_) => book.waiting -= 1,
-            // Its place came at this very moment.
-            None => book.give_back(self.party.number),
+        let mut guard = self.tenant.semaphore.lock();
+        let state = &mut *guard;
+        let usage = state.tenants.get_mut(&self.tenant.id);
+        // A waiter that is no longer in the queue was granted a permit that it has not seen.
+        match id.and_then(|id| usage?.waiters.remove(id)) {
+            Some(_) => state.waiting -= 1,
+            None => state.release(self.tenant.id),
         }
     }
 }

@@ -1,21 +1,22 @@
 //! The threads on which guests run, and which guest runs where.
 //!
-//! Guests run on threads of their own, so that a guest that computes without end delays neither the loop nor a call that has
-//! just begun. A guest begins on the *short* threads. Once it has computed for longer than a slice it goes on on the *long*
-//! threads, which the kernel lets run after all others, and where tools take turns slice by slice: a call that computes for
-//! long shares the processors with other tools, however many calls each of them has. A guest keeps neither thread nor turn while
-//! it waits in a host call.
+//! Guests run on their own threads, so that one that computes without end delays neither the loop
+//! nor a call that has just started. A guest starts on the *short* threads. Once it has computed for
+//! longer than a slice it moves to the *long* threads, which have a lower priority and where tools
+//! take turns slice by slice: a long call shares the processors with other tools, however many calls
+//! each of them has. A guest that waits in a host call holds neither a thread nor a permit.
 //!
-//! There is one exception: the first slice of a call may run on its caller's thread, where the caller allows it and the tool has
-//! earned it (`inline.rs`). It saves the two wake-ups that cost more than the call itself. A tool that has earned it and then
-//! computes on delays its caller's thread by one slice, once: its guest moves to the threads for guests and its standing is gone.
+//! There is one exception: the first slice of a call may run inline, on its caller's thread, if the
+//! caller allows it and the tool's history does (`inline.rs`). It saves two wake-ups, which cost more
+//! than a short call. A tool that then overruns delays its caller's thread by one slice, once: its
+//! guest moves to the guest threads and its history starts anew.
 
 #[cfg(test)]
 mod tests;
 
 use crate::schedule::{
-    fair_semaphore::{Most, Party, Turn, Turns},
-    inline::Standing,
+    fair_semaphore::{Acquire, FairSemaphore, Quota, Tenant},
+    inline::InlineHistory,
     threads::start_runtime,
     ticker::TICK,
 };
@@ -33,134 +34,129 @@ use tokio::{
     task::{JoinError, JoinHandle},
 };
 
-/// Threads for blocking work, such as compiling. A bound only; they are made when needed.
+/// The bound on threads for blocking work, such as compiling; they are started when needed.
 const MAX_BLOCKING_THREADS: usize = 16;
 
-/// By how much the long threads are nicer to others than their process is (see `setpriority(2)`). At 10 a thread gets a tenth of
-/// a processor that another thread wants, too, and one that wakes takes it at once.
+/// The nice value that the long threads add to their process's (`setpriority(2)`). At 10 a thread
+/// gets a tenth of a contended processor, and a thread that wakes preempts it at once.
 const NICE: i32 = 10;
-
-/// What runs on the guests' threads.
-type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Owns the threads. Dropping it does not wait, so it may be dropped in async code.
 pub(crate) struct GuestRuntime {
     short: Threads,
     long: Threads,
-    /// The turns of those that compute for long: one for each thread of either kind.
-    lanes: Arc<Turns>,
+    /// A permit for each slice on the long threads, as many as there are short threads.
+    long_slices: Arc<FairSemaphore>,
     threads: usize,
 }
 
-/// What the scheduler knows of one tool.
-pub(crate) struct Schedule {
-    standing: Standing,
-    /// Its turns among those that compute for long.
-    lane: Arc<Party>,
+/// The scheduler's state for one tool.
+pub(crate) struct ToolSchedule {
+    history: InlineHistory,
+    long_slices: Arc<Tenant>,
 }
 
-/// Why a guest's work ended without a result.
+/// Why a task ended without a result.
 #[derive(Debug)]
-pub(crate) enum Lost {
-    /// It was stopped.
-    Stopped,
-    /// The host has a fault. The text is for the log.
+pub(crate) enum TaskError {
+    Cancelled,
+    /// The host panicked, with this text for the log.
     Panicked(String),
 }
 
-/// How far a guest came on its caller's thread.
-pub(crate) enum Begun<T> {
-    /// To its end.
-    Ended(Result<T, Lost>),
-    /// It goes on on the guests' threads.
-    GoesOn(Running<T>),
+/// How far a task came on its caller's thread.
+pub(crate) enum Started<T> {
+    Ready(Result<T, TaskError>),
+    /// It continues on the guest threads.
+    Pending(TaskHandle<T>),
 }
 
 #[cfg(test)]
-impl Schedule {
-    /// Whether the tool's next call may begin on its caller's thread.
-    pub(crate) fn is_trusted(&self) -> bool {
-        self.standing.is_trusted()
+impl ToolSchedule {
+    /// True if the tool's next call may start on its caller's thread.
+    pub(crate) fn may_inline(&self) -> bool {
+        self.history.may_inline()
     }
 }
 
 impl GuestRuntime {
-    /// Starts so many threads of either kind.
+    /// Starts `threads` short threads and as many long ones.
     pub(crate) fn new(threads: usize) -> io::Result<Self> {
         Ok(Self {
             short: Threads::start("guest", threads, || {})?,
-            // One thread more than there are turns: it puts those who want to go on into their queue meanwhile.
+            // One thread more than permits: it queues the tasks that wait for one.
             long: Threads::start("guest-long", threads + 1, || {
                 if let Err(error) = rustix::process::nice(NICE) {
                     tracing::debug!("a thread for long calls keeps its priority: {error}");
                 }
             })?,
-            lanes: Turns::new(threads, 0, usize::MAX),
+            long_slices: FairSemaphore::new(threads, 0, usize::MAX),
             threads,
         })
     }
 
-    /// What the scheduler is to know of one more tool.
-    pub(crate) fn schedule(&self) -> Arc<Schedule> {
-        Arc::new(Schedule {
-            standing: Standing::default(),
-            lane: self.lanes.party(Most {
-                places: self.threads,
-                waiting: usize::MAX,
+    /// Creates the state for one more tool.
+    pub(crate) fn schedule(&self) -> Arc<ToolSchedule> {
+        Arc::new(ToolSchedule {
+            history: InlineHistory::default(),
+            long_slices: self.long_slices.tenant(Quota {
+                permits: self.threads,
+                waiters: usize::MAX,
             }),
         })
     }
 
-    /// Runs a tool's work on the guests' threads.
-    pub(crate) fn run<T: Send + 'static>(
+    /// Runs a tool's work on the guest threads.
+    pub(crate) fn spawn<T: Send + 'static>(
         &self,
-        schedule: &Arc<Schedule>,
+        schedule: &Arc<ToolSchedule>,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Running<T> {
-        self.go_on(Slices::new(schedule, Box::pin(work)))
+    ) -> TaskHandle<T> {
+        self.spawn_task(GuestTask::new(schedule, work))
     }
 
-    /// Runs a tool's work, and its first slice here and now if the tool has earned that. The work must not block.
-    pub(crate) fn begin<T: Send + 'static>(
+    /// Runs a tool's work, its first slice inline if the tool's history allows that. The work must
+    /// not block.
+    pub(crate) fn start<T: Send + 'static>(
         &self,
-        schedule: &Arc<Schedule>,
+        schedule: &Arc<ToolSchedule>,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Begun<T> {
-        let mut slices = Slices::new(schedule, Box::pin(work));
-        if !schedule.standing.is_trusted() {
-            return Begun::GoesOn(self.go_on(slices));
+    ) -> Started<T> {
+        let mut task = GuestTask::new(schedule, work);
+        if !schedule.history.may_inline() {
+            return Started::Pending(self.spawn_task(task));
         }
-        // Timers and connections that the work makes belong to the guests' threads from the start.
+        // Timers and connections that the work creates belong to the guest threads from the start.
         let _entered = self.short.handle.enter();
-        let mut nobody = Context::from_waker(Waker::noop());
-        // As on a thread of its own, a fault of the host ends the call and not its caller.
-        match catch_unwind(AssertUnwindSafe(|| slices.poll(&mut nobody))) {
-            Ok(Poll::Ready(result)) => Begun::Ended(Ok(result)),
+        let mut context = Context::from_waker(Waker::noop());
+        // A panic of the host ends the call and not its caller, as it does on a guest thread.
+        match catch_unwind(AssertUnwindSafe(|| task.poll(&mut context))) {
+            Ok(Poll::Ready(result)) => Started::Ready(Ok(result)),
             Ok(Poll::Pending) => {
-                schedule.standing.betrayed();
-                // There it is polled again, with somebody who hears when it can go on.
-                Begun::GoesOn(self.go_on(slices))
+                schedule.history.on_overrun();
+                // The guest threads poll it again, with a waker.
+                Started::Pending(self.spawn_task(task))
             }
-            Err(payload) => Begun::Ended(Err(Lost::Panicked(panic_text(payload.as_ref())))),
+            Err(payload) => Started::Ready(Err(TaskError::Panicked(panic_text(payload.as_ref())))),
         }
     }
 
-    fn go_on<T: Send + 'static>(&self, slices: Slices<T>) -> Running<T> {
-        Running {
-            stage: self.short.handle.spawn(slices.short()),
+    fn spawn_task<T: Send + 'static>(&self, task: GuestTask<T>) -> TaskHandle<T> {
+        TaskHandle {
+            stage: self.short.handle.spawn(task.run_short()),
             long: self.long.handle.clone(),
         }
     }
 
-    /// Runs work of the host that waits and hardly computes. Its thread lasts as long as this runtime.
-    pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
+    /// Runs work of the host that mostly waits. Its thread lives as long as this runtime.
+    pub(crate) fn spawn_host<F>(&self, work: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
         self.short.handle.spawn(work)
     }
 
-    /// Runs blocking work beside the guests' threads.
+    /// Runs blocking work off the guest threads.
     pub(crate) fn spawn_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -169,145 +165,145 @@ impl GuestRuntime {
     }
 }
 
-/// Ends the slice that is running, so that what follows does not hold up a caller's thread.
-pub(crate) async fn end_slice() {
-    let mut ended = false;
+/// Ends the running slice, so that the work after it does not hold a caller's thread.
+pub(crate) async fn yield_slice() {
+    let mut yielded = false;
     poll_fn(|context| {
-        if ended {
+        if yielded {
             return Poll::Ready(());
         }
-        ended = true;
+        yielded = true;
         context.waker().wake_by_ref();
         Poll::Pending
     })
     .await;
 }
 
-/// The work of one call, with what its tool's standing needs to know of it.
-struct Slices<T> {
-    work: Work<T>,
-    schedule: Arc<Schedule>,
-    /// The time in which it had a thread.
+/// The work of one call, measured for its tool's history.
+struct GuestTask<T> {
+    work: Pin<Box<dyn Future<Output = T> + Send>>,
+    schedule: Arc<ToolSchedule>,
+    /// The time in which it held a thread.
     computed: Duration,
-    /// How often it gave the thread back before its end.
-    pauses: u32,
+    yields: u32,
 }
 
-/// How work left the short threads.
+/// How a task left the short threads.
 enum Stage<T> {
-    /// At its end.
-    Ended(T),
-    /// Because it computes for long.
-    Overran(Slices<T>),
+    Finished(T),
+    /// It computed for longer than a slice.
+    Preempted(GuestTask<T>),
 }
 
-impl<T: Send + 'static> Slices<T> {
-    fn new(schedule: &Arc<Schedule>, work: Work<T>) -> Self {
+impl<T: Send + 'static> GuestTask<T> {
+    fn new(schedule: &Arc<ToolSchedule>, work: impl Future<Output = T> + Send + 'static) -> Self {
         Self {
-            work,
+            work: Box::pin(work),
             schedule: Arc::clone(schedule),
             computed: Duration::ZERO,
-            pauses: 0,
+            yields: 0,
         }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<T> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let polled = self.work.as_mut().poll(context);
-        self.computed += begun.elapsed();
+        self.computed += started.elapsed();
+        let history = &self.schedule.history;
         match &polled {
-            Poll::Ready(_) if self.is_long() => self.schedule.standing.overran(),
-            Poll::Ready(_) => self.schedule.standing.ended(self.computed, self.pauses),
-            Poll::Pending => self.pauses = self.pauses.saturating_add(1),
+            Poll::Ready(_) if self.is_long() => history.on_long(),
+            Poll::Ready(_) => history.on_finished(self.computed, self.yields),
+            Poll::Pending => self.yields = self.yields.saturating_add(1),
         }
         polled
     }
 
-    /// A guest gives its thread back after one to two ticks; one tick is the least that a guest that does not end has computed.
+    /// A guest yields after one to two ticks, so one that does not end has computed for at least one.
     fn is_long(&self) -> bool {
         self.computed >= TICK
     }
 
-    async fn short(mut self) -> Stage<T> {
-        // What belongs to a tool that computes for long does not begin here, or a hundred such calls were a hundred slices.
-        if self.schedule.standing.is_long() {
-            return Stage::Overran(self);
+    async fn run_short(mut self) -> Stage<T> {
+        // The calls of a long-running tool do not start here: a hundred of them are a hundred slices.
+        if self.schedule.history.starts_long() {
+            return Stage::Preempted(self);
         }
-        let ended = poll_fn(|context| match self.poll(context) {
+        let finished = poll_fn(|context| match self.poll(context) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
             Poll::Pending if self.is_long() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         });
-        match ended.await {
-            Some(result) => Stage::Ended(result),
+        match finished.await {
+            Some(result) => Stage::Finished(result),
             None => {
-                self.schedule.standing.overran();
-                Stage::Overran(self)
+                self.schedule.history.on_long();
+                Stage::Preempted(self)
             }
         }
     }
 
-    async fn long(mut self) -> Stage<T> {
-        let mut turn: Option<Turn> = None;
+    async fn run_long(mut self) -> Stage<T> {
+        let mut acquire: Option<Acquire> = None;
         poll_fn(|context| {
-            let next = match &mut turn {
-                Some(turn) => turn,
-                None => match self.schedule.lane.turn() {
-                    Ok(next) => turn.insert(next),
-                    // Not reached: any number may wait. Without its turn it runs all the same.
-                    Err(_) => return self.poll(context).map(Stage::Ended),
+            let next = match &mut acquire {
+                Some(next) => next,
+                None => match self.schedule.long_slices.acquire() {
+                    Ok(next) => acquire.insert(next),
+                    // Unreachable, because the queue is unbounded. The slice then runs without a permit.
+                    Err(_) => return self.poll(context).map(Stage::Finished),
                 },
             };
-            let place = ready!(Pin::new(next).poll(context));
-            turn = None;
+            let permit = ready!(Pin::new(next).poll(context));
+            acquire = None;
             let polled = self.poll(context);
-            drop(place);
-            polled.map(Stage::Ended)
+            drop(permit);
+            polled.map(Stage::Finished)
         })
         .await
     }
 }
 
-/// Work on the guests' threads. Dropping it stops the work.
-pub(crate) struct Running<T> {
+/// A task on the guest threads. Dropping it cancels the task.
+pub(crate) struct TaskHandle<T> {
     stage: JoinHandle<Stage<T>>,
     long: Handle,
 }
 
-impl<T: Send + 'static> Running<T> {
-    /// Waits for the end. May be dropped and called again.
-    pub(crate) async fn ended(&mut self) -> Result<T, Lost> {
+impl<T: Send + 'static> TaskHandle<T> {
+    /// Waits for the task and moves it between the threads. Cancel safe.
+    pub(crate) async fn join(&mut self) -> Result<T, TaskError> {
         loop {
             match (&mut self.stage).await {
-                Ok(Stage::Ended(result)) => return Ok(result),
-                Ok(Stage::Overran(slices)) => self.stage = self.long.spawn(slices.long()),
-                Err(error) => return Err(Lost::from_join(error)),
+                Ok(Stage::Finished(result)) => return Ok(result),
+                Ok(Stage::Preempted(task)) => self.stage = self.long.spawn(task.run_long()),
+                Err(error) => return Err(TaskError::from_join(error)),
             }
         }
     }
 
-    /// Stops the work at the end of its slice, and waits until it has let go. A result at this very moment stands.
-    pub(crate) async fn stop(mut self) -> Result<T, Lost> {
+    /// Cancels the task at the end of its slice and waits until it is dropped. A task that finishes
+    /// first returns its result.
+    pub(crate) async fn cancel(mut self) -> Result<T, TaskError> {
         self.stage.abort();
         match (&mut self.stage).await {
-            Ok(Stage::Ended(result)) => Ok(result),
-            Ok(Stage::Overran(_)) => Err(Lost::Stopped),
-            Err(error) => Err(Lost::from_join(error)),
+            Ok(Stage::Finished(result)) => Ok(result),
+            Ok(Stage::Preempted(_)) => Err(TaskError::Cancelled),
+            Err(error) => Err(TaskError::from_join(error)),
         }
     }
 }
 
-impl<T> Drop for Running<T> {
+impl<T> Drop for TaskHandle<T> {
     fn drop(&mut self) {
         self.stage.abort();
     }
 }
 
-impl Lost {
+impl TaskError {
     fn from_join(error: JoinError) -> Self {
         match error.try_into_panic() {
             Ok(payload) => Self::Panicked(panic_text(payload.as_ref())),
-            Err(_) => Self::Stopped,
+            Err(_) => Self::Cancelled,
         }
     }
 }
@@ -320,9 +316,9 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     text.unwrap_or_else(|| "a panic without a text".to_owned())
 }
 
-/// Threads with a runtime on them.
+/// A runtime and its threads.
 struct Threads {
-    /// Always there until `drop` takes it.
+    /// Present until `drop` takes it.
     runtime: Option<Runtime>,
     handle: Handle,
 }
@@ -331,16 +327,16 @@ impl Threads {
     fn start(
         name: &str,
         threads: usize,
-        begin: impl Fn() + Send + Sync + 'static,
+        on_start: impl Fn() + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let mut builder = Builder::new_multi_thread();
         builder
             .max_blocking_threads(MAX_BLOCKING_THREADS)
             .thread_name(name)
-            .on_thread_start(begin)
+            .on_thread_start(on_start)
             .enable_all()
-            // A poll of a computing guest lasts a whole slice. At the default of 61 polls between two looks at timers and
-            // sockets, other guests' timers came half a second late.
+            // A poll of a computing guest lasts a whole slice. At the default of 61 polls between
+            // two checks of timers and sockets, other guests' timers fired half a second late.
             .event_interval(1)
             .global_queue_interval(1);
         let runtime = start_runtime(&mut builder, threads)?;

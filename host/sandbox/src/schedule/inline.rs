@@ -1,5 +1,5 @@
-//! What the scheduler has seen of a tool: whether its next call may begin on its caller's thread, or must begin with those that
-//! compute for long. A tool earns the first by many short calls and loses it by one long one; neither changes what it may do.
+//! Decides from a tool's recent calls whether its next one may start inline, on the caller's thread,
+//! or must start on the long threads. Changes only where a call runs, never what it may do.
 
 #[cfg(test)]
 mod tests;
@@ -9,80 +9,82 @@ use std::{
     time::Duration,
 };
 
-/// A call that computed for less than this, without a pause, is a quick one: a few times what it costs to wake another thread
-/// for a call, which is about 20 us.
+/// A quick call computes for less than this and never yields: a few times the 20 us that handing a
+/// call to another thread costs.
 const QUICK: Duration = Duration::from_micros(100);
 
-/// The quick calls in a row that a tool needs at first.
-const NEEDED: u32 = 16;
+/// The quick calls in a row that a tool needs at first to run inline.
+const INITIAL_REQUIRED: u32 = 16;
 
-/// The most that it can need: each time that it abuses the trust it needs twice as many.
-const MOST_NEEDED: u32 = 1 << 20;
+/// The bound on that number, which doubles with each inline call that overruns.
+const MAX_REQUIRED: u32 = 1 << 20;
 
-/// The record of one tool.
-pub(crate) struct Standing {
+/// The history of one tool.
+pub(crate) struct InlineHistory {
     /// Quick calls in a row.
-    quick: AtomicU32,
-    /// How many it needs.
-    needed: AtomicU32,
-    /// Whether the last call that ended, or computed beyond a slice, did the latter.
-    long: AtomicBool,
+    streak: AtomicU32,
+    /// The streak that inline calls need.
+    required: AtomicU32,
+    /// True if the last call overran its slice.
+    last_was_long: AtomicBool,
 }
 
-impl Default for Standing {
+impl Default for InlineHistory {
     fn default() -> Self {
         Self {
-            quick: AtomicU32::new(0),
-            needed: AtomicU32::new(NEEDED),
-            long: AtomicBool::new(false),
+            streak: AtomicU32::new(0),
+            required: AtomicU32::new(INITIAL_REQUIRED),
+            last_was_long: AtomicBool::new(false),
         }
     }
 }
 
-impl Standing {
-    /// Whether its next call may begin on its caller's thread.
-    pub(crate) fn is_trusted(&self) -> bool {
-        self.quick.load(Ordering::Relaxed) >= self.needed.load(Ordering::Relaxed)
+impl InlineHistory {
+    /// True if the next call may start on its caller's thread.
+    pub(crate) fn may_inline(&self) -> bool {
+        self.streak.load(Ordering::Relaxed) >= self.required.load(Ordering::Relaxed)
     }
 
-    /// Whether its next call begins with those that compute for long.
-    pub(crate) fn is_long(&self) -> bool {
-        self.long.load(Ordering::Relaxed)
+    /// True if the next call starts on the long threads.
+    pub(crate) fn starts_long(&self) -> bool {
+        self.last_was_long.load(Ordering::Relaxed)
     }
 
-    /// A call ended after it had computed for this long and paused so often.
-    pub(crate) fn ended(&self, computed: Duration, pauses: u32) {
-        if computed < QUICK && pauses == 0 {
-            // After 4 billion of them it begins anew, which costs a few calls their speed.
-            self.quick.fetch_add(1, Ordering::Relaxed);
+    /// Records a call that ended within its first slice.
+    pub(crate) fn on_finished(&self, computed: Duration, yields: u32) {
+        if computed < QUICK && yields == 0 {
+            // Wraps after 4 billion calls, which costs a few calls their speed.
+            self.streak.fetch_add(1, Ordering::Relaxed);
         } else {
-            self.forgive_once();
+            self.on_slow();
         }
-        if self.is_long() {
-            self.long.store(false, Ordering::Relaxed);
+        if self.starts_long() {
+            self.last_was_long.store(false, Ordering::Relaxed);
         }
     }
 
-    /// One call was not quick. The machine may have paused it, which says nothing of the tool: twice the quick calls that it needs
-    /// outweigh one.
-    fn forgive_once(&self) {
-        let needed = self.needed.load(Ordering::Relaxed);
-        let quick = self.quick.load(Ordering::Relaxed);
-        let left = quick.min(needed.saturating_mul(2)).saturating_sub(needed);
-        self.quick.store(left, Ordering::Relaxed);
+    /// Tolerates one slow call after a streak of twice the required length: the machine may have
+    /// paused it.
+    fn on_slow(&self) {
+        let required = self.required.load(Ordering::Relaxed);
+        let streak = self.streak.load(Ordering::Relaxed);
+        let left = streak
+            .min(required.saturating_mul(2))
+            .saturating_sub(required);
+        self.streak.store(left, Ordering::Relaxed);
     }
 
-    /// A call computed for longer than a slice.
-    pub(crate) fn overran(&self) {
-        self.quick.store(0, Ordering::Relaxed);
-        self.long.store(true, Ordering::Relaxed);
+    /// Records a call that computed for longer than a slice.
+    pub(crate) fn on_long(&self) {
+        self.streak.store(0, Ordering::Relaxed);
+        self.last_was_long.store(true, Ordering::Relaxed);
     }
 
-    /// A call that began on its caller's thread did not end there.
-    pub(crate) fn betrayed(&self) {
-        let needed = self.needed.load(Ordering::Relaxed);
-        let more = needed.saturating_mul(2).min(MOST_NEEDED);
-        self.needed.store(more, Ordering::Relaxed);
-        self.quick.store(0, Ordering::Relaxed);
+    /// Records a call that started inline and did not end there.
+    pub(crate) fn on_overrun(&self) {
+        let required = self.required.load(Ordering::Relaxed);
+        let required = required.saturating_mul(2).min(MAX_REQUIRED);
+        self.required.store(required, Ordering::Relaxed);
+        self.streak.store(0, Ordering::Relaxed);
     }
 }

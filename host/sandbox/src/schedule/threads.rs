@@ -1,6 +1,6 @@
-//! Starts asynchronous runtimes where the system may refuse threads (`ulimit -u`, a service's limit on tasks, little address
-//! space). tokio panics or waits without end where it cannot start a worker or its first thread for blocking work, so both are
-//! made sure of here.
+//! Starts runtimes where the system may refuse threads (`ulimit -u`, a service's task limit, little
+//! address space). tokio panics or waits forever if it cannot start a worker or its first blocking
+//! thread, so both are ensured here.
 
 use std::{
     fs, io,
@@ -10,34 +10,35 @@ use std::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-/// How often the threads of this process are counted while those of [`try_threads`] end, which takes microseconds.
+/// How often the threads of this process are counted while those of [`try_threads`] end, which takes
+/// microseconds.
 const MAX_COUNTS: usize = 1_000;
 
-/// Starts a runtime with `workers` threads for tasks, and with one thread for blocking work that stays, so that blocking work is
-/// done in the end however few threads there are later.
+/// Starts a runtime with `workers` worker threads and one blocking thread that never ends, so that
+/// blocking work completes even if the system refuses more threads later.
 ///
 /// # Errors
-/// When the system refuses the threads, with a text that says what to raise; and what else keeps tokio from starting.
+/// The system refuses the threads; the text names the limits to raise. Or tokio does not start.
 pub fn start_runtime(builder: &mut Builder, workers: usize) -> io::Result<Runtime> {
     try_threads(workers + 1)?;
     let runtime = builder
         .worker_threads(workers)
-        // The pool keeps no thread apart from the others, so it keeps all that it ever needed at once.
+        // The pool has no core threads, so it keeps as many as it ever needed at once.
         .thread_keep_alive(Duration::MAX)
         .build()?;
     runtime.spawn_blocking(|| ());
     Ok(runtime)
 }
 
-/// Starts this number of threads, and ends them.
+/// Starts and ends `needed` threads.
 ///
 /// # Errors
-/// When they cannot all be there at once.
+/// The system does not allow all of them at once.
 fn try_threads(needed: usize) -> io::Result<()> {
     let before = count();
     let gate = Mutex::new(());
     let tried = thread::scope(|scope| {
-        // None of them ends before all are there, or one is refused.
+        // No thread ends before all have started or one is refused.
         let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
         let tried = (0..needed).try_for_each(|started| {
             let wait = || drop(gate.lock());
@@ -49,14 +50,14 @@ fn try_threads(needed: usize) -> io::Result<()> {
         drop(closed);
         tried
     });
-    // A thread counts for a moment after it was joined, and those that come next may need its place.
+    // A joined thread counts against the limit for a moment.
     (0..MAX_COUNTS)
         .take_while(|_| count() > before)
         .for_each(|_| thread::yield_now());
     tried
 }
 
-/// Explains a thread that the system refused, with what to raise.
+/// Adds the limits to raise to the error of a refused thread.
 pub(crate) fn refused(needed: usize, started: usize, error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
@@ -68,7 +69,7 @@ pub(crate) fn refused(needed: usize, started: usize, error: &io::Error) -> io::E
     )
 }
 
-/// Returns the number of threads of this process; 0 where the system does not tell.
+/// Returns the number of threads of this process; 0 without `/proc`.
 fn count() -> usize {
     fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }

@@ -1,19 +1,19 @@
-//! The clock that interrupts guests: a thread of the operating system, so that no runtime that guests keep busy can hold it
-//! up. It holds the engines weakly and ends with them.
+//! The epoch clock: an OS thread, so that busy runtimes cannot delay it. It holds the engines weakly
+//! and ends with them.
 
 use crate::schedule::threads::refused;
 use std::{io, thread, time::Duration};
 use wasmtime::{Engine, EngineWeak};
 
-/// The clock's interval. A guest computes for one to two of them (`store.rs`) before it lets others run and its deadline is
-/// looked at.
+/// The epoch interval. A guest computes for one to two of them (`instance/store.rs`) before it
+/// yields and its deadline is checked.
 pub(crate) const TICK: Duration = Duration::from_millis(5);
 
 /// Starts the thread.
 pub(crate) fn start<'a>(engines: impl Iterator<Item = &'a Engine>) -> io::Result<()> {
     let engines: Vec<EngineWeak> = engines.map(Engine::weak).collect();
     thread::Builder::new()
-        .name("guest-clock".to_owned())
+        .name("epoch-clock".to_owned())
         .spawn(move || {
             loop {
                 thread::sleep(TICK);

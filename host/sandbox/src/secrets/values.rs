@@ -1,12 +1,12 @@
 //! A secret's value and its forms, for the tests.
 
 #[path = "../../../core/src/secrets/tests/values.rs"]
-mod values;
+mod fixture;
 
 use agent_host_core::secrets::Secrets;
+pub(crate) use fixture::{VALUE, forms};
 use secrecy::SecretString;
 use std::sync::Arc;
-pub(crate) use values::{VALUE, forms};
 
 pub(crate) fn secrets(values: &[(&str, &str)]) -> Arc<Secrets> {
     let values = values

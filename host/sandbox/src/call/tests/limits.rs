@@ -2,7 +2,7 @@
 
 use super::code;
 use crate::{
-    Call, Sandbox, SandboxConfig, Talk, ToolComponent,
+    Call, CallContext, Sandbox, SandboxConfig, ToolComponent,
     caps::http::tests::server::Server,
     guests::{Body, Guest, RANDOM, STDOUT, WRITE},
 };
@@ -219,7 +219,7 @@ async fn call(tool: &ToolComponent, what: &Tool, grants: Grants, limits: &Limits
         grants: Arc::new(grants),
         secrets: Arc::default(),
         limits,
-        talk: Talk::default(),
+        context: CallContext::default(),
         progress: &|_, _| {},
     })
     .await
@@ -233,7 +233,7 @@ fn with(limit: &str, value: u64) -> Limits {
 }
 
 #[tokio::test]
-async fn every_limit_is_run_into() {
+async fn each_limit_is_enforced_and_named() {
     let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
     let response = |fields: usize, body: usize| {
         let (field, text) = ("y".repeat(fields), "x".repeat(body));

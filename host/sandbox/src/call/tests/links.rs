@@ -14,7 +14,7 @@ use serde_json::json;
 const URL: &str = "https://example.com/?stolen=words";
 
 #[tokio::test]
-async fn an_address_needs_the_grant_of_a_request() {
+async fn url_in_a_result_needs_the_grant_of_a_request() {
     let guest = Guest {
         body: Body::Link("image/png", URL),
         ..Guest::default()

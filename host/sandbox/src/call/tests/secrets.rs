@@ -3,7 +3,7 @@
 
 use super::{code, input, sandbox};
 use crate::{
-    Call, Talk, ToolComponent,
+    Call, CallContext, ToolComponent,
     guests::{ASK, Definition, Guest, STATE_GET, STATE_MERGE},
     secrets::values::secrets,
 };
@@ -32,7 +32,7 @@ async fn run(
     granted: Granted,
     value: &str,
     arguments: &Value,
-    talk: Talk,
+    context: CallContext,
 ) -> RunEnd {
     let grants = Grants {
         secrets: vec![SecretGrant {
@@ -58,7 +58,7 @@ async fn run(
         grants: Arc::new(grants),
         secrets: secrets(&[("s", value)]),
         limits: &Limits::default(),
-        talk,
+        context,
         progress: &|_, _| {},
     })
     .await
@@ -78,12 +78,12 @@ fn promising(schema: &Value) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn the_schema_of_a_result_sees_no_value_of_the_tool() {
+async fn output_schema_sees_redacted_secrets() {
     let schema = json!({ "properties": { "n": { "pattern": r"^\[secret:s\]$" } } });
     let tool = sandbox().load(promising(&schema)).await.unwrap();
     let arguments = json!({ "n": "correct-horse" });
-    let talk = Talk::default();
-    let report = run(&tool, Granted::Yes, "correct-horse", &arguments, talk).await;
+    let context = CallContext::default();
+    let report = run(&tool, Granted::Yes, "correct-horse", &arguments, context).await;
     assert_eq!(
         report.settled().unwrap().output,
         ToolResultOutput::Json(json!({ "n": "[secret:s]" }))
@@ -92,7 +92,7 @@ async fn the_schema_of_a_result_sees_no_value_of_the_tool() {
 
 /// A call whose result is not taken merges nothing, which the next call can see.
 #[tokio::test]
-async fn guess_in_a_result_does_not_decide_whether_it_is_taken() {
+async fn guessed_secret_in_a_result_does_not_decide_its_validity() {
     let schema = json!({ "properties": { "n": { "maxLength": 10 } } });
     let tool = sandbox().load(promising(&schema)).await.unwrap();
     let table = [
@@ -102,8 +102,8 @@ async fn guess_in_a_result_does_not_decide_whether_it_is_taken() {
     ];
     for (guess, expected) in table {
         let arguments = json!({ "n": guess });
-        let talk = Talk::default();
-        let report = run(&tool, Granted::No, "correct-horse", &arguments, talk).await;
+        let context = CallContext::default();
+        let report = run(&tool, Granted::No, "correct-horse", &arguments, context).await;
         let report = report.settled().unwrap();
         assert_eq!(code(&report).0, expected, "{guess}");
         assert!(!code(&report).1.contains("correct"), "{guess}");
@@ -112,8 +112,8 @@ async fn guess_in_a_result_does_not_decide_whether_it_is_taken() {
     let tool = sandbox().load(promising(&schema)).await.unwrap();
     for (guess, shown) in [("12345678", "[secret:s]"), ("12345679", "12345679")] {
         let arguments = json!({ "n": guess });
-        let talk = Talk::default();
-        let report = run(&tool, Granted::No, "12345678", &arguments, talk).await;
+        let context = CallContext::default();
+        let report = run(&tool, Granted::No, "12345678", &arguments, context).await;
         assert_eq!(
             report.settled().unwrap().output,
             ToolResultOutput::Json(json!({ "n": shown }))
@@ -123,15 +123,15 @@ async fn guess_in_a_result_does_not_decide_whether_it_is_taken() {
 
 /// A message is cut to its bound. Wherever the cut is, it leaves no piece of a value.
 #[tokio::test]
-async fn a_message_about_a_result_holds_no_piece_of_a_value() {
+async fn failure_message_contains_no_part_of_a_secret() {
     let schema = json!({ "properties": { "n": { "type": "integer" } } });
     let tool = sandbox().load(promising(&schema)).await.unwrap();
     let mut cut = 0;
     for before in 1_900..2_048 {
         let arguments = json!({ "n": format!("{}correct-horse", "x".repeat(before)) });
         for granted in [Granted::Yes, Granted::No] {
-            let talk = Talk::default();
-            let report = run(&tool, granted, "correct-horse", &arguments, talk).await;
+            let context = CallContext::default();
+            let report = run(&tool, granted, "correct-horse", &arguments, context).await;
             let report = report.settled().unwrap();
             let (code, message) = code(&report);
             assert_eq!(code, "invalid-output");
@@ -166,29 +166,29 @@ fn question(prompt: &str) -> Question {
     }
 }
 
-fn talk(answers: Vec<Exchange>) -> Talk {
-    Talk {
+fn context(answers: Vec<Exchange>) -> CallContext {
+    CallContext {
         can_ask: true,
         answers,
-        ..Talk::default()
+        ..CallContext::default()
     }
 }
 
 /// Answers a question.
-fn red(question: Question) -> Talk {
+fn red(question: Question) -> CallContext {
     let answer = Answer::Text {
         text: "red".to_owned(),
     };
-    talk(vec![Exchange { question, answer }])
+    context(vec![Exchange { question, answer }])
 }
 
 /// What is journaled has no value in it, and the guest says the same again when it runs for the second time.
 #[tokio::test]
-async fn a_question_is_redacted_before_it_is_compared() {
+async fn question_is_redacted_before_it_is_compared() {
     let tool = sandbox().load(asking()).await.unwrap();
     for (granted, shown) in [(Granted::Yes, "[secret:s]"), (Granted::No, "Which??!")] {
-        let talk = talk(Vec::new());
-        let ended = run(&tool, granted, "Which??!", &json!({}), talk).await;
+        let context = context(Vec::new());
+        let ended = run(&tool, granted, "Which??!", &json!({}), context).await;
         let RunEnd::Asked(asked) = ended else {
             panic!("it asks: {ended:?}");
         };
@@ -206,12 +206,12 @@ async fn a_question_is_redacted_before_it_is_compared() {
 /// A first run asks with a mark, or in capitals, and the second with a guess: were the guess redacted, the two would be equal
 /// where it is right.
 #[tokio::test]
-async fn guess_in_a_question_never_equals_a_mark() {
+async fn guessed_secret_in_a_question_never_equals_its_mark() {
     let tool = sandbox().load(asking()).await.unwrap();
     for earlier in ["[secret:s]", "WHICH??!"] {
         for value in ["Which??!", "Another value"] {
-            let talk = red(question(earlier));
-            let report = run(&tool, Granted::No, value, &json!({}), talk).await;
+            let context = red(question(earlier));
+            let report = run(&tool, Granted::No, value, &json!({}), context).await;
             let report = report.settled().unwrap();
             assert_eq!(code(&report).0, "invalid-output", "{earlier} {value}");
         }
@@ -219,7 +219,7 @@ async fn guess_in_a_question_never_equals_a_mark() {
 }
 
 #[tokio::test]
-async fn shared_state_is_redacted_of_the_tools_own_values_only() {
+async fn shared_state_is_redacted_of_granted_secrets_only() {
     let guest = Guest {
         imports: &[STATE_GET, STATE_MERGE],
         // Merges its arguments, and returns the state.
@@ -232,8 +232,8 @@ async fn shared_state_is_redacted_of_the_tools_own_values_only() {
     let arguments = json!({ "correct-horse": [{ "n": "a correct-horse" }] });
     let redacted = json!({ "[secret:s]": [{ "n": "a [secret:s]" }] });
     for (granted, merged) in [(Granted::Yes, &redacted), (Granted::No, &arguments)] {
-        let talk = Talk::default();
-        let report = run(&tool, granted, "correct-horse", &arguments, talk).await;
+        let context = CallContext::default();
+        let report = run(&tool, granted, "correct-horse", &arguments, context).await;
         assert_eq!(report.settled().unwrap().merges, [input(merged)]);
     }
 }

@@ -26,7 +26,7 @@ async fn neighbours(sandbox: &Sandbox) -> (ToolComponent, ToolComponent) {
 }
 
 #[tokio::test]
-async fn a_full_sandbox_is_busy_and_a_dropped_call_makes_room() {
+async fn full_sandbox_is_busy_until_a_call_is_dropped() {
     let sandbox = Sandbox::new(SandboxConfig {
         concurrent_calls: 1,
         queued_calls: 0,
@@ -65,7 +65,7 @@ async fn a_full_sandbox_is_busy_and_a_dropped_call_makes_room() {
 }
 
 #[tokio::test]
-async fn neighbours_run_while_guests_loop() {
+async fn calls_run_while_other_guests_loop() {
     let sandbox = Sandbox::new(SandboxConfig {
         concurrent_calls: 16,
         ..SandboxConfig::default()
@@ -95,7 +95,7 @@ const LOOPS_IF_TOLD: &str =
     "(if (i32.gt_u (local.get $input-len) (i32.const 2)) (then (loop $l (br $l))))";
 
 #[tokio::test]
-async fn a_flood_of_one_tool_leaves_every_call_of_another_alone() {
+async fn flood_of_one_tool_delays_no_call_of_another() {
     let sandbox = Sandbox::new(SandboxConfig {
         concurrent_calls: 4,
         queued_calls: 4,
@@ -129,7 +129,7 @@ async fn a_flood_of_one_tool_leaves_every_call_of_another_alone() {
 }
 
 #[tokio::test]
-async fn a_tool_that_behaved_and_then_loops_has_its_callers_thread_for_one_slice() {
+async fn looping_tool_holds_its_callers_thread_for_one_slice() {
     let sandbox = sandbox();
     let code_text = format!("{LOOPS_IF_TOLD} {}", crate::guests::ECHO);
     let tool = sandbox
@@ -143,7 +143,7 @@ async fn a_tool_that_behaved_and_then_loops_has_its_callers_thread_for_one_slice
     let mut held = Vec::new();
     for needed in [16, 32] {
         let mut behaved = 0;
-        while !tool.tenant().schedule.is_trusted() {
+        while !tool.handle().schedule.may_inline() {
             let report = call(&tool, &limits).await;
             assert_eq!(report.output, ToolResultOutput::Json(json!({})));
             behaved += 1;
@@ -160,7 +160,7 @@ async fn a_tool_that_behaved_and_then_loops_has_its_callers_thread_for_one_slice
         let begun = processor_time();
         assert!(poll_once(looping.as_mut()).is_none());
         held.push(processor_time() - begun);
-        assert!(!tool.tenant().schedule.is_trusted());
+        assert!(!tool.handle().schedule.may_inline());
         assert_eq!(code(&looping.await).0, "timeout");
     }
     // Two ticks of the guests' clock, and what the clock itself comes late on a busy machine.
@@ -169,7 +169,7 @@ async fn a_tool_that_behaved_and_then_loops_has_its_callers_thread_for_one_slice
 }
 
 #[tokio::test]
-async fn what_cannot_be_interrupted_does_not_begin_on_the_callers_thread() {
+async fn uninterruptible_work_leaves_the_callers_thread() {
     let sandbox = sandbox();
     // Each does it only if it gets arguments of more than two bytes.
     let told = |code: &str| {
@@ -196,7 +196,7 @@ async fn what_cannot_be_interrupted_does_not_begin_on_the_callers_thread() {
         let tool = sandbox.load(&Guest::running(&code).bytes()).await.unwrap();
         for arguments in [json!({}), json!({"told": true})] {
             let leaves = arguments != json!({});
-            while !tool.tenant().schedule.is_trusted() {
+            while !tool.handle().schedule.may_inline() {
                 call(&tool, &limits).await;
             }
             let mut told = pin!(call_with(
@@ -209,7 +209,7 @@ async fn what_cannot_be_interrupted_does_not_begin_on_the_callers_thread() {
             let at_once = poll_once(told.as_mut());
             if leaves {
                 // It cost the tool its standing. The threads for guests may have ended it by now.
-                assert!(!tool.tenant().schedule.is_trusted(), "{name}");
+                assert!(!tool.handle().schedule.may_inline(), "{name}");
             } else {
                 assert!(at_once.is_some(), "{name}");
             }

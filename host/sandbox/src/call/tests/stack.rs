@@ -23,7 +23,7 @@ async fn ends(guest: Guest<'_>, limits: &Limits) -> (String, String) {
 }
 
 #[tokio::test]
-async fn the_author_sees_the_stack_and_the_model_does_not() {
+async fn stack_is_in_stdio_and_not_in_the_failure() {
     let limits = Limits::default();
     let trapped = Guest {
         core: NAMED,
@@ -43,7 +43,7 @@ async fn the_author_sees_the_stack_and_the_model_does_not() {
 }
 
 #[tokio::test]
-async fn a_stack_without_names_is_not_told() {
+async fn stack_without_names_is_omitted() {
     assert_eq!(
         ends(Guest::running("unreachable"), &Limits::default()).await,
         ("trap".to_owned(), String::new())
@@ -51,7 +51,7 @@ async fn a_stack_without_names_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_call_that_ends_well_leaves_no_stack() {
+async fn successful_call_has_no_stack() {
     let tool = sandbox()
         .load(&Guest::returning(Body::Text(3, b"no")).bytes())
         .await

@@ -2,7 +2,7 @@
 
 use super::{call, call_with, code, input, sharing::FOREVER, workspace};
 use crate::{
-    Call, Sandbox, SandboxConfig, Talk,
+    Call, CallContext, Sandbox, SandboxConfig,
     guests::{BLOCK, DIRECTORIES, FIELDS, Guest, MAKE_FOLDER, STDOUT, TIMER, WRITE},
 };
 use agent_host_core::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
@@ -18,7 +18,7 @@ const RESTLESS: &str = "(loop $l
         (br $l)) unreachable";
 
 #[tokio::test]
-async fn a_call_that_is_dropped_at_any_point_leaves_nothing_behind() {
+async fn call_dropped_at_any_point_leaves_nothing() {
     const PLACES: usize = 2;
     let sandbox = Sandbox::new(SandboxConfig {
         concurrent_calls: PLACES,
@@ -46,7 +46,7 @@ async fn a_call_that_is_dropped_at_any_point_leaves_nothing_behind() {
             grants: Arc::clone(&grants),
             secrets: Arc::default(),
             limits: &limits,
-            talk: Talk::default(),
+            context: CallContext::default(),
             progress: &|_, _| {},
         });
         let patience = Duration::from_micros(step * step);
@@ -72,7 +72,7 @@ async fn a_call_that_is_dropped_at_any_point_leaves_nothing_behind() {
 
 /// A tool that does not get what it asked for and then never ends: the model hears that it was stopped, and of the refusal.
 #[tokio::test]
-async fn a_call_that_is_stopped_tells_what_it_was_refused() {
+async fn cancelled_call_reports_its_refusals() {
     let sandbox = super::sandbox();
     // A read-only tool asks to make a folder, and takes no notice of the answer.
     let code_text = format!(

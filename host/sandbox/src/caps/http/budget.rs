@@ -1,7 +1,7 @@
 //! The budget that the exchanges of one call share: the bytes of their bodies, and the exchanges that
 //! are open at once.
 
-use crate::{gate::Meter, instance::limiter::as_count};
+use crate::{caps::as_count, gate::Meter};
 use agent_host_core::limits::Limits;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

@@ -1,5 +1,5 @@
 use super::{HumanCtx, WitAnswer};
-use crate::{gate::Gate, instance::failure::Stop};
+use crate::{caps::unwind::Unwind, gate::Gate};
 use agent_host_core::{
     limits::Limits,
     policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules},
@@ -94,7 +94,7 @@ fn question_after_effect_is_unavailable() {
         };
         let mut human = HumanCtx::new(gate, Arc::default(), true, Vec::new());
         match human.answer(question) {
-            Err(Stop::Asked(_)) => assert!(asks, "{index}"),
+            Err(Unwind::Asked(_)) => assert!(asks, "{index}"),
             Ok(WitAnswer::Unavailable) => assert!(!asks, "{index}"),
             other => panic!("{index}: {other:?}"),
         }

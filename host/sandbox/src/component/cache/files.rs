@@ -1,5 +1,6 @@
-//! The files of the cache folder. Every file is opened beneath the folder's descriptor and without following links, and its
-//! owner and mode are read from the open descriptor, so that nothing can change between the check and the use.
+//! The files of the cache directory. Every file is opened beneath the directory's descriptor without
+//! following links, and its owner and mode are read from the open descriptor, so that nothing can change
+//! between the check and the use.
 
 use rustix::{
     fs::{self, AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat},
@@ -14,43 +15,43 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// The modes of the folder and of every file in it: this user's alone.
-const FOLDER_MODE: u32 = 0o700;
+/// The modes of the directory and of its files: no access for other users.
+const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// The permission bits of others.
+/// The permission bits of other users.
 const OTHERS: u32 = 0o077;
 
-/// How the names of files begin that are not complete.
+/// The prefix of the names of incomplete files.
 const TEMPORARY: &str = "new-";
 
-/// A folder that is this user's alone.
-pub(crate) struct Folder(OwnedFd);
+/// A directory to which only this user has access.
+pub(crate) struct CacheDir(OwnedFd);
 
-impl Folder {
-    /// Opens the folder, and makes it and those above it if they are missing.
-    pub(crate) fn make(path: &Path) -> io::Result<Self> {
+impl CacheDir {
+    /// Opens the directory; creates it and its parents if they are missing.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
         DirBuilder::new()
             .recursive(true)
-            .mode(FOLDER_MODE)
+            .mode(DIR_MODE)
             .create(path)?;
         Self::open(path)
     }
 
-    /// Opens the folder. Those above it may be anybody's: whoever can put another folder in its place cannot make one that
-    /// belongs to this user, and entries are believed only by a key that lies beside them.
+    /// Opens the directory. Other users may own its parents: they can replace the directory, but not
+    /// with one that belongs to this user, and entries are trusted only with the key beside them.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-        let folder = fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+        let dir = fs::open(path, flags, Mode::empty()).map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => io::Error::other(format!(
-                "the cache folder {} is a link or no folder; name the folder itself",
+                "the cache directory {} is a link or no directory; name the directory itself",
                 path.display()
             )),
             error => error.into(),
         })?;
-        let what = format!("the cache folder {}", path.display());
-        check_private(&what, &fs::fstat(&folder)?)?;
-        Ok(Self(folder))
+        let what = format!("the cache directory {}", path.display());
+        check_private(&what, &fs::fstat(&dir)?)?;
+        Ok(Self(dir))
     }
 
     /// Reads a file of up to `max_bytes`.
@@ -64,7 +65,7 @@ impl Folder {
 
     /// Opens a file of up to `max_bytes` for reading.
     pub(crate) fn open_file(&self, name: &str, max_bytes: u64) -> io::Result<File> {
-        // NONBLOCK, so that a pipe in the file's place is refused and not waited for; NOATIME, so that looking is not using.
+        // NONBLOCK refuses a pipe instead of waiting for it; with NOATIME, inspecting is not using.
         let flags = OFlags::RDONLY
             | OFlags::NOFOLLOW
             | OFlags::NONBLOCK
@@ -72,7 +73,7 @@ impl Folder {
             | OFlags::CLOEXEC;
         let file =
             fs::openat(&self.0, name, flags, Mode::empty()).map_err(|error| match error {
-                // Only its owner opens a file so.
+                // NOATIME is for the owner only.
                 Errno::PERM => io::Error::other("the file belongs to another user"),
                 error => error.into(),
             })?;
@@ -88,7 +89,7 @@ impl Folder {
         Ok(file.into())
     }
 
-    /// The files in it. One that goes away meanwhile is left out.
+    /// Lists the files, without those that are deleted meanwhile.
     pub(crate) fn files(&self) -> io::Result<Vec<FileInfo>> {
         let mut files = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -100,9 +101,9 @@ impl Folder {
                 Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                     files.push(FileInfo {
                         name: name.to_owned(),
-                        bytes: u64::try_from(stat.st_size).unwrap_or_default(),
-                        made: time(stat.st_mtime, stat.st_mtime_nsec),
-                        used: time(stat.st_atime, stat.st_atime_nsec),
+                        size_bytes: u64::try_from(stat.st_size).unwrap_or_default(),
+                        modified: time(stat.st_mtime, stat.st_mtime_nsec),
+                        last_used: time(stat.st_atime, stat.st_atime_nsec),
                     });
                 }
                 Ok(_) | Err(Errno::NOENT) => {}
@@ -112,7 +113,7 @@ impl Folder {
         Ok(files)
     }
 
-    /// Removes a file, and says whether it was there.
+    /// Removes a file; returns false if it does not exist.
     pub(crate) fn remove(&self, name: &str) -> io::Result<bool> {
         match fs::unlinkat(&self.0, name, AtFlags::empty()) {
             Ok(()) => Ok(true),
@@ -121,8 +122,8 @@ impl Folder {
         }
     }
 
-    /// Makes a file, unless it is there.
-    pub(crate) fn create(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Creates a file unless it exists.
+    pub(crate) fn create_file(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let temporary = self.write_temporary(&[bytes])?;
         match fs::renameat_with(&self.0, &temporary, &self.0, name, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(()),
@@ -134,17 +135,16 @@ impl Folder {
         }
     }
 
-    /// Puts a file in the place of whatever is there. A reader sees the old one or the new one and nothing between.
+    /// Replaces a file atomically.
     pub(crate) fn replace(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         let temporary = self.write_temporary(parts)?;
         fs::renameat(&self.0, &temporary, &self.0, name).map_err(|error| {
-            // What is left behind is only untidy.
             let _ = fs::unlinkat(&self.0, &temporary, AtFlags::empty());
             error.into()
         })
     }
 
-    /// Writes a file under a name that nobody else uses, and gives the name.
+    /// Writes a file under a random name and returns the name.
     fn write_temporary(&self, parts: &[&[u8]]) -> io::Result<String> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
@@ -163,25 +163,23 @@ impl Folder {
     }
 }
 
-/// A file of the folder.
+/// A file of the directory.
 #[derive(Clone, Debug)]
 pub(crate) struct FileInfo {
     pub(crate) name: String,
-    pub(crate) bytes: u64,
-    /// When it was written.
-    pub(crate) made: SystemTime,
-    /// When it was used last, as the cache notes it.
-    pub(crate) used: SystemTime,
+    pub(crate) size_bytes: u64,
+    pub(crate) modified: SystemTime,
+    /// The access time, which the cache sets.
+    pub(crate) last_used: SystemTime,
 }
 
 impl FileInfo {
-    /// Whether it is a file that is not complete.
     pub(crate) fn is_temporary(&self) -> bool {
         self.name.starts_with(TEMPORARY)
     }
 }
 
-/// A time as `stat` has it, whose number types differ between processors.
+/// Converts a time of `stat`, whose number types differ between architectures.
 fn time(seconds: impl TryInto<u64>, nanoseconds: impl TryInto<u32>) -> SystemTime {
     let seconds = seconds.try_into().unwrap_or_default();
     let nanoseconds = nanoseconds.try_into().unwrap_or_default();
@@ -194,7 +192,7 @@ fn check_private(what: &str, stat: &Stat) -> io::Result<()> {
     }
     if stat.st_mode & OTHERS != 0 {
         return Err(io::Error::other(format!(
-            "{what} can be reached by other users (mode {:o}); delete it, or take their permissions away",
+            "{what} can be reached by other users (mode {:o}); delete it, or remove their permissions",
             stat.st_mode & 0o777
         )));
     }

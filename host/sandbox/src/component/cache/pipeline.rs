@@ -1,5 +1,5 @@
-//! Copies while it computes: one thread reads and hashes, another writes. Either takes about as long for the machine code of a
-//! large component.
+//! Copies on two threads: one reads and hashes, the other writes. For the machine code of a large
+//! component both take about as long.
 
 #[cfg(test)]
 mod tests;
@@ -11,17 +11,17 @@ use std::{
     thread,
 };
 
-/// How much is read, hashed and written at once, in bytes: it stays in a processor's own cache, and is long enough that waking
-/// the other thread for it does not count.
+/// The bytes that are read, hashed and written at once: they fit into a processor's own cache, and
+/// outweigh waking the other thread.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// The pieces that are on their way: one that is filled, one that waits, one that is written.
+/// The chunks in flight: one is filled, one waits, one is written.
 const CHUNKS: usize = 3;
 
-/// Reads all of `from` and writes it to `to`, on two threads if it is more than one piece and the system has another one.
+/// Copies `from` to `to`, on two threads if it has more than one chunk and the system starts a thread.
 ///
 /// # Errors
-/// Those of reading and writing. What was written then is of no use.
+/// Reading or writing fails.
 pub(super) fn copy(from: &mut impl Read, to: &mut (impl Write + Send)) -> io::Result<()> {
     let mut first = Vec::with_capacity(CHUNK_BYTES);
     fill(from, &mut first)?;
@@ -37,7 +37,7 @@ pub(super) fn copy(from: &mut impl Read, to: &mut (impl Write + Send)) -> io::Re
             .spawn_scoped(scope, move || {
                 waiting.iter().try_for_each(|chunk| {
                     out.write_all(&chunk)?;
-                    // Nobody takes the last ones back.
+                    // The last chunks are not reused.
                     let _ = written.send(chunk);
                     Ok(())
                 })
@@ -47,7 +47,7 @@ pub(super) fn copy(from: &mut impl Read, to: &mut (impl Write + Send)) -> io::Re
         };
         let mut spare = CHUNKS - 1;
         let mut chunk = mem::take(&mut first);
-        // A writer that is gone has an error, which is told below.
+        // A writer that has ended has an error, returned below.
         while !chunk.is_empty() && filled.send(chunk).is_ok() {
             chunk = match spare.checked_sub(1) {
                 Some(fewer) => {
@@ -62,7 +62,7 @@ pub(super) fn copy(from: &mut impl Read, to: &mut (impl Write + Send)) -> io::Re
         drop(filled);
         writer
             .join()
-            .unwrap_or_else(|_| Err(io::Error::other("writing it failed")))
+            .unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")))
             .map(|()| true)
     })?;
     if !is_copied {
@@ -72,7 +72,7 @@ pub(super) fn copy(from: &mut impl Read, to: &mut (impl Write + Send)) -> io::Re
     Ok(())
 }
 
-/// Reads a piece. It is shorter at the end alone.
+/// Reads a chunk, which is shorter only at the end.
 fn fill(from: &mut impl Read, chunk: &mut Vec<u8>) -> io::Result<()> {
     from.take(CHUNK_BYTES as u64).read_to_end(chunk).map(drop)
 }

@@ -1,5 +1,7 @@
 use super::{CacheContent, CachedComponent, CompileCache, Pruned, files, manage, sealed};
-use crate::{Call, Compiled, Pooling, Sandbox, SandboxConfig, Talk, ToolComponent, guests::Guest};
+use crate::{
+    Call, CallContext, Compiled, Pooling, Sandbox, SandboxConfig, ToolComponent, guests::Guest,
+};
 use agent_host_core::{
     id::{CallId, Digest},
     limits::Limits,
@@ -18,9 +20,9 @@ use std::{
 };
 use tempfile::TempDir;
 
-fn sandbox(folder: &Path, pooling: Pooling) -> Sandbox {
+fn sandbox(dir: &Path, pooling: Pooling) -> Sandbox {
     Sandbox::new(SandboxConfig {
-        cache_dir: Some(folder.to_path_buf()),
+        cache_dir: Some(dir.to_path_buf()),
         concurrent_calls: 1,
         pooling,
         ..SandboxConfig::default()
@@ -28,13 +30,13 @@ fn sandbox(folder: &Path, pooling: Pooling) -> Sandbox {
     .unwrap()
 }
 
-/// Loads in a host that starts anew, calls the tool, and says where it came from.
-async fn load(folder: &Path) -> Compiled {
-    load_bytes(folder, &Guest::default().bytes()).await
+/// Loads in a new sandbox, calls the tool, and returns where the code came from.
+async fn load(dir: &Path) -> Compiled {
+    load_bytes(dir, &Guest::default().bytes()).await
 }
 
-async fn load_bytes(folder: &Path, bytes: &[u8]) -> Compiled {
-    let tool = sandbox(folder, Pooling::Probe).load(bytes).await.unwrap();
+async fn load_bytes(dir: &Path, bytes: &[u8]) -> Compiled {
+    let tool = sandbox(dir, Pooling::Probe).load(bytes).await.unwrap();
     assert_eq!(tool.definitions().len(), 1);
     assert_eq!(echo(&tool).await, ToolResultOutput::Json(json!({})));
     tool.compiled()
@@ -50,7 +52,7 @@ async fn echo(tool: &ToolComponent) -> ToolResultOutput {
         grants: Arc::default(),
         secrets: Arc::default(),
         limits: &Limits::default(),
-        talk: Talk::default(),
+        context: CallContext::default(),
         progress: &|_, _| {},
     })
     .await
@@ -59,18 +61,18 @@ async fn echo(tool: &ToolComponent) -> ToolResultOutput {
     .output
 }
 
-/// A cache with one entry, and the entry's path.
+/// Creates a cache with one entry, and returns the entry's path.
 async fn filled() -> (TempDir, PathBuf, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
-    let folder = parent.path().join("a/cache");
-    assert_eq!(load(&folder).await, Compiled::Now);
-    let entry = entries(&folder).pop().unwrap();
-    (parent, folder, entry)
+    let dir = parent.path().join("a/cache");
+    assert_eq!(load(&dir).await, Compiled::Now);
+    let entry = entries(&dir).pop().unwrap();
+    (parent, dir, entry)
 }
 
-/// All files but the key.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+/// Returns all files but the key.
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(dir)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| !path.ends_with("key"))
@@ -88,26 +90,26 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[tokio::test]
-async fn a_component_is_compiled_once_for_each_engine() {
-    let (_parent, folder, entry) = filled().await;
-    assert_eq!(load(&folder).await, Compiled::FromCache);
+async fn component_is_compiled_once_for_each_engine() {
+    let (_parent, dir, entry) = filled().await;
+    assert_eq!(load(&dir).await, Compiled::FromCache);
     assert_eq!(
-        (mode(&folder), mode(&entry), mode(&folder.join("key"))),
+        (mode(&dir), mode(&entry), mode(&dir.join("key"))),
         (0o700, 0o600, 0o600)
     );
-    // Without a pool the machine code is another.
+    // Without a pool the machine code differs.
     let bytes = Guest::default().bytes();
     for expected in [Compiled::Now, Compiled::FromCache] {
-        let tool = sandbox(&folder, Pooling::Off).load(&bytes).await.unwrap();
+        let tool = sandbox(&dir, Pooling::Off).load(&bytes).await.unwrap();
         assert_eq!(tool.compiled(), expected);
         assert_eq!(echo(&tool).await, ToolResultOutput::Json(json!({})));
     }
-    assert_eq!(entries(&folder).len(), 2);
+    assert_eq!(entries(&dir).len(), 2);
 }
 
 #[tokio::test]
-async fn a_damaged_or_foreign_entry_is_made_anew() {
-    let (_parent, folder, entry) = filled().await;
+async fn damaged_or_foreign_entry_is_replaced() {
+    let (_parent, dir, entry) = filled().await;
     let good = fs::read(&entry).unwrap();
     let flipped = |at: usize| {
         let mut bytes = good.clone();
@@ -128,46 +130,46 @@ async fn a_damaged_or_foreign_entry_is_made_anew() {
     ];
     for (index, bytes) in damaged.into_iter().enumerate() {
         fs::write(&entry, bytes).unwrap();
-        assert_eq!(load(&folder).await, Compiled::Now, "{index}");
-        assert_eq!(load(&folder).await, Compiled::FromCache, "{index}");
+        assert_eq!(load(&dir).await, Compiled::Now, "{index}");
+        assert_eq!(load(&dir).await, Compiled::FromCache, "{index}");
     }
 }
 
 #[tokio::test]
-async fn an_entry_is_not_taken_for_another_one() {
-    let (_parent, folder, entry) = filled().await;
+async fn renamed_entry_is_refused() {
+    let (_parent, dir, entry) = filled().await;
     let other = Guest {
         component: "(core module)",
         ..Guest::default()
     }
     .bytes();
-    assert_eq!(load_bytes(&folder, &other).await, Compiled::Now);
-    let second = entries(&folder)
+    assert_eq!(load_bytes(&dir, &other).await, Compiled::Now);
+    let second = entries(&dir)
         .into_iter()
         .find(|path| *path != entry)
         .unwrap();
     fs::copy(&entry, &second).unwrap();
-    assert_eq!(load_bytes(&folder, &other).await, Compiled::Now);
-    assert_eq!(load_bytes(&folder, &other).await, Compiled::FromCache);
+    assert_eq!(load_bytes(&dir, &other).await, Compiled::Now);
+    assert_eq!(load_bytes(&dir, &other).await, Compiled::FromCache);
 
     // An entry that another host wrote, with a key of its own.
     let (_elsewhere, _, foreign) = filled().await;
     fs::copy(foreign, &entry).unwrap();
-    assert_eq!(load(&folder).await, Compiled::Now);
+    assert_eq!(load(&dir).await, Compiled::Now);
 }
 
 #[tokio::test]
-async fn a_file_that_others_can_reach_is_not_read() {
-    let (_parent, folder, entry) = filled().await;
+async fn file_that_other_users_can_access_is_refused() {
+    let (_parent, dir, entry) = filled().await;
     for open in [0o640, 0o604, 0o620, 0o602] {
         set_mode(&entry, open);
-        assert_eq!(load(&folder).await, Compiled::Now, "{open:o}");
+        assert_eq!(load(&dir).await, Compiled::Now, "{open:o}");
         assert_eq!(mode(&entry), 0o600, "{open:o}");
     }
-    let target = folder.with_extension("target");
+    let target = dir.with_extension("target");
     fs::rename(&entry, &target).unwrap();
     symlink(&target, &entry).unwrap();
-    assert_eq!(load(&folder).await, Compiled::Now);
+    assert_eq!(load(&dir).await, Compiled::Now);
     assert!(fs::symlink_metadata(&entry).unwrap().is_file());
 
     fs::remove_file(&entry).unwrap();
@@ -177,36 +179,36 @@ async fn a_file_that_others_can_reach_is_not_read() {
         rustix::fs::Mode::from_raw_mode(0o600),
     )
     .unwrap();
-    assert_eq!(load(&folder).await, Compiled::Now);
-    assert_eq!(load(&folder).await, Compiled::FromCache);
+    assert_eq!(load(&dir).await, Compiled::Now);
+    assert_eq!(load(&dir).await, Compiled::FromCache);
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_trusted_is_not_used() {
-    let (_parent, folder, _entry) = filled().await;
-    set_mode(&folder, 0o755);
-    assert_eq!(load(&folder).await, Compiled::Now);
-    set_mode(&folder, 0o700);
+async fn untrusted_directory_is_not_used() {
+    let (_parent, dir, _entry) = filled().await;
+    set_mode(&dir, 0o755);
+    assert_eq!(load(&dir).await, Compiled::Now);
+    set_mode(&dir, 0o700);
 
-    let link = folder.with_extension("link");
-    symlink(&folder, &link).unwrap();
+    let link = dir.with_extension("link");
+    symlink(&dir, &link).unwrap();
     assert_eq!(load(&link).await, Compiled::Now);
 
-    let key = folder.join("key");
+    let key = dir.join("key");
     set_mode(&key, 0o644);
-    assert_eq!(load(&folder).await, Compiled::Now);
+    assert_eq!(load(&dir).await, Compiled::Now);
     set_mode(&key, 0o600);
-    assert_eq!(load(&folder).await, Compiled::FromCache);
+    assert_eq!(load(&dir).await, Compiled::FromCache);
     fs::write(&key, b"short").unwrap();
-    assert_eq!(load(&folder).await, Compiled::Now);
+    assert_eq!(load(&dir).await, Compiled::Now);
 
-    let file = folder.with_extension("file");
+    let file = dir.with_extension("file");
     fs::write(&file, b"").unwrap();
     assert_eq!(load(&file).await, Compiled::Now);
 }
 
-/// Loads components of several sizes in a host of its own, and gives the cache.
-async fn with_components(folder: &Path, count: usize) -> Vec<Vec<u8>> {
+/// Loads components of different sizes.
+async fn with_components(dir: &Path, count: usize) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for modules in 0..count {
         let component = "(core module)".repeat(modules);
@@ -215,14 +217,14 @@ async fn with_components(folder: &Path, count: usize) -> Vec<Vec<u8>> {
             ..Guest::default()
         }
         .bytes();
-        assert_eq!(load_bytes(folder, &bytes).await, Compiled::Now);
+        assert_eq!(load_bytes(dir, &bytes).await, Compiled::Now);
         all.push(bytes);
     }
     all
 }
 
-/// Says that an entry was used last at this second.
-fn set_used(path: &Path, seconds: u64) {
+/// Sets the time at which an entry was last used.
+fn set_last_used(path: &Path, seconds: u64) {
     let used = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     let times = fs::FileTimes::new().set_accessed(used);
     fs::File::options()
@@ -233,8 +235,8 @@ fn set_used(path: &Path, seconds: u64) {
         .unwrap();
 }
 
-fn listed(folder: &Path) -> Vec<CachedComponent> {
-    CompileCache::open(folder).unwrap().unwrap().list().unwrap()
+fn listed(dir: &Path) -> Vec<CachedComponent> {
+    CompileCache::open(dir).unwrap().unwrap().list().unwrap()
 }
 
 fn component(bytes: &[u8], current: bool) -> CacheContent {
@@ -246,19 +248,19 @@ fn component(bytes: &[u8], current: bool) -> CacheContent {
 }
 
 #[tokio::test]
-async fn the_cache_tells_what_is_in_it() {
+async fn list_returns_entries_by_last_use() {
     let parent = tempfile::tempdir().unwrap();
-    let folder = parent.path().join("cache");
-    assert!(CompileCache::open(&folder).unwrap().is_none());
-    let all = with_components(&folder, 2).await;
-    // Without a pool it is for another engine, and both are of this program.
-    sandbox(&folder, Pooling::Off).load(&all[0]).await.unwrap();
-    for path in entries(&folder) {
-        set_used(&path, 1_000);
+    let dir = parent.path().join("cache");
+    assert!(CompileCache::open(&dir).unwrap().is_none());
+    let all = with_components(&dir, 2).await;
+    // The entry without a pool is for another engine of this build.
+    sandbox(&dir, Pooling::Off).load(&all[0]).await.unwrap();
+    for path in entries(&dir) {
+        set_last_used(&path, 1_000);
     }
-    // Using one brings it to the top.
-    assert_eq!(load_bytes(&folder, &all[1]).await, Compiled::FromCache);
-    let found = listed(&folder);
+    // The last used entry comes first.
+    assert_eq!(load_bytes(&dir, &all[1]).await, Compiled::FromCache);
+    let found = listed(&dir);
     let contents: Vec<&CacheContent> = found.iter().map(|one| &one.content).collect();
     assert_eq!(
         contents,
@@ -269,48 +271,48 @@ async fn the_cache_tells_what_is_in_it() {
         ]
     );
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
-    assert!(found[0].used > old);
-    assert_eq!((found[1].used, found[2].used), (old, old));
+    assert!(found[0].last_used > old);
+    assert_eq!((found[1].last_used, found[2].last_used), (old, old));
     for one in &found {
-        let file = fs::metadata(folder.join(&one.file)).unwrap();
+        let file = fs::metadata(dir.join(&one.file)).unwrap();
         assert_eq!(
-            (one.bytes, one.made),
+            (one.size_bytes, one.compiled_at),
             (file.len(), file.modified().unwrap())
         );
     }
 }
 
 #[tokio::test]
-async fn nothing_is_believed_of_an_entry_whose_hash_is_wrong() {
-    let (_parent, folder, entry) = filled().await;
+async fn entry_with_an_invalid_hash_is_listed_as_damaged() {
+    let (_parent, dir, entry) = filled().await;
     let good = fs::read(&entry).unwrap();
     for at in 0..300.min(good.len()) {
         let mut bytes = good.clone();
         bytes[at] ^= 1;
         fs::write(&entry, bytes).unwrap();
-        assert_eq!(listed(&folder)[0].content, CacheContent::Damaged, "{at}");
+        assert_eq!(listed(&dir)[0].content, CacheContent::Damaged, "{at}");
     }
     fs::write(&entry, &good).unwrap();
     assert_eq!(
-        listed(&folder)[0].content,
+        listed(&dir)[0].content,
         component(&Guest::default().bytes(), true)
     );
-    // Another key, and none.
-    fs::write(folder.join("key"), [7; 32]).unwrap();
-    assert_eq!(listed(&folder)[0].content, CacheContent::Damaged);
-    fs::remove_file(folder.join("key")).unwrap();
-    assert_eq!(listed(&folder)[0].content, CacheContent::Damaged);
+    // With another key, and with none.
+    fs::write(dir.join("key"), [7; 32]).unwrap();
+    assert_eq!(listed(&dir)[0].content, CacheContent::Damaged);
+    fs::remove_file(dir.join("key")).unwrap();
+    assert_eq!(listed(&dir)[0].content, CacheContent::Damaged);
 }
 
 #[tokio::test]
-async fn pruning_removes_what_is_of_no_use_and_then_the_oldest() {
+async fn prune_removes_useless_files_and_then_the_oldest() {
     let parent = tempfile::tempdir().unwrap();
-    let folder = parent.path().join("cache");
-    with_components(&folder, 3).await;
-    let paths = entries(&folder);
+    let dir = parent.path().join("cache");
+    with_components(&dir, 3).await;
+    let paths = entries(&dir);
     let kept = fs::metadata(&paths[2]).unwrap().len();
     for (age, path) in paths.iter().enumerate() {
-        set_used(path, 1_000 + age as u64);
+        set_last_used(path, 1_000 + age as u64);
     }
     let hour = Duration::from_secs(60 * 60);
     let old = SystemTime::now() - 2 * hour;
@@ -319,27 +321,25 @@ async fn pruning_removes_what_is_of_no_use_and_then_the_oldest() {
         ("new-fresh", SystemTime::now()),
         ("notes.txt", old),
     ] {
-        let file = fs::File::create(folder.join(name)).unwrap();
+        let file = fs::File::create(dir.join(name)).unwrap();
         file.set_modified(time).unwrap();
     }
-    let damaged = folder.join(format!("{}-{}", "ab".repeat(32), "0".repeat(16)));
+    let damaged = dir.join(format!("{}-{}", "ab".repeat(32), "0".repeat(16)));
     fs::write(&damaged, b"damaged").unwrap();
     set_mode(&damaged, 0o600);
 
-    let cache = CompileCache::open(&folder).unwrap().unwrap();
+    let cache = CompileCache::open(&dir).unwrap().unwrap();
     assert_eq!(cache.prune(None).unwrap(), Pruned { files: 2, bytes: 7 });
     assert_eq!(cache.prune(None).unwrap(), Pruned::default());
-    let left: Vec<PathBuf> = ["new-fresh", "notes.txt"]
-        .map(|name| folder.join(name))
-        .into();
+    let left: Vec<PathBuf> = ["new-fresh", "notes.txt"].map(|name| dir.join(name)).into();
     let mut expected: Vec<PathBuf> = paths.iter().cloned().chain(left.clone()).collect();
     expected.sort();
-    assert_eq!(entries(&folder), expected);
+    assert_eq!(entries(&dir), expected);
 
     assert_eq!(cache.prune(Some(kept)).unwrap().files, 2);
     let mut expected: Vec<PathBuf> = paths[2..].iter().cloned().chain(left.clone()).collect();
     expected.sort();
-    assert_eq!(entries(&folder), expected);
+    assert_eq!(entries(&dir), expected);
     assert_eq!(
         cache.prune(Some(0)).unwrap(),
         Pruned {
@@ -347,24 +347,24 @@ async fn pruning_removes_what_is_of_no_use_and_then_the_oldest() {
             bytes: kept
         }
     );
-    assert_eq!(entries(&folder), left);
-    assert!(folder.join("key").exists());
+    assert_eq!(entries(&dir), left);
+    assert!(dir.join("key").exists());
 }
 
 #[tokio::test]
-async fn the_entries_used_last_stay_when_there_are_too_many() {
+async fn eviction_keeps_the_last_used_entries() {
     let parent = tempfile::tempdir().unwrap();
-    let folder = parent.path().join("cache");
-    with_components(&folder, 3).await;
-    let paths = entries(&folder);
+    let dir = parent.path().join("cache");
+    with_components(&dir, 3).await;
+    let paths = entries(&dir);
     let sizes: Vec<u64> = paths
         .iter()
         .map(|path| fs::metadata(path).unwrap().len())
         .collect();
     for (path, used) in paths.iter().zip([3_000, 1_000, 2_000]) {
-        set_used(path, used);
+        set_last_used(path, used);
     }
-    let open = files::Folder::open(&folder).unwrap();
+    let open = files::CacheDir::open(&dir).unwrap();
     for (max, expected) in [
         (sizes.iter().sum(), vec![0, 1, 2]),
         (sizes[0] + sizes[2] + sizes[1] - 1, vec![0, 2]),
@@ -376,7 +376,7 @@ async fn the_entries_used_last_stay_when_there_are_too_many() {
             .iter()
             .map(|at: &usize| paths[*at].clone())
             .collect();
-        assert_eq!(entries(&folder), expected, "{max}");
+        assert_eq!(entries(&dir), expected, "{max}");
     }
 }
 
@@ -405,7 +405,7 @@ fn sealed_code_cannot_be_changed() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_trusted_says_why() {
+fn untrusted_directory_error_names_the_reason() {
     let parent = tempfile::tempdir().unwrap();
     let at = |name: &str| parent.path().join(name);
     for name in ["world", "group"] {
@@ -418,8 +418,8 @@ fn a_folder_that_cannot_be_trusted_says_why() {
     for (name, says) in [
         ("world", "can be reached by other users (mode 777)"),
         ("group", "can be reached by other users (mode 770)"),
-        ("link", "is a link or no folder"),
-        ("file", "is a link or no folder"),
+        ("link", "is a link or no directory"),
+        ("file", "is a link or no directory"),
     ] {
         let error = CompileCache::open(&at(name)).unwrap_err().to_string();
         assert!(error.contains(says), "{name}: {error}");

@@ -1,6 +1,6 @@
-//! The child process from its parent's side. Whatever becomes of the parent's future, the child is killed and reaped.
+//! The child process. It is killed and reaped even if the parent's future is dropped.
 
-use super::{CompileLimits, CompileWorker};
+use crate::config::{CompileLimits, CompileWorker};
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::{
@@ -16,37 +16,35 @@ use tokio::{
     runtime::Handle,
 };
 
-/// The threads of the compiler. Each takes address space of its own, and a component has only so many functions.
+/// The bound on the compiler's threads, each of which takes address space.
 const MAX_THREADS: usize = 8;
 
-/// What is kept of the child's stderr, in bytes: the first line of a panic.
-const MAX_WORDS: u64 = 4 * 1024;
+/// The bytes of the child's stderr that are read: the first line of a panic.
+const MAX_STDERR: u64 = 4 * 1024;
 
-/// What the child wrote until it closed its outputs, as it does by ending.
-pub(super) struct Said {
-    pub(super) answer: Vec<u8>,
-    pub(super) words: String,
+/// The child's outputs until it closed them, as it does by exiting.
+pub(super) struct ChildOutput {
+    pub(super) reply: Vec<u8>,
+    pub(super) stderr: String,
 }
 
-/// Why the talk with the child was broken off.
-pub(super) enum Stop {
-    /// It wrote more than is taken.
-    TooMuch,
-    /// Its pipes do not work.
+/// Why the exchange with the child failed.
+pub(super) enum ChildError {
+    OutputTooLarge,
     Io(io::Error),
 }
 
 /// A running child. Dropping it kills it.
 pub(super) struct Child {
-    /// Absent once it is being reaped.
+    /// Absent once its reaping has started.
     process: Option<process::Child>,
     /// The runtime whose blocking threads reap it.
     runtime: Handle,
 }
 
 impl Child {
-    /// Starts the worker in a process group of its own, with pipes for its input and outputs and nothing else of this
-    /// process. To be called on a runtime.
+    /// Starts the worker in its own process group, with pipes for its input and outputs. It inherits
+    /// nothing else. Needs a tokio runtime.
     pub(super) fn start(worker: &CompileWorker, limits: CompileLimits) -> io::Result<Self> {
         let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = threads.min(MAX_THREADS).to_string();
@@ -54,8 +52,8 @@ impl Child {
             .args(&worker.args)
             .args([limits.memory_bytes, limits.cpu_seconds].map(|limit| limit.to_string()))
             .env_clear()
-            // Read by the thread pool of the compiler and by the C library: each thread more would take 2 MiB of address space
-            // for its stack and 64 MiB for its share of the heap.
+            // For the compiler's thread pool and the C library: each further thread would take 2 MiB of
+            // address space for its stack and 64 MiB for its heap arena.
             .env("RAYON_NUM_THREADS", &threads)
             .env("MALLOC_ARENA_MAX", &threads)
             .current_dir("/")
@@ -70,34 +68,34 @@ impl Child {
         })
     }
 
-    /// Sends the input and reads both outputs to their ends, all at once, so that neither side waits for the other.
-    pub(super) async fn talk(
+    /// Sends the input and reads both outputs to their ends, concurrently, so that no pipe blocks.
+    pub(super) async fn exchange(
         &mut self,
         header: &[u8],
         component: Bytes,
-        max_answer: usize,
-    ) -> Result<Said, Stop> {
-        let (input, output, errors) = self.pipes().map_err(Stop::Io)?;
+        max_reply: usize,
+    ) -> Result<ChildOutput, ChildError> {
+        let (input, output, errors) = self.pipes().map_err(ChildError::Io)?;
         let send = async move {
             let mut input = pipe::Sender::from_owned_fd(input)?;
-            // A child that does not read its input to the end tells why by its answer or by how it ends.
+            // A child that does not read all of its input gives the reason in its reply or exit.
             if input.write_all(header).await.is_ok() {
                 let _ = input.write_all(&component).await;
             }
             Ok::<_, io::Error>(())
         };
-        let send = async { send.await.map_err(Stop::Io) };
-        let listen = async {
-            let answer = read(output, max_answer as u64 + 1).await?;
-            if answer.len() > max_answer {
-                return Err(Stop::TooMuch);
+        let send = async { send.await.map_err(ChildError::Io) };
+        let receive = async {
+            let reply = read(output, max_reply as u64 + 1).await?;
+            if reply.len() > max_reply {
+                return Err(ChildError::OutputTooLarge);
             }
-            Ok(answer)
+            Ok(reply)
         };
-        let ((), answer, words) = tokio::try_join!(send, listen, read(errors, MAX_WORDS))?;
-        Ok(Said {
-            answer,
-            words: String::from_utf8_lossy(&words).into_owned(),
+        let ((), reply, stderr) = tokio::try_join!(send, receive, read(errors, MAX_STDERR))?;
+        Ok(ChildOutput {
+            reply,
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
         })
     }
 
@@ -112,8 +110,8 @@ impl Child {
         pipes.ok_or_else(|| io::Error::other("they are in use"))
     }
 
-    /// Kills the child if it still runs, reaps it, and says how it ended. A child that had already ended by itself, or was
-    /// ending, keeps its own status.
+    /// Kills the child if it still runs, reaps it, and returns its status. A child that has ended by
+    /// itself, or is ending, keeps its own status.
     pub(super) async fn end(mut self) -> io::Result<ExitStatus> {
         let Some(mut process) = self.process.take() else {
             return Err(io::Error::other("it was waited for before"));
@@ -133,17 +131,17 @@ impl Drop for Child {
     }
 }
 
-/// Kills the child with all that it may have started. It is not reaped yet, so its id is nobody else's.
+/// Kills the child's process group. The child is not reaped yet, so its id is not reused.
 fn kill(process: &process::Child) {
     let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
     if let Some(id) = id {
-        // An error means that it has ended.
+        // An error means that it has exited.
         let _ = kill_process_group(id, Signal::KILL);
     }
 }
 
-/// Reads to the end, or, where there is more, `max` bytes.
-async fn read(pipe: OwnedFd, max: u64) -> Result<Vec<u8>, Stop> {
+/// Reads at most `max` bytes.
+async fn read(pipe: OwnedFd, max: u64) -> Result<Vec<u8>, ChildError> {
     let read = async {
         let mut bytes = Vec::new();
         pipe::Receiver::from_owned_fd(pipe)?
@@ -152,5 +150,5 @@ async fn read(pipe: OwnedFd, max: u64) -> Result<Vec<u8>, Stop> {
             .await?;
         Ok(bytes)
     };
-    read.await.map_err(Stop::Io)
+    read.await.map_err(ChildError::Io)
 }

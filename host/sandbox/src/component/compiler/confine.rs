@@ -1,4 +1,4 @@
-//! How the compiling process limits itself, for good, before it has seen a byte of what it compiles.
+//! Confines the compile worker for the rest of its life, before it reads any input.
 
 use rustix::process::{
     Resource, Rlimit, Signal, getrlimit, nice, set_parent_process_death_signal, setrlimit,
@@ -9,23 +9,23 @@ use seccompiler::{
 };
 use std::{collections::BTreeMap, env::consts::ARCH, io, process};
 
-/// The descriptors of the process: its input, its outputs, and a few that libraries may want for a moment.
+/// The file descriptors of the process: its input, its outputs, and a few for libraries.
 const DESCRIPTORS: u64 = 16;
 
-/// By how much the process is nicer to others than its parent is (see `setpriority(2)`).
+/// The nice value that the process adds to its parent's (`setpriority(2)`).
 const NICE: i32 = 10;
 
-/// How far a compiling process is confined.
+/// The confinement of a compile worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confinement {
-    /// Its memory and its time are limited, it writes no files, and every system call is refused but those for memory,
-    /// threads, and its open pipes: it opens no file and no socket, and starts no process.
+    /// Memory and time are limited, no file can be written, and all system calls are refused but those
+    /// for memory, threads and the open pipes: it opens no file and no socket, and starts no process.
     SystemCalls,
-    /// Only the limits hold: this kernel offers no filter of system calls.
+    /// Only the limits hold: this kernel does not filter system calls.
     Limits,
 }
 
-/// What a compiler needs besides [`conditional`]: memory, threads, time, and a way to end.
+/// The system calls that a compiler needs besides [`conditional`]: memory, threads, time, exit.
 const ALLOWED: [libc::c_long; 26] = [
     libc::SYS_close,
     libc::SYS_fstat,
@@ -55,15 +55,15 @@ const ALLOWED: [libc::c_long; 26] = [
     libc::SYS_exit_group,
 ];
 
-/// Limits this process. A limit that is already lower stays. The process ends when its parent does.
+/// Limits this process and ends it with its parent. Lower limits stay.
 ///
 /// # Errors
-/// When the kernel refuses one of the limits.
+/// The kernel refuses one of the limits.
 pub(super) fn limit(memory_bytes: u64, cpu_seconds: u64) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     for (resource, soft, hard) in [
         (Resource::As, memory_bytes, memory_bytes),
-        // The first ends the process by a signal that tells why; the second cannot be survived.
+        // The soft limit kills by a signal that tells why; the hard limit cannot be caught.
         (Resource::Cpu, cpu_seconds, cpu_seconds.saturating_add(1)),
         (Resource::Fsize, 0, 0),
         (Resource::Core, 0, 0),
@@ -76,15 +76,14 @@ pub(super) fn limit(memory_bytes: u64, cpu_seconds: u64) -> io::Result<()> {
         };
         setrlimit(resource, limit)?;
     }
-    // Whoever else wants a processor goes before.
     nice(NICE)?;
-    // Of all processes this one is the first to go when memory runs out. Where there is no /proc, all are equal.
+    // The first victim when memory runs out. Without /proc this has no effect.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     Ok(())
 }
 
-/// Refuses this thread, and those that it starts from now on, every system call that a compiler does not need. A refused call
-/// fails with EPERM. Sets `no_new_privs`, too.
+/// Refuses all system calls that a compiler does not need to this thread and the threads that it
+/// starts, with EPERM. Also sets `no_new_privs`.
 pub(super) fn filter_system_calls() -> Confinement {
     match programs().and_then(|programs| programs.iter().try_for_each(|one| apply_filter(one))) {
         Ok(()) => Confinement::SystemCalls,
@@ -95,11 +94,13 @@ pub(super) fn filter_system_calls() -> Confinement {
     }
 }
 
-/// Two programs, since one has one refusal; the second would refuse to set the first. The kernel goes by the stricter answer.
+/// Builds two filters, because a filter has one errno. The second would refuse to set the first. The
+/// kernel applies the stricter result.
 fn programs() -> Result<[BpfProgram; 2], Error> {
     let arch = ARCH.try_into()?;
     let refuse = |errno: i32| SeccompAction::Errno(errno.unsigned_abs());
-    // Its flags lie in memory, where a filter cannot see them. Where it does not exist, the C library uses `clone`.
+    // The flags of `clone3` are in memory, which a filter cannot read. With ENOSYS, the C library uses
+    // `clone`.
     let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let clone3 = SeccompFilter::new(clone3, SeccompAction::Allow, refuse(libc::ENOSYS), arch)?;
     let mut allowed = conditional()?;
@@ -108,9 +109,9 @@ fn programs() -> Result<[BpfProgram; 2], Error> {
     Ok([clone3.try_into()?, needed.try_into()?])
 }
 
-/// The calls that are allowed with some arguments only: reading its input and writing its outputs (a descriptor that whoever
-/// started the parent left open is out of reach), memory but no files in it, threads but no processes, and signals to itself,
-/// which is how it aborts.
+/// The system calls that are allowed with some arguments only: reading the input and writing the
+/// outputs, but no inherited descriptor; anonymous memory, but no mapped files; threads, but no
+/// processes; and signals to itself, which abort needs.
 fn conditional() -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
     let anonymous = libc::MAP_ANONYMOUS.unsigned_abs().into();
     let thread = libc::CLONE_THREAD.unsigned_abs().into();
@@ -126,14 +127,14 @@ fn conditional() -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
     ]))
 }
 
-/// A rule for a call whose first argument is this number.
+/// A rule for calls whose first argument is `value`.
 fn equal(value: u64) -> Result<SeccompRule, Error> {
     let (size, operator) = (SeccompCmpArgLen::Dword, SeccompCmpOp::Eq);
     let condition = SeccompCondition::new(0, size, operator, value)?;
     Ok(SeccompRule::new(vec![condition])?)
 }
 
-/// A rule for a call that has this flag in one of its arguments.
+/// A rule for calls with `flag` in one argument.
 fn has_flag(argument: u8, flag: u64) -> Result<SeccompRule, Error> {
     let (size, operator) = (SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag));
     let condition = SeccompCondition::new(argument, size, operator, flag)?;

@@ -1,9 +1,10 @@
-//! The parent's side against children that misbehave, which are shell scripts here, and what the child's confinement refuses.
-//! The program's own child is tried in `tests/compile.rs`.
+//! The parent against misbehaving children, which are shell scripts here, and the child's confinement.
+//! `tests/compile.rs` tests the program's own child.
 
 use super::*;
 use crate::{
-    Sandbox, SandboxConfig,
+    LoadFault, Sandbox, SandboxConfig,
+    component::code::CompileError,
     engine::{Engines, compiling, fingerprint},
     guests::Guest,
 };
@@ -13,7 +14,7 @@ use std::{
     io::{Read as _, Write as _},
     net::{TcpStream, UdpSocket},
     os::unix::net::UnixStream,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     thread,
 };
@@ -40,98 +41,93 @@ fn sandbox(worker: CompileWorker, deadline_ms: usize) -> Sandbox {
 }
 
 #[tokio::test]
-async fn a_child_that_misbehaves_is_a_fault_of_its_own() {
+async fn misbehaving_child_is_reported_as_its_fault() {
     use LoadFault::{CompileLimit, HostFailed, NotAComponent};
-    const PATIENT: usize = 60_000;
+    const LONG: usize = 60_000;
     // The script, its deadline, the fault, and a part of the text.
     let cases = [
         (
             "exit 0",
-            PATIENT,
+            LONG,
             HostFailed,
             "exit status: 0 before it was ready",
         ),
         (
             "echo no such command >&2; exit 2",
-            PATIENT,
+            LONG,
             HostFailed,
             "no such command",
         ),
         (
             "printf f",
-            PATIENT,
+            LONG,
             HostFailed,
             "not one of this program's version",
         ),
         (
             "printf 'f\\007'",
-            PATIENT,
+            LONG,
             HostFailed,
             "not one of this program's version",
         ),
         (
             "printf 'f\\002'",
-            PATIENT,
+            LONG,
             HostFailed,
             "another version than this program",
         ),
         (
             "printf 'f\\001no-such-fault\\nx'",
-            PATIENT,
+            LONG,
             HostFailed,
             "not one of",
         ),
         (
             "printf 'f\\001not-a-component\\nit \\033[31mis not'",
-            PATIENT,
+            LONG,
             NotAComponent,
             "it \u{FFFD}[31mis not",
         ),
         (
             "printf 'f\\000not machine code'",
-            PATIENT,
+            LONG,
             CompileLimit,
             "cannot be loaded",
         ),
         (
             "printf f; kill -XCPU $$",
-            PATIENT,
+            LONG,
             CompileLimit,
             "60 s of processor time",
         ),
         (
             "printf f; kill -ABRT $$",
-            PATIENT,
+            LONG,
             CompileLimit,
             "2147483648 bytes of memory",
         ),
         (
             "printf f; kill -KILL $$",
-            PATIENT,
+            LONG,
             CompileLimit,
             "killed from outside",
         ),
         (
             "printf f; kill -SEGV $$",
-            PATIENT,
+            LONG,
             CompileLimit,
             "the compiler failed on it",
         ),
-        (
-            "printf f; exit 101",
-            PATIENT,
-            CompileLimit,
-            "exit status: 101",
-        ),
+        ("printf f; exit 101", LONG, CompileLimit, "exit status: 101"),
         (
             "exec cat /dev/zero",
-            PATIENT,
+            LONG,
             CompileLimit,
             "machine code has more than",
         ),
         (
             "exec cat /dev/zero >&2",
-            PATIENT,
+            LONG,
             HostFailed,
             "before it was ready",
         ),
@@ -141,14 +137,14 @@ async fn a_child_that_misbehaves_is_a_fault_of_its_own() {
             CompileLimit,
             "after 300 ms",
         ),
-        // A child that closed everything and goes on is ended like any other.
+        // A child that closed its outputs and continues is killed.
         (
             "printf f; exec 0<&- 1>&- 2>&-; while :; do :; done",
-            PATIENT,
+            LONG,
             CompileLimit,
             "killed from outside",
         ),
-        // So is what a child started.
+        // So is a process that the child started.
         (
             "printf f; tail -f /dev/null & exec tail -f /dev/null",
             300,
@@ -162,14 +158,14 @@ async fn a_child_that_misbehaves_is_a_fault_of_its_own() {
             .load(&bytes)
             .await
             .unwrap_err();
-        assert_eq!(error.fault, fault, "{text}: {error}");
-        assert!(error.message.contains(says), "{text}: {error}");
-        assert!(error.message.len() < 2_048, "{text}: {error}");
+        assert_eq!(error.fault(), fault, "{text}: {error}");
+        assert!(error.to_string().contains(says), "{text}: {error}");
+        assert!(error.to_string().len() < 2_048, "{text}: {error}");
     }
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_be_started_is_a_fault_of_the_host() {
+async fn worker_that_cannot_be_started_is_a_host_fault() {
     for exe in ["/no/such/program", "/dev/null", "/etc", ""] {
         let worker = CompileWorker {
             exe: exe.into(),
@@ -179,9 +175,9 @@ async fn a_program_that_cannot_be_started_is_a_fault_of_the_host() {
         let loaded = sandbox.load(&Guest::default().bytes()).await.unwrap_err();
         let checked = sandbox.check_compiler().await.unwrap_err();
         for error in [loaded, checked] {
-            assert_eq!(error.fault, LoadFault::HostFailed, "{exe}: {error}");
+            assert_eq!(error.fault(), LoadFault::HostFailed, "{exe}: {error}");
             assert!(
-                error.message.contains("cannot be started"),
+                error.to_string().contains("cannot be started"),
                 "{exe}: {error}"
             );
         }
@@ -189,7 +185,7 @@ async fn a_program_that_cannot_be_started_is_a_fault_of_the_host() {
 }
 
 #[tokio::test]
-async fn the_child_gets_nothing_of_its_parent() {
+async fn child_inherits_nothing_of_its_parent() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("seen");
     let text = format!(
@@ -219,7 +215,7 @@ async fn the_child_gets_nothing_of_its_parent() {
     );
 }
 
-/// Reads from a pipe with a name until the child says that it runs, and after that until all are gone who have it open.
+/// A named pipe that the child writes to when it runs, and that ends when no process has it open.
 struct Watched {
     folder: tempfile::TempDir,
 }
@@ -247,14 +243,14 @@ impl Watched {
 
 fn wait_for_start(path: &Path) -> File {
     let mut pipe = File::open(path).unwrap();
-    let mut said = [0; 5];
-    pipe.read_exact(&mut said).unwrap();
-    assert_eq!(&said, b"runs\n");
+    let mut line = [0; 5];
+    pipe.read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"runs\n");
     pipe
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_cancelled_load_and_a_dropped_sandbox_leave_no_child() {
+async fn cancelled_load_and_dropped_sandbox_leave_no_child() {
     for drop_sandbox in [false, true] {
         let watched = Watched::new();
         let sandbox = std::sync::Arc::new(sandbox(watched.worker(), 60_000));
@@ -271,7 +267,7 @@ async fn a_cancelled_load_and_a_dropped_sandbox_leave_no_child() {
         if drop_sandbox {
             drop(sandbox);
         }
-        // The end of the pipe is the end of the last process that has it open.
+        // The pipe ends with the last process that has it open.
         let rest = tokio::task::spawn_blocking(move || pipe.read_to_end(&mut Vec::new()));
         assert_eq!(rest.await.unwrap().unwrap(), 0);
     }
@@ -310,8 +306,8 @@ fn attempts() -> Vec<Attempt> {
 }
 
 #[test]
-fn a_confined_thread_reaches_nothing() {
-    // A filter holds for the thread that sets it and for those that it starts, so this thread goes free.
+fn confined_thread_reaches_nothing() {
+    // A filter binds the thread that sets it and the threads that it starts, not this one.
     let tried = thread::spawn(|| {
         let before: Vec<bool> = attempts().iter().map(|(_, works)| works()).collect();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -327,7 +323,7 @@ fn a_confined_thread_reaches_nothing() {
         after.push(("connect", connected));
         after.push(("write to a pipe", writer.write(b"x").is_ok()));
         after.push(("read from a pipe", reader.read(&mut [0]).is_ok()));
-        // What a compiler does still works, in its threads, too.
+        // Compiling still works, in the threads, too.
         let compiled = thread::spawn(|| {
             let engine = compiling(Layout::Reserved).unwrap();
             crate::component::code::compile(&engine, &Guest::default().bytes()).is_ok()
@@ -347,7 +343,7 @@ fn a_confined_thread_reaches_nothing() {
 }
 
 #[test]
-fn messages_survive_the_wire() {
+fn messages_round_trip() {
     for layout in [Layout::Reserved, Layout::Compact] {
         let header = Header {
             layout,
@@ -366,15 +362,19 @@ fn messages_survive_the_wire() {
         let byte = wire::confinement_byte(confinement);
         assert_eq!(wire::confinement(&[byte]), Some(confinement));
     }
-    let refused = LoadError::new(LoadFault::UnsupportedFeature, "two\nlines");
+    let failed = CompileError::UnsupportedFeature("two\nlines".to_owned());
     for (sent, received) in [
-        (Answer::Code(vec![1, 2]), Answer::Code(vec![1, 2])),
-        (Answer::Refused(refused.clone()), Answer::Refused(refused)),
-        (Answer::OtherEngine, Answer::OtherEngine),
+        (Reply::Code(vec![1, 2]), Reply::Code(vec![1, 2])),
+        (
+            Reply::Failed(CompileError::OutOfMemory),
+            Reply::Failed(CompileError::OutOfMemory),
+        ),
+        (Reply::Failed(failed.clone()), Reply::Failed(failed)),
+        (Reply::OtherEngine, Reply::OtherEngine),
     ] {
         let mut output = vec![b'f'];
-        wire::write_answer(&mut output, sent).unwrap();
-        assert_eq!(wire::read_answer(output), Some(received));
+        wire::write_reply(&mut output, sent).unwrap();
+        assert_eq!(wire::read_reply(output), Some(received));
     }
     for wrong in [
         &b""[..],
@@ -384,12 +384,12 @@ fn messages_survive_the_wire() {
         b"f\x01\xff\n",
         b"f\x01compile-limit",
     ] {
-        assert_eq!(wire::read_answer(wrong.to_vec()), None, "{wrong:?}");
+        assert_eq!(wire::read_reply(wrong.to_vec()), None, "{wrong:?}");
     }
 }
 
 #[test]
-fn the_child_compiles_for_the_engines_that_run_the_code() {
+fn child_compiles_for_the_engines_that_run_the_code() {
     for (pooling, layout) in [
         (crate::Pooling::Probe, Layout::Reserved),
         (crate::Pooling::Off, Layout::Compact),

@@ -1,40 +1,42 @@
-//! What the two sides say to each other. The child says how far it is confined; it is given a header and the component; it
-//! answers and ends. Both sides are the same program as a rule, and the header finds out where they are not.
+//! The messages between parent and child. The child reports its confinement, receives a header and
+//! the component, replies and exits. Both sides are usually the same program; the header detects where
+//! they are not.
 
 use super::Confinement;
-use crate::{
-    engine::Layout,
-    error::{LoadError, LoadFault},
-    text,
-};
+use crate::{component::code::CompileError, engine::Layout, text};
 use std::io::{self, Write};
 
-/// The first bytes of the input. A change of what follows changes the number.
+/// The first bytes of the input, with the version of the format.
 const MAGIC: [u8; 16] = *b"agent-host job 1";
 
 /// The bytes of the header: magic, layout, fingerprint of the engine, size of the component.
 pub(super) const HEADER_BYTES: usize = 16 + 1 + 32 + 8;
 
-/// The first byte of the output.
+/// The first byte of the output: the confinement.
 const FILTERED: u8 = b'f';
 const LIMITED: u8 = b'l';
 
-/// The second byte of the output, which says what follows it.
+/// The second byte of the output: the kind of the reply.
 const CODE: u8 = 0;
-const REFUSED: u8 = 1;
+const FAILED: u8 = 1;
 const OTHER_ENGINE: u8 = 2;
 
-/// The bytes before machine code in the output.
+/// The bytes before the machine code in the output.
 const PREFIX_BYTES: usize = 2;
 
-/// The most that is taken of the child's text, in bytes.
+/// The bound on the child's error message, in bytes.
 const MAX_TEXT_BYTES: usize = 2 * 1024;
 
-/// What comes before the component.
+/// Names of the compile errors.
+const OUT_OF_MEMORY: &str = "out-of-memory";
+const MALFORMED: &str = "not-a-component";
+const UNSUPPORTED_FEATURE: &str = "unsupported-feature";
+
+/// The input before the component.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) layout: Layout,
-    /// The fingerprint of the engine that will run the code.
+    /// The fingerprint of the engine that runs the code.
     pub(super) engine: [u8; 32],
     pub(super) component_bytes: u64,
 }
@@ -49,7 +51,7 @@ impl Header {
         [MAGIC.as_slice(), &[layout], &self.engine, &length].concat()
     }
 
-    /// Absent when it is not a header of this version.
+    /// Returns `None` for a header of another version.
     pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let rest = bytes.strip_prefix(&MAGIC)?;
         let (&layout, rest) = rest.split_first()?;
@@ -66,23 +68,21 @@ impl Header {
     }
 }
 
-/// The child's answer.
+/// The child's reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum Reply {
     /// Machine code.
     Code(Vec<u8>),
-    /// The component cannot be compiled.
-    Refused(LoadError),
-    /// The child's engine is another than the one that will run the code.
+    Failed(CompileError),
+    /// The child's engine differs from the one that runs the code.
     OtherEngine,
 }
 
-/// The size of the whole output when the machine code has `code` bytes.
-pub(super) fn answer_bytes(code: usize) -> usize {
-    code.saturating_add(PREFIX_BYTES).max(MAX_TEXT_BYTES)
+/// Returns the largest size of the output for `max_code` bytes of machine code.
+pub(super) fn max_reply_bytes(max_code: usize) -> usize {
+    max_code.saturating_add(PREFIX_BYTES).max(MAX_TEXT_BYTES)
 }
 
-/// The first byte of the output.
 pub(super) fn confinement_byte(confinement: Confinement) -> u8 {
     match confinement {
         Confinement::SystemCalls => FILTERED,
@@ -90,7 +90,7 @@ pub(super) fn confinement_byte(confinement: Confinement) -> u8 {
     }
 }
 
-/// How far the child is confined; absent when it did not come so far as to say it.
+/// Reads the child's confinement; absent if the child failed before reporting it.
 pub(super) fn confinement(output: &[u8]) -> Option<Confinement> {
     match *output.first()? {
         FILTERED => Some(Confinement::SystemCalls),
@@ -100,39 +100,43 @@ pub(super) fn confinement(output: &[u8]) -> Option<Confinement> {
 }
 
 /// Writes the output after its first byte.
-pub(super) fn write_answer(output: &mut impl Write, answer: Answer) -> io::Result<()> {
-    let (tag, body) = match answer {
-        Answer::Code(code) => (CODE, code),
-        Answer::Refused(error) => {
-            let text = format!("{}\n{}", error.fault, error.message);
-            (REFUSED, text.into_bytes())
+pub(super) fn write_reply(output: &mut impl Write, reply: Reply) -> io::Result<()> {
+    let (tag, body) = match reply {
+        Reply::Code(code) => (CODE, code),
+        Reply::Failed(error) => {
+            let (name, message) = match error {
+                CompileError::OutOfMemory => (OUT_OF_MEMORY, String::new()),
+                CompileError::Malformed(message) => (MALFORMED, message),
+                CompileError::UnsupportedFeature(message) => (UNSUPPORTED_FEATURE, message),
+            };
+            (FAILED, format!("{name}\n{message}").into_bytes())
         }
-        Answer::OtherEngine => (OTHER_ENGINE, Vec::new()),
+        Reply::OtherEngine => (OTHER_ENGINE, Vec::new()),
     };
     output.write_all(&[tag])?;
     output.write_all(&body)?;
     output.flush()
 }
 
-/// Takes the answer out of a whole output; absent when it has none of these forms.
-pub(super) fn read_answer(mut output: Vec<u8>) -> Option<Answer> {
+/// Reads the reply in a whole output; absent if malformed.
+pub(super) fn read_reply(mut output: Vec<u8>) -> Option<Reply> {
     match *output.get(1)? {
         CODE => {
             output.drain(..PREFIX_BYTES);
-            Some(Answer::Code(output))
+            Some(Reply::Code(output))
         }
-        REFUSED => {
+        FAILED => {
             let text = std::str::from_utf8(output.get(PREFIX_BYTES..)?).ok()?;
-            let (fault, message) = text.split_once('\n')?;
-            let fault = LoadFault::ALL
-                .into_iter()
-                .find(|known| known.as_str() == fault)?;
-            Some(Answer::Refused(LoadError::new(
-                fault,
-                text::shown(message, MAX_TEXT_BYTES),
-            )))
+            let (name, message) = text.split_once('\n')?;
+            let message = text::shown(message, MAX_TEXT_BYTES);
+            Some(Reply::Failed(match name {
+                OUT_OF_MEMORY => CompileError::OutOfMemory,
+                MALFORMED => CompileError::Malformed(message),
+                UNSUPPORTED_FEATURE => CompileError::UnsupportedFeature(message),
+                _ => return None,
+            }))
         }
-        OTHER_ENGINE => Some(Answer::OtherEngine),
+        OTHER_ENGINE => Some(Reply::OtherEngine),
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
-//! The child's side.
+//! The main function of the compile worker, which is the child.
 
 use super::{
     confine,
-    wire::{self, Answer, HEADER_BYTES, Header},
+    wire::{self, HEADER_BYTES, Header, Reply},
 };
 use crate::{
     component::code,
@@ -16,15 +16,15 @@ use std::{
     thread,
 };
 
-/// The whole life of a compiling process: limits itself, reads one component from stdin, and writes its machine code to stdout.
-/// A program that is named as [`CompileWorker`](super::CompileWorker) calls this with the arguments that follow its own ones,
-/// before it reads anything or starts a thread, and ends with the code.
+/// Runs the compile worker: limits this process, reads one component from stdin, and writes its machine
+/// code to stdout. The program of a [`crate::CompileWorker`] calls this with the arguments after its
+/// own, before it reads input or starts a thread, and exits with the returned code.
 #[must_use]
 pub fn compile_worker(args: &[OsString]) -> ExitCode {
     match serve(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Where nobody listens any more, nobody needs to know.
+            // The parent may have closed the pipe.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE
         }
@@ -49,7 +49,7 @@ fn serve(args: &[OsString]) -> io::Result<()> {
     let Some((header, component)) = read(&mut io::stdin().lock())? else {
         return Ok(());
     };
-    wire::write_answer(&mut output, answer(&header, &component)?)
+    wire::write_reply(&mut output, reply(&header, &component)?)
 }
 
 fn limits(args: &[OsString]) -> Option<[u64; 2]> {
@@ -60,7 +60,7 @@ fn limits(args: &[OsString]) -> Option<[u64; 2]> {
     Some([number(memory_bytes)?, number(cpu_seconds)?])
 }
 
-/// The header and the component; absent when there is no input at all, as when the parent only asks for the confinement.
+/// Reads the header and the component; absent without input, which only asks for the confinement.
 fn read(input: &mut impl Read) -> io::Result<Option<(Header, Vec<u8>)>> {
     let mut header = Vec::new();
     input
@@ -83,26 +83,26 @@ fn read(input: &mut impl Read) -> io::Result<Option<(Header, Vec<u8>)>> {
     Ok(Some((header, component)))
 }
 
-fn answer(header: &Header, component: &[u8]) -> io::Result<Answer> {
+fn reply(header: &Header, component: &[u8]) -> io::Result<Reply> {
     let engine = engine::compiling(header.layout)
         .map_err(|error| io::Error::other(error.root_cause().to_string()))?;
     if fingerprint(&engine) != header.engine {
-        return Ok(Answer::OtherEngine);
+        return Ok(Reply::OtherEngine);
     }
     let compiled = compiler_threads()?.install(|| code::compile(&engine, component));
     Ok(match compiled {
-        Ok(code) => Answer::Code(code),
-        Err(error) => Answer::Refused(error),
+        Ok(code) => Reply::Code(code),
+        Err(error) => Reply::Failed(error),
     })
 }
 
-/// Starts the threads of the compiler, as many as the environment says; this one is the first of them. The compiler's own pool
-/// would panic where the system refuses one of the others.
+/// Starts the compiler's thread pool with the number of threads in the environment; this thread is the
+/// first. The compiler's own pool would panic if the system refuses one of the others.
 fn compiler_threads() -> io::Result<ThreadPool> {
     ThreadPoolBuilder::new()
         .use_current_thread()
         .spawn_handler(|worker| {
-            // Without it the others do its work, and this thread is always there.
+            // If it is refused, the others do its work; this thread always exists.
             let _ = thread::Builder::new().spawn(|| worker.run());
             Ok(())
         })

@@ -2,17 +2,17 @@ mod fuzz;
 
 use super::*;
 use crate::{
-    Call, LoadFault, Sandbox, SandboxConfig, Talk,
+    Allocator, Call, CallContext, LoadFault, Sandbox, SandboxConfig,
     guests::{Definition, Guest},
 };
 use agent_host_core::{
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
-    tool::{CallReport, Effect},
+    tool::{CallReport, Effect, ToolDefinition},
 };
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Map, json};
 
 fn sandbox() -> Sandbox {
     Sandbox::new(SandboxConfig {
@@ -34,10 +34,10 @@ fn text(wat: &str) -> Vec<u8> {
     wat::parse_str(wat).unwrap()
 }
 
-/// What is loaded, the fault, and a part of the text.
+/// A component, its fault, and a part of the error.
 type Case = (Vec<u8>, LoadFault, &'static str);
 
-fn bytes_that_are_no_component() -> Vec<Case> {
+fn malformed_bytes() -> Vec<Case> {
     let whole = Guest::default().bytes();
     let mut cases: Vec<Case> = vec![
         (
@@ -245,10 +245,10 @@ fn definitions() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn what_does_not_load_says_why() {
+async fn unusable_component_error_has_its_fault_and_reason() {
     let sandbox = sandbox();
     let cases = [
-        bytes_that_are_no_component(),
+        malformed_bytes(),
         contracts(),
         imports(),
         features_and_structure(),
@@ -256,14 +256,16 @@ async fn what_does_not_load_says_why() {
     ];
     for (index, (bytes, fault, says)) in cases.into_iter().flatten().enumerate() {
         let error = sandbox.load(&bytes).await.unwrap_err();
-        assert_eq!(error.fault, fault, "{index} {says}: {error}");
-        assert!(error.message.contains(says), "{index} {says}: {error}");
-        assert!(error.message.len() < 1_200, "{index} {says}: {error}");
+        assert_eq!(error.fault(), fault, "{index} {says}: {error}");
+        let text = error.to_string();
+        assert!(text.contains(says), "{index} {says}: {text}");
+        assert!(text.ends_with(&format!(" ({fault})")), "{index}: {text}");
+        assert!(text.len() < 1_200, "{index} {says}: {text}");
     }
 }
 
 #[test]
-fn every_fault_has_its_name() {
+fn faults_have_stable_names() {
     let names: Vec<&str> = LoadFault::ALL.iter().map(|fault| fault.as_str()).collect();
     assert_eq!(
         names,
@@ -281,7 +283,7 @@ fn every_fault_has_its_name() {
 }
 
 #[tokio::test]
-async fn a_component_tells_of_itself() {
+async fn loaded_component_reports_its_properties() {
     let sandbox = sandbox();
     let guest = Guest {
         imports: &[crate::guests::PROGRESS, crate::guests::RANDOM],
@@ -352,7 +354,7 @@ async fn echo(tool: &ToolComponent) -> CallReport {
         grants: Arc::default(),
         secrets: Arc::default(),
         limits: &Limits::default(),
-        talk: Talk::default(),
+        context: CallContext::default(),
         progress: &|_, _| {},
     })
     .await
@@ -361,7 +363,7 @@ async fn echo(tool: &ToolComponent) -> CallReport {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_the_pool_runs_on_demand() {
+async fn component_beyond_the_pool_runs_on_demand() {
     let sandbox = sandbox();
     let tool = sandbox
         .load(&with("(core module $m (memory 1)) (core instance (instantiate $m)) (core instance (instantiate $m))"))
@@ -375,7 +377,7 @@ async fn what_does_not_fit_the_pool_runs_on_demand() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_component_is_loaded_once() {
+async fn concurrent_loads_share_one_component() {
     let sandbox = Arc::new(sandbox());
     let bytes = Guest::default().bytes();
     let loads: Vec<_> = (0..8)
@@ -396,6 +398,6 @@ async fn one_component_is_loaded_once() {
     // Nobody holds it any more: it is gone, and so is its slot as soon as another one is loaded.
     drop(tools);
     let other = sandbox.load(&with("(core module)")).await.unwrap();
-    assert_eq!(sandbox.loads(), 1);
+    assert_eq!(sandbox.component_count(), 1);
     drop(other);
 }

@@ -4,8 +4,8 @@ mod made;
 mod values;
 
 use crate::{
-    Allocator, Call, Compiled, LoadError, LoadFault, Sandbox, SandboxConfig, Talk, ToolComponent,
-    secrets::values::secrets,
+    Allocator, Call, CallContext, Compiled, LoadError, LoadFault, Sandbox, SandboxConfig,
+    ToolComponent, secrets::values::secrets,
 };
 use agent_host_core::{
     id::CallId,
@@ -40,7 +40,7 @@ async fn report(tool: &ToolComponent, name: &str, input: &Value, limits: &Limits
         grants: std::sync::Arc::default(),
         secrets: secrets(&[("token", "correct-horse")]),
         limits,
-        talk: Talk::default(),
+        context: CallContext::default(),
         progress: &|_, _| {},
     })
     .await
@@ -206,8 +206,8 @@ async fn unusable_function_is_refused_with_reason() {
         );
         let alone = format!("{interface} world w {{ export api; }}");
         let error = load(&alone, &core).await.unwrap_err();
-        assert_eq!(error.fault, LoadFault::ContractMismatch, "{error}");
-        let text = error.message;
+        assert_eq!(error.fault(), LoadFault::ContractMismatch, "{error}");
+        let text = error.to_string();
         assert!(text.starts_with("none of the functions"), "{text}");
         assert!(text.contains(why), "{why}: {text}");
         // Beside it another one is a tool.
@@ -245,8 +245,8 @@ async fn functions_of_resources_or_wasi_are_refused() {
     let core = r#"(func (export "wasi:cli/run@0.2.6#run") (result i32) unreachable)"#;
     let error = load(program, core).await.unwrap_err();
     assert_eq!(
-        error.message,
-        "none of the functions that the component exports can be a tool: `wasi:cli/run@0.2.6#run`: it is an entry point of WASI. Export functions of plain values, or build it against the WIT package agent:tool"
+        error.to_string(),
+        "none of the functions that the component exports can be a tool: `wasi:cli/run@0.2.6#run`: it is an entry point of WASI. Export functions of plain values, or build it against the WIT package agent:tool (contract-mismatch)"
     );
 }
 
@@ -282,8 +282,8 @@ async fn too_many_functions_are_refused() {
         }
         wit.push('}');
         let error = load(&wit, &core).await.unwrap_err();
-        assert_eq!(error.fault, LoadFault::ContractMismatch);
-        assert!(error.message.contains(says), "{error}");
+        assert_eq!(error.fault(), LoadFault::ContractMismatch);
+        assert!(error.to_string().contains(says), "{error}");
     }
 }
 

@@ -21,7 +21,7 @@ fn many(item: &str, count: u64) -> String {
     item.repeat(usize::try_from(count).unwrap())
 }
 
-/// Many items, each with a number of its own.
+/// Numbered items.
 fn numbered(count: u64, item: impl Fn(u64) -> String) -> String {
     (0..count).map(item).collect()
 }
@@ -35,7 +35,7 @@ fn components(depth: u64) -> Vec<u8> {
     .unwrap()
 }
 
-/// A cap, and what makes a component with so many.
+/// An item, its cap, and a function that makes a component with a number of them.
 type Case = (&'static str, u64, fn(u64) -> Vec<u8>);
 
 const CASES: [Case; 11] = [
@@ -76,22 +76,18 @@ const CASES: [Case; 11] = [
 ];
 
 #[test]
-fn every_cap_is_met_and_passed_by_one() {
-    assert_eq!(CASES.map(|(what, most, _)| (what, most)), STRUCTURE_CAPS);
-    for (what, most, make) in CASES {
-        assert_eq!(check(&make(most)), Ok(()), "{most} {what}");
-        let fault = StructureFault::TooMuch { what, most };
-        assert_eq!(
-            check(&make(most + 1)),
-            Err(fault),
-            "more than {most} {what}"
-        );
+fn each_cap_is_accepted_and_one_more_is_refused() {
+    assert_eq!(CASES.map(|(item, max, _)| (item, max)), STRUCTURE_CAPS);
+    for (item, max, make) in CASES {
+        assert_eq!(check(&make(max)), Ok(()), "{max} {item}");
+        let fault = StructureError::TooMany { item, max };
+        assert_eq!(check(&make(max + 1)), Err(fault), "more than {max} {item}");
     }
 }
 
 #[test]
-fn the_largest_real_component_is_far_below() {
-    // The built-in ones; Python's figures stand beside the constants.
+fn builtin_components_are_within_the_caps() {
+    // Python's figures are beside the constants.
     for name in ["fetch", "files", "image"] {
         let path = format!(
             "{}/../../guest-tools/dist/{name}.wasm",
@@ -102,12 +98,12 @@ fn the_largest_real_component_is_far_below() {
 }
 
 #[test]
-fn what_is_no_component_is_told_apart() {
+fn modules_and_malformed_bytes_are_told_apart() {
     let whole = module("(func)");
     let cases = [
         (
             wat::parse_str("(module)").unwrap(),
-            Some(StructureFault::CoreModule),
+            Some(StructureError::CoreModule),
         ),
         (wat::parse_str("(component)").unwrap(), None),
     ];
@@ -116,11 +112,11 @@ fn what_is_no_component_is_told_apart() {
     }
     let truncated = &whole[..whole.len() - 1];
     for bytes in [b"\0asm".as_slice(), truncated] {
-        assert!(matches!(check(bytes), Err(StructureFault::Malformed(_))));
+        assert!(matches!(check(bytes), Err(StructureError::Malformed(_))));
     }
     // A body that ends in the middle of an instruction.
     let mut torn = whole.clone();
     let end = torn.iter().rposition(|byte| *byte == 0x0b).unwrap();
     torn[end] = 0x41;
-    assert!(matches!(check(&torn), Err(StructureFault::Malformed(_))));
+    assert!(matches!(check(&torn), Err(StructureError::Malformed(_))));
 }

@@ -6,77 +6,80 @@ use std::{
     thread::{self, ThreadId},
 };
 
-/// Computes for a slice and gives the thread back, as a guest does.
+/// Computes for a slice and yields, as a guest does.
 async fn compute_a_slice() {
-    let begun = Instant::now();
-    while begun.elapsed() < TICK {
+    let started = Instant::now();
+    while started.elapsed() < TICK {
         std::hint::spin_loop();
     }
-    end_slice().await;
+    yield_slice().await;
 }
 
 fn thread_name() -> String {
     thread::current().name().unwrap_or_default().to_owned()
 }
 
-/// Runs quick work until the tool is trusted. On a busy machine a quick call may look slow, so it may take more than 16.
-async fn earn(guests: &GuestRuntime, schedule: &Arc<Schedule>) {
-    while !schedule.standing.is_trusted() {
-        let thread = guests.run(schedule, async { thread_name() }).ended().await;
+/// Runs quick work until the tool may run inline: 16 calls, or more on a busy machine, where a quick
+/// call may look slow.
+async fn earn_inline(guests: &GuestRuntime, schedule: &Arc<ToolSchedule>) {
+    while !schedule.history.may_inline() {
+        let thread = guests.spawn(schedule, async { thread_name() }).join().await;
         assert_eq!(thread.unwrap(), "guest");
     }
 }
 
-/// Where work ran that began on the caller's thread.
-async fn begin(
+/// Returns the thread on which started work ended.
+async fn start(
     guests: &GuestRuntime,
-    schedule: &Arc<Schedule>,
+    schedule: &Arc<ToolSchedule>,
     work: impl Future<Output = ThreadId> + Send + 'static,
 ) -> ThreadId {
-    match guests.begin(schedule, work) {
-        Begun::Ended(thread) => thread.unwrap(),
-        Begun::GoesOn(mut running) => running.ended().await.unwrap(),
+    match guests.start(schedule, work) {
+        Started::Ready(thread) => thread.unwrap(),
+        Started::Pending(mut task) => task.join().await.unwrap(),
     }
 }
 
 #[tokio::test]
-async fn a_tool_has_its_callers_thread_once_it_has_earned_it_and_until_it_pauses() {
+async fn quick_tool_runs_inline_until_it_yields() {
     let guests = GuestRuntime::new(1).unwrap();
     let schedule = guests.schedule();
     let here = thread::current().id();
     let quick = || async { thread::current().id() };
-    assert_ne!(begin(&guests, &schedule, quick()).await, here);
-    earn(&guests, &schedule).await;
-    assert_eq!(begin(&guests, &schedule, quick()).await, here);
+    assert_ne!(start(&guests, &schedule, quick()).await, here);
+    earn_inline(&guests, &schedule).await;
+    assert_eq!(start(&guests, &schedule, quick()).await, here);
 
-    earn(&guests, &schedule).await;
+    earn_inline(&guests, &schedule).await;
     let pausing = async {
-        end_slice().await;
+        yield_slice().await;
         thread::current().id()
     };
-    assert_ne!(begin(&guests, &schedule, pausing).await, here);
-    assert!(!schedule.standing.is_trusted());
-    assert_ne!(begin(&guests, &schedule, quick()).await, here);
+    assert_ne!(start(&guests, &schedule, pausing).await, here);
+    assert!(!schedule.history.may_inline());
+    assert_ne!(start(&guests, &schedule, quick()).await, here);
 }
 
 #[tokio::test]
-async fn a_fault_of_the_host_does_not_end_the_caller() {
+async fn panic_of_the_host_does_not_end_the_caller() {
     let guests = GuestRuntime::new(1).unwrap();
     let schedule = guests.schedule();
     let faulty = || async { panic!("a fault") };
-    let Err(Lost::Panicked(text)) = guests.run::<()>(&schedule, faulty()).ended().await else {
-        panic!("the work must not end well");
+    let Err(TaskError::Panicked(text)) = guests.spawn::<()>(&schedule, faulty()).join().await
+    else {
+        panic!("the work must fail");
     };
     assert_eq!(text, "a fault");
-    earn(&guests, &schedule).await;
-    let Begun::Ended(Err(Lost::Panicked(text))) = guests.begin::<()>(&schedule, faulty()) else {
+    earn_inline(&guests, &schedule).await;
+    let Started::Ready(Err(TaskError::Panicked(text))) = guests.start::<()>(&schedule, faulty())
+    else {
         panic!("the work must end here");
     };
     assert_eq!(text, "a fault");
 }
 
 #[tokio::test]
-async fn work_that_computes_for_long_goes_on_elsewhere_and_so_does_its_tool() {
+async fn long_work_moves_to_the_long_threads_with_its_tool() {
     let guests = GuestRuntime::new(1).unwrap();
     let schedule = guests.schedule();
     let long = async {
@@ -87,16 +90,19 @@ async fn work_that_computes_for_long_goes_on_elsewhere_and_so_does_its_tool() {
         }
         seen
     };
-    let seen = guests.run(&schedule, long).ended().await.unwrap();
+    let seen = guests.spawn(&schedule, long).join().await.unwrap();
     assert_eq!(seen, ["guest", "guest-long", "guest-long"]);
     for expected in ["guest-long", "guest"] {
-        let seen = guests.run(&schedule, async { thread_name() }).ended().await;
+        let seen = guests
+            .spawn(&schedule, async { thread_name() })
+            .join()
+            .await;
         assert_eq!(seen.unwrap(), expected);
     }
 }
 
 #[tokio::test]
-async fn tools_that_compute_for_long_take_turns_however_many_calls_each_has() {
+async fn long_tools_alternate_whatever_their_number_of_calls() {
     let guests = GuestRuntime::new(1).unwrap();
     let log = Arc::new(Mutex::new(Vec::new()));
     let work = |name: &'static str, slices: usize| {
@@ -110,15 +116,15 @@ async fn tools_that_compute_for_long_take_turns_however_many_calls_each_has() {
     };
     let (many, one) = (guests.schedule(), guests.schedule());
     let flood = join_all((0..16).map(|_| {
-        let mut running = guests.run(&many, work("many", 10_000));
-        async move { running.ended().await }
+        let mut task = guests.spawn(&many, work("many", 10_000));
+        async move { task.join().await }
     }));
     let honest = async {
-        // Until each of the flood has had a slice.
+        // Until each call of the flood has had a slice.
         while log.lock().unwrap().len() < 16 {
             tokio::task::yield_now().await;
         }
-        guests.run(&one, work("one", 20)).ended().await.unwrap();
+        guests.spawn(&one, work("one", 20)).join().await.unwrap();
     };
     tokio::select! {
         _ = flood => unreachable!("it has five hundred times as much to do"),
@@ -127,8 +133,8 @@ async fn tools_that_compute_for_long_take_turns_however_many_calls_each_has() {
     let log = log.lock().unwrap();
     let first = log.iter().position(|name| *name == "one").unwrap();
     let last = log.iter().rposition(|name| *name == "one").unwrap();
-    // There is one lane, so the two alternate, and do not have sixteen parts and one: that were 320. A busy machine may hold back
-    // the thread that puts them into the lane, so the honest tool may miss a turn.
+    // With one permit the two tools alternate; sharing by calls would give 320. A busy machine may delay
+    // the thread that queues them, so the honest tool may miss a turn.
     let many = log[first..last]
         .iter()
         .filter(|name| **name == "many")
@@ -137,7 +143,7 @@ async fn tools_that_compute_for_long_take_turns_however_many_calls_each_has() {
 }
 
 #[tokio::test]
-async fn stopped_work_lets_go_of_its_thread_and_of_its_turn() {
+async fn cancelled_work_releases_its_thread_and_permit() {
     let guests = GuestRuntime::new(1).unwrap();
     let schedule = guests.schedule();
     let held = Arc::new(());
@@ -147,18 +153,18 @@ async fn stopped_work_lets_go_of_its_thread_and_of_its_turn() {
             assert!(Arc::strong_count(&held) > 1);
         }
     };
-    let mut first = guests.run::<()>(&schedule, endless(Arc::clone(&held)));
-    let second = guests.run::<()>(&schedule, endless(Arc::clone(&held)));
-    // Until it is among the long ones.
-    while !schedule.standing.is_long() {
+    let mut first = guests.spawn::<()>(&schedule, endless(Arc::clone(&held)));
+    let second = guests.spawn::<()>(&schedule, endless(Arc::clone(&held)));
+    // Until it is on the long threads.
+    while !schedule.history.starts_long() {
         tokio::select! {
-            _ = first.ended() => unreachable!("it is endless"),
+            _ = first.join() => unreachable!("it is endless"),
             () = tokio::task::yield_now() => {}
         }
     }
-    assert!(matches!(first.stop().await, Err(Lost::Stopped)));
-    assert!(matches!(second.stop().await, Err(Lost::Stopped)));
+    assert!(matches!(first.cancel().await, Err(TaskError::Cancelled)));
+    assert!(matches!(second.cancel().await, Err(TaskError::Cancelled)));
     assert_eq!(Arc::strong_count(&held), 1);
-    let ended = guests.run(&schedule, async { 7 }).ended().await;
+    let ended = guests.spawn(&schedule, async { 7 }).join().await;
     assert_eq!(ended.unwrap(), 7);
 }

@@ -1,15 +1,15 @@
 use super::*;
 use pretty_assertions::assert_eq;
 
-const QUICKLY: Duration = Duration::from_micros(10);
+const UNDER_QUICK: Duration = Duration::from_micros(10);
 
-/// How many quick calls it takes from here until the tool is trusted.
-fn until_trusted(standing: &Standing) -> u32 {
+/// Returns the number of quick calls until the next call may run inline.
+fn calls_until_inline(history: &InlineHistory) -> u32 {
     (0..)
         .take_while(|_| {
-            let waits = !standing.is_trusted();
+            let waits = !history.may_inline();
             if waits {
-                standing.ended(QUICKLY, 0);
+                history.on_finished(UNDER_QUICK, 0);
             }
             waits
         })
@@ -19,71 +19,71 @@ fn until_trusted(standing: &Standing) -> u32 {
 }
 
 #[test]
-fn trust_is_earned_by_quick_calls_in_a_row() {
-    type Break = fn(&Standing);
+fn inline_needs_quick_calls_in_a_row() {
+    type Break = fn(&InlineHistory);
     let cases: [(&str, Break); 3] = [
-        ("slow", |standing| standing.ended(QUICK, 0)),
-        ("paused", |standing| standing.ended(QUICKLY, 1)),
-        ("long", Standing::overran),
+        ("slow", |history| history.on_finished(QUICK, 0)),
+        ("yielded", |history| history.on_finished(UNDER_QUICK, 1)),
+        ("long", InlineHistory::on_long),
     ];
     for (name, breaks) in cases {
-        let standing = Standing::default();
-        assert_eq!(until_trusted(&standing), NEEDED, "{name}");
-        breaks(&standing);
-        assert!(!standing.is_trusted(), "{name}");
-        assert_eq!(until_trusted(&standing), NEEDED, "{name}");
+        let history = InlineHistory::default();
+        assert_eq!(calls_until_inline(&history), INITIAL_REQUIRED, "{name}");
+        breaks(&history);
+        assert!(!history.may_inline(), "{name}");
+        assert_eq!(calls_until_inline(&history), INITIAL_REQUIRED, "{name}");
     }
 }
 
 #[test]
-fn one_slow_call_is_forgiven_after_twice_as_many_quick_ones() {
-    // Quick calls, then slow ones: how many of these leave the trust.
+fn one_slow_call_after_a_double_streak_keeps_inline() {
+    // Quick calls, then slow ones, and whether the next call may run inline.
     let cases = [
-        (NEEDED, 1, false),
-        (2 * NEEDED - 1, 1, false),
-        (2 * NEEDED, 1, true),
-        (9 * NEEDED, 1, true),
-        (9 * NEEDED, 2, false),
+        (INITIAL_REQUIRED, 1, false),
+        (2 * INITIAL_REQUIRED - 1, 1, false),
+        (2 * INITIAL_REQUIRED, 1, true),
+        (9 * INITIAL_REQUIRED, 1, true),
+        (9 * INITIAL_REQUIRED, 2, false),
     ];
-    for (quick, slow, trusted) in cases {
-        let standing = Standing::default();
-        (0..quick).for_each(|_| standing.ended(QUICKLY, 0));
-        (0..slow).for_each(|_| standing.ended(QUICK, 0));
+    for (quick, slow, inline) in cases {
+        let history = InlineHistory::default();
+        (0..quick).for_each(|_| history.on_finished(UNDER_QUICK, 0));
+        (0..slow).for_each(|_| history.on_finished(QUICK, 0));
         assert_eq!(
-            standing.is_trusted(),
-            trusted,
+            history.may_inline(),
+            inline,
             "{slow} slow calls after {quick}"
         );
     }
-    let standing = Standing::default();
-    (0..9 * NEEDED).for_each(|_| standing.ended(QUICKLY, 0));
-    standing.overran();
-    assert!(!standing.is_trusted(), "beyond a slice");
+    let history = InlineHistory::default();
+    (0..9 * INITIAL_REQUIRED).for_each(|_| history.on_finished(UNDER_QUICK, 0));
+    history.on_long();
+    assert!(!history.may_inline(), "beyond a slice");
 }
 
 #[test]
-fn each_abuse_doubles_the_price() {
-    let standing = Standing::default();
-    let prices: Vec<u32> = (0..4)
+fn each_overrun_doubles_the_required_streak() {
+    let history = InlineHistory::default();
+    let required: Vec<u32> = (0..4)
         .map(|_| {
-            let price = until_trusted(&standing);
-            standing.betrayed();
-            price
+            let calls = calls_until_inline(&history);
+            history.on_overrun();
+            calls
         })
         .collect();
-    assert_eq!(prices, [16, 32, 64, 128]);
+    assert_eq!(required, [16, 32, 64, 128]);
     for _ in 0..64 {
-        standing.betrayed();
+        history.on_overrun();
     }
-    assert_eq!(standing.needed.load(Ordering::Relaxed), MOST_NEEDED);
+    assert_eq!(history.required.load(Ordering::Relaxed), MAX_REQUIRED);
 }
 
 #[test]
-fn a_tool_is_long_from_a_long_call_to_a_short_one() {
-    let standing = Standing::default();
-    assert!(!standing.is_long());
-    standing.overran();
-    assert!(standing.is_long());
-    standing.ended(QUICK, 3);
-    assert!(!standing.is_long());
+fn a_tool_starts_long_from_a_long_call_to_a_short_one() {
+    let history = InlineHistory::default();
+    assert!(!history.starts_long());
+    history.on_long();
+    assert!(history.starts_long());
+    history.on_finished(QUICK, 3);
+    assert!(!history.starts_long());
 }

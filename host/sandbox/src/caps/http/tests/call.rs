@@ -3,7 +3,7 @@
 use super::super::{HttpClient, HttpCtx, names::NameLookup};
 use crate::{
     gate::{CallStats, Gate},
-    instance::store::Redactors,
+    secrets::Redactors,
 };
 use agent_host_core::{
     limits::Limits,

@@ -2,7 +2,7 @@
 
 use super::server::Server;
 use crate::{
-    Call, Sandbox, SandboxConfig, Secrets, Talk,
+    Call, CallContext, Sandbox, SandboxConfig, Secrets,
     guests::{Guest, http::CLIENT},
     secrets::values::{VALUE, forms, secrets},
 };
@@ -124,7 +124,7 @@ async fn memory_after(server: &Server, secrets: Arc<Secrets>) -> Vec<u8> {
                 output_bytes: 8 * 1024 * 1024,
                 ..Limits::default()
             },
-            talk: Talk::default(),
+            context: CallContext::default(),
             progress: &|_, _| {},
         })
         .await

@@ -1,7 +1,7 @@
 use super::*;
 use pretty_assertions::assert_eq;
 
-/// Gives so many bytes, each of which depends on its place, a thousand at a time; then it ends, or fails.
+/// Returns `bytes` bytes that depend on their offset, a thousand at a time, then ends or fails.
 struct Source {
     bytes: usize,
     given: usize,
@@ -15,8 +15,8 @@ impl Read for Source {
             return Err(io::Error::other("the source failed"));
         }
         let size = buffer.len().min(left).min(1000);
-        for (byte, place) in buffer.iter_mut().zip(self.given..self.given + size) {
-            *byte = value(place);
+        for (byte, offset) in buffer.iter_mut().zip(self.given..self.given + size) {
+            *byte = value(offset);
         }
         self.given += size;
         Ok(size)
@@ -27,19 +27,19 @@ fn expected(bytes: usize) -> Vec<u8> {
     (0..bytes).map(value).collect()
 }
 
-fn value(place: usize) -> u8 {
-    u8::try_from(place % 251).unwrap()
+fn value(offset: usize) -> u8 {
+    u8::try_from(offset % 251).unwrap()
 }
 
-/// Takes so many bytes.
+/// Takes at most `capacity` bytes.
 struct Sink {
-    room: usize,
+    capacity: usize,
     taken: Vec<u8>,
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.taken.len() + bytes.len() > self.room {
+        if self.taken.len() + bytes.len() > self.capacity {
             return Err(io::Error::other("the sink is full"));
         }
         self.taken.extend_from_slice(bytes);
@@ -51,14 +51,14 @@ impl Write for Sink {
     }
 }
 
-fn copied(bytes: usize, fails: bool, room: usize) -> Result<Vec<u8>, String> {
+fn copied(bytes: usize, fails: bool, capacity: usize) -> Result<Vec<u8>, String> {
     let mut source = Source {
         bytes,
         given: 0,
         fails,
     };
     let mut sink = Sink {
-        room,
+        capacity,
         taken: Vec::new(),
     };
     copy(&mut source, &mut sink)
@@ -67,7 +67,7 @@ fn copied(bytes: usize, fails: bool, room: usize) -> Result<Vec<u8>, String> {
 }
 
 #[test]
-fn everything_arrives_in_its_order() {
+fn copy_preserves_all_bytes_in_order() {
     for bytes in [
         0,
         1,
@@ -82,7 +82,7 @@ fn everything_arrives_in_its_order() {
 }
 
 #[test]
-fn whoever_fails_is_named_and_nobody_waits_for_the_other() {
+fn error_of_either_side_ends_the_copy() {
     let cases = [
         (1, true, usize::MAX, "the source failed"),
         (CHUNK_BYTES, true, usize::MAX, "the source failed"),
@@ -91,11 +91,11 @@ fn whoever_fails_is_named_and_nobody_waits_for_the_other() {
         (9 * CHUNK_BYTES, false, 0, "the sink is full"),
         (9 * CHUNK_BYTES, false, 2 * CHUNK_BYTES, "the sink is full"),
     ];
-    for (bytes, fails, room, why) in cases {
+    for (bytes, fails, capacity, why) in cases {
         assert_eq!(
-            copied(bytes, fails, room),
+            copied(bytes, fails, capacity),
             Err(why.to_owned()),
-            "{bytes} {room}"
+            "{bytes} {capacity}"
         );
     }
 }

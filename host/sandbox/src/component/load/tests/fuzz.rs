@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    Talk,
+    CallContext,
     component::structure,
     guests::{ECHO, PROGRESS, RANDOM, STATE_GET, STDOUT, WRITE},
     mutations::mutated,
@@ -65,8 +65,8 @@ async fn load_and_call(sandbox: &Sandbox, bytes: &[u8]) -> Result<(), TestCaseEr
     let tool = match sandbox.load(bytes).await {
         Ok(tool) => tool,
         Err(error) => {
-            prop_assert!(error.message.len() < 1_200, "{error}");
-            prop_assert!(!error.message.contains(['\u{1b}', '\0']), "{error}");
+            prop_assert!(error.to_string().len() < 1_200, "{error}");
+            prop_assert!(!error.to_string().contains(['\u{1b}', '\0']), "{error}");
             return Ok(());
         }
     };
@@ -85,7 +85,7 @@ async fn load_and_call(sandbox: &Sandbox, bytes: &[u8]) -> Result<(), TestCaseEr
             grants: Arc::default(),
             secrets: Arc::default(),
             limits: &limits,
-            talk: Talk::default(),
+            context: CallContext::default(),
             progress: &|_, _| {},
         })
         .await

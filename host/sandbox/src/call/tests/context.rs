@@ -2,7 +2,7 @@
 
 use super::sandbox;
 use crate::{
-    Call, Talk,
+    Call, CallContext,
     guests::{ASK, ASKS, Guest, STATE_GET, STATE_MERGE},
 };
 use agent_host_core::{
@@ -16,7 +16,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-async fn run(guest: &Guest<'_>, talk: Talk) -> RunEnd {
+async fn run(guest: &Guest<'_>, context: CallContext) -> RunEnd {
     let tool = sandbox().load(&guest.bytes()).await.unwrap();
     tool.call(Call {
         tool: "echo",
@@ -27,7 +27,7 @@ async fn run(guest: &Guest<'_>, talk: Talk) -> RunEnd {
         grants: Arc::default(),
         secrets: Arc::default(),
         limits: &Limits::default(),
-        talk,
+        context,
         progress: &|_, _| {},
     })
     .await
@@ -44,12 +44,12 @@ fn which() -> Question {
 /// A question ends the guest; with the answer it runs to its end; another question than before is an error of the tool; and
 /// where nobody can be asked it goes on without an answer.
 #[tokio::test]
-async fn a_guest_asks() {
+async fn question_ends_the_call_and_the_rerun_gets_the_answer() {
     let guest = Guest {
         imports: &[ASK],
         ..Guest::running(ASKS)
     };
-    let talk = |can_ask, answers: &[(&str, &str)]| Talk {
+    let context = |can_ask, answers: &[(&str, &str)]| CallContext {
         can_ask,
         answers: answers
             .iter()
@@ -63,28 +63,28 @@ async fn a_guest_asks() {
                 },
             })
             .collect(),
-        ..Talk::default()
+        ..CallContext::default()
     };
-    let RunEnd::Asked(asked) = run(&guest, talk(true, &[])).await else {
+    let RunEnd::Asked(asked) = run(&guest, context(true, &[])).await else {
         panic!("it asks");
     };
     assert_eq!(
         (asked.question, asked.answered_by),
         (which(), AnsweredBy::Rerun)
     );
-    let changed = "The tool was run again with the person's answer, and asked something else than before; a tool that asks must ask the same again.";
+    let changed = "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.";
     let table = [
-        (talk(true, &[("Which?", "red")]), text("red")),
+        (context(true, &[("Which?", "red")]), text("red")),
         // An answer is given back also where nobody can be asked any more.
-        (talk(false, &[("Which?", "red")]), text("red")),
+        (context(false, &[("Which?", "red")]), text("red")),
         (
-            talk(true, &[("What?", "red")]),
+            context(true, &[("What?", "red")]),
             ToolResultOutput::ErrorJson(json!({"code": "invalid-output", "message": changed})),
         ),
-        (talk(false, &[]), text("")),
+        (context(false, &[]), text("")),
     ];
-    for (talk, expected) in table {
-        let report = run(&guest, talk).await.settled().unwrap();
+    for (context, expected) in table {
+        let report = run(&guest, context).await.settled().unwrap();
         assert_eq!(report.output, expected);
     }
 }
@@ -100,7 +100,7 @@ const MERGES: &str = "(i64.store (i32.const 512) (i64.const 0x7d313a226e227b))
 
 /// A call sees the state as it was when it began, and reports what it merges. One that ends abnormally merges nothing.
 #[tokio::test]
-async fn a_guest_shares_state() {
+async fn state_is_read_and_merged() {
     let object = |value: Value| value.as_object().cloned().unwrap();
     let trapping = format!("{MERGES} drop unreachable");
     for (code, output, merges) in [
@@ -111,11 +111,11 @@ async fn a_guest_shares_state() {
             imports: &[STATE_GET, STATE_MERGE],
             ..Guest::running(code)
         };
-        let talk = Talk {
+        let context = CallContext {
             shared: Arc::new(object(json!({"k": true}))),
-            ..Talk::default()
+            ..CallContext::default()
         };
-        let report = run(&guest, talk).await.settled().unwrap();
+        let report = run(&guest, context).await.settled().unwrap();
         assert_eq!((report.output.tag(), report.merges), (output, merges));
         if let ToolResultOutput::Text(seen) = report.output {
             assert_eq!(seen, r#"{"k":true}"#);

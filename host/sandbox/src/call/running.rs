@@ -1,0 +1,155 @@
+//! A running call: progress, cancellation, and the report at its end.
+
+use crate::{
+    call::{
+        Call,
+        guest::{GuestEnd, GuestResult},
+        report::{redact, with_denial},
+    },
+    caps::{stdio, telemetry::Telemetry},
+    component::tool::ToolComponent,
+    gate::{CallStats, Gate},
+    instance::failure,
+    schedule::guest_runtime::{Started, TaskError, TaskHandle},
+};
+use agent_host_core::{
+    accounting::Accounting,
+    failure::ToolFailure,
+    output::ToolResultOutput,
+    question::{AnsweredBy, Asked},
+    tool::{CallReport, RunEnd},
+};
+use std::{
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How long a cancelled guest may take to end before its caller is answered without it. Only a host
+/// call that blocks in the operating system takes longer than a few ticks.
+const STOP_GRACE: Duration = Duration::from_millis(150);
+
+/// A started call, with the state that its guest and its caller share.
+pub(super) struct RunningCall {
+    pub(super) task: Started<GuestResult>,
+    pub(super) started: Instant,
+    pub(super) deadline: Instant,
+    pub(super) gate: Arc<Gate>,
+    pub(super) telemetry: Arc<Telemetry>,
+}
+
+impl RunningCall {
+    /// Waits for the end of the call and reports it.
+    pub(super) async fn settle(
+        self,
+        tool: &ToolComponent,
+        call: &Call<'_>,
+        cancel: &CancellationToken,
+    ) -> RunEnd {
+        let Self {
+            task,
+            started,
+            deadline,
+            gate,
+            telemetry,
+        } = self;
+        let ended = match task {
+            Started::Ready(ended) => ended,
+            Started::Pending(task) => {
+                // An error means that the deadline came first.
+                let stop = async {
+                    let _ = tokio::time::timeout_at(deadline.into(), cancel.cancelled()).await;
+                };
+                follow(task, stop, &telemetry, call).await
+            }
+        };
+        while let Some(report) = telemetry.reports.take() {
+            call.report_progress(&report);
+        }
+        let result = ended.unwrap_or_else(|error| {
+            Err(match error {
+                TaskError::Cancelled if cancel.is_cancelled() => ToolFailure::stopped(call.effect),
+                error => failure::of_task(&error, call.limits),
+            })
+        });
+        let result = validate(result, tool, call);
+        let mut stats = gate.stats();
+        stats.redact(&call.secrets);
+        let CallStats {
+            audit,
+            first_denial,
+            bytes_in,
+            bytes_out,
+            hosts,
+        } = stats;
+        let accounting = Accounting {
+            wall_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            peak_memory_bytes: telemetry.peak_memory_bytes(),
+            bytes_in,
+            bytes_out,
+            hosts,
+            stdio: call.secrets.text(&stdio::combined(&telemetry)).into_owned(),
+            limits: Some(call.limits.clone()),
+        };
+        let (result, merges) = match result {
+            Ok(GuestEnd::Result(output, merges)) => (Ok(output), merges),
+            Ok(GuestEnd::Asked(question)) => {
+                return RunEnd::Asked(Asked {
+                    question,
+                    answered_by: AnsweredBy::Rerun,
+                    accounting,
+                    audit,
+                });
+            }
+            Err(failure) => (Err(failure), Vec::new()),
+        };
+        RunEnd::Settled(CallReport {
+            accounting,
+            audit,
+            merges,
+            ..CallReport::of(with_denial(result, first_denial))
+        })
+    }
+}
+
+/// Reports progress until the guest ends or `stop` completes.
+async fn follow(
+    mut task: TaskHandle<GuestResult>,
+    stop: impl Future<Output = ()>,
+    telemetry: &Telemetry,
+    call: &Call<'_>,
+) -> Result<GuestResult, TaskError> {
+    let mut stop = pin!(stop);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut stop => break,
+            report = telemetry.reports.next() => call.report_progress(&report),
+            ended = task.join() => return ended,
+        }
+    }
+    // Waits for the guest to end, so that its last effects are in the audit. A result that arrives
+    // now counts.
+    if let Ok(ended) = tokio::time::timeout(STOP_GRACE, task.cancel()).await {
+        return ended;
+    }
+    tracing::warn!(
+        tool = call.tool,
+        "a stopped guest is still in a call of the operating system"
+    );
+    Err(TaskError::Cancelled)
+}
+
+/// Validates a result against its tool's output schema, and redacts all secrets.
+fn validate(result: GuestResult, tool: &ToolComponent, call: &Call<'_>) -> GuestResult {
+    let result = result.and_then(|mut end| {
+        if let GuestEnd::Result(output, _) = &mut end {
+            let fits = |output: &ToolResultOutput| tool.check_output(call.tool, output);
+            call.secrets.validate(output, fits)?;
+            redact(output, &call.secrets);
+        }
+        Ok(end)
+    });
+    result.map_err(|failure| call.secrets.failure(failure))
+}

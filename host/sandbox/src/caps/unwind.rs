@@ -1,0 +1,20 @@
+//! Why a host function, or the epoch callback, unwinds a guest.
+
+use agent_host_core::question::Question;
+
+/// The error that unwinds the instance.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unwind {
+    #[error("the deadline has passed")]
+    Deadline,
+    #[error("the call merged more than {limit} bytes into the session's state")]
+    StateTooLarge { limit: usize },
+    /// The call asks the user, which is not a failure.
+    #[error("the call asked a question")]
+    Asked(Question),
+    #[error("the call asked something else than in its first run")]
+    QuestionChanged,
+    /// With the parser's message.
+    #[error("what the call merged into the session's state is not a JSON object: {0}")]
+    StateNotAnObject(String),
+}

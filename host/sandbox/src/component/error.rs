@@ -1,0 +1,209 @@
+//! Errors of loading a component, for the operator. What fails in a call is a `ToolFailure`, which is
+//! for the model.
+
+use crate::component::{
+    code::MAX_COMPONENT_BYTES,
+    link::{CONTRACT_VERSION, EXPORT},
+};
+use std::{fmt, io, path::PathBuf};
+
+/// Why a component does not load. The message names the cause and the next step, and ends with the
+/// [`LoadFault`] in parentheses.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error(
+        "the component's file cannot be read: {0}. Check the path and its permissions (unreadable)"
+    )]
+    Unreadable(#[source] io::Error),
+    /// The file was written to while it was read.
+    #[error(
+        "the component's file was changed while it was read; load it again when it is complete (unreadable)"
+    )]
+    Changed,
+    /// The component is larger than [`MAX_COMPONENT_BYTES`].
+    #[error(
+        "the component has {bytes} bytes, more than the {MAX_COMPONENT_BYTES} that are loaded. Strip its debug information and custom sections, or split it (too-large)"
+    )]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+    },
+    /// The bytes are a core module.
+    #[error(
+        "it is a core WebAssembly module, not a component. Build it for the target wasm32-wasip2, or wrap it with `wasm-tools component new` (not-a-component)"
+    )]
+    CoreModule,
+    /// The bytes are malformed.
+    #[error(
+        "the bytes are not a WebAssembly component: {reason}. The file may be cut off or something else; build or download it again (not-a-component)"
+    )]
+    NotAComponent {
+        /// The parser's message.
+        reason: String,
+    },
+    /// The component's structure exceeds one of [`crate::STRUCTURE_CAPS`].
+    #[error(
+        "the component would take too long to compile: it has more than {max} {item}. Build it with optimisation, or split it (compile-limit)"
+    )]
+    TooComplex {
+        /// The counted item.
+        item: &'static str,
+        /// The cap.
+        max: u64,
+    },
+    /// Compiling takes more than its limits.
+    #[error(
+        "the component cannot be compiled within the limits: {reason}. Build it with optimisation, or split it (compile-limit)"
+    )]
+    CompileLimit {
+        /// The limit.
+        reason: String,
+    },
+    /// The engine does not load the machine code.
+    #[error(
+        "the compiled component cannot be loaded: {reason}. It may need more memory than there is (compile-limit)"
+    )]
+    MachineCode {
+        /// The engine's message.
+        reason: String,
+    },
+    /// The component needs a WebAssembly feature that is off.
+    #[error(
+        "the component needs a WebAssembly feature that tools do not get here: {reason}. Build it without (threads, garbage collection, exceptions, 64-bit memory and async functions are off) (unsupported-feature)"
+    )]
+    UnsupportedFeature {
+        /// The compiler's message.
+        reason: String,
+    },
+    /// The component imports an interface that the host does not have.
+    #[error(
+        "the component imports `{import}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human); build it without that import (missing-capability)"
+    )]
+    MissingCapability {
+        /// The import.
+        import: String,
+    },
+    /// The component does not implement this version of `agent:tool`.
+    #[error(
+        "the component is not a tool for this host, which needs the export `{EXPORT}`: {reason}. Build it against the WIT package agent:tool@{CONTRACT_VERSION} (contract-mismatch)"
+    )]
+    ContractMismatch {
+        /// The mismatch.
+        reason: String,
+    },
+    /// The tool definitions are invalid.
+    #[error(
+        "the component's tool definitions cannot be used: {reason}. They have to be corrected in its source; until then, use another version of it (contract-mismatch)"
+    )]
+    Definitions {
+        /// The invalid definition and why.
+        reason: String,
+    },
+    /// The functions of a plain component cannot be tools.
+    #[error("{reason} (contract-mismatch)")]
+    Functions {
+        /// The functions and why.
+        reason: String,
+    },
+    /// The compile worker does not work.
+    #[error("the compiler `{}` does not work: {reason}. `agent-host doctor` checks it; it needs to be executable and to get {memory_bytes} bytes of address space (host-failed)", exe.display())]
+    CompilerBroken {
+        /// The worker's program.
+        exe: PathBuf,
+        /// Its memory limit.
+        memory_bytes: usize,
+        /// The failure.
+        reason: String,
+    },
+    /// The system refuses the process of the compile worker.
+    #[error(
+        "the process that compiles components cannot be started: {0}. Raise the limits of this user or service on processes (`ulimit -u`), open files (`ulimit -n`) or memory, or end other programs (host-failed)"
+    )]
+    NoProcess(#[source] io::Error),
+    /// The host failed.
+    #[error(
+        "the host failed while it loaded the component; nothing of it ran. The log says more (host-failed)"
+    )]
+    HostFailed,
+}
+
+/// The kind of a [`LoadError`]. The kebab-case names are part of the contract with operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LoadFault {
+    /// The file cannot be read, or changes meanwhile.
+    Unreadable,
+    /// The bytes are not a WebAssembly component.
+    NotAComponent,
+    /// The component does not fit this version of `agent:tool`, or its definitions are invalid.
+    ContractMismatch,
+    /// The component imports an interface that the host does not have.
+    MissingCapability,
+    /// The component has too many bytes.
+    TooLarge,
+    /// Compiling takes too long or too much memory, or the component's structure suggests so.
+    CompileLimit,
+    /// The component needs a WebAssembly feature that is off.
+    UnsupportedFeature,
+    /// The host failed; nothing is known about the component.
+    HostFailed,
+}
+
+impl LoadError {
+    /// The kind of the error.
+    #[must_use]
+    pub fn fault(&self) -> LoadFault {
+        match self {
+            Self::Unreadable(_) | Self::Changed => LoadFault::Unreadable,
+            Self::TooLarge { .. } => LoadFault::TooLarge,
+            Self::CoreModule | Self::NotAComponent { .. } => LoadFault::NotAComponent,
+            Self::TooComplex { .. } | Self::CompileLimit { .. } | Self::MachineCode { .. } => {
+                LoadFault::CompileLimit
+            }
+            Self::UnsupportedFeature { .. } => LoadFault::UnsupportedFeature,
+            Self::MissingCapability { .. } => LoadFault::MissingCapability,
+            Self::ContractMismatch { .. } | Self::Definitions { .. } | Self::Functions { .. } => {
+                LoadFault::ContractMismatch
+            }
+            Self::CompilerBroken { .. } | Self::NoProcess(_) | Self::HostFailed => {
+                LoadFault::HostFailed
+            }
+        }
+    }
+}
+
+impl LoadFault {
+    /// All kinds, for tables and tests.
+    pub const ALL: [Self; 8] = [
+        Self::Unreadable,
+        Self::NotAComponent,
+        Self::ContractMismatch,
+        Self::MissingCapability,
+        Self::TooLarge,
+        Self::CompileLimit,
+        Self::UnsupportedFeature,
+        Self::HostFailed,
+    ];
+
+    /// The kebab-case name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::NotAComponent => "not-a-component",
+            Self::ContractMismatch => "contract-mismatch",
+            Self::MissingCapability => "missing-capability",
+            Self::TooLarge => "too-large",
+            Self::CompileLimit => "compile-limit",
+            Self::UnsupportedFeature => "unsupported-feature",
+            Self::HostFailed => "host-failed",
+        }
+    }
+}
+
+impl fmt::Display for LoadFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,27 @@
+//! The state that all components and calls of one sandbox share.
+
+use crate::{
+    caps::http::HttpClient,
+    component::{cache::Cache, compiler::Compiler, load::LoadedComponents},
+    engine::Engines,
+    schedule::{admission::Admission, guest_runtime::GuestRuntime},
+};
+use std::{path::PathBuf, sync::Arc, time::Duration};
+use tokio::sync::Semaphore;
+
+pub(crate) struct Shared {
+    pub(crate) engines: Engines,
+    pub(crate) guests: GuestRuntime,
+    pub(crate) admission: Admission,
+    pub(crate) client: Arc<HttpClient>,
+    pub(crate) protected: Arc<[PathBuf]>,
+    pub(crate) progress_interval: Duration,
+    pub(crate) cache: Option<Cache>,
+    /// Compiles in a child process; absent to compile in this process.
+    pub(crate) compiler: Option<Arc<Compiler>>,
+    pub(crate) components: LoadedComponents,
+    /// One permit: the compiler uses all cores for one component.
+    pub(crate) compiling: Semaphore,
+    /// One permit for each pool slot beyond those of calls.
+    pub(crate) querying: Semaphore,
+}

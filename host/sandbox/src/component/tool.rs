@@ -1,0 +1,257 @@
+//! A loaded component and its handles.
+
+use crate::{
+    caps::http::{HttpClient, Recording},
+    component::{link::EntryPoint, shared::Shared},
+    engine::Allocator,
+    schedule::{admission::ToolQueue, guest_runtime::ToolSchedule},
+    text,
+};
+use agent_host_core::{
+    definitions::Definitions,
+    failure::{ToolErrorCode, ToolFailure},
+    id::Digest,
+    output::ToolResultOutput,
+    tool::ToolDefinition,
+};
+use serde_json::{Map, Value};
+use std::{fmt, num::NonZeroUsize, sync::Arc};
+
+/// The bound on a tool's name in an error, in bytes.
+const MAX_NAME_BYTES: usize = 120;
+
+/// The interface that lists open directories; a component that does not import it reaches no file.
+const PREOPENS: &str = "wasi:filesystem/preopens@";
+
+/// Where the machine code of a component came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiled {
+    /// From the cache, with the definitions.
+    FromCache,
+    /// It was compiled by this load.
+    Now,
+}
+
+/// A loaded component. Cheap to clone; it may outlive its sandbox.
+///
+/// ```no_run
+/// // Not run, because it needs a component: see `guest-tools/README.md` for building one.
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use agent_host_core::{id::CallId, limits::Limits, tool::Effect};
+/// use agent_host_sandbox::{Call, CallContext, Sandbox, SandboxConfig};
+/// use std::{path::PathBuf, sync::Arc};
+///
+/// let sandbox = Sandbox::new(SandboxConfig::default())?;
+/// let weather = sandbox.load(PathBuf::from("weather.wasm")).await?;
+/// for tool in weather.definitions() {
+///     println!("{}: {}", tool.name, tool.description);
+/// }
+/// let input = serde_json::Map::from_iter([("city".to_owned(), "Oslo".into())]);
+/// let end = weather
+///     .call(Call {
+///         tool: "forecast",
+///         call_id: &CallId("call-1".to_owned()),
+///         input: &input,
+///         idempotency_key: "key-1",
+///         effect: Effect::ReadOnly,
+///         grants: Arc::default(),
+///         secrets: Arc::default(),
+///         limits: &Limits::default(),
+///         context: CallContext::default(),
+///         progress: &|message, _fraction| eprintln!("{message}"),
+///     })
+///     .await;
+/// if let Some(report) = end.settled() {
+///     println!("{:?}", report.output);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ToolComponent {
+    pub(super) loaded: Arc<Loaded>,
+    handle: Arc<HandleState>,
+}
+
+/// A component, with the handle that [`crate::Sandbox::load`] returns.
+pub(super) struct Loaded {
+    pub(super) digest: Digest,
+    pub(super) size_bytes: u64,
+    pub(super) imports: Vec<String>,
+    pub(super) definitions: Definitions,
+    pub(super) compiled: Compiled,
+    pub(super) allocator: Allocator,
+    pub(super) entry_point: EntryPoint,
+    pub(super) handle: Arc<HandleState>,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// The state that the calls of one handle share: their queue, their schedule and their HTTP client.
+pub(crate) struct HandleState {
+    pub(crate) queue: ToolQueue,
+    pub(crate) schedule: Arc<ToolSchedule>,
+    pub(crate) client: Arc<HttpClient>,
+}
+
+impl HandleState {
+    pub(super) fn new(
+        shared: &Shared,
+        concurrent_calls: Option<usize>,
+        recording: Option<Arc<Recording>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            queue: shared.admission.queue(concurrent_calls),
+            schedule: shared.guests.schedule(),
+            client: shared.client.for_tool(recording),
+        })
+    }
+}
+
+impl ToolComponent {
+    pub(super) fn new(loaded: Arc<Loaded>) -> Self {
+        let handle = Arc::clone(&loaded.handle);
+        Self { loaded, handle }
+    }
+
+    /// Returns a handle whose calls are counted apart from those of other handles, with `calls`
+    /// concurrent ones instead of `concurrent_calls_per_tool` of [`crate::SandboxConfig`].
+    #[must_use]
+    pub fn with_concurrent_calls(mut self, calls: NonZeroUsize) -> Self {
+        self.handle = HandleState::new(&self.loaded.shared, Some(calls.get()), None);
+        self
+    }
+
+    /// Returns a handle whose calls are counted apart from those of other handles, with a recording
+    /// between the gate and the network: requests that the gate allows are recorded, or answered from
+    /// the recording.
+    #[must_use]
+    pub fn with_recording(mut self, recording: Arc<Recording>) -> Self {
+        self.handle = HandleState::new(&self.loaded.shared, None, Some(recording));
+        self
+    }
+
+    /// The digest of the component's bytes.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.loaded.digest
+    }
+
+    /// The size of the component, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.loaded.size_bytes
+    }
+
+    /// The imported interfaces by name; they are the component's permission request. Interfaces of
+    /// other packages that have only types are left out.
+    #[must_use]
+    pub fn imports(&self) -> &[String] {
+        &self.loaded.imports
+    }
+
+    /// True if the component can reach the granted directories.
+    pub(crate) fn imports_preopens(&self) -> bool {
+        let mut imports = self.loaded.imports.iter();
+        imports.any(|import| import.starts_with(PREOPENS))
+    }
+
+    /// The validated definitions of the component's tools.
+    #[must_use]
+    pub fn definitions(&self) -> &[ToolDefinition] {
+        self.loaded.definitions.all()
+    }
+
+    /// The functions of a plain component that are not tools, each with the reason. Empty for a
+    /// component that exports `agent:tool/tool`.
+    #[must_use]
+    pub fn refused_functions(&self) -> &[String] {
+        match &self.loaded.entry_point {
+            EntryPoint::Contract(_) => &[],
+            EntryPoint::Plain(plain) => plain.refused(),
+        }
+    }
+
+    /// Where the machine code came from.
+    #[must_use]
+    pub fn compiled(&self) -> Compiled {
+        self.loaded.compiled
+    }
+
+    /// The allocator of the component's instances.
+    #[must_use]
+    pub fn allocator(&self) -> Allocator {
+        self.loaded.allocator.clone()
+    }
+
+    /// Checks the arguments of one of the component's tools.
+    ///
+    /// # Errors
+    /// `unknown-tool`, or `invalid-input` with the mismatch.
+    pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        self.check_input(tool, input)?;
+        match &self.loaded.entry_point {
+            EntryPoint::Contract(_) => Ok(()),
+            EntryPoint::Plain(plain) => plain.bind(tool, input).map(drop),
+        }
+    }
+
+    /// Checks arguments against the tool's input schema.
+    pub(crate) fn check_input(
+        &self,
+        tool: &str,
+        input: &Map<String, Value>,
+    ) -> Result<(), ToolFailure> {
+        match self.loaded.definitions.schemas(tool) {
+            Some(schemas) => schemas.input.validate(input),
+            None => Err(ToolFailure::new(
+                ToolErrorCode::UnknownTool,
+                format!(
+                    "There is no tool `{}` in this component.",
+                    text::shown(tool, MAX_NAME_BYTES)
+                ),
+            )),
+        }
+    }
+
+    /// Checks a JSON result against the tool's output schema. The engine has checked the results of
+    /// plain functions against their types.
+    ///
+    /// # Errors
+    /// `invalid-output` with the mismatch.
+    pub(crate) fn check_output(
+        &self,
+        tool: &str,
+        output: &ToolResultOutput,
+    ) -> Result<(), ToolFailure> {
+        if matches!(self.loaded.entry_point, EntryPoint::Plain(_)) {
+            return Ok(());
+        }
+        let schemas = self.loaded.definitions.schemas(tool);
+        match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
+            (Some(schema), ToolResultOutput::Json(value)) => schema.validate(value),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.loaded.shared
+    }
+
+    pub(crate) fn handle(&self) -> &HandleState {
+        &self.handle
+    }
+
+    pub(crate) fn entry_point(&self) -> &EntryPoint {
+        &self.loaded.entry_point
+    }
+}
+
+impl fmt::Debug for ToolComponent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolComponent")
+            .field("digest", &self.loaded.digest)
+            .field("compiled", &self.loaded.compiled)
+            .field("allocator", &self.loaded.allocator)
+            .finish_non_exhaustive()
+    }
+}
