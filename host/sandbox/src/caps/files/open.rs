@@ -89,11 +89,11 @@ impl FilesCtx {
         };
         let resolved = self.resolve(dir, path, follow, request.verb())?;
         if self.is_hidden(dir, &resolved)? {
-            return Err(if request.create {
+            return if request.create {
                 self.refuse_hidden(dir, &resolved)
             } else {
-                ErrorCode::NoEntry.into()
-            });
+                Err(ErrorCode::NoEntry.into())
+            };
         }
         match resolved.file_type() {
             Some(FileType::Directory) => self.open_dir(dir, &resolved, request),
