@@ -13,8 +13,8 @@ use agent_host_core::{
     accounting::AuditEntry,
     limits::Limits,
     policy::{
-        DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, PathRules, Ruling, SecretPlace,
-        decide_address, decide_file, decide_http, decide_secret,
+        DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, SecretPlace, decide_address,
+        decide_file, decide_http, decide_secret,
     },
     secrets::Secrets,
     tool::Effect,
@@ -107,17 +107,11 @@ impl Gate {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn grants(&self) -> &Grants {
+    pub(crate) fn grants(&self) -> &Arc<Grants> {
         &self.grants
     }
 
-    /// The names that are hidden from the guest in a grant.
-    pub(crate) fn mask(&self, grant: usize) -> Option<&PathRules> {
-        Some(&self.grants.dirs.get(grant)?.mask)
-    }
-
-    /// Returns whether a grant may ever be changed: for the flags of a descriptor, not for
-    /// decisions.
+    /// Returns whether a grant may ever be changed: for the flags of a descriptor, not for decisions.
     pub(crate) fn is_writable(&self, grant: usize) -> bool {
         self.effect != Effect::ReadOnly
             && self
@@ -151,9 +145,9 @@ impl Gate {
         Ok(())
     }
 
-    /// Runs an operation that adds to a directory, if its growth is within the quotas of the call
-    /// and of the directory; one that fails is not counted. Every way to write and to create passes
-    /// here. `path` is relative to the grant.
+    /// Runs an operation that adds to a directory, if its growth is within the quotas of the call and of
+    /// the directory; one that fails is not counted. Every way to write and to create passes here.
+    /// `path` is relative to the grant.
     ///
     /// # Errors
     /// `EDQUOT` beyond a quota, recorded with the quota's name; otherwise the error of `act`.
@@ -172,8 +166,7 @@ impl Gate {
         act().inspect_err(|_| self.quotas.give_back(grant, growth))
     }
 
-    /// Refuses a path that leaves its granted directory. `request` is such as `read
-    /// /workspace/../x`.
+    /// Refuses a path that leaves its granted directory. `request` is such as `read /workspace/../x`.
     pub(crate) fn refuse_escape(&self, request: &str) -> Refused {
         self.refuse(request, DEFAULT_DENY, "it leaves the granted directory")
     }
@@ -199,8 +192,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Checks a secret that is to be put into an allowed request. `url` is its URL for the audit
-    /// log.
+    /// Checks a secret that is to be put into an allowed request. `url` is its URL for the audit log.
     pub(crate) fn check_secret(
         &self,
         name: &str,
@@ -212,9 +204,9 @@ impl Gate {
         self.enforce(&text, decide_secret(&self.grants, name, place, request))
     }
 
-    /// Returns those addresses that a request may connect to; each comes with whether it is one of
-    /// this machine. Only an empty rest is a refusal: a name may have good and bad addresses, of
-    /// which the good ones are used.
+    /// Returns those addresses that a request may connect to; each comes with whether it is one of this
+    /// machine. Only an empty rest is a refusal: a name may have good and bad addresses, of which the
+    /// good ones are used.
     pub(crate) fn allowed_addresses(
         &self,
         request: &HttpRequest<'_>,
@@ -287,8 +279,8 @@ impl Gate {
         }
     }
 
-    /// Locks the log. A panic elsewhere leaves nothing half-written that matters, so a poisoned
-    /// lock is still good.
+    /// Locks the log. A panic elsewhere leaves nothing half-written that matters, so a poisoned lock is
+    /// still good.
     fn log(&self) -> MutexGuard<'_, AuditLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }

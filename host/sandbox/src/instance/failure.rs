@@ -26,7 +26,7 @@ pub(crate) fn of_guest(error: &wasmtime::Error, state: &CallState) -> ToolFailur
     if let Some(stack) = stack(error) {
         state.telemetry.stderr.push(stack.as_bytes());
     }
-    explain(error, &state.limiter.limiter, &state.limits)
+    explain(error, &state.limiter, &state.limits)
 }
 
 /// Explains a task that ended without a result.

@@ -14,7 +14,7 @@ use crate::{
         wasi::LazyWasiCtx,
     },
     gate::Gate,
-    instance::limiter::{Limiter, PausingLimiter},
+    instance::limiter::Limiter,
     secrets::Redactors,
 };
 use agent_host_core::{
@@ -45,7 +45,7 @@ pub(crate) struct CallState {
     pub(crate) progress: ProgressCtx,
     pub(crate) state: StateCtx,
     pub(crate) wasi: LazyWasiCtx,
-    pub(crate) limiter: PausingLimiter,
+    pub(crate) limiter: Limiter,
     pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) secrets: Redactors,
     pub(crate) limits: Limits,
@@ -141,7 +141,7 @@ pub(crate) fn configure_store(
         progress: ProgressCtx::new(Arc::clone(&telemetry), progress_interval),
         state: StateCtx::new(context.shared, secrets.clone()),
         wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes),
-        limiter: PausingLimiter::new(Limiter::new(&limits, Arc::clone(&telemetry))),
+        limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,
         secrets,
         limits,

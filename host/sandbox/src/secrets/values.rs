@@ -1,10 +1,10 @@
 //! A secret's value and its forms, for the tests.
 
 #[path = "../../../core/src/secrets/tests/values.rs"]
-mod samples;
+mod fixture;
 
 use agent_host_core::secrets::Secrets;
-pub(crate) use samples::{VALUE, forms};
+pub(crate) use fixture::{VALUE, forms};
 use secrecy::SecretString;
 use std::sync::Arc;
 
