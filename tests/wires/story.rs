@@ -23,7 +23,7 @@ pub(super) const SAID: &str = "I look.";
 /// What it is told of the thumbnail, beside the picture.
 pub(super) const SHOWN: &str = "p.png: 64x40 -> 8x5";
 /// What it is told of the call that may not be.
-pub(super) const DENIED: &str = "read /workspace/../outside.txt was refused: it leaves the granted folder (rule default-deny). \
+pub(super) const DENIED: &str = "read /workspace/../outside.txt was refused: it leaves the granted directory (rule default-deny). \
     The tool then said: `../outside.txt` may not be read: the operator's grants do not allow it; work inside the granted folder, \
     and say so if the task needs more";
 /// What it is told of the call that fails.

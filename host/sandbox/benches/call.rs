@@ -1,5 +1,8 @@
-//! What a call costs: a fresh instance and an echo with every limit on, against bare wasmtime in the same process with the same
-//! allocator. The numbers and what they are made of are in the README.
+//! The time of a call: a fresh instance and an echo with every limit on, beside bare wasmtime in
+//! the same process with the same allocator. Figures: `host/BENCHMARKS.md`.
+//!
+//! `AGENT_HOST_BENCH_CALLS='FILE TOOL JSON' cargo bench --bench call` measures calls into other
+//! components, one for each line.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,15 +19,41 @@
 mod support;
 
 use agent_host_sandbox::{Allocator, Pooling, Sandbox, SandboxConfig, ToolComponent};
+use agent_host_types::limits::Limits;
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures_util::future::join_all;
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 use support::{
     Work,
     bare::{bare, bare_call, default_pool},
     sandboxed_call,
 };
 use tokio::runtime::{Builder, Runtime};
+
+/// Returns the calls in the environment, or the default ones.
+fn works() -> Vec<Work> {
+    let Ok(lines) = std::env::var("AGENT_HOST_BENCH_CALLS") else {
+        return vec![Work::echo(), Work::files().unwrap()];
+    };
+    lines
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| {
+            let mut words = line.trim().splitn(3, ' ');
+            let path = Path::new(words.next().unwrap());
+            let tool: &'static str = words.next().unwrap().to_owned().leak();
+            let name: &'static str = path.display().to_string().leak();
+            Work {
+                input: serde_json::from_str(words.next().unwrap_or("{}")).unwrap(),
+                limits: Limits {
+                    deadline_ms: 60_000,
+                    ..Limits::default()
+                },
+                ..Work::new(name, std::fs::read(path).unwrap(), tool)
+            }
+        })
+        .collect()
+}
 
 fn sandboxed(runtime: &Runtime, bytes: &[u8], pooling: Pooling) -> ToolComponent {
     let sandbox = Sandbox::new(SandboxConfig {
@@ -39,7 +68,7 @@ fn sandboxed(runtime: &Runtime, bytes: &[u8], pooling: Pooling) -> ToolComponent
 }
 
 fn calls(criterion: &mut Criterion) {
-    // As the program has it, and as an embedder may have it.
+    // With a pool, as in the program, and without.
     let caller = Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -53,8 +82,8 @@ fn calls(criterion: &mut Criterion) {
         .enable_all()
         .build()
         .unwrap();
-    let all = std::iter::once(Work::echo()).chain(Work::files());
-    for (work, pooling) in all
+    for (work, pooling) in works()
+        .into_iter()
         .map(Arc::new)
         .flat_map(|work| [(Arc::clone(&work), Pooling::Probe), (work, Pooling::Off)])
     {
@@ -64,7 +93,7 @@ fn calls(criterion: &mut Criterion) {
         group.bench_function("bare", |bencher| {
             bencher.to_async(&caller).iter(|| bare_call(&pre, &work));
         });
-        // What keeping guests off the loop's threads costs by itself.
+        // The cost of a hand-over to another thread.
         group.bench_function("bare, on a thread for guests", |bencher| {
             bencher.to_async(&caller).iter(|| {
                 let (pre, work) = (Arc::clone(&pre), Arc::clone(&work));
@@ -73,6 +102,9 @@ fn calls(criterion: &mut Criterion) {
             });
         });
         let tool = sandboxed(&caller, &work.bytes, pooling);
+        // A failed call would distort the measurement.
+        let report = caller.block_on(sandboxed_call(&tool, &work));
+        assert!(!report.output.is_error(), "{:?}", report.output);
         group.bench_function("sandboxed", |bencher| {
             bencher
                 .to_async(&caller)

@@ -1,8 +1,8 @@
-//! The instructions of a call, for a machine that counts them: makes so many calls, through the sandbox or with nothing but
-//! wasmtime, without a pool and on one thread. The difference of two runs is what the calls cost:
+//! The instructions of a call: runs a number of calls, through the sandbox or with bare wasmtime,
+//! without a pool and on one thread. The difference of two runs is the cost of the calls:
 //!
-//! `valgrind --tool=callgrind BENCH ours 1000` and `... ours 3000`, the same with `bare`; `cargo bench --bench count --no-run` says
-//! what BENCH is. See the README for the figures.
+//! `valgrind --tool=callgrind BENCH ours 1000` and `... ours 3000`, then with `bare`;
+//! `cargo bench --bench count --no-run` prints BENCH. Figures: `host/BENCHMARKS.md`.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ use support::{
     sandboxed_call,
 };
 
-/// So many calls without arguments, as in a run of all benchmarks.
+/// The number of calls without arguments, as in a run of all benchmarks.
 const CALLS: u32 = 100;
 
 fn main() {

@@ -1,5 +1,5 @@
-//! What 1,000 calls need that are in flight at once and wait in a host call: the growth of the process's resident memory, beside
-//! what the guests' own memories are.
+//! The memory of 1,000 concurrent calls that wait in a host call: the growth of the resident set,
+//! without the guests' own memories.
 //!
 //! `cargo bench -p agent-host-sandbox --bench in_flight`
 
@@ -24,13 +24,13 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use std::time::Duration;
 use support::{Work, sandboxed_call};
 
-/// The calls that are in flight.
+/// The number of concurrent calls.
 const CALLS: usize = 1_000;
 
-/// How long each of them waits, in seconds: long enough that the last has begun to wait before the first ends.
+/// The wait of each call, in seconds: the last call waits before the first ends.
 const WAIT: u64 = 5;
 
-/// This process's resident memory, in KiB (`proc_pid_status(5)`).
+/// Returns this process's resident memory, in KiB (`proc_pid_status(5)`).
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -69,7 +69,7 @@ fn main() {
             let before = resident_kib();
             let mut calls: FuturesUnordered<_> =
                 (0..CALLS).map(|_| sandboxed_call(&tool, &work)).collect();
-            // Half of the wait: all have begun, and none has ended.
+            // Half of the wait: all calls have started, and none has ended.
             let early = tokio::time::timeout(Duration::from_secs(WAIT) / 2, calls.next()).await;
             assert!(early.is_err(), "a call ended early: {early:?}");
             let during = resident_kib();

@@ -1,6 +1,6 @@
-//! What loading a component from the cache costs, once per process: from its bytes in memory, and from its file. The component is
-//! the one that `AGENT_HOST_BENCH_COMPONENT` names (Python with its standard library is the largest that people use), and a
-//! built-in one without it. The numbers are in the README.
+//! The time to load a component from the cache, from bytes in memory and from a file.
+//! `AGENT_HOST_BENCH_COMPONENT` names the component; the default is a built-in one. Figures:
+//! `host/BENCHMARKS.md`.
 
 #![expect(
     clippy::unwrap_used,
@@ -50,7 +50,7 @@ fn load(
     let begin = Instant::now();
     let tool = runtime.block_on(sandbox.load(component)).unwrap();
     let taken = begin.elapsed();
-    // Letting go of it gives its memory back to the system, which is no part of loading.
+    // Dropping it returns memory to the system, which is not part of loading.
     assert_eq!(tool.compiled(), expected);
     taken
 }

@@ -1,8 +1,10 @@
-//! What a neighbour that computes without end costs others: an honest tool's calls at 50 a second and one after the other, beside
-//! 0, 2, 64 and 1,000 looping calls of another tool; and how long two calls take that rightly compute for long.
+//! The cost of a looping tool for other tools: an honest tool's calls at 50 a second and one after
+//! the other, beside 0, 2, 64 and 1,000 looping calls of another tool; and the time of two long
+//! calls.
 //!
-//! `cargo bench -p agent-host-sandbox --bench neighbour [SECONDS]`, with 3 seconds for each row unless said otherwise. The row
-//! without neighbours comes first and last: its two values tell how quiet the machine was.
+//! `cargo bench -p agent-host-sandbox --bench neighbour [SECONDS]`, with 3 seconds for each row by
+//! default. The row without neighbours comes first and last: its values show how idle the machine
+//! was.
 
 #![expect(
     clippy::unwrap_used,
@@ -31,10 +33,10 @@ use std::{
 use support::{Work, percentile, sandboxed_call};
 use tokio::task::JoinHandle;
 
-/// The interval of the honest tool's calls: 50 a second.
+/// The interval of the honest tool's calls.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Two of these rightly keep two processors busy for about half a second.
+/// Two of these keep two processors busy for about half a second.
 const COUNT: &str = "(local $i i32) (loop $l
     (local.set $i (i32.add (local.get $i) (i32.const 1)))
     (br_if $l (i32.lt_u (local.get $i) (i32.const 500000000))))";
@@ -43,7 +45,7 @@ struct Bench {
     echo: ToolComponent,
     looping: ToolComponent,
     counting: ToolComponent,
-    /// The honest tool without grants, and with a folder, with which a call never begins on its caller's thread.
+    /// The honest tool without grants, and with a directory, so that its calls never run inline.
     honest: [Work; 2],
     endless: Arc<Work>,
     count: Work,
@@ -67,7 +69,7 @@ impl Bench {
         let code = format!("{COUNT} {ECHO}");
         let mut count = Work::new("count", Guest::running(&code).bytes(), "echo");
         count.limits.deadline_ms = 3_600_000;
-        let folder = DirGrant {
+        let dir = DirGrant {
             host: std::env::temp_dir(),
             guest: "/workspace".to_owned(),
             mode: DirMode::ReadOnly,
@@ -78,9 +80,9 @@ impl Bench {
             quota: DirQuota::default(),
         };
         let mut granted = Work::echo();
-        granted.name = "echo with a folder";
+        granted.name = "echo with a directory";
         granted.grants = Arc::new(Grants {
-            dirs: vec![folder],
+            dirs: vec![dir],
             ..Grants::default()
         });
         let echo = Work::echo();
@@ -95,7 +97,7 @@ impl Bench {
         }
     }
 
-    /// One row for each honest tool, beside so many neighbours.
+    /// Prints a row for each honest tool beside a number of neighbours.
     async fn row(&self, neighbours: usize) {
         let flood: Vec<JoinHandle<()>> = (0..neighbours)
             .map(|_| {
@@ -128,7 +130,7 @@ impl Bench {
         join_all(flood).await;
     }
 
-    /// The sorted times of honest calls. They are made by a task, as the loop makes them.
+    /// Returns the sorted times of honest calls, made by a task, as in the agent loop.
     async fn calls(&self, work: &Work, interval: Option<Duration>) -> Vec<Duration> {
         let end = Instant::now() + self.seconds;
         let mut pace = interval.map(tokio::time::interval);

@@ -1,9 +1,10 @@
-//! The pool's settings: calls in a second on one thread and on two, for each setting apart from the others. The chosen point is the
-//! first row; the README has a run and says why it was chosen.
+//! A sweep of the pool's settings: calls per second on one thread and on two, with one setting
+//! changed at a time. The chosen point is the first row; `host/BENCHMARKS.md` has a run and the
+//! reasons.
 //!
-//! `AGENT_HOST_PYTHON_TOOL=FILE cargo bench -p agent-host-sandbox --bench pool [ROUNDS]`: FILE is a component made from Python, with
-//! a tool `echo`; without it only the built-in tool in Rust is measured. Each row is the best of its rounds, which go around
-//! all rows, so that a busy minute of the machine costs every row one round.
+//! `AGENT_HOST_PYTHON_TOOL=FILE cargo bench -p agent-host-sandbox --bench pool [ROUNDS]`: FILE is a
+//! component in Python with a tool `echo`; without it, only the built-in tool in Rust is measured.
+//! Each row is the best of its rounds, which alternate between the rows.
 
 #![expect(
     clippy::unwrap_used,
@@ -33,21 +34,21 @@ use wasmtime::Enabled;
 
 const KIB: usize = 1024;
 
-/// How long each round of each row lasts, on one thread and again on two.
+/// The time of a round, on one thread and again on two.
 const ROUND: Duration = Duration::from_millis(60);
 
 /// A point of the sweep.
 #[derive(Clone, Copy)]
 struct Point {
-    /// What of a memory stays resident, in bytes.
+    /// The bytes of a memory that stay resident.
     memory: usize,
-    /// What of a table.
+    /// The bytes of a table that stay resident.
     table: usize,
-    /// How many freed slots are given back to the system together.
+    /// The freed slots that are returned to the system together.
     batch: usize,
-    /// How many free slots are kept with their component's image.
+    /// The free slots that keep their component's image.
     warm: u32,
-    /// Whether the kernel says which pages were written.
+    /// True if the kernel lists the written pages.
     scan: Enabled,
 }
 
@@ -60,7 +61,7 @@ const CHOSEN: Point = Point {
     scan: Enabled::Auto,
 };
 
-/// The chosen point, and what differs from it in one setting.
+/// The chosen point, and points that differ in one setting.
 fn points() -> Vec<(String, Point)> {
     let mut points = vec![("chosen".to_owned(), CHOSEN)];
     for memory in [0, 64, 256, 4 * 1024, 16 * 1024] {
@@ -107,7 +108,7 @@ fn prepared(work: &Work, point: Point) -> HostPre<Bare> {
     bare(&work.bytes, Some(pool))
 }
 
-/// Calls in a second on so many threads.
+/// Returns the calls per second on a number of threads.
 fn rate(pre: &Arc<HostPre<Bare>>, work: &Arc<Work>, threads: usize) -> f64 {
     let callers: Vec<_> = (0..threads)
         .map(|_| {

@@ -1,10 +1,10 @@
-//! Honest and hostile guests side by side for as long as you like, and what is left of them: memory, threads, descriptors,
-//! places in the pool.
+//! Runs honest and hostile guests side by side, and compares memory, threads, descriptors and pool
+//! slots.
 //!
 //! `cargo run --release --example soak -p agent-host-sandbox -- --seconds 60`
 //!
-//! The load runs three times: a short time to warm up, then two halves. It pauses after each, and what the process holds then
-//! is compared: growth over the halves beyond the bounds below ends with exit code 1.
+//! The load runs three times: a short warm-up, then two halves. After each it pauses and counts the
+//! resources of the process. Growth between the halves beyond the bounds below exits with code 1.
 
 #![expect(
     clippy::unwrap_used,
@@ -25,46 +25,46 @@ use std::{
 };
 use tokio::{task::JoinSet, time};
 
-/// Who calls at once. The hostile ones alone are more than the places, so that calls also wait.
+/// The numbers of concurrent callers. The hostile ones exceed the permits, so that calls also wait.
 const HONEST: usize = 8;
 const HOSTILE: usize = 40;
 const PLACES: usize = 32;
 
-/// How often one honest caller calls.
+/// The interval of one honest caller's calls.
 const PACE: Duration = Duration::from_millis(20);
 
 /// The deadline of hostile calls, in milliseconds.
 const DEADLINE_MS: u64 = 100;
 
-/// How long the load runs before anything is compared: pools, caches and allocators fill in it.
+/// The time of the warm-up, which fills pools, caches and allocators.
 const WARM_UP: Duration = Duration::from_secs(5);
 
-/// How long everything may take to end once nobody calls any more.
+/// The time in which everything must end after the last call.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// What the process may have grown by. The allocator of the C library keeps freed pages for each thread, so memory is not
-/// back to the byte; a thread for blocking work may have begun or ended meanwhile.
+/// The bounds on growth. The C library's allocator keeps freed pages for each thread, and a
+/// blocking thread may have started or ended meanwhile.
 const MAX_RSS_KIB: u64 = 16 * 1024;
 const MAX_THREADS: u64 = 4;
 
-/// A guest, and whether it means well.
+/// A guest, honest or hostile.
 struct Tool {
     name: &'static str,
     component: ToolComponent,
 }
 
-/// What was counted while the load ran.
+/// The counts of one load.
 #[derive(Default)]
 struct Phase {
     calls: u64,
     cancelled: u64,
-    /// How long each honest call took.
+    /// The times of honest calls.
     honest: Vec<Duration>,
-    /// Honest calls that did not get their arguments back.
+    /// Honest calls that did not return their arguments.
     failed: u64,
 }
 
-/// What the process holds while nobody calls.
+/// The resources of the idle process.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     rss_kib: u64,
@@ -74,7 +74,7 @@ struct Held {
     instances: Option<u64>,
 }
 
-/// Numbers that look random and are the same in every run (xorshift, Marsaglia 2003).
+/// Reproducible pseudo-random numbers (xorshift, Marsaglia 2003).
 struct Dice(u64);
 
 impl Dice {
@@ -134,7 +134,7 @@ fn hostile_guests() -> Vec<(&'static str, Guest<'static>)> {
     ]
 }
 
-/// One call; whether it gave the arguments back.
+/// Makes one call and returns true if it returned its arguments.
 async fn call(tool: &Tool, number: u64, limits: &Limits) -> bool {
     let input = Map::from_iter([("number".to_owned(), Value::from(number))]);
     let report = tool
@@ -174,7 +174,7 @@ async fn honest(tool: Arc<Tool>, until: Instant) -> Phase {
     phase
 }
 
-/// A hostile caller: any guest at once, and every third call is dropped at some point of it.
+/// A hostile caller: any guest, without pauses; every third call is dropped at some point.
 async fn hostile(tools: Arc<Vec<Tool>>, seed: u64, until: Instant) -> Phase {
     let mut dice = Dice(seed);
     let mut phase = Phase::default();
@@ -201,7 +201,7 @@ async fn hostile(tools: Arc<Vec<Tool>>, seed: u64, until: Instant) -> Phase {
     phase
 }
 
-/// Runs the load, and adds up what the callers counted.
+/// Runs the load and sums the counts of the callers.
 async fn load(good: &Arc<Tool>, bad: &Arc<Vec<Tool>>, length: Duration) -> Phase {
     let until = Instant::now() + length;
     let mut callers = JoinSet::new();
@@ -226,7 +226,7 @@ async fn load(good: &Arc<Tool>, bad: &Arc<Vec<Tool>>, length: Duration) -> Phase
     all
 }
 
-/// Waits until no instance is left, or not much longer, and looks at the process.
+/// Waits until no instance is left or the time is over, and counts the resources.
 async fn held(sandbox: &Sandbox) -> Held {
     let begin = Instant::now();
     while sandbox.live_instances().is_some_and(|live| live > 0) && begin.elapsed() < SETTLE {
@@ -267,7 +267,7 @@ fn print(name: &str, phase: &Phase, length: Duration, held: &Held) {
     );
 }
 
-/// What has grown beyond its bound.
+/// Returns the resources that grew beyond their bounds.
 fn growth(before: &Held, after: &Held) -> Vec<String> {
     let bounds = [
         ("KiB resident", before.rss_kib + MAX_RSS_KIB, after.rss_kib),

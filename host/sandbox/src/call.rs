@@ -68,8 +68,9 @@ impl Call<'_> {
 }
 
 impl ToolComponent {
-    /// Runs one call in an instance of its own. Failures are part of the report. Dropping the future
-    /// stops the guest within two ticks of the epoch clock. Needs a tokio runtime with a timer.
+    /// Runs one call in an instance of its own. Failures are part of the report. Dropping the
+    /// future stops the guest within two ticks of the epoch clock. Needs a tokio runtime with a
+    /// timer.
     pub async fn call(&self, call: Call<'_>) -> RunEnd {
         self.call_until(call, &CancellationToken::new()).await
     }

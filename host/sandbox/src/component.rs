@@ -1,5 +1,5 @@
-//! Loads a component: reads its bytes, checks their structure, compiles them or finds them in the cache,
-//! links the imports, and queries the tool definitions.
+//! Loads a component: reads its bytes, checks their structure, compiles them or finds them in the
+//! cache, links the imports, and queries the tool definitions.
 
 pub(crate) mod bytes;
 pub(crate) mod cache;

@@ -5,8 +5,8 @@ use std::{
     ffi::OsString, num::NonZeroUsize, ops::RangeInclusive, path::PathBuf, thread, time::Duration,
 };
 
-/// The bound on concurrent calls. Each takes about 8 GiB of address space in the pool, and a process
-/// has 128 TiB.
+/// The bound on concurrent calls. Each takes about 8 GiB of address space in the pool, and a
+/// process has 128 TiB.
 const MAX_CONCURRENT_CALLS: usize = 1_024;
 
 const MAX_QUEUED_CALLS: usize = 65_536;
@@ -26,12 +26,14 @@ const COMPILE_DEADLINE_MS: RangeInclusive<usize> = 10..=3_600_000;
 pub struct SandboxConfig {
     /// The directory of the compile cache, created with mode 0700; `None` for no cache.
     pub cache_dir: Option<PathBuf>,
-    /// Files and directories that no guest reaches, whatever is granted: state, configuration, lock.
+    /// Files and directories that no guest reaches, whatever is granted: state, configuration,
+    /// lock.
     pub protected: Vec<PathBuf>,
     /// The number of threads on which guests start, and of those for long-running guests.
     pub guest_threads: usize,
     /// The number of concurrent calls and of slots in the pool. The last quarter is reserved for
-    /// tools with no running call, or less if [`field@Self::concurrent_calls_per_tool`] leaves less.
+    /// tools with no running call, or less if [`field@Self::concurrent_calls_per_tool`] leaves
+    /// less.
     pub concurrent_calls: usize,
     /// The number of calls that may wait; one more is refused with `busy`.
     pub queued_calls: usize,
@@ -45,8 +47,8 @@ pub struct SandboxConfig {
     pub stack_bytes: usize,
     /// The least time between two progress reports of a call; reports in between are dropped.
     pub progress_interval: Duration,
-    /// The program that compiles components in a child process. With `None` they are compiled in this
-    /// process without limits, and a component can keep the compiler busy for very long.
+    /// The program that compiles components in a child process. With `None` they are compiled in
+    /// this process without limits, and a component can keep the compiler busy for very long.
     pub compiler: Option<CompileWorker>,
     /// The limits of compiling one component, if there is a [`Self::compiler`].
     pub compile_limits: CompileLimits,
@@ -61,8 +63,8 @@ pub enum Pooling {
     Off,
 }
 
-/// The program that compiles in a child process: it calls [`crate::compile_worker`] with the arguments
-/// that follow these.
+/// The program that compiles in a child process: it calls [`crate::compile_worker`] with the
+/// arguments that follow these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileWorker {
     /// The program. It inherits no environment and runs in `/`.
@@ -108,7 +110,8 @@ impl Default for SandboxConfig {
             pooling: Pooling::Probe,
             // Python's interpreter recurses deeper than wasmtime's default of 512 KiB allows.
             stack_bytes: 1024 * 1024,
-            // No user reads faster, and a guest that reports in a loop must not keep its caller busy.
+            // No user reads faster, and a guest that reports in a loop must not keep its caller
+            // busy.
             progress_interval: Duration::from_millis(20),
             compiler: None,
             compile_limits: CompileLimits::default(),

@@ -38,12 +38,12 @@ const TABLES_PER_COMPONENT: u32 = 4;
 /// The elements of one table in the pool. JavaScript's has 7,689, the most of the five languages.
 const TABLE_ELEMENTS: usize = 20_000;
 
-/// wasmtime's data for one core instance and one component instance, in bytes. Python's take 237 KiB
-/// and 389 KiB.
+/// wasmtime's data for one core instance and one component instance, in bytes. Python's take 237
+/// KiB and 389 KiB.
 const INSTANCE_BYTES: usize = 1024 * 1024;
 
-/// The bytes of a memory that stay resident between two calls: clearing written pages costs less than
-/// releasing and faulting them in again. A Rust tool writes about 100 KiB. Measured with
+/// The bytes of a memory that stay resident between two calls: clearing written pages costs less
+/// than releasing and faulting them in again. A Rust tool writes about 100 KiB. Measured with
 /// `benches/call.rs`: a call with 24 KiB of written pages took 32 us with nothing kept, 17 us with
 /// everything kept, and 6 us with the kernel's list of written pages (`PAGEMAP_SCAN`, Linux 6.7).
 const MEMORY_KEEP_RESIDENT_BYTES: usize = 1024 * 1024;
@@ -51,8 +51,8 @@ const MEMORY_KEEP_RESIDENT_BYTES: usize = 1024 * 1024;
 /// The bytes of a table that stay resident between two calls.
 const TABLE_KEEP_RESIDENT_BYTES: usize = 16 * 1024;
 
-/// The address space that a memory gets beyond its size without a pool, in bytes, so that growing by a
-/// page does not move it.
+/// The address space that a memory gets beyond its size without a pool, in bytes, so that growing
+/// by a page does not move it.
 const COMPACT_GROWTH_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The allocator of instances.
@@ -192,8 +192,8 @@ impl Layout {
     }
 }
 
-/// The numbers of the pool. The totals are products, so a component within the per-component numbers
-/// always finds a slot while its call is admitted.
+/// The numbers of the pool. The totals are products, so a component within the per-component
+/// numbers always finds a slot while its call is admitted.
 fn pool(sandbox: &SandboxConfig) -> PoolingAllocationConfig {
     let calls = u32::try_from(sandbox.concurrent_calls + EXTRA_INSTANCES).unwrap_or(u32::MAX);
     let mut pool = PoolingAllocationConfig::new();

@@ -11,8 +11,8 @@ mod tests;
 
 use agent_host_engine::{
     policy::{
-        DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, PathRules, Ruling, SecretPlace,
-        decide_address, decide_file, decide_http, decide_secret,
+        DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, SecretPlace, decide_address,
+        decide_file, decide_http, decide_secret,
     },
     secrets::Secrets,
 };
@@ -105,13 +105,8 @@ impl Gate {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn grants(&self) -> &Grants {
+    pub(crate) fn grants(&self) -> &Arc<Grants> {
         &self.grants
-    }
-
-    /// The names that are hidden from the guest in a grant.
-    pub(crate) fn mask(&self, grant: usize) -> Option<&PathRules> {
-        Some(&self.grants.dirs.get(grant)?.mask)
     }
 
     /// Returns whether a grant may ever be changed: for the flags of a descriptor, not for decisions.

@@ -1,6 +1,8 @@
-//! Runs tool components on wasmtime: each call in an instance of its own, with every limit on, behind the gate.
+//! Runs tool components on wasmtime: each call in an instance of its own, with every limit on,
+//! behind the gate.
 //!
-//! Nothing outside this crate uses wasmtime, and nothing in this crate knows of models, sessions or configuration files.
+//! Nothing outside this crate uses wasmtime, and nothing in this crate knows of models, sessions or
+//! configuration files.
 //!
 //! Modules are layers. Each uses only those above it in this list:
 //!

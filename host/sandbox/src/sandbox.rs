@@ -19,8 +19,8 @@ use crate::{
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Loads and runs tool components. A process needs only one. Its threads end when it and the components
-/// that it loaded are dropped.
+/// Loads and runs tool components. A process needs only one. Its threads end when it and the
+/// components that it loaded are dropped.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -39,8 +39,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Starts the engines and the guest threads. A cache directory that cannot be used is logged, and
-    /// components are compiled at each start.
+    /// Starts the engines and the guest threads. A cache directory that cannot be used is logged,
+    /// and components are compiled at each start.
     ///
     /// # Errors
     /// A number of the configuration is out of bounds, or the machine refuses resources.
@@ -84,8 +84,8 @@ impl Sandbox {
         })
     }
 
-    /// Loads a component from the cache, or compiles it and queries its tool definitions. Equal bytes
-    /// give the same component while a handle to it exists.
+    /// Loads a component from the cache, or compiles it and queries its tool definitions. Equal
+    /// bytes give the same component while a handle to it exists.
     ///
     /// # Errors
     /// The component is unusable, or the host failed: see [`LoadError::fault`].

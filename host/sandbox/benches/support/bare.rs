@@ -1,4 +1,4 @@
-//! A call with nothing but wasmtime: a store without limits, an instance, the call.
+//! A call with bare wasmtime: a store without limits, an instance, the call.
 
 use super::Work;
 use http::{Request, Response};
@@ -41,7 +41,7 @@ impl WasiView for Bare {
     }
 }
 
-/// JavaScript's engine imports wasi:http, and no guest here sends anything.
+/// JavaScript's engine imports wasi:http; no guest here sends a request.
 struct NoRequests;
 
 type Settled = Box<dyn Future<Output = Result<(), Error>> + Send>;
@@ -70,7 +70,7 @@ impl WasiHttpView for Bare {
 
 impl wit::Host for Bare {}
 
-/// A host that hears everything and has nothing.
+/// A host that ignores reports and has no state.
 impl progress::Host for Bare {
     async fn report(&mut self, _message: String, _fraction: Option<f64>) -> wasmtime::Result<()> {
         Ok(())
@@ -93,7 +93,7 @@ impl human::Host for Bare {
     }
 }
 
-/// A guest, ready to be instantiated: from this pool, or on demand as the sandbox does it without a pool.
+/// A pre-instantiated guest, on this pool or on demand, as in the sandbox without a pool.
 pub(crate) fn bare(bytes: &[u8], pool: Option<PoolingAllocationConfig>) -> HostPre<Bare> {
     let mut config = Config::new();
     match pool {
@@ -121,7 +121,7 @@ pub(crate) fn bare(bytes: &[u8], pool: Option<PoolingAllocationConfig>) -> HostP
     HostPre::new(linker.instantiate_pre(&component).unwrap()).unwrap()
 }
 
-/// The numbers of the sandbox's own pool for so many calls.
+/// The sandbox's pool for a number of calls.
 pub(crate) fn pool(calls: u32) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_core_instances(calls * 32)
@@ -134,7 +134,7 @@ pub(crate) fn pool(calls: u32) -> PoolingAllocationConfig {
     pool
 }
 
-/// The sandbox's own pool, as it is by default.
+/// The sandbox's default pool.
 pub(crate) fn default_pool() -> PoolingAllocationConfig {
     let mut pool = pool(66);
     pool.pagemap_scan(Enabled::Auto)

@@ -1,4 +1,5 @@
-//! What the benchmarks share: what is called, a call through the sandbox, and the same call with nothing but wasmtime.
+//! Shared by the benchmarks: the tools to call, a sandboxed call, and the same call with bare
+//! wasmtime.
 
 pub(crate) mod bare;
 
@@ -9,7 +10,7 @@ use agent_host_types::{id::CallId, limits::Limits, tool::Effect};
 use serde_json::{Map, Value};
 use std::{sync::Arc, time::Duration};
 
-/// What is called.
+/// The call to measure.
 pub(crate) struct Work {
     pub(crate) name: &'static str,
     pub(crate) bytes: Vec<u8>,
@@ -32,12 +33,12 @@ impl Work {
         }
     }
 
-    /// A guest that does nothing but return its arguments.
+    /// A guest that returns its arguments.
     pub(crate) fn echo() -> Self {
         Self::new("echo", Guest::default().bytes(), "echo")
     }
 
-    /// A real guest, in Rust, that finds no folder.
+    /// The built-in `files`, in Rust, without a directory.
     pub(crate) fn files() -> std::io::Result<Self> {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -70,7 +71,7 @@ pub(crate) async fn sandboxed_call(tool: &ToolComponent, work: &Work) -> CallRep
     .unwrap()
 }
 
-/// The value below which this part of all values lies.
+/// Returns a quantile of sorted values.
 pub(crate) fn percentile(sorted: &[Duration], part: f64) -> Duration {
     let last = sorted.len().saturating_sub(1);
     let index = (last as f64 * part).round() as usize;

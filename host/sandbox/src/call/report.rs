@@ -1,5 +1,8 @@
 //! What a report says of a call's result: secrets redacted, refusals of the gate named.
 
+#[cfg(test)]
+mod tests;
+
 use crate::gate::Denial;
 use agent_host_engine::secrets::Secrets;
 use agent_host_types::{
@@ -19,9 +22,10 @@ pub(super) fn redact(output: &mut ToolResultOutput, secrets: &Secrets) {
     }
 }
 
-/// Adds the gate's first refusal to a failed result, so that the model does not take a missing grant
-/// or a limit for a fault of the tool. A tool's own error becomes a denied call or a reached limit;
-/// a failure by the host keeps its code and names both. A success in spite of a refusal is unchanged.
+/// Adds the gate's first refusal to a failed result, so that the model does not take a missing
+/// grant or a limit for a fault of the tool. A tool's own error becomes a denied call or a reached
+/// limit; a failure by the host keeps its code and names both. A success in spite of a refusal is
+/// unchanged.
 pub(super) fn with_denial(
     result: Result<ToolResultOutput, ToolFailure>,
     denial: Option<Denial>,

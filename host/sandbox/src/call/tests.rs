@@ -7,10 +7,8 @@ mod sharing;
 mod stack;
 mod stopping;
 
-use super::report::with_denial;
 use crate::{
     Call, CallContext, Sandbox, SandboxConfig, ToolComponent,
-    gate::Denial,
     guests::{
         ASK, Body, CWD, DIRECTORIES, Definition, ENVIRONMENT, Guest, PROGRESS, STATE_GET, STDOUT,
         WRITE,
@@ -21,7 +19,6 @@ use agent_host_engine::{
     tool::CallReport,
 };
 use agent_host_types::{
-    failure::{ToolErrorCode, ToolFailure},
     id::CallId,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
@@ -76,7 +73,7 @@ async fn call(tool: &ToolComponent, limits: &Limits) -> CallReport {
     call_with(tool, "echo", json!({}), Grants::default(), limits).await
 }
 
-/// The code of an abnormal end, and its text.
+/// Returns the code and the message of a failure.
 fn code(report: &CallReport) -> (&str, &str) {
     let ToolResultOutput::ErrorJson(value) = &report.output else {
         panic!("not a failure: {report:?}");
@@ -167,7 +164,7 @@ async fn invalid_arguments_are_refused_before_the_guest_runs() {
     }
 }
 
-/// Only what is returned as JSON is held to the schema: an error has no form that was promised.
+/// Only a JSON result is checked against the schema; errors have none.
 #[tokio::test]
 async fn result_outside_the_output_schema_is_invalid_output() {
     let sandbox = sandbox();
@@ -206,7 +203,7 @@ async fn result_outside_the_output_schema_is_invalid_output() {
 #[tokio::test]
 async fn stdout_keeps_its_tail_and_never_blocks() {
     let sandbox = sandbox();
-    // A gigabyte: 262,144 writes of 4,096 times the digit 7, which is what WASI takes at once.
+    // A gigabyte: 262,144 writes of 4,096 bytes, the most that WASI takes at once.
     let code = format!(
         "(local $n i32) (local $out i32)
         (memory.fill (i32.const 8192) (i32.const 55) (i32.const 4096))
@@ -225,7 +222,7 @@ async fn stdout_keeps_its_tail_and_never_blocks() {
     let tool = sandbox.load(&guest.bytes()).await.unwrap();
     let limits = Limits {
         stdio_bytes: 1_000,
-        // A gigabyte takes a second on a quiet machine.
+        // A gigabyte takes a second on an idle machine.
         deadline_ms: 300_000,
         ..Limits::default()
     };
@@ -271,7 +268,7 @@ async fn progress_reaches_the_caller() {
         .unwrap();
     assert_eq!(report.output, ToolResultOutput::Json(json!({})));
     let seen = seen.into_inner().unwrap();
-    // The second one may or may not come so fast.
+    // The second report may be dropped.
     assert_eq!(
         seen.first(),
         Some(&("hi\u{FFFD}".to_owned(), Some(1.0))),
@@ -282,7 +279,7 @@ async fn progress_reaches_the_caller() {
 #[tokio::test]
 async fn default_context_has_empty_state_and_no_user() {
     let sandbox = sandbox();
-    // Returns as text what `state.get` gave: its address and length are stored at 20.
+    // Returns the text of `state.get`, whose address and length are at 20.
     let get = Guest {
         imports: &[STATE_GET],
         ..Guest::running(
@@ -309,7 +306,7 @@ async fn default_context_has_empty_state_and_no_user() {
     assert_eq!(report.output, ToolResultOutput::Json(json!({})));
 }
 
-/// A folder for reading, as `/workspace`.
+/// Grants a read-only directory as `/workspace`.
 fn workspace(host: &Path) -> Grants {
     Grants {
         dirs: vec![DirGrant {
@@ -329,9 +326,9 @@ fn workspace(host: &Path) -> Grants {
 #[tokio::test]
 async fn missing_granted_directory_makes_the_tool_unavailable() {
     let sandbox = sandbox();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().to_owned();
-    folder.close().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_owned();
+    dir.close().unwrap();
     let unavailable = json!({
         "code": "tool-unavailable",
         "message": "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
@@ -355,7 +352,7 @@ async fn missing_granted_directory_makes_the_tool_unavailable() {
 #[tokio::test]
 async fn relative_paths_start_at_the_first_directory() {
     let sandbox = sandbox();
-    // Returns what `initial-cwd` gave as the reason of a denial, which has the same layout.
+    // Returns the result of `initial-cwd` as the reason of a denial, which has the same layout.
     let guest = Guest {
         imports: &[CWD],
         ..Guest::running(
@@ -363,10 +360,10 @@ async fn relative_paths_start_at_the_first_directory() {
         )
     };
     let tool = sandbox.load(&guest.bytes()).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let limits = Limits::default();
     let cases = [
-        (workspace(folder.path()), Some("/workspace".to_owned())),
+        (workspace(dir.path()), Some("/workspace".to_owned())),
         (Grants::default(), None),
     ];
     for (grants, expected) in cases {
@@ -388,83 +385,6 @@ fn component_outlives_its_sandbox_and_drops_in_async_code() {
         let report = call(&tool, &Limits::default()).await;
         assert_eq!(report.output, ToolResultOutput::Json(json!({})));
     });
-}
-
-#[test]
-fn failure_after_a_refusal_names_it() {
-    let refused = |is_limit| {
-        Some(Denial {
-            sentence: "`read /x` was refused".to_owned(),
-            is_limit,
-        })
-    };
-    let text = |text: &str| text.to_owned();
-    let failure = |code, message: &str| ToolFailure::new(code, message);
-    let trap = failure(ToolErrorCode::Trap, "The tool crashed.");
-    let denied = |said: &str| {
-        ToolResultOutput::ExecutionDenied(Some(format!(
-            "`read /x` was refused. The tool then said: {said}"
-        )))
-    };
-    let limited = |said: &str| -> ToolResultOutput {
-        let message = format!("`read /x` was refused. The tool then said: {said}");
-        failure(ToolErrorCode::ResourceLimit, &message).into()
-    };
-    let error = || Ok(ToolResultOutput::ErrorText(text("no")));
-    let cases = [
-        (error(), refused(false), denied("no")),
-        (error(), refused(true), limited("no")),
-        (
-            Ok(ToolResultOutput::ErrorJson(json!({"e": 1}))),
-            refused(false),
-            denied(r#"{"e":1}"#),
-        ),
-        (
-            Err(trap.clone()),
-            refused(false),
-            denied("The tool crashed."),
-        ),
-        (
-            Err(trap.clone()),
-            refused(true),
-            limited("The tool crashed."),
-        ),
-        (
-            Ok(ToolResultOutput::Text(text("fine"))),
-            refused(true),
-            ToolResultOutput::Text(text("fine")),
-        ),
-        (
-            Ok(ToolResultOutput::ExecutionDenied(None)),
-            refused(false),
-            ToolResultOutput::ExecutionDenied(None),
-        ),
-        (error(), None, ToolResultOutput::ErrorText(text("no"))),
-        (Err(trap.clone()), None, trap.into()),
-    ];
-    for (result, denial, expected) in cases {
-        assert_eq!(with_denial(result, denial), expected);
-    }
-    for code in [
-        ToolErrorCode::Timeout,
-        ToolErrorCode::OutOfMemory,
-        ToolErrorCode::StackOverflow,
-        ToolErrorCode::ResourceLimit,
-        ToolErrorCode::OutputTooLarge,
-        ToolErrorCode::InvalidOutput,
-    ] {
-        let expected = failure(code, "Ended. Before that, `read /x` was refused.");
-        let told = with_denial(Err(failure(code, "Ended.")), refused(false));
-        assert_eq!(told, expected.into());
-    }
-    let long = with_denial(
-        Ok(ToolResultOutput::ErrorText("é".repeat(4_000))),
-        refused(false),
-    );
-    let ToolResultOutput::ExecutionDenied(Some(reason)) = long else {
-        panic!("{long:?}");
-    };
-    assert!(reason.len() <= 2_048);
 }
 
 #[test]

@@ -69,7 +69,8 @@ impl FilesCtx {
     /// # Errors
     /// A directory cannot be opened or is protected itself.
     pub(crate) fn open(gate: Arc<Gate>, protected: &[PathBuf]) -> Result<Self, FilesError> {
-        let open = |grant: &DirGrant| -> Result<Root, FilesError> {
+        let grants = gate.grants();
+        let open = |(index, grant): (usize, &DirGrant)| -> Result<Root, FilesError> {
             let failed = |source: rustix::io::Errno| FilesError::Open {
                 guest: grant.guest.clone(),
                 source: source.into(),
@@ -78,12 +79,13 @@ impl FilesCtx {
             if root.host.is_relative() {
                 return Err(FilesError::NoProc);
             }
-            root.masks = Masks::new(&root, grant, protected).ok_or(FilesError::Protected {
+            let masks = Masks::new(&root, grants, index, protected);
+            root.masks = masks.ok_or_else(|| FilesError::Protected {
                 guest: grant.guest.clone(),
             })?;
             Ok(root)
         };
-        let roots = gate.grants().dirs.iter().map(open);
+        let roots = grants.dirs.iter().enumerate().map(open);
         Ok(Self {
             roots: roots.collect::<Result<_, _>>()?,
             gate,
@@ -109,9 +111,7 @@ impl FilesCtx {
         follow: Follow,
         verb: &str,
     ) -> FsResult<ResolvedPath> {
-        let root = self.root(dir)?;
-        let resolved = resolve::resolve(root, self.gate.mask(dir.grant), dir, path, follow);
-        resolved.map_err(|error| match error {
+        resolve::resolve(self.root(dir)?, dir, path, follow).map_err(|error| match error {
             ResolveError::Escape => self.refuse_escape(dir, path, verb),
             ResolveError::Code(code) => code.into(),
         })
@@ -149,7 +149,7 @@ impl FilesCtx {
     fn resolve_new(&self, dir: &OpenDir, path: &str) -> FsResult<ResolvedPath> {
         let resolved = self.resolve(dir, path, Follow::No, FileOp::Write.as_str())?;
         if self.is_hidden(dir, &resolved)? {
-            return Err(self.refuse_hidden(dir, &resolved));
+            return self.refuse_hidden(dir, &resolved);
         }
         Ok(resolved)
     }
@@ -194,44 +194,32 @@ impl FilesCtx {
     }
 
     fn is_hidden(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<bool> {
-        let root = self.root(dir)?;
-        Ok(root.hides(self.gate.mask(dir.grant), resolved))
+        Ok(self.root(dir)?.hides(resolved))
     }
 
     /// Refuses to put something at a hidden path.
-    fn refuse_hidden(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsError {
-        let patterns = self.gate.mask(dir.grant);
-        let pattern = patterns.and_then(|rules| rules.first_match(&resolved.path));
+    fn refuse_hidden<T>(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<T> {
         self.gate.refuse(
             &format!("write {}", self.gate.guest_path(dir.grant, &resolved.path)),
-            &mask_rule(dir, pattern),
+            &self.root(dir)?.masks.rule_for(&resolved.path),
             "the name is hidden from tools",
         );
-        ErrorCode::Access.into()
+        Err(ErrorCode::Access.into())
     }
 
     /// Refuses to create, move or replace an ancestor of something hidden: with another object in
     /// its place, the hidden path would lead elsewhere.
     fn check_nothing_hidden_below(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<()> {
-        let patterns = self.gate.mask(dir.grant);
-        if !self.root(dir)?.leads_to_hidden(patterns, resolved) {
+        let root = self.root(dir)?;
+        if !root.leads_to_hidden(resolved) {
             return Ok(());
         }
-        let pattern = patterns.and_then(|rules| rules.first_below(&resolved.path));
         self.gate.refuse(
             &format!("move {}", self.gate.guest_path(dir.grant, &resolved.path)),
-            &mask_rule(dir, pattern),
+            &root.masks.rule_below(&resolved.path),
             "it holds something that is hidden from tools",
         );
         Err(ErrorCode::Access.into())
-    }
-}
-
-/// The rule that hides a path: a pattern of the operator, or that it belongs to the host program.
-fn mask_rule(dir: &OpenDir, pattern: Option<&str>) -> String {
-    match pattern {
-        Some(pattern) => format!("grants.dir[{}].mask `{pattern}`", dir.grant),
-        None => "host.protected".to_owned(),
     }
 }
 
@@ -292,9 +280,8 @@ impl types::HostDirectoryEntryStream for FilesView<'_> {
     ) -> FsResult<Option<DirectoryEntry>> {
         let stream = Resource::<Listing>::new_borrow(stream.rep());
         let listing = self.table.get_mut(&stream)?;
-        let mask = self.ctx.gate.mask(listing.dir.grant);
         let root = self.ctx.root(&listing.dir)?;
-        Ok(listing.next(root, mask)?)
+        Ok(listing.next(root)?)
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {

@@ -8,10 +8,7 @@ use crate::caps::telemetry::Telemetry;
 use bytes::Bytes;
 use std::{
     collections::VecDeque,
-    io,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
 };
 use wasmtime_wasi::{
     cli::{IsTerminal, StdoutStream},
@@ -70,29 +67,21 @@ pub(crate) fn combined(telemetry: &Telemetry) -> String {
 #[derive(Clone)]
 pub(crate) struct StdioStream {
     telemetry: Arc<Telemetry>,
-    is_stderr: bool,
+    tail: fn(&Telemetry) -> &Tail,
 }
 
 impl StdioStream {
     pub(crate) fn stdout(telemetry: &Arc<Telemetry>) -> Self {
         Self {
             telemetry: Arc::clone(telemetry),
-            is_stderr: false,
+            tail: |telemetry| &telemetry.stdout,
         }
     }
 
     pub(crate) fn stderr(telemetry: &Arc<Telemetry>) -> Self {
         Self {
             telemetry: Arc::clone(telemetry),
-            is_stderr: true,
-        }
-    }
-
-    fn push(&self, new: &[u8]) {
-        if self.is_stderr {
-            self.telemetry.stderr.push(new);
-        } else {
-            self.telemetry.stdout.push(new);
+            tail: |telemetry| &telemetry.stderr,
         }
     }
 }
@@ -104,8 +93,9 @@ impl IsTerminal for StdioStream {
 }
 
 impl StdoutStream for StdioStream {
+    /// Used by WASI 0.3 alone, which is not linked.
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        Box::new(self.clone())
+        Box::new(tokio::io::sink())
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
@@ -116,7 +106,7 @@ impl StdoutStream for StdioStream {
 #[wasmtime_wasi::async_trait]
 impl OutputStream for StdioStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.push(&bytes);
+        (self.tail)(&self.telemetry).push(&bytes);
         Ok(())
     }
 
@@ -132,23 +122,4 @@ impl OutputStream for StdioStream {
 #[wasmtime_wasi::async_trait]
 impl Pollable for StdioStream {
     async fn ready(&mut self) {}
-}
-
-impl tokio::io::AsyncWrite for StdioStream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.push(bytes);
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
 }

@@ -1,5 +1,6 @@
-//! What can be seen of a running call: the end of its stdout and stderr, the peak of its memory, its progress reports. The guest's
-//! side writes it and the caller reads it; it outlives the guest, because a call that is stopped has done something, too.
+//! What can be seen of a running call: the end of its stdout and stderr, the peak of its memory,
+//! its progress reports. The guest's side writes it and the caller reads it; it outlives the guest,
+//! because a call that is stopped has done something, too.
 
 use crate::caps::{progress::Reports, stdio::Tail};
 use std::sync::{

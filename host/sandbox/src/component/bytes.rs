@@ -19,8 +19,8 @@ use std::{
 /// The bytes of a file that are read and hashed at once; they fit into the processor's cache.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The bytes of a component. Creating it from a vector or from static bytes copies nothing. A file is
-/// hashed in chunks, and held in memory only to compile it.
+/// The bytes of a component. Creating it from a vector or from static bytes copies nothing. A file
+/// is hashed in chunks, and held in memory only to compile it.
 ///
 /// ```
 /// use agent_host_sandbox::ComponentBytes;

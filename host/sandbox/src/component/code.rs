@@ -18,9 +18,9 @@ pub const MAX_COMPONENT_BYTES: u64 = 64 * 1024 * 1024;
 /// The bound on a compiler's message in an error, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;
 
-/// Machine code compiled by this process or its child, or with a valid keyed hash by a process of the
-/// same user. The child is this program and answers only its parent. But a component that takes over
-/// its compiler through a fault in the compiler's code decides what the child answers.
+/// Machine code compiled by this process or its child, or with a valid keyed hash by a process of
+/// the same user. The child is this program and answers only its parent. But a component that takes
+/// over its compiler through a fault in the compiler's code decides what the child answers.
 pub(crate) struct TrustedCode<'a>(CodeSource<'a>);
 
 enum CodeSource<'a> {
@@ -53,11 +53,11 @@ pub(crate) enum CompileError {
 impl From<CompileError> for LoadError {
     fn from(error: CompileError) -> Self {
         match error {
-            CompileError::OutOfMemory => Self::CompileLimit {
-                reason: "the machine does not have enough memory".to_owned(),
-            },
-            CompileError::Malformed(reason) => Self::NotAComponent { reason },
-            CompileError::UnsupportedFeature(reason) => Self::UnsupportedFeature { reason },
+            CompileError::OutOfMemory => {
+                Self::CompileLimit("the machine does not have enough memory".to_owned())
+            }
+            CompileError::Malformed(message) => Self::NotAComponent(message),
+            CompileError::UnsupportedFeature(message) => Self::UnsupportedFeature(message),
         }
     }
 }
@@ -66,16 +66,14 @@ pub(crate) fn check_size(bytes: u64) -> Result<(), LoadError> {
     if bytes <= MAX_COMPONENT_BYTES {
         return Ok(());
     }
-    Err(LoadError::TooLarge { bytes })
+    Err(LoadError::TooLarge(bytes))
 }
 
 /// Checks the structure of a component in one pass and constant memory.
 pub(crate) fn check_structure(bytes: &[u8]) -> Result<(), LoadError> {
     structure::check(bytes).map_err(|error| match error {
         StructureError::CoreModule => LoadError::CoreModule,
-        StructureError::Malformed(message) => LoadError::NotAComponent {
-            reason: shorten(&message),
-        },
+        StructureError::Malformed(message) => LoadError::NotAComponent(shorten(&message)),
         StructureError::TooMany { item, max } => LoadError::TooComplex { item, max },
     })
 }

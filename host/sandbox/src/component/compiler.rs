@@ -1,9 +1,9 @@
-//! Compiles components in a child process with limits, because the time and the memory of a compiler
-//! are not bounded by the size of its input. The parent starts the child, sends the component, always
-//! ends the child, and explains how it ended.
+//! Compiles components in a child process with limits, because the time and the memory of a
+//! compiler are not bounded by the size of its input. The parent starts the child, sends the
+//! component, always ends the child, and explains how it ended.
 //!
-//! The child contains components that exhaust the compiler. It is no boundary against a component that
-//! exploits a fault in the compiler's code: what the child returns is run as machine code.
+//! The child contains components that exhaust the compiler. It is no boundary against a component
+//! that exploits a fault in the compiler's code: what the child returns is run as machine code.
 
 mod child;
 mod confine;
@@ -26,8 +26,9 @@ use child::{Child, ChildError, ChildOutput};
 use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
 use wire::{Header, Reply};
 
-/// The bound on machine code: bytes for each byte of the component, and a base for small ones. Compiled,
-/// a Rust tool has 3.5 times its size, one in JavaScript 3.1 times, and one in Python twice.
+/// The bound on machine code: bytes for each byte of the component, and a base for small ones.
+/// Compiled, a Rust tool has 3.5 times its size, one in JavaScript 3.1 times, and one in Python
+/// twice.
 const CODE_RATIO: usize = 16;
 const CODE_BASE_BYTES: usize = 1024 * 1024;
 
@@ -74,10 +75,10 @@ impl Compiler {
             .min(MAX_CODE_BYTES);
         match self.run(header.to_bytes(), component, max_code).await? {
             ChildEnd::Exited(status, output) => self.reply(status, output),
-            ChildEnd::OutputTooLarge => Err(exceeded(format!(
+            ChildEnd::OutputTooLarge => Err(LoadError::CompileLimit(format!(
                 "its machine code has more than {max_code} bytes"
             ))),
-            ChildEnd::TimedOut => Err(exceeded(format!(
+            ChildEnd::TimedOut => Err(LoadError::CompileLimit(format!(
                 "it was not compiled after {} ms (`compile-deadline-ms`)",
                 self.limits.deadline_ms
             ))),
@@ -148,19 +149,19 @@ impl Compiler {
                 )),
                 None => Err(self.broken("its answer is not one of this program's version")),
             },
-            (_, Some(libc::SIGXCPU)) => Err(exceeded(format!(
+            (_, Some(libc::SIGXCPU)) => Err(LoadError::CompileLimit(format!(
                 "it took more than {} s of processor time (`compile-cpu-seconds`)",
                 self.limits.cpu_seconds
             ))),
             // Rust's allocator and its stack guard abort the process.
-            (_, Some(libc::SIGABRT)) => Err(exceeded(format!(
+            (_, Some(libc::SIGABRT)) => Err(LoadError::CompileLimit(format!(
                 "the compiler needed more than {} bytes of memory (`compile-memory-bytes`), or of stack",
                 self.limits.memory_bytes
             ))),
-            (_, Some(libc::SIGKILL)) => Err(exceeded(
+            (_, Some(libc::SIGKILL)) => Err(LoadError::CompileLimit(
                 "the compiler was killed from outside, as the system does when the machine or the service has no memory left".to_owned(),
             )),
-            _ => Err(exceeded(format!("the compiler failed on it ({status})"))),
+            _ => Err(LoadError::CompileLimit(format!("the compiler failed on it ({status})"))),
         }
     }
 
@@ -177,8 +178,4 @@ impl Compiler {
             reason: reason.to_owned(),
         }
     }
-}
-
-fn exceeded(reason: String) -> LoadError {
-    LoadError::CompileLimit { reason }
 }

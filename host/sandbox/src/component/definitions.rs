@@ -81,7 +81,7 @@ pub(crate) async fn query(
                 let stdio = text::sanitize(stdio.trim(), STDIO_BYTES);
                 reason = format!("{reason} It left:\n{stdio}\n");
             }
-            Err(LoadError::Definitions { reason })
+            Err(LoadError::Definitions(reason))
         }
     }
 }
@@ -107,9 +107,7 @@ async fn run(
 /// # Errors
 /// `contract-mismatch`, naming the tool and the reason.
 pub(crate) fn check(raw: Vec<RawDefinition>) -> Result<Definitions, LoadError> {
-    Definitions::check(raw).map_err(|error| LoadError::Definitions {
-        reason: error.to_string(),
-    })
+    Definitions::check(raw).map_err(|error| LoadError::Definitions(error.to_string()))
 }
 
 fn from_wit(definition: wit::ToolDefinition) -> RawDefinition {

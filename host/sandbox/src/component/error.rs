@@ -1,5 +1,5 @@
-//! Errors of loading a component, for the operator. What fails in a call is a `ToolFailure`, which is
-//! for the model.
+//! Errors of loading a component, for the operator. What fails in a call is a `ToolFailure`, which
+//! is for the model.
 
 use crate::component::{
     code::MAX_COMPONENT_BYTES,
@@ -22,27 +22,21 @@ pub enum LoadError {
         "the component's file was changed while it was read; load it again when it is complete (unreadable)"
     )]
     Changed,
-    /// The component is larger than [`MAX_COMPONENT_BYTES`].
+    /// The component has this many bytes, more than [`MAX_COMPONENT_BYTES`].
     #[error(
-        "the component has {bytes} bytes, more than the {MAX_COMPONENT_BYTES} that are loaded. Strip its debug information and custom sections, or split it (too-large)"
+        "the component has {0} bytes, more than the {MAX_COMPONENT_BYTES} that are loaded. Strip its debug information and custom sections, or split it (too-large)"
     )]
-    TooLarge {
-        /// Its size.
-        bytes: u64,
-    },
+    TooLarge(u64),
     /// The bytes are a core module.
     #[error(
         "it is a core WebAssembly module, not a component. Build it for the target wasm32-wasip2, or wrap it with `wasm-tools component new` (not-a-component)"
     )]
     CoreModule,
-    /// The bytes are malformed.
+    /// The bytes are malformed; with the parser's message.
     #[error(
-        "the bytes are not a WebAssembly component: {reason}. The file may be cut off or something else; build or download it again (not-a-component)"
+        "the bytes are not a WebAssembly component: {0}. The file may be cut off or something else; build or download it again (not-a-component)"
     )]
-    NotAComponent {
-        /// The parser's message.
-        reason: String,
-    },
+    NotAComponent(String),
     /// The component's structure exceeds one of [`crate::STRUCTURE_CAPS`].
     #[error(
         "the component would take too long to compile: it has more than {max} {item}. Build it with optimisation, or split it (compile-limit)"
@@ -53,60 +47,39 @@ pub enum LoadError {
         /// The cap.
         max: u64,
     },
-    /// Compiling takes more than its limits.
+    /// Compiling exceeds this limit.
     #[error(
-        "the component cannot be compiled within the limits: {reason}. Build it with optimisation, or split it (compile-limit)"
+        "the component cannot be compiled within the limits: {0}. Build it with optimisation, or split it (compile-limit)"
     )]
-    CompileLimit {
-        /// The limit.
-        reason: String,
-    },
-    /// The engine does not load the machine code.
+    CompileLimit(String),
+    /// The engine does not load the machine code; with its message.
     #[error(
-        "the compiled component cannot be loaded: {reason}. It may need more memory than there is (compile-limit)"
+        "the compiled component cannot be loaded: {0}. It may need more memory than there is (compile-limit)"
     )]
-    MachineCode {
-        /// The engine's message.
-        reason: String,
-    },
-    /// The component needs a WebAssembly feature that is off.
+    MachineCode(String),
+    /// The component needs a WebAssembly feature that is off; with the compiler's message.
     #[error(
-        "the component needs a WebAssembly feature that tools do not get here: {reason}. Build it without (threads, garbage collection, exceptions, 64-bit memory and async functions are off) (unsupported-feature)"
+        "the component needs a WebAssembly feature that tools do not get here: {0}. Build it without (threads, garbage collection, exceptions, 64-bit memory and async functions are off) (unsupported-feature)"
     )]
-    UnsupportedFeature {
-        /// The compiler's message.
-        reason: String,
-    },
-    /// The component imports an interface that the host does not have.
+    UnsupportedFeature(String),
+    /// The component imports this interface, which the host does not have.
     #[error(
-        "the component imports `{import}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human); build it without that import (missing-capability)"
+        "the component imports `{0}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human); build it without that import (missing-capability)"
     )]
-    MissingCapability {
-        /// The import.
-        import: String,
-    },
-    /// The component does not implement this version of `agent:tool`.
+    MissingCapability(String),
+    /// The component does not implement this version of `agent:tool`, for this reason.
     #[error(
-        "the component is not a tool for this host, which needs the export `{EXPORT}`: {reason}. Build it against the WIT package agent:tool@{CONTRACT_VERSION} (contract-mismatch)"
+        "the component is not a tool for this host, which needs the export `{EXPORT}`: {0}. Build it against the WIT package agent:tool@{CONTRACT_VERSION} (contract-mismatch)"
     )]
-    ContractMismatch {
-        /// The mismatch.
-        reason: String,
-    },
-    /// The tool definitions are invalid.
+    ContractMismatch(String),
+    /// The tool definitions are invalid, for this reason.
     #[error(
-        "the component's tool definitions cannot be used: {reason}. They have to be corrected in its source; until then, use another version of it (contract-mismatch)"
+        "the component's tool definitions cannot be used: {0}. They have to be corrected in its source; until then, use another version of it (contract-mismatch)"
     )]
-    Definitions {
-        /// The invalid definition and why.
-        reason: String,
-    },
-    /// The functions of a plain component cannot be tools.
-    #[error("{reason} (contract-mismatch)")]
-    Functions {
-        /// The functions and why.
-        reason: String,
-    },
+    Definitions(String),
+    /// The functions of a plain component cannot be tools; with their reasons.
+    #[error("{0} (contract-mismatch)")]
+    Functions(String),
     /// The compile worker does not work.
     #[error("the compiler `{}` does not work: {reason}. `agent-host doctor` checks it; it needs to be executable and to get {memory_bytes} bytes of address space (host-failed)", exe.display())]
     CompilerBroken {
@@ -156,14 +129,14 @@ impl LoadError {
     pub fn fault(&self) -> LoadFault {
         match self {
             Self::Unreadable(_) | Self::Changed => LoadFault::Unreadable,
-            Self::TooLarge { .. } => LoadFault::TooLarge,
-            Self::CoreModule | Self::NotAComponent { .. } => LoadFault::NotAComponent,
-            Self::TooComplex { .. } | Self::CompileLimit { .. } | Self::MachineCode { .. } => {
+            Self::TooLarge(_) => LoadFault::TooLarge,
+            Self::CoreModule | Self::NotAComponent(_) => LoadFault::NotAComponent,
+            Self::TooComplex { .. } | Self::CompileLimit(_) | Self::MachineCode(_) => {
                 LoadFault::CompileLimit
             }
-            Self::UnsupportedFeature { .. } => LoadFault::UnsupportedFeature,
-            Self::MissingCapability { .. } => LoadFault::MissingCapability,
-            Self::ContractMismatch { .. } | Self::Definitions { .. } | Self::Functions { .. } => {
+            Self::UnsupportedFeature(_) => LoadFault::UnsupportedFeature,
+            Self::MissingCapability(_) => LoadFault::MissingCapability,
+            Self::ContractMismatch(_) | Self::Definitions(_) | Self::Functions(_) => {
                 LoadFault::ContractMismatch
             }
             Self::CompilerBroken { .. } | Self::NoProcess(_) | Self::HostFailed => {

@@ -17,8 +17,8 @@ pub(super) const CONTRACT_VERSION: &str = "0.1.0";
 /// The export of a component that implements the contract.
 pub(super) const EXPORT: &str = "agent:tool/tool@0.1.0";
 
-/// The interfaces of the package that a component can import. `types` has no functions, but bindings
-/// import it.
+/// The interfaces of the package that a component can import. `types` has no functions, but
+/// bindings import it.
 const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
 
 /// The bound on a name that a component chose, in bytes.
@@ -54,7 +54,8 @@ pub(crate) fn link(
         let types_only = is_types_only(component, &item.ty);
         check_import(name, types_only)?;
         reaches_outside |= !types_only;
-        // Types need no permission. The contract's are listed all the same, because locks pin the list.
+        // Types need no permission. The contract's are listed all the same, because locks pin the
+        // list.
         if !types_only || name.starts_with(PACKAGE) {
             imports.push(name.to_owned());
         }
@@ -66,7 +67,7 @@ pub(crate) fn link(
         .map_err(|error| link_error(&error))?;
     let entry_point = if is_contract {
         EntryPoint::Contract(HostPre::new(pre).map_err(|error| {
-            mismatch(&format!(
+            LoadError::ContractMismatch(format!(
                 "its export `{EXPORT}` does not have the types of the contract: {}",
                 shorten(&error.root_cause().to_string())
             ))
@@ -103,15 +104,15 @@ fn check_import(name: &str, types_only: bool) -> Result<(), LoadError> {
         return if types_only || name.starts_with("wasi:") {
             Ok(())
         } else {
-            Err(LoadError::MissingCapability { import: shown })
+            Err(LoadError::MissingCapability(shown))
         };
     };
     let (interface, version) = own.split_once('@').unwrap_or((own, ""));
     if !OFFERED.contains(&interface) {
-        return Err(LoadError::MissingCapability { import: shown });
+        return Err(LoadError::MissingCapability(shown));
     }
     if version != CONTRACT_VERSION {
-        return Err(mismatch(&format!("it imports `{shown}`")));
+        return Err(LoadError::ContractMismatch(format!("it imports `{shown}`")));
     }
     Ok(())
 }
@@ -122,21 +123,15 @@ fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
         return Ok(true);
     }
     if names.is_empty() {
-        return Err(mismatch("it exports nothing"));
+        return Err(LoadError::ContractMismatch("it exports nothing".to_owned()));
     }
     let mut names = names.iter();
     match names.find(|name| name.starts_with("agent:tool/tool")) {
-        Some(other) => Err(mismatch(&format!(
+        Some(other) => Err(LoadError::ContractMismatch(format!(
             "it exports `{}`",
             text::sanitize(other, MAX_NAME_BYTES)
         ))),
         None => Ok(false),
-    }
-}
-
-fn mismatch(reason: &str) -> LoadError {
-    LoadError::ContractMismatch {
-        reason: reason.to_owned(),
     }
 }
 
@@ -146,7 +141,7 @@ fn link_error(error: &wasmtime::Error) -> LoadError {
     let cause = shorten(&error.root_cause().to_string());
     if cause.ends_with("implementation is missing") {
         let import = item.split('`').nth(1).unwrap_or(&item).to_owned();
-        return LoadError::MissingCapability { import };
+        return LoadError::MissingCapability(import);
     }
-    mismatch(&format!("{item}: {cause}"))
+    LoadError::ContractMismatch(format!("{item}: {cause}"))
 }

@@ -1,5 +1,5 @@
-//! Loads components: from the cache, or by compiling, linking and querying them. Loads of equal bytes
-//! share one component.
+//! Loads components: from the cache, or by compiling, linking and querying them. Loads of equal
+//! bytes share one component.
 
 #[cfg(test)]
 mod tests;
@@ -206,9 +206,7 @@ fn from_source(
     machine_code: Vec<u8>,
 ) -> Result<(LinkedComponent, Vec<u8>), LoadError> {
     let code = TrustedCode::compiled(&machine_code);
-    let (component, allocator) =
-        code::instantiate(&shared.engines, &code).map_err(|error| LoadError::MachineCode {
-            reason: code::shorten(&error.root_cause().to_string()),
-        })?;
+    let (component, allocator) = code::instantiate(&shared.engines, &code)
+        .map_err(|error| LoadError::MachineCode(code::shorten(&error.root_cause().to_string())))?;
     Ok((link(&component, allocator)?, machine_code))
 }

@@ -113,8 +113,7 @@ impl PlainComponent {
                 signature,
             };
             let why = if taken.insert(function.tool.to_ascii_lowercase()) {
-                let checked = function.definition(&Docs::default(), effect).check();
-                checked.err().map(|error| error.to_string())
+                function.definition(&Docs::default(), effect).check().err()
             } else {
                 Some(format!(
                     "another function is the tool `{}` already",
@@ -262,11 +261,9 @@ fn exported(component: &Component) -> Result<Vec<ExportedFunction>, LoadError> {
             | ComponentItem::Resource(_) => {}
         }
         if found.len() > MAX_FUNCTIONS {
-            return Err(LoadError::Functions {
-                reason: format!(
-                    "the component exports more than {MAX_FUNCTIONS} functions, too many to be tools. Export those alone that a model shall call"
-                ),
-            });
+            return Err(LoadError::Functions(format!(
+                "the component exports more than {MAX_FUNCTIONS} functions, too many to be tools. Export those alone that a model shall call"
+            )));
         }
     }
     Ok(found)
@@ -328,7 +325,5 @@ fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    LoadError::Functions {
-        reason: format!("{what} {}{more}. {NEXT}", named.join("; ")),
-    }
+    LoadError::Functions(format!("{what} {}{more}. {NEXT}", named.join("; ")))
 }

@@ -10,20 +10,20 @@ use wasmparser::{BinaryReaderError, Encoding, FunctionBody, Operator, Parser, Pa
 /// take the compiler more than a gigabyte.
 const MAX_FUNCTIONS: u64 = 200_000;
 
-/// The body of one function, in bytes. Python's largest has 417 KiB. One of 7.6 MB keeps the compiler
-/// busy for long.
+/// The body of one function, in bytes. Python's largest has 417 KiB. One of 7.6 MB keeps the
+/// compiler busy for long.
 const MAX_FUNCTION_BYTES: u64 = 1024 * 1024;
 
 /// The loops of one function. Python has one with 81. The compiler's time grows with the square:
 /// 10,000 loops take 7 seconds and fit into 30 KB.
 const MAX_LOOPS: u64 = 1_000;
 
-/// The blocks of all kinds in one function. Python has one with 3,112, because its interpreter jumps
-/// to a block for each opcode.
+/// The blocks of all kinds in one function. Python has one with 3,112, because its interpreter
+/// jumps to a block for each opcode.
 const MAX_BLOCKS: u64 = 50_000;
 
-/// The nesting of blocks in one function. Python has 781; Go nests a block for each point at which a
-/// function can resume.
+/// The nesting of blocks in one function. Python has 781; Go nests a block for each point at which
+/// a function can resume.
 const MAX_DEPTH: u64 = 10_000;
 
 /// The local variables of one function, without its parameters. Python has one with 271.
@@ -35,8 +35,8 @@ const MAX_PARTS: u64 = 256;
 /// The nesting of components. All five languages have modules in components in a component.
 const MAX_NESTING: u64 = 32;
 
-/// The exports, and the imports, of all modules and components. Python's modules have 4,208 exports,
-/// for each other.
+/// The exports, and the imports, of all modules and components. Python's modules have 4,208
+/// exports, for each other.
 const MAX_EXPORTS: u64 = 100_000;
 const MAX_IMPORTS: u64 = 100_000;
 
@@ -97,18 +97,22 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), StructureError> {
             counts.parts += 1;
             counts.nesting += 1;
         }
+        let entries = entries(&payload);
+        counts.entries = counts.entries.saturating_add(entries);
         match &payload {
             Payload::End(_) => counts.nesting = counts.nesting.saturating_sub(1),
             Payload::CodeSectionEntry(body) => {
                 counts.functions += 1;
                 FunctionCounts::read(body)?.check()?;
             }
+            Payload::ExportSection(_) | Payload::ComponentExportSection(_) => {
+                counts.exports = counts.exports.saturating_add(entries);
+            }
+            Payload::ImportSection(_) | Payload::ComponentImportSection(_) => {
+                counts.imports = counts.imports.saturating_add(entries);
+            }
             _ => {}
         }
-        let (exports, imports) = names(&payload);
-        counts.exports = counts.exports.saturating_add(exports);
-        counts.imports = counts.imports.saturating_add(imports);
-        counts.entries = counts.entries.saturating_add(entries(&payload));
         counts.check()?;
     }
     Ok(())
@@ -192,18 +196,6 @@ fn within(counts: &[(&'static str, u64, u64)]) -> Result<(), StructureError> {
         Some(&(item, _, max)) => Err(StructureError::TooMany { item, max }),
         None => Ok(()),
     }
-}
-
-/// Returns the numbers of exports and imports of one section.
-fn names(payload: &Payload<'_>) -> (u64, u64) {
-    let (exports, imports) = match payload {
-        Payload::ExportSection(section) => (section.count(), 0),
-        Payload::ComponentExportSection(section) => (section.count(), 0),
-        Payload::ImportSection(section) => (0, section.count()),
-        Payload::ComponentImportSection(section) => (0, section.count()),
-        _ => (0, 0),
-    };
-    (exports.into(), imports.into())
 }
 
 /// Returns the number of entries of one section.

@@ -122,8 +122,8 @@ impl ToolComponent {
     }
 
     /// Returns a handle whose calls are counted apart from those of other handles, with a recording
-    /// between the gate and the network: requests that the gate allows are recorded, or answered from
-    /// the recording.
+    /// between the gate and the network: requests that the gate allows are recorded, or answered
+    /// from the recording.
     #[must_use]
     pub fn with_recording(mut self, recording: Arc<Recording>) -> Self {
         self.handle = HandleState::new(&self.loaded.shared, None, Some(recording));

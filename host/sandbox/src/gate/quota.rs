@@ -1,5 +1,5 @@
-//! The bytes and objects that one call may still add to files: over all granted directories together
-//! and in each. It only counts; the gate records refusals.
+//! The bytes and objects that one call may still add to files: over all granted directories
+//! together and in each. It only counts; the gate records refusals.
 
 use super::meter::Meter;
 use agent_host_engine::policy::Grants;

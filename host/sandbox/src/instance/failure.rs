@@ -1,5 +1,5 @@
-//! Turns the end of a guest into a failure that a model can read: one code and one short text, without
-//! a backtrace or a host path.
+//! Turns the end of a guest into a failure that a model can read: one code and one short text,
+//! without a backtrace or a host path.
 
 use crate::{
     caps::unwind::Unwind,
@@ -26,7 +26,7 @@ pub(crate) fn of_guest(error: &wasmtime::Error, state: &CallState) -> ToolFailur
     if let Some(stack) = stack(error) {
         state.telemetry.stderr.push(stack.as_bytes());
     }
-    explain(error, &state.limiter.limiter, &state.limits)
+    explain(error, &state.limiter, &state.limits)
 }
 
 /// Explains a task that ended without a result.
@@ -43,8 +43,8 @@ pub(crate) fn of_task(error: &TaskError, limits: &Limits) -> ToolFailure {
     }
 }
 
-/// Formats the guest's stack for the tool's author, innermost function first. Absent without function
-/// names, as for a component without a name section.
+/// Formats the guest's stack for the tool's author, innermost function first. Absent without
+/// function names, as for a component without a name section.
 fn stack(error: &wasmtime::Error) -> Option<String> {
     let trace = error.downcast_ref::<WasmBacktrace>()?;
     let mut functions = trace.frames().iter().map(|frame| frame.func_name());
@@ -58,32 +58,10 @@ fn stack(error: &wasmtime::Error) -> Option<String> {
 fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolFailure {
     // Names of the guest's functions appear only in its stderr and in this log.
     tracing::debug!("a guest ended with an error: {error:?}");
-    if let Some(stop) = error.downcast_ref::<Unwind>() {
-        return match stop {
-            Unwind::Deadline => timeout(limits),
-            Unwind::StateTooLarge { .. } => failure(
-                ToolErrorCode::ResourceLimit,
-                format!("The tool was stopped: {stop}."),
-            ),
-            Unwind::Asked(_) => failure(
-                ToolErrorCode::InvalidOutput,
-                "The tool asked the user a question where none can be asked.",
-            ),
-            Unwind::QuestionChanged => failure(
-                ToolErrorCode::InvalidOutput,
-                "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.",
-            ),
-            Unwind::StateNotAnObject(_) => failure(
-                ToolErrorCode::Trap,
-                format!(
-                    "The tool was stopped: {}.",
-                    text::sanitize(&stop.to_string(), MAX_DETAIL_BYTES)
-                ),
-            ),
-        };
+    if let Some(unwind) = error.downcast_ref() {
+        return of_unwind(unwind, limits);
     }
-    let stack = matches!(error.downcast_ref::<Trap>(), Some(Trap::StackOverflow));
-    if stack {
+    if matches!(error.downcast_ref(), Some(Trap::StackOverflow)) {
         return failure(
             ToolErrorCode::StackOverflow,
             "The tool recursed too deep and was stopped. Try it with a smaller or less deeply nested input.",
@@ -98,28 +76,19 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
             "Too many calls are running; this one was not started. Try it again later.",
         );
     }
-    if matches!(
-        error.downcast_ref::<ResourceTableError>(),
-        Some(ResourceTableError::Full)
-    ) {
-        return failure(
-            ToolErrorCode::ResourceLimit,
-            format!(
-                "The tool was stopped: it held more than {} files, streams or requests open at once (limit `open-resources`).",
-                limits.open_resources
-            ),
-        );
+    if let Some(ResourceTableError::Full) = error.downcast_ref() {
+        return limit_reached(&format!(
+            "it held more than {} files, streams or requests open at once (limit `open-resources`)",
+            limits.open_resources
+        ));
     }
     if let Some(FieldMapError::TotalSizeTooBig | FieldMapError::TooManyFields) =
         error.downcast_ref()
     {
-        return failure(
-            ToolErrorCode::ResourceLimit,
-            format!(
-                "The tool was stopped: it put far more header fields together than the {} bytes that it may send (limit `http-header-bytes`).",
-                limits.http_header_bytes
-            ),
-        );
+        return limit_reached(&format!(
+            "it put far more header fields together than the {} bytes that it may send (limit `http-header-bytes`)",
+            limits.http_header_bytes
+        ));
     }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
         return failure(
@@ -136,6 +105,20 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
     untyped(error, limits)
 }
 
+fn of_unwind(unwind: &Unwind, limits: &Limits) -> ToolFailure {
+    match unwind {
+        Unwind::Deadline => timeout(limits),
+        Unwind::StateTooLarge { .. } => limit_reached(&unwind.to_string()),
+        Unwind::Asked(_) => ToolFailure::invalid_output(
+            "The tool asked the user a question where none can be asked.",
+        ),
+        Unwind::QuestionChanged => ToolFailure::invalid_output(
+            "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.",
+        ),
+        Unwind::StateNotAnObject(_) => stopped(&unwind.to_string()),
+    }
+}
+
 /// Explains errors of wasmtime and wasmtime-wasi that have no type. A test in `call/tests` causes each
 /// of them, so that a changed text in a new version is noticed.
 fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
@@ -144,13 +127,10 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
     let in_guest = error.is::<WasmBacktrace>();
     if cause.contains("fuel allocated for hostcalls has been exhausted") {
         return if in_guest {
-            failure(
-                ToolErrorCode::ResourceLimit,
-                format!(
-                    "The tool was stopped: it passed more than {} bytes to the host at once (limit `max-transfer-bytes`).",
-                    limits.max_transfer_bytes
-                ),
-            )
+            limit_reached(&format!(
+                "it passed more than {} bytes to the host at once (limit `max-transfer-bytes`)",
+                limits.max_transfer_bytes
+            ))
         } else {
             output_too_large(limits)
         };
@@ -165,31 +145,22 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
         );
     }
     if cause.contains("store handle limit exceeded") {
-        return failure(
-            ToolErrorCode::ResourceLimit,
-            format!(
-                "The tool was stopped: it held more than {} handles at once (limit `open-resources`).",
-                limits.open_resources
-            ),
-        );
+        return limit_reached(&format!(
+            "it held more than {} handles at once (limit `open-resources`)",
+            limits.open_resources
+        ));
     }
     if cause.starts_with("requested len ") && cause.contains(" exceeds limit ") {
-        return failure(
-            ToolErrorCode::ResourceLimit,
-            format!(
-                "The tool was stopped: it asked for more than {} random bytes at once (limit `random-bytes`).",
-                limits.random_bytes
-            ),
-        );
+        return limit_reached(&format!(
+            "it asked for more than {} random bytes at once (limit `random-bytes`)",
+            limits.random_bytes
+        ));
     }
-    let detail = text::sanitize(&cause, MAX_DETAIL_BYTES);
     // The guest's allocator has returned when the memory that it gives for the arguments is checked.
     if in_guest || cause.starts_with("realloc return") {
-        failure(
-            ToolErrorCode::Trap,
-            format!("The tool was stopped: {detail}."),
-        )
+        stopped(&cause)
     } else {
+        let detail = text::sanitize(&cause, MAX_DETAIL_BYTES);
         ToolFailure::invalid_output(format!("The tool's result cannot be read: {detail}."))
     }
 }
@@ -203,13 +174,10 @@ fn limit_failure(exceeded: LimitExceeded, limits: &Limits) -> ToolFailure {
                 limits.memory_bytes
             ),
         ),
-        LimitExceeded::TableElements => failure(
-            ToolErrorCode::ResourceLimit,
-            format!(
-                "The tool was stopped: one of its tables grew beyond {} elements (limit `table-elements`).",
-                limits.table_elements
-            ),
-        ),
+        LimitExceeded::TableElements => limit_reached(&format!(
+            "one of its tables grew beyond {} elements (limit `table-elements`)",
+            limits.table_elements
+        )),
     }
 }
 
@@ -235,6 +203,17 @@ pub(crate) fn output_too_large(limits: &Limits) -> ToolFailure {
             "The tool returned more than the {most} bytes that a result may have (limit `{name}`). Ask it for less, such as for one part at a time."
         ),
     )
+}
+
+fn limit_reached(reason: &str) -> ToolFailure {
+    let message = format!("The tool was stopped: {reason}.");
+    failure(ToolErrorCode::ResourceLimit, message)
+}
+
+fn stopped(reason: &str) -> ToolFailure {
+    let reason = text::sanitize(reason, MAX_DETAIL_BYTES);
+    let message = format!("The tool was stopped: {reason}.");
+    failure(ToolErrorCode::Trap, message)
 }
 
 fn failure(code: ToolErrorCode, message: impl Into<String>) -> ToolFailure {

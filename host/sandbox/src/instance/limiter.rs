@@ -2,7 +2,7 @@
 //! wasmtime's own limiter bounds each memory alone, so a component with many memories would pass
 //! it.
 //!
-//! Stores use [`PausingLimiter`]: a call that takes much memory ends its slice first.
+//! A call that takes much memory ends its slice before it gets it.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ use crate::{
 };
 use agent_host_types::limits::Limits;
 use std::sync::Arc;
-use wasmtime::{ResourceLimiter, ResourceLimiterAsync};
+use wasmtime::ResourceLimiterAsync;
 
 /// A call with more bytes of memory does not stay on its caller's thread: one instruction can fill
 /// all of a memory, and nothing interrupts it. 32 MiB take a few milliseconds.
@@ -40,6 +40,7 @@ pub(crate) struct Limiter {
     last_growth: u64,
     telemetry: Arc<Telemetry>,
     exceeded: Option<LimitExceeded>,
+    paused: bool,
 }
 
 impl Limiter {
@@ -54,6 +55,7 @@ impl Limiter {
             last_growth: 0,
             telemetry,
             exceeded: None,
+            paused: false,
         }
     }
 
@@ -63,25 +65,40 @@ impl Limiter {
     pub(crate) fn exceeded(&self) -> Option<LimitExceeded> {
         self.exceeded
     }
-}
 
-/// The limiter of one store, which lets a call with much memory pause before it gets it.
-pub(crate) struct PausingLimiter {
-    pub(crate) limiter: Limiter,
-    paused: bool,
-}
-
-impl PausingLimiter {
-    pub(crate) fn new(limiter: Limiter) -> Self {
-        Self {
-            limiter,
-            paused: false,
+    fn grow_memory(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> bool {
+        let growth = desired.saturating_sub(current) as u64;
+        let wanted = self.used.saturating_add(growth);
+        // Our limit first: a memory without a maximum of its own has that of its address space, and
+        // a guest that asks for more than that is out of memory as well.
+        if wanted > self.memory_bytes {
+            self.exceeded = Some(LimitExceeded::Memory);
+            return false;
         }
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            // The memory's own maximum, not our limit.
+            return false;
+        }
+        self.used = wanted;
+        self.last_growth = growth;
+        self.telemetry.has_memory(wanted);
+        true
+    }
+
+    fn grow_table(&mut self, desired: usize, maximum: Option<usize>) -> bool {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return false;
+        }
+        let fits = desired as u64 <= self.table_elements;
+        if !fits {
+            self.exceeded = Some(LimitExceeded::TableElements);
+        }
+        fits
     }
 }
 
 #[wasmtime_wasi::async_trait]
-impl ResourceLimiterAsync for PausingLimiter {
+impl ResourceLimiterAsync for Limiter {
     async fn memory_growing(
         &mut self,
         current: usize,
@@ -89,62 +106,11 @@ impl ResourceLimiterAsync for PausingLimiter {
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let growth = desired.saturating_sub(current) as u64;
-        if !self.paused && self.limiter.used.saturating_add(growth) > QUICK_MEMORY_BYTES {
+        if !self.paused && self.used.saturating_add(growth) > QUICK_MEMORY_BYTES {
             self.paused = true;
             yield_slice().await;
         }
-        self.limiter.memory_growing(current, desired, maximum)
-    }
-
-    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.limiter.memory_grow_failed(error)
-    }
-
-    async fn table_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        self.limiter.table_growing(current, desired, maximum)
-    }
-
-    fn instances(&self) -> usize {
-        self.limiter.instances()
-    }
-
-    fn tables(&self) -> usize {
-        self.limiter.tables()
-    }
-
-    fn memories(&self) -> usize {
-        self.limiter.memories()
-    }
-}
-
-impl ResourceLimiter for Limiter {
-    fn memory_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        let growth = desired.saturating_sub(current) as u64;
-        let wanted = self.used.saturating_add(growth);
-        // Our limit first: a memory without a maximum of its own has that of its address space, and
-        // a guest that asks for more than that is out of memory as well.
-        if wanted > self.memory_bytes {
-            self.exceeded = Some(LimitExceeded::Memory);
-            return Ok(false);
-        }
-        if maximum.is_some_and(|maximum| desired > maximum) {
-            // The memory's own maximum, not our limit.
-            return Ok(false);
-        }
-        self.used = wanted;
-        self.last_growth = growth;
-        self.telemetry.has_memory(wanted);
-        Ok(true)
+        Ok(self.grow_memory(current, desired, maximum))
     }
 
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
@@ -155,20 +121,13 @@ impl ResourceLimiter for Limiter {
         Ok(())
     }
 
-    fn table_growing(
+    async fn table_growing(
         &mut self,
         _current: usize,
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        if maximum.is_some_and(|maximum| desired > maximum) {
-            return Ok(false);
-        }
-        if desired as u64 > self.table_elements {
-            self.exceeded = Some(LimitExceeded::TableElements);
-            return Ok(false);
-        }
-        Ok(true)
+        Ok(self.grow_table(desired, maximum))
     }
 
     fn instances(&self) -> usize {

@@ -1,5 +1,5 @@
-//! The state of one call and `configure_store`, which alone creates stores: it sets every limit of a
-//! call, or the call does not start.
+//! The state of one call and `configure_store`, which alone creates stores: it sets every limit of
+//! a call, or the call does not start.
 
 use crate::{
     caps::{
@@ -14,7 +14,7 @@ use crate::{
         wasi::LazyWasiCtx,
     },
     gate::Gate,
-    instance::limiter::{Limiter, PausingLimiter},
+    instance::limiter::Limiter,
     secrets::Redactors,
 };
 use agent_host_engine::secrets::Secrets;
@@ -31,8 +31,8 @@ use std::{
 };
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 
-/// Epoch ticks between two checks of the deadline. With one, a tick would interrupt even a call that
-/// lasts a few microseconds.
+/// Epoch ticks between two checks of the deadline. With one, a tick would interrupt even a call
+/// that lasts a few microseconds.
 const TICKS: u64 = 2;
 
 /// The data of one call: a context for each capability, which host functions reach through the
@@ -45,7 +45,7 @@ pub(crate) struct CallState {
     pub(crate) progress: ProgressCtx,
     pub(crate) state: StateCtx,
     pub(crate) wasi: LazyWasiCtx,
-    pub(crate) limiter: PausingLimiter,
+    pub(crate) limiter: Limiter,
     pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) secrets: Redactors,
     pub(crate) limits: Limits,
@@ -79,8 +79,8 @@ pub(crate) struct CallSetup {
     pub(crate) context: CallContext,
 }
 
-/// Creates the store of one call. Sets every limit of [`Limits`] but the outer deadline, the size of
-/// the result, and those that the gate enforces.
+/// Creates the store of one call. Sets every limit of [`Limits`] but the outer deadline, the size
+/// of the result, and those that the gate enforces.
 ///
 /// # Errors
 /// `tool-unavailable` if a granted directory cannot be opened.
@@ -141,7 +141,7 @@ pub(crate) fn configure_store(
         progress: ProgressCtx::new(Arc::clone(&telemetry), progress_interval),
         state: StateCtx::new(context.shared, secrets.clone()),
         wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes),
-        limiter: PausingLimiter::new(Limiter::new(&limits, Arc::clone(&telemetry))),
+        limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,
         secrets,
         limits,

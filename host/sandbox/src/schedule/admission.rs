@@ -3,8 +3,8 @@
 //!
 //! A tool may hold its quota of the permits and of the queue, by default half of each, so its flood
 //! leaves the rest to other tools. The last permits are reserved for tools with no running call, so
-//! that several floods together leave one, too. A released permit goes to the waiting tools in turn,
-//! and within a tool to the call that has waited longest.
+//! that several floods together leave one, too. A released permit goes to the waiting tools in
+//! turn, and within a tool to the call that has waited longest.
 
 #[cfg(test)]
 mod tests;

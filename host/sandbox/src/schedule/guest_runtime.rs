@@ -1,15 +1,16 @@
 //! The threads on which guests run, and which guest runs where.
 //!
 //! Guests run on their own threads, so that one that computes without end delays neither the loop
-//! nor a call that has just started. A guest starts on the *short* threads. Once it has computed for
-//! longer than a slice it moves to the *long* threads, which have a lower priority and where tools
-//! take turns slice by slice: a long call shares the processors with other tools, however many calls
-//! each of them has. A guest that waits in a host call holds neither a thread nor a permit.
+//! nor a call that has just started. A guest starts on the *short* threads. Once it has computed
+//! for longer than a slice it moves to the *long* threads, which have a lower priority and where
+//! tools take turns slice by slice: a long call shares the processors with other tools, however
+//! many calls each of them has. A guest that waits in a host call holds neither a thread nor a
+//! permit.
 //!
 //! There is one exception: the first slice of a call may run inline, on its caller's thread, if the
-//! caller allows it and the tool's history does (`inline.rs`). It saves two wake-ups, which cost more
-//! than a short call. A tool that then overruns delays its caller's thread by one slice, once: its
-//! guest moves to the guest threads and its history starts anew.
+//! caller allows it and the tool's history does (`inline.rs`). It saves two wake-ups, which cost
+//! more than a short call. A tool that then overruns delays its caller's thread by one slice, once:
+//! its guest moves to the guest threads and its history starts anew.
 
 #[cfg(test)]
 mod tests;
@@ -218,13 +219,15 @@ impl<T: Send + 'static> GuestTask<T> {
         polled
     }
 
-    /// A guest yields after one to two ticks, so one that does not end has computed for at least one.
+    /// A guest yields after one to two ticks, so one that does not end has computed for at least
+    /// one.
     fn is_long(&self) -> bool {
         self.computed >= TICK
     }
 
     async fn run_short(mut self) -> Stage<T> {
-        // The calls of a long-running tool do not start here: a hundred of them are a hundred slices.
+        // The calls of a long-running tool do not start here: a hundred of them are a hundred
+        // slices.
         if self.schedule.history.starts_long() {
             return Stage::Preempted(self);
         }
@@ -249,7 +252,8 @@ impl<T: Send + 'static> GuestTask<T> {
                 Some(next) => next,
                 None => match self.schedule.long_slices.acquire() {
                     Ok(next) => acquire.insert(next),
-                    // Unreachable, because the queue is unbounded. The slice then runs without a permit.
+                    // Unreachable, because the queue is unbounded. The slice then runs without a
+                    // permit.
                     Err(_) => return self.poll(context).map(Stage::Finished),
                 },
             };

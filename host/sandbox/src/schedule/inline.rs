@@ -1,5 +1,5 @@
-//! Decides from a tool's recent calls whether its next one may start inline, on the caller's thread,
-//! or must start on the long threads. Changes only where a call runs, never what it may do.
+//! Decides from a tool's recent calls whether its next one may start inline, on the caller's
+//! thread, or must start on the long threads. Changes only where a call runs, never what it may do.
 
 #[cfg(test)]
 mod tests;

@@ -10,8 +10,8 @@ use std::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-/// How often the threads of this process are counted while those of [`try_threads`] end, which takes
-/// microseconds.
+/// How often the threads of this process are counted while those of [`try_threads`] end, which
+/// takes microseconds.
 const MAX_COUNTS: usize = 1_000;
 
 /// Starts a runtime with `workers` worker threads and one blocking thread that never ends, so that

@@ -1,5 +1,5 @@
-//! The epoch clock: an OS thread, so that busy runtimes cannot delay it. It holds the engines weakly
-//! and ends with them.
+//! The epoch clock: an OS thread, so that busy runtimes cannot delay it. It holds the engines
+//! weakly and ends with them.
 
 use crate::schedule::threads::refused;
 use std::{io, thread, time::Duration};

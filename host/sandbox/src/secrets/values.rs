@@ -1,12 +1,12 @@
 //! A secret's value and its forms, for the tests.
 
 #[path = "../../../engine/src/secrets/tests/values.rs"]
-mod values;
+mod fixture;
 
 use agent_host_engine::secrets::Secrets;
+pub(crate) use fixture::{VALUE, forms};
 use secrecy::SecretString;
 use std::sync::Arc;
-pub(crate) use values::{VALUE, forms};
 
 pub(crate) fn secrets(values: &[(&str, &str)]) -> Arc<Secrets> {
     let values = values

@@ -1,4 +1,4 @@
-//! What a call shares with its session: state, questions and answers.
+//! The context of a call: shared state, questions and answers.
 
 use super::sandbox;
 use crate::{
@@ -42,8 +42,8 @@ fn which() -> Question {
     }
 }
 
-/// A question ends the guest; with the answer it runs to its end; another question than before is an error of the tool; and
-/// where nobody can be asked it goes on without an answer.
+/// A question ends the guest; with the answer, the guest runs to its end. A changed question is an
+/// error of the tool. Without a user, the guest continues without an answer.
 #[tokio::test]
 async fn question_ends_the_call_and_the_rerun_gets_the_answer() {
     let guest = Guest {
@@ -76,7 +76,7 @@ async fn question_ends_the_call_and_the_rerun_gets_the_answer() {
     let changed = "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.";
     let table = [
         (context(true, &[("Which?", "red")]), text("red")),
-        // An answer is given back also where nobody can be asked any more.
+        // An answer is replayed even if the user can no longer be asked.
         (context(false, &[("Which?", "red")]), text("red")),
         (
             context(true, &[("What?", "red")]),
@@ -99,7 +99,7 @@ const MERGES: &str = "(i64.store (i32.const 512) (i64.const 0x7d313a226e227b))
     (call $merge (i32.const 512) (i32.const 7))
     (i32.store (i32.const 16) (i32.const 0)) (call $get (i32.const 20)) (i32.const 16)";
 
-/// A call sees the state as it was when it began, and reports what it merges. One that ends abnormally merges nothing.
+/// A call sees the state of its start and reports its merges. A failed call merges nothing.
 #[tokio::test]
 async fn state_is_read_and_merged() {
     let object = |value: Value| value.as_object().cloned().unwrap();

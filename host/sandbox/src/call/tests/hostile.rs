@@ -1,4 +1,4 @@
-//! Guests that want more than they get, and the code with which each ends.
+//! Hostile guests, and the code with which each ends.
 
 mod abi;
 mod floods;
@@ -12,13 +12,13 @@ use agent_host_types::limits::Limits;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// A guest that must not end well.
+/// A guest that must fail.
 struct Hostile<'a> {
     name: &'a str,
     guest: Guest<'a>,
     limits: Limits,
     code: &'a str,
-    /// A part of the text that says which limit or fault it was.
+    /// A part of the message, which names the limit or the fault.
     says: &'a str,
 }
 
@@ -142,7 +142,7 @@ fn compute_and_memory() -> Vec<Hostile<'static>> {
     ]
 }
 
-/// Code that returns a text of two million bytes.
+/// Returns a text of two million bytes.
 const LONG_TEXT: &str = "(i32.store (i32.const 16) (i32.const 0))
     (i32.store (i32.const 20) (i32.const 65536))
     (i32.store (i32.const 24) (i32.const 2000000))
@@ -251,14 +251,14 @@ fn results_and_transfers() -> Vec<Hostile<'static>> {
 }
 
 async fn check_hostile(sandbox: &Sandbox, cases: Vec<Hostile<'_>>) {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for case in cases {
         let tool = sandbox.load(&case.guest.bytes()).await.unwrap();
         let report = call_with(
             &tool,
             "echo",
             json!({}),
-            workspace(folder.path()),
+            workspace(dir.path()),
             &case.limits,
         )
         .await;

@@ -1,4 +1,4 @@
-//! Every limit, run into by a tool: one line for each field of [`Limits`], with nothing but this field set.
+//! A tool that reaches each limit: one case for each field of [`Limits`], with only this field set.
 
 use super::code;
 use crate::{
@@ -15,7 +15,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 use std::{path::Path, sync::Arc};
 
-/// A tool that runs into a limit.
+/// A tool that reaches a limit.
 struct Trip {
     /// The limit's name, as in `agent.toml`.
     limit: &'static str,
@@ -25,16 +25,16 @@ struct Trip {
 }
 
 enum Tool {
-    /// Called with no arguments.
+    /// A guest, called without arguments.
     Guest(Guest<'static>),
     /// A built-in component, one of its tools, and the arguments.
     Builtin(&'static str, &'static str, Value),
 }
 
 enum End {
-    /// With this code, and a text that names the limit.
+    /// A failure with this code, and a text that names the limit.
     Fails(&'static str),
-    /// Well, and with this much of its stdout, in bytes.
+    /// A result, with this many bytes of stdout.
     Keeps(usize),
 }
 
@@ -157,7 +157,7 @@ fn of_files() -> Vec<Trip> {
     ]
 }
 
-/// `long` answers at length, `silent` never.
+/// `long` sends a long response, `silent` none.
 fn of_http(long: &Server, silent: &Server) -> Vec<Trip> {
     let get = |server: &Server| Tool::Builtin("fetch", "fetch", json!({"url": server.url("/")}));
     let post = Tool::Builtin(
@@ -176,10 +176,10 @@ fn of_http(long: &Server, silent: &Server) -> Vec<Trip> {
     ]
 }
 
-fn grants(folder: &Path, servers: [&Server; 2]) -> Grants {
+fn grants(dir: &Path, servers: [&Server; 2]) -> Grants {
     Grants {
         dirs: vec![DirGrant {
-            host: folder.to_path_buf(),
+            host: dir.to_path_buf(),
             guest: "/workspace".to_owned(),
             mode: DirMode::ReadWrite,
             allow: PathRules::default(),
@@ -226,7 +226,7 @@ async fn call(tool: &ToolComponent, what: &Tool, grants: Grants, limits: &Limits
     .unwrap()
 }
 
-/// The defaults, but for one field.
+/// The defaults with one field changed.
 fn with(limit: &str, value: u64) -> Limits {
     serde_json::from_value(json!({ limit: value })).unwrap()
 }
@@ -245,7 +245,7 @@ async fn each_limit_is_enforced_and_named() {
         .flatten()
         .collect();
 
-    // A field of `Limits` without a line above is found here.
+    // Fails for a field of `Limits` without a case.
     let Value::Object(all) = json!(Limits::default()) else {
         panic!("limits are an object");
     };
@@ -260,8 +260,8 @@ async fn each_limit_is_enforced_and_named() {
         ends,
     } in trips
     {
-        let folder = tempfile::tempdir().unwrap();
-        let grants = grants(folder.path(), [&long, &silent]);
+        let dir = tempfile::tempdir().unwrap();
+        let grants = grants(dir.path(), [&long, &silent]);
         let tool = load(&sandbox, &what).await;
         let limits = with(limit, value);
         let report = call(&tool, &what, grants, &limits).await;

@@ -1,4 +1,4 @@
-//! A guest that may reach nothing sends nothing by naming a file that the model's provider would fetch.
+//! A guest without grants cannot send data through a URL that the model's provider would fetch.
 
 use super::{call_with, sandbox};
 use crate::guests::{Body, Guest};

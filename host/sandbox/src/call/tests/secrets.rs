@@ -1,5 +1,5 @@
-//! Values in what a guest writes. Readers of its result see none; what the guest itself can see again is redacted of its own
-//! tool's secrets only, so that it cannot try out guesses of others.
+//! Secrets in a guest's output. Readers of the result see none. What the guest can read back is
+//! redacted of its own tool's secrets only, so that it cannot test guesses of others.
 
 use super::{code, input, sandbox};
 use crate::{
@@ -22,14 +22,14 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Whether the tool was granted the secret.
+/// Whether the secret is granted to the tool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Granted {
     Yes,
     No,
 }
 
-/// Calls a tool beside the secret `s` with this value.
+/// Calls a tool with a secret `s`.
 async fn run(
     tool: &ToolComponent,
     granted: Granted,
@@ -67,7 +67,7 @@ async fn run(
     .await
 }
 
-/// A guest that returns its arguments, with this schema for what it returns.
+/// A guest that returns its arguments, with an output schema.
 fn promising(schema: &Value) -> Vec<u8> {
     let definition = Definition {
         output_schema: Some(schema.to_string()),
@@ -93,13 +93,13 @@ async fn output_schema_sees_redacted_secrets() {
     );
 }
 
-/// A call whose result is not taken merges nothing, which the next call can see.
+/// A call with an invalid result merges nothing, which the next call can see.
 #[tokio::test]
 async fn guessed_secret_in_a_result_does_not_decide_its_validity() {
     let schema = json!({ "properties": { "n": { "maxLength": 10 } } });
     let tool = sandbox().load(promising(&schema)).await.unwrap();
     let table = [
-        // The mark is shorter than the guess, and longer than this one.
+        // The guess is too long; its mark would not be.
         ("correct-horse", "invalid-output"),
         ("wrong-horse-1", "invalid-output"),
     ];
@@ -124,7 +124,7 @@ async fn guessed_secret_in_a_result_does_not_decide_its_validity() {
     }
 }
 
-/// A message is cut to its bound. Wherever the cut is, it leaves no piece of a value.
+/// A message is truncated at its bound; no truncation leaves a part of a secret.
 #[tokio::test]
 async fn failure_message_contains_no_part_of_a_secret() {
     let schema = json!({ "properties": { "n": { "type": "integer" } } });
@@ -185,7 +185,7 @@ fn red(question: Question) -> CallContext {
     context(vec![AnsweredQuestion { question, answer }])
 }
 
-/// What is journaled has no value in it, and the guest says the same again when it runs for the second time.
+/// The journaled question has no secret in it, and the guest asks the same in its second run.
 #[tokio::test]
 async fn question_is_redacted_before_it_is_compared() {
     let tool = sandbox().load(asking()).await.unwrap();
@@ -206,8 +206,8 @@ async fn question_is_redacted_before_it_is_compared() {
     }
 }
 
-/// A first run asks with a mark, or in capitals, and the second with a guess: were the guess redacted, the two would be equal
-/// where it is right.
+/// The first run asks with a mark, or in capitals, and the second with a guess. If the guess were
+/// redacted, a right one would make the two equal.
 #[tokio::test]
 async fn guessed_secret_in_a_question_never_equals_its_mark() {
     let tool = sandbox().load(asking()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Calls beside other calls: places, turns, and the threads that they have.
+//! Concurrent calls: permits, turns and threads.
 
 use super::{call, call_with, code, sandbox};
 use crate::{Sandbox, SandboxConfig, ToolComponent, guests::Guest};
@@ -16,7 +16,7 @@ use std::{
 
 pub(super) const FOREVER: &str = "(loop $l (br $l)) unreachable";
 
-/// A tool that never ends and one that answers at once.
+/// A tool that never ends and one that returns at once.
 async fn neighbours(sandbox: &Sandbox) -> (ToolComponent, ToolComponent) {
     let looping = Guest::running(FOREVER).bytes();
     let looping = sandbox.load(&looping).await.unwrap();
@@ -42,13 +42,13 @@ async fn full_sandbox_is_busy_until_a_call_is_dropped() {
     let running = tokio::spawn({
         let limits = limits.clone();
         async move {
-            // Until the loop finds the one place free; then it never ends.
+            // Until the loop gets the one permit; then it never ends.
             while code(&call(&looping, &limits).await).0 == "busy" {
                 tokio::task::yield_now().await;
             }
         }
     });
-    // The echo is admitted until the loop is; it runs alone, because there is one place.
+    // The echo is admitted until the loop is; it runs alone, because there is one permit.
     loop {
         let report = call(&echo, &limits).await;
         if let ToolResultOutput::ErrorJson(_) = report.output {
@@ -59,7 +59,7 @@ async fn full_sandbox_is_busy_until_a_call_is_dropped() {
     }
     running.abort();
     assert!(running.await.unwrap_err().is_cancelled());
-    // Dropping the call stops the guest, within a tick of the clock; its place is then free again.
+    // Dropping the call stops the guest within two ticks; its permit is then free again.
     while let ToolResultOutput::ErrorJson(_) = call(&echo, &limits).await.output {
         tokio::task::yield_now().await;
     }
@@ -91,7 +91,7 @@ async fn calls_run_while_other_guests_loop() {
     }
 }
 
-/// Loops if it gets arguments of more than two bytes, and else returns them.
+/// Loops for arguments of more than two bytes, and returns others.
 const LOOPS_IF_TOLD: &str =
     "(if (i32.gt_u (local.get $input-len) (i32.const 2)) (then (loop $l (br $l))))";
 
@@ -108,7 +108,7 @@ async fn flood_of_one_tool_delays_no_call_of_another() {
         deadline_ms: 1_000,
         ..Limits::default()
     };
-    // Two run, two wait, and six are refused at once; those that waited then find no time left or run as well.
+    // Two run, two wait, and six are refused at once; the waiting ones then time out or run.
     let flood = join_all((0..10).map(|_| call(&looping, &limits)));
     let honest = async {
         let mut outputs = Vec::new();
@@ -149,7 +149,7 @@ async fn looping_tool_holds_its_callers_thread_for_one_slice() {
             assert_eq!(report.output, ToolResultOutput::Json(json!({})));
             behaved += 1;
         }
-        // More where the machine was busy and a call therefore slow.
+        // More than 16 if a busy machine makes a call slow.
         assert!(behaved >= needed, "{behaved}");
         let mut looping = pin!(call_with(
             &tool,
@@ -164,7 +164,7 @@ async fn looping_tool_holds_its_callers_thread_for_one_slice() {
         assert!(!tool.handle().schedule.may_inline());
         assert_eq!(code(&looping.await).0, "timeout");
     }
-    // Two ticks of the guests' clock, and what the clock itself comes late on a busy machine.
+    // Two ticks of the epoch clock, and its delay on a busy machine.
     let bound = Duration::from_millis(10 + 40);
     assert!(held.iter().all(|held| *held < bound), "{held:?}");
 }
@@ -172,7 +172,7 @@ async fn looping_tool_holds_its_callers_thread_for_one_slice() {
 #[tokio::test]
 async fn uninterruptible_work_leaves_the_callers_thread() {
     let sandbox = sandbox();
-    // Each does it only if it gets arguments of more than two bytes.
+    // Only for arguments of more than two bytes.
     let told = |code: &str| {
         format!(
             "(if (i32.gt_u (local.get $input-len) (i32.const 2)) (then {code})) {}",
@@ -209,7 +209,8 @@ async fn uninterruptible_work_leaves_the_callers_thread() {
             ));
             let at_once = poll_once(told.as_mut());
             if leaves {
-                // It cost the tool its standing. The threads for guests may have ended it by now.
+                // The tool may no longer run inline. The guest threads may have ended the call by
+                // now.
                 assert!(!tool.handle().schedule.may_inline(), "{name}");
             } else {
                 assert!(at_once.is_some(), "{name}");
@@ -223,7 +224,7 @@ async fn uninterruptible_work_leaves_the_callers_thread() {
     }
 }
 
-/// What this thread has computed.
+/// Returns this thread's processor time.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(
@@ -232,7 +233,7 @@ fn processor_time() -> Duration {
     )
 }
 
-/// Polls once, and gives the output if that was the end.
+/// Polls once and returns the output if ready.
 fn poll_once<T>(future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     match future.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),

@@ -1,14 +1,14 @@
-//! Where a guest was when it ended: told to its author, and not to the model.
+//! The stack of a failed guest: for its author, not for the model.
 
 use super::{call, sandbox};
 use crate::guests::{Body, Guest};
 use agent_host_types::{limits::Limits, output::ToolResultOutput};
 use pretty_assertions::assert_eq;
 
-/// Functions with names, one inside the other.
+/// Nested functions with names.
 const NAMED: &str = "(func $wheel (call $axle)) (func $axle unreachable)";
 
-/// The code with which a call ends, and what is kept of its streams.
+/// Returns the code of a failure, and the captured output.
 async fn ends(guest: Guest<'_>, limits: &Limits) -> (String, String) {
     let tool = sandbox().load(&guest.bytes()).await.unwrap();
     let report = call(&tool, limits).await;
@@ -29,7 +29,7 @@ async fn stack_is_in_stdio_and_not_in_the_failure() {
         core: NAMED,
         ..Guest::running("(call $wheel) unreachable")
     };
-    // The last one is `call` itself, which has no name in the text.
+    // The last frame is `call`, which has no name.
     let stack = "
 [guest stack]
     0: main-module!axle

@@ -1,4 +1,4 @@
-//! Calls that are stopped from outside, and what was refused before they were.
+//! Calls that are dropped or cancelled, and their refusals before that.
 
 use super::{call, call_with, code, input, sharing::FOREVER, workspace};
 use crate::{
@@ -10,7 +10,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
-/// Opens something of everything, waits a little, and begins again.
+/// Opens a resource of each kind, waits a little, and repeats.
 const RESTLESS: &str = "(loop $l
         (drop (call $stdout)) (drop (call $fields)) (call $directories (i32.const 0))
         (drop (memory.grow (i32.const 1)))
@@ -32,10 +32,10 @@ async fn call_dropped_at_any_point_leaves_nothing() {
     };
     let restless = sandbox.load(&restless.bytes()).await.unwrap();
     let echo = sandbox.load(&Guest::default().bytes()).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let (call_id, nothing, limits) = (CallId("c".to_owned()), input(&json!({})), Limits::default());
-    let grants = Arc::new(workspace(folder.path()));
-    // From before it is admitted until long after it began to wait.
+    let grants = Arc::new(workspace(dir.path()));
+    // From before its admission until long after the start of its wait.
     for step in 0..150 {
         let running = restless.call(Call {
             tool: "echo",
@@ -52,12 +52,14 @@ async fn call_dropped_at_any_point_leaves_nothing() {
         let patience = Duration::from_micros(step * step);
         if let Ok(end) = tokio::time::timeout(patience, running).await {
             let report = end.settled().unwrap();
-            // The one before is still being stopped; or the machine was so slow that the guest came to its limit first.
+            // The previous call is still being stopped, or on a slow machine the guest reached its
+            // limit.
             let ends = ["busy", "resource-limit"];
             assert!(ends.contains(&code(&report).0), "{report:?}");
         }
     }
-    // Every place is free again, soon: each of the echoes has one, or `busy` comes from one that is being given back.
+    // All permits are soon free again: each echo gets one, or `busy` from one that is being
+    // released.
     let deadline = std::time::Instant::now() + Duration::from_secs(30);
     loop {
         let calls = (0..PLACES).map(|_| call(&echo, &limits));
@@ -70,11 +72,11 @@ async fn call_dropped_at_any_point_leaves_nothing() {
     }
 }
 
-/// A tool that does not get what it asked for and then never ends: the model hears that it was stopped, and of the refusal.
+/// A tool is refused an operation and then never ends: the failure names the stop and the refusal.
 #[tokio::test]
 async fn cancelled_call_reports_its_refusals() {
     let sandbox = super::sandbox();
-    // A read-only tool asks to make a folder, and takes no notice of the answer.
+    // A read-only tool tries to create a directory and ignores the result.
     let code_text = format!(
         "(call $directories (i32.const 0))
         (i32.store (i32.const 64) (i32.const 0x78))
@@ -86,12 +88,12 @@ async fn cancelled_call_reports_its_refusals() {
         ..Guest::running(&code_text)
     };
     let tool = sandbox.load(&guest.bytes()).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let limits = Limits {
         deadline_ms: 100,
         ..Limits::default()
     };
-    let report = call_with(&tool, "echo", json!({}), workspace(folder.path()), &limits).await;
+    let report = call_with(&tool, "echo", json!({}), workspace(dir.path()), &limits).await;
     assert_eq!(
         code(&report),
         (

@@ -10,7 +10,7 @@ use super::{
     convert::{FileId, file_id, file_type},
     resolve::{Root, lstat, real_path},
 };
-use agent_host_engine::policy::{DirGrant, PathRules};
+use agent_host_engine::policy::{Grants, PathRules};
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{AtFlags, CWD, FileType, Mode, OFlags},
@@ -19,6 +19,7 @@ use rustix::{
 use std::{
     ffi::{OsStr, OsString},
     path::{Component, Path, PathBuf},
+    sync::Arc,
 };
 
 /// The most ancestors of a directory that are examined; a deeper one counts as hidden.
@@ -26,9 +27,12 @@ const MAX_ANCESTORS: usize = 1_024;
 
 const LOOK: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// The objects that one grant hides, besides its patterns.
+/// The objects that one grant hides.
 #[derive(Default)]
 pub(super) struct Masks {
+    /// All grants, of which this is one.
+    grants: Arc<Grants>,
+    grant: usize,
     /// Hidden paths relative to the grant, whether or not they exist.
     exact: Vec<String>,
     /// Hidden names in existing directories.
@@ -55,8 +59,18 @@ struct HiddenObject {
 impl Masks {
     /// Finds the hidden objects of a grant. Returns `None` if the granted directory is itself
     /// protected or in a protected one.
-    pub(super) fn new(root: &Root, grant: &DirGrant, protected: &[PathBuf]) -> Option<Self> {
-        let mut masks = Self::default();
+    pub(super) fn new(
+        root: &Root,
+        grants: &Arc<Grants>,
+        grant: usize,
+        protected: &[PathBuf],
+    ) -> Option<Self> {
+        let mut masks = Self {
+            grants: Arc::clone(grants),
+            grant,
+            ..Self::default()
+        };
+        let grant = grants.dirs.get(grant)?;
         for path in protected {
             masks.protect(root, &grant.host, path)?;
             // The target of a protected link is protected as well.
@@ -73,9 +87,32 @@ impl Masks {
         Some(masks)
     }
 
+    fn patterns(&self) -> Option<&PathRules> {
+        Some(&self.grants.dirs.get(self.grant)?.mask)
+    }
+
+    /// Returns the rule that hides a path.
+    pub(super) fn rule_for(&self, path: &str) -> String {
+        self.rule(self.patterns().and_then(|rules| rules.first_match(path)))
+    }
+
+    /// Returns the rule that hides something below a path.
+    pub(super) fn rule_below(&self, path: &str) -> String {
+        self.rule(self.patterns().and_then(|rules| rules.first_below(path)))
+    }
+
+    /// Names the rule: a pattern of the operator, or that the object belongs to the host program.
+    fn rule(&self, pattern: Option<&str>) -> String {
+        match pattern {
+            Some(pattern) => format!("grants.dir[{}].mask `{pattern}`", self.grant),
+            None => "host.protected".to_owned(),
+        }
+    }
+
     /// Returns whether the path itself is hidden.
-    pub(super) fn hides_path(&self, patterns: Option<&PathRules>, path: &str) -> bool {
-        patterns.is_some_and(|rules| rules.first_match(path).is_some())
+    pub(super) fn hides_path(&self, path: &str) -> bool {
+        self.patterns()
+            .is_some_and(|rules| rules.first_match(path).is_some())
             || self
                 .exact
                 .iter()
@@ -106,13 +143,9 @@ impl Masks {
     }
 
     /// Returns whether something hidden is, or may come to be, below this path or object.
-    pub(super) fn has_hidden_below(
-        &self,
-        patterns: Option<&PathRules>,
-        path: &str,
-        id: Option<FileId>,
-    ) -> bool {
-        patterns.is_some_and(|rules| rules.first_below(path).is_some())
+    pub(super) fn has_hidden_below(&self, path: &str, id: Option<FileId>) -> bool {
+        self.patterns()
+            .is_some_and(|rules| rules.first_below(path).is_some())
             || self.exact.iter().any(|hidden| is_below(hidden, path))
             || id.is_some_and(|id| self.above.contains(&id))
     }

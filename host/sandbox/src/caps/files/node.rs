@@ -7,7 +7,6 @@ use super::{
     mask::is_hidden_alias,
     resolve::{Root, join, lstat},
 };
-use agent_host_engine::policy::PathRules;
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{Dir, FileType},
@@ -116,18 +115,14 @@ impl Listing {
 
     /// Returns the next entry that is visible to the guest and has a UTF-8 name, as the interface
     /// requires.
-    pub(super) fn next(
-        &mut self,
-        root: &Root,
-        patterns: Option<&PathRules>,
-    ) -> Result<Option<DirectoryEntry>, ErrorCode> {
+    pub(super) fn next(&mut self, root: &Root) -> Result<Option<DirectoryEntry>, ErrorCode> {
         while let Some(entry) = self.entries.read() {
             let entry = entry.map_err(super::convert::error_code)?;
             let Ok(name) = entry.file_name().to_str() else {
                 continue;
             };
             if matches!(name, "." | "..")
-                || root.masks.hides_path(patterns, &join(&self.path, name))
+                || root.masks.hides_path(&join(&self.path, name))
                 || is_hidden_alias(&self.hidden, &self.dir.fd, name, entry.ino())
             {
                 continue;

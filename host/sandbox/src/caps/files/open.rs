@@ -89,11 +89,11 @@ impl FilesCtx {
         };
         let resolved = self.resolve(dir, path, follow, request.verb())?;
         if self.is_hidden(dir, &resolved)? {
-            return Err(if request.create {
+            return if request.create {
                 self.refuse_hidden(dir, &resolved)
             } else {
-                ErrorCode::NoEntry.into()
-            });
+                Err(ErrorCode::NoEntry.into())
+            };
         }
         match resolved.file_type() {
             Some(FileType::Directory) => self.open_dir(dir, &resolved, request),
@@ -118,7 +118,7 @@ impl FilesCtx {
         self.gate.refuse(
             &format!("{} {path}", request.verb()),
             "files.regular-only",
-            "it is a pipe, a socket or a device, and tools open only files and folders",
+            "it is a pipe, a socket or a device, and tools open only files and directories",
         );
     }
 

@@ -7,7 +7,7 @@ use super::{
     mask::Masks,
     node::OpenDir,
 };
-use agent_host_engine::policy::{FileOp, PathRules};
+use agent_host_engine::policy::FileOp;
 use rustix::{
     fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat},
@@ -134,8 +134,8 @@ impl Root {
     }
 
     /// Returns whether the path is hidden from the guest.
-    pub(super) fn hides(&self, patterns: Option<&PathRules>, resolved: &ResolvedPath) -> bool {
-        self.masks.hides_path(patterns, &resolved.path)
+    pub(super) fn hides(&self, resolved: &ResolvedPath) -> bool {
+        self.masks.hides_path(&resolved.path)
             || resolved
                 .stat
                 .as_ref()
@@ -146,28 +146,16 @@ impl Root {
     }
 
     /// Returns whether the path is an ancestor of something hidden.
-    pub(super) fn leads_to_hidden(
-        &self,
-        patterns: Option<&PathRules>,
-        resolved: &ResolvedPath,
-    ) -> bool {
-        self.masks.has_hidden_below(
-            patterns,
-            &resolved.path,
-            resolved.stat.as_ref().map(file_id),
-        )
+    pub(super) fn leads_to_hidden(&self, resolved: &ResolvedPath) -> bool {
+        let id = resolved.stat.as_ref().map(file_id);
+        self.masks.has_hidden_below(&resolved.path, id)
     }
 
     /// Opens the directory at a path beneath another with `O_PATH`, and returns whether the path
     /// led through a link. The kernel resolves a plain path at once. It would also enter and leave
     /// something hidden, or tell its type; so a path with links or `..`, and one through an object
     /// that is no directory, is walked.
-    fn open_beneath(
-        &self,
-        patterns: Option<&PathRules>,
-        dir: &OwnedFd,
-        path: &str,
-    ) -> Result<(OwnedFd, bool), ResolveError> {
+    fn open_beneath(&self, dir: &OwnedFd, path: &str) -> Result<(OwnedFd, bool), ResolveError> {
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         let is_plain = !path.split('/').any(|name| name == "..");
         let tries = if self.resolver == Resolver::Walk || !is_plain {
@@ -185,18 +173,13 @@ impl Root {
                 Err(other) => return Err(other.into()),
             }
         }
-        self.walk(patterns, dir, path)
+        self.walk(dir, path)
     }
 
     /// Resolves a directory's path one name at a time. Each level stays open, so that `..` returns
     /// to the level that was really left, and never above the first. A hidden object has no `..`
     /// and does not tell its type.
-    fn walk(
-        &self,
-        patterns: Option<&PathRules>,
-        dir: &OwnedFd,
-        path: &str,
-    ) -> Result<(OwnedFd, bool), ResolveError> {
+    fn walk(&self, dir: &OwnedFd, path: &str) -> Result<(OwnedFd, bool), ResolveError> {
         let names = |path: &str| path.rsplit('/').map(str::to_owned).collect::<Vec<_>>();
         let hidden = self.masks.hidden_ids();
         let mut ahead = names(path);
@@ -231,7 +214,7 @@ impl Root {
             let stat = rustix::fs::fstat(&fd)?;
             let path = join(&current.path, &name);
             let is_hidden = current.is_hidden
-                || self.masks.hides_path(patterns, &path)
+                || self.masks.hides_path(&path)
                 || hidden.contains(&file_id(&stat));
             match file_type(&stat) {
                 FileType::Directory if trail.len() < MAX_WALK_DEPTH => trail.push(Level {
@@ -267,14 +250,13 @@ struct Level {
     is_hidden: bool,
 }
 
-/// Resolves a path beneath a directory. `patterns` are those of the grant's mask.
+/// Resolves a path beneath a directory.
 ///
 /// # Errors
 /// [`ResolveError::Escape`] for a path that leaves the directory: by `..`, by a link, or because it
 /// is absolute.
 pub(super) fn resolve(
     root: &Root,
-    patterns: Option<&PathRules>,
     dir: &OpenDir,
     path: &str,
     follow: Follow,
@@ -287,7 +269,7 @@ pub(super) fn resolve(
         }
         let (above, name, is_dir) = split(&path)?;
         let Some(name) = name else {
-            let (parent, through) = root.open_beneath(patterns, &dir.fd, &path)?;
+            let (parent, through) = root.open_beneath(&dir.fd, &path)?;
             return Ok(ResolvedPath {
                 name: None,
                 path: root.path_of(&parent)?,
@@ -300,7 +282,7 @@ pub(super) fn resolve(
         let parent = if above.is_empty() {
             Arc::clone(&dir.fd)
         } else {
-            let (parent, through) = root.open_beneath(patterns, &dir.fd, above)?;
+            let (parent, through) = root.open_beneath(&dir.fd, above)?;
             via_symlink |= through;
             Arc::new(parent)
         };
@@ -316,7 +298,7 @@ pub(super) fn resolve(
         // A hidden link is not followed: the caller treats it as hidden.
         let found = resolved.file_type();
         let is_followed = found == Some(FileType::Symlink) && (follow == Follow::Yes || is_dir);
-        if is_followed && !root.hides(patterns, &resolved) {
+        if is_followed && !root.hides(&resolved) {
             let target = read_link(&resolved.parent, name)?;
             if target.starts_with('/') {
                 return Err(ResolveError::Escape);
@@ -331,7 +313,7 @@ pub(super) fn resolve(
             continue;
         }
         let is_file = found.is_some_and(|found| found != FileType::Directory);
-        if is_dir && is_file && !root.hides(patterns, &resolved) {
+        if is_dir && is_file && !root.hides(&resolved) {
             return Err(ErrorCode::NotDirectory.into());
         }
         return Ok(resolved);

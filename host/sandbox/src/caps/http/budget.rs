@@ -1,5 +1,5 @@
-//! The budget that the exchanges of one call share: the bytes of their bodies, and the exchanges that
-//! are open at once.
+//! The budget that the exchanges of one call share: the bytes of their bodies, and the exchanges
+//! that are open at once.
 
 use crate::{caps::as_count, gate::Meter};
 use agent_host_types::limits::Limits;

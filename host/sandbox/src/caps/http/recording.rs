@@ -1,7 +1,7 @@
-//! Recorded exchanges in place of the network, for the tests of a tool's author. The gate has judged
-//! a request before it comes here, and the response passes the same limits: a recording widens no
-//! grant. It holds no value of a secret: a request is recorded as the guest wrote it, with
-//! `secret://NAME`, and every value is redacted from a response.
+//! Recorded exchanges in place of the network, for the tests of a tool's author. The gate has
+//! judged a request before it comes here, and the response passes the same limits: a recording
+//! widens no grant. It holds no value of a secret: a request is recorded as the guest wrote it,
+//! with `secret://NAME`, and every value is redacted from a response.
 
 #[cfg(test)]
 mod tests;
@@ -75,8 +75,8 @@ pub enum RecordingLineError {
     Base64(#[from] base64::DecodeError),
 }
 
-/// The HTTP exchanges of a component's calls, which are being recorded or replayed. The text form is
-/// JSON lines: first a `recording`, then an `exchange` each.
+/// The HTTP exchanges of a component's calls, which are being recorded or replayed. The text form
+/// is JSON lines: first a `recording`, then an `exchange` each.
 #[derive(Debug)]
 pub struct Recording {
     is_replay: bool,

@@ -32,8 +32,8 @@ fn combined_output_separates_streams() {
     ];
     for (out, err, expected) in cases {
         let telemetry = Telemetry::new(80);
-        StdioStream::stdout(&telemetry).push(out.as_bytes());
-        StdioStream::stderr(&telemetry).push(err.as_bytes());
+        StdioStream::stdout(&telemetry).write(out.into()).unwrap();
+        StdioStream::stderr(&telemetry).write(err.into()).unwrap();
         assert_eq!(combined(&telemetry), expected);
     }
 }

@@ -12,18 +12,18 @@ fn fault(path: PathBuf) -> (LoadFault, String) {
 
 #[test]
 fn file_unreadable_or_too_large_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let sparse = folder.path().join("sparse");
+    let dir = tempfile::tempdir().unwrap();
+    let sparse = dir.path().join("sparse");
     let file = File::create(&sparse).unwrap();
     file.set_len(1 << 40).unwrap();
     for (path, expected, says) in [
         (
-            folder.path().join("absent"),
+            dir.path().join("absent"),
             LoadFault::Unreadable,
             "the component's file cannot be read: No such file or directory (os error 2)",
         ),
         (
-            folder.path().to_owned(),
+            dir.path().to_owned(),
             LoadFault::Unreadable,
             "the component's file cannot be read: Is a directory (os error 21)",
         ),
@@ -48,8 +48,8 @@ fn file_unreadable_or_too_large_is_refused() {
 
 #[test]
 fn file_has_the_identity_of_its_bytes() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.wasm");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.wasm");
     // The last has two chunks and a part of one.
     for bytes in [Vec::new(), vec![7; 3], vec![1; 2 * CHUNK_BYTES + 1]] {
         fs::write(&path, &bytes).unwrap();
@@ -71,8 +71,8 @@ fn file_has_the_identity_of_its_bytes() {
 
 #[test]
 fn file_that_changes_while_it_is_read_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.wasm");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.wasm");
     fs::write(&path, "before").unwrap();
     let known = ComponentBytes::from(path.clone()).identify().unwrap();
     fs::write(&path, "behind").unwrap();

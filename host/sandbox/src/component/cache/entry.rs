@@ -1,6 +1,7 @@
-//! The format of an entry: a hash under the cache's key, and what it covers: the engine, the component's
-//! digest, its definitions and its machine code. The file's name is another hash of the component. The
-//! keyed hash covers it, too, so that a renamed entry does not pass for another component's.
+//! The format of an entry: a hash under the cache's key, and what it covers: the engine, the
+//! component's digest, its definitions and its machine code. The file's name is another hash of the
+//! component. The keyed hash covers it, too, so that a renamed entry does not pass for another
+//! component's.
 
 use super::pipeline;
 use agent_host_engine::definitions::RawDefinition;
@@ -84,7 +85,8 @@ pub(super) fn parts<'a>(
     ]
 }
 
-/// Reads an entry once and streams its machine code to `code`, which is valid only if this succeeds.
+/// Reads an entry once and streams its machine code to `code`, which is valid only if this
+/// succeeds.
 ///
 /// # Errors
 /// The file cannot be read, or no host with this key wrote it for this component.

@@ -1,6 +1,6 @@
-//! The files of the cache directory. Every file is opened beneath the directory's descriptor without
-//! following links, and its owner and mode are read from the open descriptor, so that nothing can change
-//! between the check and the use.
+//! The files of the cache directory. Every file is opened beneath the directory's descriptor
+//! without following links, and its owner and mode are read from the open descriptor, so that
+//! nothing can change between the check and the use.
 
 use rustix::{
     fs::{self, AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat},
@@ -38,8 +38,9 @@ impl CacheDir {
         Self::open(path)
     }
 
-    /// Opens the directory. Other users may own its parents: they can replace the directory, but not
-    /// with one that belongs to this user, and entries are trusted only with the key beside them.
+    /// Opens the directory. Other users may own its parents: they can replace the directory, but
+    /// not with one that belongs to this user, and entries are trusted only with the key beside
+    /// them.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let dir = fs::open(path, flags, Mode::empty()).map_err(|error| match error {

@@ -104,8 +104,8 @@ impl CompileCache {
             .collect())
     }
 
-    /// Removes entries that this build cannot load, damaged ones, and abandoned incomplete files. With
-    /// `max_bytes`, also removes the least recently used entries beyond it; with zero, all.
+    /// Removes entries that this build cannot load, damaged ones, and abandoned incomplete files.
+    /// With `max_bytes`, also removes the least recently used entries beyond it; with zero, all.
     ///
     /// # Errors
     /// The directory cannot be read or written.

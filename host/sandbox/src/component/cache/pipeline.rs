@@ -18,7 +18,8 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 /// The chunks in flight: one is filled, one waits, one is written.
 const CHUNKS: usize = 3;
 
-/// Copies `from` to `to`, on two threads if it has more than one chunk and the system starts a thread.
+/// Copies `from` to `to`, on two threads if it has more than one chunk and the system starts a
+/// thread.
 ///
 /// # Errors
 /// Reading or writing fails.

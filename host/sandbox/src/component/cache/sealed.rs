@@ -1,5 +1,6 @@
-//! A sealed memory file, which no process can change: machine code is hashed on its way into the file
-//! and loaded from it. The engine maps the file, so code and initial memories are not copied again.
+//! A sealed memory file, which no process can change: machine code is hashed on its way into the
+//! file and loaded from it. The engine maps the file, so code and initial memories are not copied
+//! again.
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::{
@@ -42,9 +43,9 @@ impl Sealed {
 impl Unsealed {
     pub(crate) fn seal(self) -> io::Result<Sealed> {
         let size = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-        // The file has no writable mapping, so both seals forbid the same. For SEAL_WRITE the kernel
-        // waits until no page is in use, which takes 12 ms for Python's component; kernels before 5.1
-        // have no other.
+        // The file has no writable mapping, so both seals forbid the same. For SEAL_WRITE the
+        // kernel waits until no page is in use, which takes 12 ms for Python's component; kernels
+        // before 5.1 have no other.
         fcntl_add_seals(&self.0, size | SealFlags::FUTURE_WRITE)
             .or_else(|_| fcntl_add_seals(&self.0, size | SealFlags::WRITE))?;
         Ok(Sealed(self.0))

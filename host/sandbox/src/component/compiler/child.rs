@@ -43,8 +43,8 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts the worker in its own process group, with pipes for its input and outputs. It inherits
-    /// nothing else. Needs a tokio runtime.
+    /// Starts the worker in its own process group, with pipes for its input and outputs. It
+    /// inherits nothing else. Needs a tokio runtime.
     pub(super) fn start(worker: &CompileWorker, limits: CompileLimits) -> io::Result<Self> {
         let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = threads.min(MAX_THREADS).to_string();
@@ -52,8 +52,8 @@ impl Child {
             .args(&worker.args)
             .args([limits.memory_bytes, limits.cpu_seconds].map(|limit| limit.to_string()))
             .env_clear()
-            // For the compiler's thread pool and the C library: each further thread would take 2 MiB of
-            // address space for its stack and 64 MiB for its heap arena.
+            // For the compiler's thread pool and the C library: each further thread would take 2
+            // MiB of address space for its stack and 64 MiB for its heap arena.
             .env("RAYON_NUM_THREADS", &threads)
             .env("MALLOC_ARENA_MAX", &threads)
             .current_dir("/")
@@ -110,8 +110,8 @@ impl Child {
         pipes.ok_or_else(|| io::Error::other("they are in use"))
     }
 
-    /// Kills the child if it still runs, reaps it, and returns its status. A child that has ended by
-    /// itself, or is ending, keeps its own status.
+    /// Kills the child if it still runs, reaps it, and returns its status. A child that has ended
+    /// by itself, or is ending, keeps its own status.
     pub(super) async fn end(mut self) -> io::Result<ExitStatus> {
         let Some(mut process) = self.process.take() else {
             return Err(io::Error::other("it was waited for before"));

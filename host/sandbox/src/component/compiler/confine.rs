@@ -18,8 +18,9 @@ const NICE: i32 = 10;
 /// The confinement of a compile worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confinement {
-    /// Memory and time are limited, no file can be written, and all system calls are refused but those
-    /// for memory, threads and the open pipes: it opens no file and no socket, and starts no process.
+    /// Memory and time are limited, no file can be written, and all system calls are refused but
+    /// those for memory, threads and the open pipes: it opens no file and no socket, and starts no
+    /// process.
     SystemCalls,
     /// Only the limits hold: this kernel does not filter system calls.
     Limits,
@@ -94,13 +95,13 @@ pub(super) fn filter_system_calls() -> Confinement {
     }
 }
 
-/// Builds two filters, because a filter has one errno. The second would refuse to set the first. The
-/// kernel applies the stricter result.
+/// Builds two filters, because a filter has one errno. The second would refuse to set the first.
+/// The kernel applies the stricter result.
 fn programs() -> Result<[BpfProgram; 2], Error> {
     let arch = ARCH.try_into()?;
     let refuse = |errno: i32| SeccompAction::Errno(errno.unsigned_abs());
-    // The flags of `clone3` are in memory, which a filter cannot read. With ENOSYS, the C library uses
-    // `clone`.
+    // The flags of `clone3` are in memory, which a filter cannot read. With ENOSYS, the C library
+    // uses `clone`.
     let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let clone3 = SeccompFilter::new(clone3, SeccompAction::Allow, refuse(libc::ENOSYS), arch)?;
     let mut allowed = conditional()?;

@@ -1,5 +1,5 @@
-//! The parent against misbehaving children, which are shell scripts here, and the child's confinement.
-//! `tests/compile.rs` tests the program's own child.
+//! The parent against misbehaving children, which are shell scripts here, and the child's
+//! confinement. `tests/compile.rs` tests the program's own child.
 
 use super::*;
 use crate::{
@@ -186,8 +186,8 @@ async fn worker_that_cannot_be_started_is_a_host_fault() {
 
 #[tokio::test]
 async fn child_inherits_nothing_of_its_parent() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("seen");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("seen");
     let text = format!(
         "pwd > {0}; env | cut -d= -f1 | sort >> {0}; echo \"$@\" >> {0}",
         file.display()
@@ -217,19 +217,19 @@ async fn child_inherits_nothing_of_its_parent() {
 
 /// A named pipe that the child writes to when it runs, and that ends when no process has it open.
 struct Watched {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Watched {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe"), mode).unwrap();
-        Self { folder }
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), mode).unwrap();
+        Self { dir }
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("pipe")
+        self.dir.path().join("pipe")
     }
 
     /// A child that holds the pipe and never ends, with a child of its own that does the same.
@@ -273,14 +273,14 @@ async fn cancelled_load_and_dropped_sandbox_leave_no_child() {
     }
 }
 
-/// What is tried, and whether it worked.
+/// Attempts, each with a function that returns whether it succeeds.
 type Attempt = (&'static str, fn() -> bool);
 
 /// Every way to the world that a confined thread is refused. All of them work before.
 fn attempts() -> Vec<Attempt> {
     vec![
         ("read a file", || File::open("/proc/self/status").is_ok()),
-        ("list a folder", || std::fs::read_dir("/").is_ok()),
+        ("list a directory", || std::fs::read_dir("/").is_ok()),
         ("look at a file", || std::fs::metadata("/").is_ok()),
         ("make a file in memory", || {
             rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::empty()).is_ok()

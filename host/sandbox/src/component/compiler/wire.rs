@@ -1,6 +1,6 @@
 //! The messages between parent and child. The child reports its confinement, receives a header and
-//! the component, replies and exits. Both sides are usually the same program; the header detects where
-//! they are not.
+//! the component, replies and exits. Both sides are usually the same program; the header detects
+//! where they are not.
 
 use super::Confinement;
 use crate::{component::code::CompileError, engine::Layout, text};

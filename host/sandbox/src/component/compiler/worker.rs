@@ -16,9 +16,9 @@ use std::{
     thread,
 };
 
-/// Runs the compile worker: limits this process, reads one component from stdin, and writes its machine
-/// code to stdout. The program of a [`crate::CompileWorker`] calls this with the arguments after its
-/// own, before it reads input or starts a thread, and exits with the returned code.
+/// Runs the compile worker: limits this process, reads one component from stdin, and writes its
+/// machine code to stdout. The program of a [`crate::CompileWorker`] calls this with the arguments
+/// after its own, before it reads input or starts a thread, and exits with the returned code.
 #[must_use]
 pub fn compile_worker(args: &[OsString]) -> ExitCode {
     match serve(args) {
@@ -96,8 +96,8 @@ fn reply(header: &Header, component: &[u8]) -> io::Result<Reply> {
     })
 }
 
-/// Starts the compiler's thread pool with the number of threads in the environment; this thread is the
-/// first. The compiler's own pool would panic if the system refuses one of the others.
+/// Starts the compiler's thread pool with the number of threads in the environment; this thread is
+/// the first. The compiler's own pool would panic if the system refuses one of the others.
 fn compiler_threads() -> io::Result<ThreadPool> {
     ThreadPoolBuilder::new()
         .use_current_thread()

@@ -396,7 +396,7 @@ async fn concurrent_loads_share_one_component() {
             .iter()
             .all(|tool| Arc::ptr_eq(&tool.loaded, &tools[0].loaded))
     );
-    // Nobody holds it any more: it is gone, and so is its slot as soon as another one is loaded.
+    // Without a handle the component is dropped, and its slot with the next load.
     drop(tools);
     let other = sandbox.load(&with("(core module)")).await.unwrap();
     assert_eq!(sandbox.component_count(), 1);

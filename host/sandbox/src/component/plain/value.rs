@@ -275,9 +275,7 @@ pub(super) fn output(
     };
     Ok(match (is_error, ty, val) {
         (false, None, _) => Output::Json(Value::Null.to_string()),
-        (true, None, _) => {
-            Output::ErrorText("The function failed, and does not say why.".to_owned())
-        }
+        (true, None, _) => Output::ErrorText("The function failed without a reason.".to_owned()),
         (false, _, Some(Val::String(text))) => Output::Text(text),
         (true, _, Some(Val::String(text))) => Output::ErrorText(text),
         (false, Some(ty), Some(val)) => Output::Json(json(ty, &val)?.to_string()),

@@ -64,16 +64,11 @@ pub(super) enum CaseKind {
     Option,
 }
 
+/// An integer type, such as `u8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IntType {
-    S8,
-    U8,
-    S16,
-    U16,
-    S32,
-    U32,
-    S64,
-    U64,
+pub(super) struct IntType {
+    signed: bool,
+    bits: u8,
 }
 
 /// A function that cannot be a tool. The texts are fragments that follow its name.
@@ -110,49 +105,36 @@ impl WitType {
 impl IntType {
     /// Returns the least and the greatest value.
     pub(super) fn range(self) -> (i128, i128) {
-        match self {
-            Self::S8 => (i8::MIN.into(), i8::MAX.into()),
-            Self::U8 => (u8::MIN.into(), u8::MAX.into()),
-            Self::S16 => (i16::MIN.into(), i16::MAX.into()),
-            Self::U16 => (u16::MIN.into(), u16::MAX.into()),
-            Self::S32 => (i32::MIN.into(), i32::MAX.into()),
-            Self::U32 => (u32::MIN.into(), u32::MAX.into()),
-            Self::S64 => (i64::MIN.into(), i64::MAX.into()),
-            Self::U64 => (u64::MIN.into(), u64::MAX.into()),
-        }
+        let values = 1 << self.bits;
+        let least = if self.signed { -values / 2 } else { 0 };
+        (least, least + values - 1)
     }
 
     /// Returns whether some values have no exact JSON number, as many programs read one as a 64-bit
     /// float.
     pub(super) fn is_wide(self) -> bool {
-        matches!(self, Self::S64 | Self::U64)
+        self.bits == 64
     }
 
     /// Returns the value, if it is in range.
     pub(super) fn val(self, value: i128) -> Option<Val> {
-        Some(match self {
-            Self::S8 => Val::S8(value.try_into().ok()?),
-            Self::U8 => Val::U8(value.try_into().ok()?),
-            Self::S16 => Val::S16(value.try_into().ok()?),
-            Self::U16 => Val::U16(value.try_into().ok()?),
-            Self::S32 => Val::S32(value.try_into().ok()?),
-            Self::U32 => Val::U32(value.try_into().ok()?),
-            Self::S64 => Val::S64(value.try_into().ok()?),
-            Self::U64 => Val::U64(value.try_into().ok()?),
+        Some(match (self.signed, self.bits) {
+            (true, 8) => Val::S8(value.try_into().ok()?),
+            (false, 8) => Val::U8(value.try_into().ok()?),
+            (true, 16) => Val::S16(value.try_into().ok()?),
+            (false, 16) => Val::U16(value.try_into().ok()?),
+            (true, 32) => Val::S32(value.try_into().ok()?),
+            (false, 32) => Val::U32(value.try_into().ok()?),
+            (true, _) => Val::S64(value.try_into().ok()?),
+            (false, _) => Val::U64(value.try_into().ok()?),
         })
     }
+}
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::S8 => "s8",
-            Self::U8 => "u8",
-            Self::S16 => "s16",
-            Self::U16 => "u16",
-            Self::S32 => "s32",
-            Self::U32 => "u32",
-            Self::S64 => "s64",
-            Self::U64 => "u64",
-        }
+impl fmt::Display for IntType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = if self.signed { 's' } else { 'u' };
+        write!(f, "{prefix}{}", self.bits)
     }
 }
 
@@ -193,22 +175,23 @@ impl WitTypeBuilder {
         }
         self.spend(TYPE_BYTES)?;
         let depth = depth + 1;
+        let int = |signed, bits| WitType::Int(IntType { signed, bits });
         Ok(match ty {
             Type::Bool => WitType::Bool,
-            Type::S8 => WitType::Int(IntType::S8),
-            Type::U8 => WitType::Int(IntType::U8),
-            Type::S16 => WitType::Int(IntType::S16),
-            Type::U16 => WitType::Int(IntType::U16),
-            Type::S32 => WitType::Int(IntType::S32),
-            Type::U32 => WitType::Int(IntType::U32),
-            Type::S64 => WitType::Int(IntType::S64),
-            Type::U64 => WitType::Int(IntType::U64),
+            Type::S8 => int(true, 8),
+            Type::U8 => int(false, 8),
+            Type::S16 => int(true, 16),
+            Type::U16 => int(false, 16),
+            Type::S32 => int(true, 32),
+            Type::U32 => int(false, 32),
+            Type::S64 => int(true, 64),
+            Type::U64 => int(false, 64),
             Type::Float32 => WitType::Float32,
             Type::Float64 => WitType::Float64,
             Type::Char => WitType::Char,
             Type::String => WitType::String,
             Type::List(list) => match self.build(&list.ty(), depth)? {
-                WitType::Int(IntType::U8) => WitType::Bytes,
+                item if item == int(false, 8) => WitType::Bytes,
                 item => WitType::List(Box::new(item)),
             },
             Type::Tuple(tuple) => {
@@ -312,7 +295,7 @@ impl fmt::Display for WitType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool => f.write_str("bool"),
-            Self::Int(int) => f.write_str(int.name()),
+            Self::Int(int) => int.fmt(f),
             Self::Float32 => f.write_str("f32"),
             Self::Float64 => f.write_str("f64"),
             Self::Char => f.write_str("char"),

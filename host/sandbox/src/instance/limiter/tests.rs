@@ -14,7 +14,7 @@ fn limiter() -> Limiter {
 }
 
 fn grow(limiter: &mut Limiter, from: usize, to: usize) -> bool {
-    limiter.memory_growing(from, to, None).unwrap()
+    limiter.grow_memory(from, to, None)
 }
 
 #[test]
@@ -37,11 +37,11 @@ fn memories_share_one_limit() {
 #[test]
 fn growth_beyond_own_maximum_is_not_our_limit() {
     let mut limiter = limiter();
-    assert!(!limiter.memory_growing(0, 50, Some(40)).unwrap());
-    assert!(!limiter.table_growing(0, 50, Some(40)).unwrap());
+    assert!(!limiter.grow_memory(0, 50, Some(40)));
+    assert!(!limiter.grow_table(50, Some(40)));
     assert_eq!(limiter.exceeded(), None);
     // Beyond both, our limit is reported.
-    assert!(!limiter.memory_growing(0, 101, Some(40)).unwrap());
+    assert!(!limiter.grow_memory(0, 101, Some(40)));
     assert_eq!(limiter.exceeded(), Some(LimitExceeded::Memory));
 }
 
@@ -59,9 +59,9 @@ fn failed_growth_is_given_back() {
 #[test]
 fn tables_and_instances_are_limited() {
     let mut limiter = limiter();
-    assert!(limiter.table_growing(0, 10, None).unwrap());
+    assert!(limiter.grow_table(10, None));
     assert_eq!(limiter.exceeded(), None);
-    assert!(!limiter.table_growing(10, 11, None).unwrap());
+    assert!(!limiter.grow_table(11, None));
     assert_eq!(limiter.exceeded(), Some(LimitExceeded::TableElements));
     assert_eq!(
         (limiter.instances(), limiter.memories(), limiter.tables()),

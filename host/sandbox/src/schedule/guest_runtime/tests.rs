@@ -19,8 +19,8 @@ fn thread_name() -> String {
     thread::current().name().unwrap_or_default().to_owned()
 }
 
-/// Runs quick work until the tool may run inline: 16 calls, or more on a busy machine, where a quick
-/// call may look slow.
+/// Runs quick work until the tool may run inline: 16 calls, or more on a busy machine, where a
+/// quick call may look slow.
 async fn earn_inline(guests: &GuestRuntime, schedule: &Arc<ToolSchedule>) {
     while !schedule.history.may_inline() {
         let thread = guests.spawn(schedule, async { thread_name() }).join().await;
@@ -133,8 +133,8 @@ async fn long_tools_alternate_whatever_their_number_of_calls() {
     let log = log.lock().unwrap();
     let first = log.iter().position(|name| *name == "one").unwrap();
     let last = log.iter().rposition(|name| *name == "one").unwrap();
-    // With one permit the two tools alternate; sharing by calls would give 320. A busy machine may delay
-    // the thread that queues them, so the honest tool may miss a turn.
+    // With one permit the two tools alternate; sharing by calls would give 320. A busy machine may
+    // delay the thread that queues them, so the honest tool may miss a turn.
     let many = log[first..last]
         .iter()
         .filter(|name| **name == "many")

@@ -1,11 +1,11 @@
-//! Guests that break the canonical ABI, or run at moments when nobody looks for them: before their function, in their
-//! allocator, and after their result.
+//! Guests that break the canonical ABI, or run before their function, in their allocator, or after
+//! their result.
 
 use super::{Hostile, MIB, hostile, short};
 use crate::guests::{BLOCK, Body, Guest, PROGRESS, TIMER};
 use agent_host_types::limits::Limits;
 
-/// A guest whose allocator answers the host with this code.
+/// A guest whose allocator runs this code.
 fn allocating(code: &str) -> Guest<'static> {
     let core = format!(r#"(func (export "realloc") (param i32 i32 i32 i32) (result i32) {code})"#);
     Guest {
@@ -14,7 +14,7 @@ fn allocating(code: &str) -> Guest<'static> {
     }
 }
 
-/// A guest that does this when the host has taken its result over.
+/// A guest that runs this code in its post-return function.
 fn returned(code: &str) -> Guest<'static> {
     let core = format!(r#"(func (export "post-return") (param i32) {code})"#);
     Guest {
@@ -23,7 +23,7 @@ fn returned(code: &str) -> Guest<'static> {
     }
 }
 
-/// A guest that returns a text at this address, of this length.
+/// Returns a text at an address, of a length.
 fn text_at(address: u32, length: u32) -> String {
     format!(
         "(i32.store (i32.const 16) (i32.const 0))
@@ -53,7 +53,7 @@ pub(super) fn allocators_and_pointers() -> Vec<Hostile<'static>> {
     };
     let deep = |text: String| -> &'static [u8] { text.into_bytes().leak() };
     vec![
-        // All arguments at one address: the last one is what the guest finds there, and returns as JSON.
+        // All arguments at one address: the guest reads and returns the last one as JSON.
         hostile(
             "allocates everything at one place",
             allocating("(i32.const 0)"),
@@ -162,7 +162,7 @@ pub(super) fn allocators_and_pointers() -> Vec<Hostile<'static>> {
 }
 
 pub(super) fn moments() -> Vec<Hostile<'static>> {
-    // `definitions` has five seconds for the same.
+    // `definitions` has a deadline of five seconds.
     let starting = Guest {
         imports: &[BLOCK, TIMER],
         core: "(func $start (call $block (call $timer (i64.const 400000000)))) (start $start)",

@@ -34,7 +34,7 @@ pub(super) fn of_handles() -> Vec<Hostile<'static>> {
             HELD,
         ),
         hostile(
-            "a flood of folders",
+            "a flood of directories",
             flood(&[DIRECTORIES], "(call $directories (i32.const 0))"),
             "resource-limit",
             HELD,

@@ -1,4 +1,4 @@
-//! Any bytes as a component: real guests with something changed, and noise.
+//! Arbitrary bytes as a component: mutated guests, and noise.
 
 use super::*;
 use crate::{
@@ -14,8 +14,8 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-/// The longest that one small component may take, whatever is in it: the deadline of its definitions, and as much for the
-/// rest of a busy machine.
+/// The time bound for one small component: the deadline of its definitions, and as much again for a
+/// busy machine.
 const BOUND: Duration = Duration::from_secs(10);
 
 struct Fuzzed {
@@ -23,13 +23,13 @@ struct Fuzzed {
     sandbox: Sandbox,
 }
 
-/// One sandbox for all inputs, as in a host: what one of them leaves behind, the next one meets.
+/// One sandbox for all inputs, as in a host, so that an input meets the state that others left.
 static FUZZED: LazyLock<Fuzzed> = LazyLock::new(|| Fuzzed {
     runtime: Runtime::new().unwrap(),
     sandbox: sandbox(),
 });
 
-/// Guests of different make, small enough to be compiled thousands of times.
+/// Different guests, small enough to compile thousands of times.
 fn guests() -> Vec<Vec<u8>> {
     let text =
         text("(component (core module $m (func (export \"f\"))) (core instance (instantiate $m)))");
@@ -60,7 +60,7 @@ fn component() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Loads, and calls what loads.
+/// Loads a component and calls its tools.
 async fn load_and_call(sandbox: &Sandbox, bytes: &[u8]) -> Result<(), TestCaseError> {
     let tool = match sandbox.load(bytes).await {
         Ok(tool) => tool,
@@ -96,7 +96,7 @@ async fn load_and_call(sandbox: &Sandbox, bytes: &[u8]) -> Result<(), TestCaseEr
 }
 
 proptest! {
-    /// The host lives, answers in bounded time, and still serves an honest guest.
+    /// The host stays alive, replies in bounded time, and still serves an honest guest.
     #[test]
     fn component_bytes(bytes in component()) {
         let Fuzzed { runtime, sandbox } = &*FUZZED;
@@ -106,7 +106,7 @@ proptest! {
         runtime.block_on(load_and_call(sandbox, &Guest::default().bytes()))?;
     }
 
-    /// The count of a real component's parts, with something changed: whatever passes is small enough to be compiled.
+    /// A mutated real component that passes the structure check is small enough to compile.
     #[test]
     fn structure(bytes in Just(real()).prop_flat_map(mutated)) {
         let begin = Instant::now();
@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// A built-in tool, as a toolchain made it.
+/// A built-in tool.
 fn real() -> Vec<u8> {
     std::fs::read(concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -25,7 +25,7 @@ fn results() -> Vec<(&'static str, String, ToolResultOutput)> {
         (
             "() -> result",
             "(i32.const 1)",
-            ErrorText("The function failed, and does not say why.".to_owned()),
+            ErrorText("The function failed without a reason.".to_owned()),
         ),
         (
             "() -> result<string, u8>",
