@@ -72,6 +72,7 @@ fn settled(results: Vec<Vec<ContentPart>>) -> Vec<Result<EventRecord, Infallible
     let session = SessionId::new();
     let said = Event::InputReceived {
         message: Message::parts(Role::User, vec![bytes("theirs.txt", b"0")]),
+        by: None,
     };
     let calls = results
         .into_iter()
@@ -82,6 +83,10 @@ fn settled(results: Vec<Vec<ContentPart>>) -> Vec<Result<EventRecord, Infallible
             output: settle(ToolResultOutput::Content(parts)).output,
             accounting: Accounting::default(),
             audit: Vec::new(),
+            rule: None,
+            path: Vec::new(),
+            labels: Vec::new(),
+            tape: None,
         });
     std::iter::once(said)
         .chain(calls)

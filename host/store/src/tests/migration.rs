@@ -75,6 +75,7 @@ fn expected() -> Vec<EventRecord> {
             system: None,
             folder: Some("/home/ann".to_owned()),
             client: None,
+            parent: None,
         },
         Event::InputReceived {
             message: Message::parts(
@@ -90,6 +91,7 @@ fn expected() -> Vec<EventRecord> {
                     }),
                 ],
             ),
+            by: None,
         },
         Event::ModelRequested {
             turn: 1,
@@ -97,6 +99,8 @@ fn expected() -> Vec<EventRecord> {
             messages: 1,
             tools: 1,
             estimated_tokens: 0,
+            request_digest: Digest::of(b"request"),
+            system: None,
         },
         Event::ModelReplied {
             turn: 1,
@@ -116,6 +120,7 @@ fn expected() -> Vec<EventRecord> {
             },
             discarded: Usage::default(),
             duration_ms: 1,
+            tape: None,
         },
         Event::ApprovalRequested {
             request: "r1".to_owned(),

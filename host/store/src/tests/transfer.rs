@@ -156,6 +156,7 @@ fn small() -> Vec<Value> {
         system: None,
         folder: None,
         client: None,
+        parent: None,
     };
     vec![
         json!({"format": "agent-host-session", "version": 1, "session": session, "events": 2, "blobs": 1}),

@@ -24,6 +24,10 @@ fn settled(blob: &Blob) -> Event {
         output: ToolResultOutput::Content(vec![ContentPart::File(file)]),
         accounting: super::accounting(),
         audit: Vec::new(),
+        rule: None,
+        path: Vec::new(),
+        labels: Vec::new(),
+        tape: None,
     }
 }
 
@@ -43,6 +47,7 @@ async fn two_turns(store: &Store, blobs: [&Blob; 2]) -> Vec<EventRecord> {
         system: None,
         folder: Some("/home/ann".to_owned()),
         client: None,
+        parent: None,
     };
     let events = [
         started,
