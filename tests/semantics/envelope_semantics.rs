@@ -67,7 +67,7 @@ async fn works(world: &mut World, continuation: &Continuation) {
 
 #[tokio::test]
 async fn t01_another_version_is_refused() {
-    for version in [0, 1, CONTINUATION_VERSION + 1, u32::MAX] {
+    for version in [0, CONTINUATION_VERSION + 1, u32::MAX] {
         let (mut world, right) = paused().await;
         let wrong = Continuation {
             version,

@@ -135,6 +135,10 @@ mod tests {
                 output,
                 accounting: Accounting::default(),
                 audit,
+                rule: None,
+                path: Vec::new(),
+                labels: Vec::new(),
+                tape: None,
             },
         }
     }
@@ -159,6 +163,7 @@ mod tests {
         let mut other = settled(1, "t", ToolResultOutput::Text(String::new()), Vec::new());
         other.event = Event::InputReceived {
             message: Message::text(Role::User, "hello"),
+            by: None,
         };
         let records = [
             foreign,

@@ -85,6 +85,7 @@ impl Session {
                 system,
                 folder,
                 client,
+                parent: None,
             },
             Vec::new(),
         );
@@ -234,10 +235,9 @@ impl Session {
         })
     }
 
-    /// The conversation with its bytes put back, for a model.
-    pub(crate) async fn hydrated_messages(&self) -> Result<Vec<Message>, JournalError> {
-        let mut messages = self.conversation()?;
-        for message in &mut messages {
+    /// Puts the bytes of files back in place of the references to their blobs.
+    pub(crate) async fn hydrate_all(&self, messages: &mut [Message]) -> Result<(), JournalError> {
+        for message in messages {
             for part in &mut message.content {
                 self.hydrate(part).await?;
             }
@@ -250,7 +250,7 @@ impl Session {
                 }
             }
         }
-        Ok(messages)
+        Ok(())
     }
 
     async fn hydrate(&self, part: &mut ContentPart) -> Result<(), JournalError> {

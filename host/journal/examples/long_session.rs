@@ -10,7 +10,7 @@ use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_types::{
     accounting::Accounting,
     event::{EVENT_VERSION, Event, EventRecord},
-    id::{CallId, SessionId, json_digest},
+    id::{CallId, Digest, SessionId, json_digest},
     message::{Message, Role},
     model::{ModelReply, Provenance, StopReason, Usage},
     output::ToolResultOutput,
@@ -42,6 +42,7 @@ async fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
         system: Some("Be brief.".to_owned()),
         folder: None,
         client: None,
+        parent: None,
     };
     let (mut seq, mut question) = (0, 0);
     let mut events = vec![started];
@@ -112,12 +113,15 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
         messages: 100,
         tools: 5,
         estimated_tokens: 0,
+        request_digest: Digest::of(b"request"),
+        system: None,
     };
     let replied = |turn, reply| Event::ModelReplied {
         turn,
         reply,
         discarded: Usage::default(),
         duration_ms: 900,
+        tape: None,
     };
     let summary = |turn, stop_reason, tool_calls| TurnSummary {
         session,
@@ -158,6 +162,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
     vec![
         Event::InputReceived {
             message: Message::text(Role::User, format!("What is in file {question}?")),
+            by: None,
         },
         requested(turn),
         replied(turn, ask),
@@ -171,6 +176,8 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
             },
             effect: Effect::ReadOnly,
             idempotency_key: format!("{session}/{question}"),
+            rule: None,
+            path: Vec::new(),
         },
         Event::CallSettled {
             call_id,
@@ -178,6 +185,10 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
             output: ToolResultOutput::Json(json!({ "content": content, "size_bytes": 240 })),
             accounting: Accounting::default(),
             audit: Vec::new(),
+            rule: None,
+            path: Vec::new(),
+            labels: Vec::new(),
+            tape: None,
         },
         Event::TurnEnded {
             outcome: Outcome::NeedsMoreTurns {

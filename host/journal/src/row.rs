@@ -71,7 +71,7 @@ impl Listing {
                 title: client.as_deref().and_then(one_line),
                 ..Self::default()
             },
-            Event::InputReceived { message } => Self {
+            Event::InputReceived { message, .. } => Self {
                 title: title(message),
                 ..Self::default()
             },

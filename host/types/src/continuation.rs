@@ -1,5 +1,8 @@
 //! The handle of a paused turn: what it waits for, bound to exactly the session, the turn and the calls, and signed.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     id::{CallId, Digest, SessionId},
     message::ToolResult,
@@ -11,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The version of [`Continuation`]'s form.
-pub const CONTINUATION_VERSION: u32 = 2;
+pub const CONTINUATION_VERSION: u32 = 1;
 
 /// The handle of a paused turn. It carries what somebody needs to see in order to go on, and what binds the answer to exactly
 /// that. Each is used once.
@@ -32,7 +35,6 @@ pub struct Continuation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed: Vec<ToolResult>,
     /// The tokens of the turn; going on asks no model.
-    #[serde(default)]
     pub usage: Usage,
     /// When it is too late, in milliseconds since 1970; absent for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,10 +1,7 @@
 //! The events of a session: everything that ever happened in it, in order. All other views are readings of this list.
 
-mod stored;
 #[cfg(test)]
-mod tests;
-
-pub use stored::EventError;
+pub(crate) mod tests;
 
 use crate::{
     accounting::{Accounting, AuditEntry},
@@ -14,7 +11,7 @@ use crate::{
     id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelReply, Provenance, Usage},
-    output::ToolResultOutput,
+    output::{BlobRef, ToolResultOutput},
     question::{Answer, AnsweredBy, Question},
     tool::Effect,
     turn::TurnReport,
@@ -23,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The version of the JSON form below. It goes up when a field or a kind is added, so that an older program refuses what it
-/// would lose; [`Event::from_stored`] then learns to read the form before.
-pub const EVENT_VERSION: u32 = 5;
+/// would lose.
+pub const EVENT_VERSION: u32 = 1;
 
 /// One event with its place in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +55,9 @@ pub enum Event {
         /// The program whose loop it is, with its version, where that is a client's and not this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<String>,
+        /// The call that started this session, where it is one of a nested agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<ParentCall>,
     },
     /// The events before this one were copied from another session or another journal. What waited, ran or was allowed there
     /// does not wait, run or hold here; the calls that had no result are answered next.
@@ -71,6 +71,9 @@ pub enum Event {
     InputReceived {
         /// What they said; files are blobs.
         message: Message,
+        /// The sender, as the front end names it; absent for the user of the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// A model was asked.
     ModelRequested {
@@ -82,8 +85,12 @@ pub enum Event {
         messages: usize,
         /// How many tools it was offered.
         tools: usize,
+        /// The digest of the request ([`crate::model::ModelRequest::digest`]).
+        request_digest: Digest,
+        /// The blob of the system prompt; absent where there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        system: Option<BlobRef>,
         /// How large the request is by estimate, in tokens. What the provider counted is in the reply; nobody is billed by this.
-        #[serde(default)]
         estimated_tokens: u64,
     },
     /// Old results are too much for the model's window: it is shown references to them from now on.
@@ -120,6 +127,9 @@ pub enum Event {
         discarded: Usage,
         /// From the request to the end of the answer, in milliseconds.
         duration_ms: u64,
+        /// The entry of a recording that this was written to or replayed from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tape: Option<String>,
     },
     /// A client that has a loop of its own asked for a call which does not run; why not is in what settles it. Of a call that runs
     /// `CallIntended` says the same.
@@ -145,6 +155,12 @@ pub enum Event {
         effect: Effect,
         /// The key that every attempt at this call carries.
         idempotency_key: String,
+        /// The policy rule that allowed the call, or asked and was answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// The calls that this one is nested in, outermost first; empty for a call of the model.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        path: Vec<CallId>,
     },
     /// Calls wait for a person. This is the continuation that a later decision consumes.
     ApprovalRequested {
@@ -200,6 +216,9 @@ pub enum Event {
         call_id: CallId,
         /// What they answered.
         answer: Answer,
+        /// Who answered, as the front end names them; absent for the user of the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// The model's answer does not fit the schema that was asked for, and is sent back.
     RepairRequested {
@@ -221,6 +240,9 @@ pub enum Event {
         request: String,
         /// One decision for each pending call, in order.
         decisions: Vec<Decision>,
+        /// Who decided, as the front end names them, or [`EXPIRY`]; absent for the user of the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// A call ended; the model hears of it only after this is durable.
     CallSettled {
@@ -235,6 +257,18 @@ pub enum Event {
         /// What it asked of the gate.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         audit: Vec<AuditEntry>,
+        /// The policy rule that denied the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// The calls that this one is nested in, outermost first; empty for a call of the model.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        path: Vec<CallId>,
+        /// The labels of the output for information flow control.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels: Vec<String>,
+        /// The entry of a recording that this was written to or replayed from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tape: Option<String>,
     },
     /// A call's change to the session's state was applied.
     StateMerged {
@@ -248,4 +282,42 @@ pub enum Event {
         /// How.
         outcome: TurnReport,
     },
+}
+
+/// The `by` of decisions that the host made because no one decided in time.
+pub const EXPIRY: &str = "expiry";
+
+/// A call of another session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParentCall {
+    /// The other session.
+    pub session: SessionId,
+    /// The call.
+    pub call_id: CallId,
+}
+
+/// An error of reading a stored event. The texts follow "event 3 of the session".
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    /// Written by another version of the program.
+    #[error(
+        "has version {0} and this program knows versions up to {EVENT_VERSION}; use the agent-host that wrote it, probably a newer one"
+    )]
+    Newer(u32),
+    /// Not in the form that this version writes.
+    #[error("is not in the form that was written ({0})")]
+    Form(#[from] serde_json::Error),
+}
+
+impl Event {
+    /// Reads the JSON form that a program of version `v` wrote.
+    ///
+    /// # Errors
+    /// See [`EventError`].
+    pub fn from_stored(v: u32, json: &[u8]) -> Result<Self, EventError> {
+        match v {
+            0..=EVENT_VERSION => Ok(serde_json::from_slice(json)?),
+            _ => Err(EventError::Newer(v)),
+        }
+    }
 }

@@ -5,7 +5,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::{fmt, str::FromStr};
+use std::{fmt, io::BufWriter, str::FromStr};
 
 /// The id of a session: a UUID version 7, so that ids sort by creation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,6 +61,20 @@ impl Digest {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// Digests the compact JSON form of a value, without holding all of it in memory.
+    ///
+    /// # Errors
+    /// When the value has no JSON form.
+    pub fn of_json<T: Serialize>(value: &T) -> Result<Self, serde_json::Error> {
+        // Buffered: a serializer writes a few bytes at a time.
+        let mut hasher = BufWriter::new(Sha256::new());
+        serde_json::to_writer(&mut hasher, value)?;
+        let hasher = hasher
+            .into_inner()
+            .map_err(|error| serde_json::Error::io(error.into_error()))?;
+        Ok(Self(hasher.finalize().into()))
     }
 
     /// Wraps a hash of another function, such as a keyed one.

@@ -1,6 +1,10 @@
 //! What a model is asked, what it answers, and why it did not.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
+    id::Digest,
     message::{Message, Role},
     output::ContentPart,
     tool::{ToolCall, ToolDefinition},
@@ -18,7 +22,7 @@ pub struct Provenance {
 }
 
 /// What a model is asked. Files in it carry their bytes: the loop has put them back from their blobs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelRequest {
     /// The standing instructions.
     pub system: Option<String>,
@@ -26,6 +30,17 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// The tools that the model may call.
     pub tools: Vec<ToolDefinition>,
+}
+
+impl ModelRequest {
+    /// Returns the digest of the request's canonical JSON: compact, with fields in their declared order and map keys sorted. The
+    /// files in it must be references to their blobs.
+    ///
+    /// # Errors
+    /// None is known; writing JSON may fail.
+    pub fn digest(&self) -> Result<Digest, serde_json::Error> {
+        Digest::of_json(self)
+    }
 }
 
 /// What a model answered.

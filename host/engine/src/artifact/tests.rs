@@ -68,6 +68,7 @@ fn bytes(name: &str, bytes: &[u8]) -> ContentPart {
 fn settled(results: Vec<Vec<ContentPart>>) -> impl Iterator<Item = Event> {
     let said = Event::InputReceived {
         message: Message::parts(Role::User, vec![bytes("theirs.txt", b"0")]),
+        by: None,
     };
     let calls = results
         .into_iter()
@@ -78,6 +79,10 @@ fn settled(results: Vec<Vec<ContentPart>>) -> impl Iterator<Item = Event> {
             output: spill_output(ToolResultOutput::Content(parts)).output,
             accounting: Accounting::default(),
             audit: Vec::new(),
+            rule: None,
+            path: Vec::new(),
+            labels: Vec::new(),
+            tape: None,
         });
     std::iter::once(said).chain(calls)
 }

@@ -16,6 +16,7 @@ async fn records_come_back_in_order_and_blobs_by_digest() {
             system: None,
             folder: None,
             client: None,
+            parent: None,
         },
     };
     let blob = Blob::new(b"bytes".to_vec());

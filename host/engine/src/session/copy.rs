@@ -108,6 +108,10 @@ impl SessionCopy {
                 output,
                 accounting: Accounting::default(),
                 audit: Vec::new(),
+                rule: None,
+                path: Vec::new(),
+                labels: Vec::new(),
+                tape: None,
             };
             records.push(self.follow(now, settled));
         }
@@ -133,7 +137,7 @@ impl SessionCopy {
             Event::SessionStarted { .. } if self.next_seq > 0 => Err("begins the session again"),
             Event::SessionStarted { .. } => Ok(()),
             _ if self.next_seq == 0 => Err("is not the beginning of a session"),
-            Event::InputReceived { message } if !message.is_input() => {
+            Event::InputReceived { message, .. } if !message.is_input() => {
                 Err("is an input that is not a person's message")
             }
             Event::HistorySummarised {
@@ -166,10 +170,16 @@ pub fn referenced_blobs(event: &Event) -> impl Iterator<Item = Digest> {
         Event::ResultsReferenced { results, .. } => results.as_slice(),
         _ => &[],
     };
+    let system = match event {
+        Event::ModelRequested { system, .. } => system.as_ref(),
+        _ => None,
+    };
+    let system = system.map(|blob| blob.digest);
     let referenced = referenced.iter().map(|result| result.blob.digest);
     let parts = match event {
         Event::InputReceived {
             message: Message { content, .. },
+            ..
         }
         | Event::HistorySummarised {
             message: Message { content, .. },
@@ -188,7 +198,7 @@ pub fn referenced_blobs(event: &Event) -> impl Iterator<Item = Digest> {
         },
         ContentPart::Text { .. } => None,
     });
-    referenced.chain(files)
+    referenced.chain(system).chain(files)
 }
 
 /// What the model is told of a call that had begun, here or outside, and has no result.

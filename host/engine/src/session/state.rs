@@ -10,7 +10,7 @@ use crate::context::{estimate::Measured, summary::Inputs};
 use agent_host_types::{
     approval::{ApprovalRule, Decision},
     continuation::Awaiting,
-    id::CallId,
+    id::{CallId, Digest},
     message::{Message, Role, ToolResult},
     model::{Provenance, StopReason, Usage},
     output::ContentPart,
@@ -25,6 +25,8 @@ use std::{collections::HashSet, sync::Arc};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionState {
     system: Option<String>,
+    /// The blob of the system prompt of the last request.
+    system_blob: Option<Digest>,
     messages: History,
     /// The person's first message, which outlives every summary.
     first_input: Option<Message>,
@@ -98,6 +100,11 @@ impl SessionState {
     #[must_use]
     pub fn system(&self) -> Option<&str> {
         self.system.as_deref()
+    }
+
+    /// The digest of the system prompt of the last request, which is stored as a blob.
+    pub(crate) fn system_blob(&self) -> Option<Digest> {
+        self.system_blob
     }
 
     /// The end of the conversation as the model is shown it: at least its last 1,024 messages, and all of a shorter one. Every call

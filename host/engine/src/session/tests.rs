@@ -14,6 +14,7 @@ fn record(session: SessionId, seq: u64) -> EventRecord {
             system: Some("Be brief.".into()),
             folder: None,
             client: None,
+            parent: None,
         },
     }
 }
@@ -31,7 +32,7 @@ async fn only_whole_sessions_of_this_version_are_opened() {
         (
             vec![record(id, 0), newer],
             format!(
-                "record 1 of session {id} has version 6, and this program reads version 5; open the session with the program that wrote it"
+                "record 1 of session {id} has version 2, and this program reads version 1; open the session with the program that wrote it"
             ),
         ),
         (
@@ -69,7 +70,7 @@ async fn a_session_goes_on_at_the_place_where_it_was_left() {
     assert_eq!((again.state(), again.next_seq()), (first.state(), 1));
     assert_eq!(again.state().system(), Some("Be brief."));
     let message = Message::text(agent_host_types::message::Role::User, "hi");
-    again.record(Event::InputReceived { message }, Vec::new());
+    again.record(Event::InputReceived { message, by: None }, Vec::new());
     let places: Vec<u64> = journal
         .records(0)
         .await
@@ -95,8 +96,9 @@ async fn a_lost_blob_is_an_error() {
         filename: None,
     });
     let message = Message::parts(agent_host_types::message::Role::User, vec![part]);
-    session.record(Event::InputReceived { message }, Vec::new());
-    let error = session.hydrated_messages().await.unwrap_err();
+    session.record(Event::InputReceived { message, by: None }, Vec::new());
+    let mut messages = session.conversation().unwrap();
+    let error = session.hydrate_all(&mut messages).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("there is no blob {lost} in this session")

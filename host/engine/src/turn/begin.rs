@@ -69,7 +69,7 @@ impl Agent {
             self.settle_unrun(session, cx, &entry.call, output);
         }
         let (message, blobs) = spill_message(message);
-        session.record(Event::InputReceived { message }, blobs);
+        session.record(Event::InputReceived { message, by: None }, blobs);
         Transition::to(Step::CheckBudgets)
     }
 

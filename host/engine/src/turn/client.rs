@@ -24,7 +24,7 @@ use agent_host_types::{
     id::CallId,
     output::ToolResultOutput,
     question::{Answer, AnsweredBy, AnsweredQuestion, PendingQuestion},
-    tool::{Effect, ToolCall},
+    tool::{Effect, ToolCall, ToolRuntime},
     turn::TurnError,
 };
 use serde_json::{Map, Value};
@@ -125,7 +125,7 @@ impl Agent {
             }
         };
         let run = match plan {
-            Plan::Run(run) if run.outside.is_none() => run,
+            Plan::Run(run) if run.runtime == ToolRuntime::Host => run,
             Plan::Run(_) => return Ok(self.answer_unrun(session, cx, call, outside().into())),
             Plan::Answer(output) => return Ok(self.answer_unrun(session, cx, call, output)),
         };
@@ -207,6 +207,7 @@ impl Agent {
         let decided = Event::DecisionRecorded {
             request,
             decisions: vec![decision.clone()],
+            by: None,
         };
         let remembered = rules
             .into_iter()
@@ -250,6 +251,7 @@ impl Agent {
             request,
             call_id: call.entry.call.id.clone(),
             answer: answer.clone(),
+            by: None,
         };
         session.record_all(vec![asked, answered], Vec::new());
         call.fresh = true;

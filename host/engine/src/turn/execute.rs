@@ -22,7 +22,7 @@ use agent_host_types::{
     event::Event,
     failure::ToolFailure,
     output::ToolResultOutput,
-    tool::{Effect, ToolCall},
+    tool::{Effect, ToolCall, ToolRuntime},
     turn::{TurnEnd, TurnError},
 };
 use futures_util::{StreamExt as _, stream};
@@ -48,7 +48,7 @@ impl Agent {
             let plan =
                 allowance.admit(&self.settings.budgets, entry, self.plan(session, entry, cx));
             let next = match plan {
-                Plan::Run(run) if run.outside.is_some() => {
+                Plan::Run(run) if run.runtime == ToolRuntime::External => {
                     outside.push(*run);
                     continue;
                 }
@@ -136,7 +136,7 @@ impl Agent {
         }
         let calls: Vec<PendingCall> = outside
             .iter()
-            .filter_map(|run| self.describe(&run.entry, run.outside.clone()?))
+            .filter_map(|run| self.describe(&run.entry, run.rule.clone()))
             .collect();
         if calls.is_empty() {
             return None;
@@ -242,6 +242,10 @@ pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: Cal
         output: settled.output,
         accounting,
         audit,
+        rule: None,
+        path: Vec::new(),
+        labels: Vec::new(),
+        tape: None,
     };
     let merged = merges.into_iter().map(|delta| Event::StateMerged {
         call_id: call_id.clone(),

@@ -12,6 +12,7 @@ use agent_host_types::{
     id::CallId,
     json,
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
+    output::Blob,
     turn::{TurnEnd, TurnError},
 };
 use std::{collections::HashSet, time::Instant};
@@ -50,6 +51,7 @@ impl Agent {
             reply: reply.clone(),
             discarded,
             duration_ms,
+            tape: None,
         };
         session.record(event, Vec::new());
         let transition = self.after_reply(session, &reply)?;
@@ -98,19 +100,31 @@ impl Agent {
     /// One request and its reply.
     async fn ask(&self, session: &mut Session, cx: &TurnContext<'_>) -> Result<Asked, TurnError> {
         let definitions = self.tools.tools().iter();
-        let request = ModelRequest {
+        let mut request = ModelRequest {
             system: self.system(session),
-            messages: session.hydrated_messages().await?,
+            messages: session.conversation()?,
             tools: definitions.map(|tool| tool.definition.clone()).collect(),
         };
+        let system = request
+            .system
+            .as_deref()
+            .map(|text| Blob::new(text.as_bytes().to_vec()));
+        let request_digest = request.digest().map_err(|error| TurnError::Journal {
+            message: format!("the request to the model has no JSON form: {error}"),
+        })?;
+        session.hydrate_all(&mut request.messages).await?;
         let event = Event::ModelRequested {
             turn: session.state().turns() + 1,
             provenance: self.model.provenance(),
             messages: request.messages.len(),
             tools: request.tools.len(),
+            request_digest,
+            system: system.as_ref().map(Blob::reference),
             estimated_tokens: self.request_tokens(session),
         };
-        session.record(event, Vec::new());
+        // Each distinct prompt is stored once.
+        let blobs = system.filter(|blob| session.state().system_blob() != Some(blob.digest));
+        session.record(event, blobs.into_iter().collect());
         cx.observer.live(Live::ModelAsked);
         let began = Instant::now();
         let deltas = |delta: ModelDelta<'_>| cx.observer.live(live(delta));

@@ -7,7 +7,7 @@ use crate::turn::TurnContext;
 use agent_host_types::{
     approval::{ApprovalRule, Decision, RememberScope},
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
-    event::Event,
+    event::{EXPIRY, Event},
     failure::{ToolErrorCode, ToolFailure},
     id::{CallId, json_digest},
     json,
@@ -47,7 +47,11 @@ impl Agent {
         let remembered = rules
             .into_iter()
             .map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
-        let decided = Event::DecisionRecorded { request, decisions };
+        let decided = Event::DecisionRecorded {
+            request,
+            decisions,
+            by: None,
+        };
         let events = std::iter::once(decided).chain(remembered).collect();
         session.record_all(events, Vec::new());
         Ok(Transition::to(Step::CheckApproval))
@@ -107,6 +111,7 @@ impl Agent {
             request: continuation.request.clone(),
             call_id: call_id.clone(),
             answer: answer.clone(),
+            by: None,
         };
         session.record(event, Vec::new());
         if let Some((call, AnsweredBy::Result)) = asked {
@@ -170,7 +175,13 @@ impl Agent {
             })
             .collect();
         let request = continuation.request;
-        session.record(Event::DecisionRecorded { request, decisions }, Vec::new());
+        let by = Some(EXPIRY.to_owned());
+        let decided = Event::DecisionRecorded {
+            request,
+            decisions,
+            by,
+        };
+        session.record(decided, Vec::new());
     }
 
     /// Checks that a continuation is the open one, unaltered.

@@ -31,6 +31,7 @@ pub(super) fn record(session: SessionId, seq: u64, event: Event) -> EventRecord 
 pub(super) fn input(text: &str) -> Event {
     Event::InputReceived {
         message: Message::text(Role::User, text),
+        by: None,
     }
 }
 
@@ -50,6 +51,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             system: Some("Be brief.".to_owned()),
             folder: Some("/home/ann/photos".to_owned()),
             client: Some("MCP client notes 2.1".to_owned()),
+            parent: None,
         },
         Event::SessionForked {
             from: session,
@@ -69,6 +71,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                     },
                 ],
             ),
+            by: None,
         },
         Event::ModelRequested {
             turn: 1,
@@ -76,6 +79,8 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             messages: 1,
             tools: 3,
             estimated_tokens: 0,
+            request_digest: Digest::of(b"request"),
+            system: None,
         },
         Event::ModelReplied {
             turn: 1,
@@ -102,6 +107,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                 ..Usage::default()
             },
             duration_ms: 12,
+            tape: None,
         },
         Event::ResultsReferenced {
             results: vec![ReferencedResult {
@@ -137,6 +143,8 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             input_digest: json_digest(&arguments),
             effect: Effect::ReadOnly,
             idempotency_key: "key".to_owned(),
+            rule: None,
+            path: Vec::new(),
         },
         Event::ApprovalRequested {
             request: "request_1".to_owned(),
@@ -171,6 +179,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         Event::DecisionRecorded {
             request: "request_1".to_owned(),
             decisions: decisions(&call_id),
+            by: None,
         },
         Event::StateMerged {
             call_id: call_id.clone(),
@@ -181,6 +190,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         request: "request_2".to_owned(),
         call_id: call_id.clone(),
         answer,
+        by: None,
     }));
     events.extend(outputs(blob).into_iter().map(|output| Event::CallSettled {
         call_id: call_id.clone(),
@@ -194,6 +204,10 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             count: 3,
             grant: Some("[[grants.dir]]\nhost = \".\"".to_owned()),
         }],
+        rule: None,
+        path: Vec::new(),
+        labels: Vec::new(),
+        tape: None,
     }));
     let outcomes = outcomes(session, provenance, &call_id);
     events.extend(

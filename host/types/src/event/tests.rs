@@ -1,179 +1,415 @@
 use super::*;
 use crate::{
-    approval::Remember,
-    continuation::{Awaiting, Continuation},
+    accounting::AuditVerdict,
+    approval::{Remember, RememberWhat},
+    budget::Budget,
+    continuation::{Awaiting, CONTINUATION_VERSION, Continuation},
     limits::Limits,
-    tool::{DecisionKind, ToolRuntime},
-    turn::{TurnEnd, TurnReport, TurnSummary},
+    message::{Role, ToolResult},
+    model::{ModelError, ModelErrorKind, StopReason},
+    tool::{DecisionKind, ToolCall, ToolRuntime},
+    turn::{TurnEnd, TurnError, TurnSummary},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// A session id, and a pending call in the form of version 1 and as it is read.
-fn parts() -> (SessionId, Value, PendingCall) {
-    let session: SessionId = "0198a000-0000-7000-8000-000000000001".parse().unwrap();
-    let digest = Digest::of(b"{}");
-    let stored = json!({
-        "call_id": "call_1", "tool": "write_file", "effect": "effectful", "input": {"path": "a"},
-        "input_digest": digest, "rule": "effect.effectful",
-    });
-    let input = json!({"path": "a"}).as_object().unwrap().clone();
-    let read = PendingCall {
-        call_id: CallId("call_1".into()),
-        tool: "write_file".into(),
-        title: None,
-        effect: Effect::Effectful,
-        input,
-        input_digest: digest,
-        requested_input: None,
-        executables: Vec::new(),
-        rule: "effect.effectful".into(),
-        decisions: DecisionKind::ALL.into(),
-    };
-    (session, stored, read)
+/// One event a line: every kind, with every field set.
+const GOLDEN: &str = include_str!("golden.jsonl");
+
+fn session() -> SessionId {
+    "0198a000-0000-7000-8000-000000000001".parse().unwrap()
 }
 
-fn summary(session: SessionId) -> TurnSummary {
-    TurnSummary {
-        session,
+fn id() -> CallId {
+    CallId("call_1".into())
+}
+
+fn map() -> Map<String, Value> {
+    json!({"path": "a"}).as_object().unwrap().clone()
+}
+
+fn usage() -> Usage {
+    Usage {
+        input_tokens: 3,
+        output_tokens: 2,
+        cached_input_tokens: 1,
+    }
+}
+
+fn provenance() -> Provenance {
+    Provenance {
+        provider: "script".into(),
+        model: "tour".into(),
+    }
+}
+
+fn blob() -> BlobRef {
+    BlobRef {
+        digest: Digest::of(b"blob"),
+        size: 4,
+    }
+}
+
+fn rule() -> ApprovalRule {
+    ApprovalRule {
+        tool: "write_file".into(),
+        identity: Digest::of(b"identity"),
+        input_digest: Some(Digest::of(b"{}")),
+    }
+}
+
+fn question() -> Question {
+    Question {
+        prompt: "Which?".into(),
+        choices: vec!["one".into()],
+        free_text: true,
+    }
+}
+
+fn accounting() -> Accounting {
+    Accounting {
+        wall_us: 1,
+        peak_memory_bytes: 2,
+        bytes_in: 3,
+        bytes_out: 4,
+        hosts: vec!["example.com".into()],
+        stdio: "log".into(),
+        limits: Some(Limits::default()),
+    }
+}
+
+fn audit() -> Vec<AuditEntry> {
+    vec![AuditEntry {
+        request: "read /workspace/a".into(),
+        verdict: AuditVerdict::Denied,
+        rule: "default-deny".into(),
+        count: 2,
+        grant: Some("[[grants.dir]]".into()),
+    }]
+}
+
+pub(crate) fn pending() -> PendingCall {
+    PendingCall {
+        call_id: id(),
+        tool: "write_file".into(),
+        title: Some("Write".into()),
+        effect: Effect::Effectful,
+        input: map(),
+        requested_input: Some(Map::new()),
+        input_digest: Digest::of(b"{}"),
+        executables: vec!["/workspace/run".into()],
+        rule: "effect.effectful".into(),
+        decisions: DecisionKind::ALL.into(),
+    }
+}
+
+pub(crate) fn continuation(awaiting: Awaiting) -> Continuation {
+    Continuation {
+        version: CONTINUATION_VERSION,
+        session: session(),
         turn: 1,
-        total_turns: 1,
-        turn_usage: Usage::default(),
-        total_usage: Usage::default(),
-        provenance: Provenance {
-            provider: "script".into(),
-            model: "tour".into(),
+        request: "r".into(),
+        awaiting,
+        completed: vec![ToolResult {
+            call_id: CallId("call_0".into()),
+            name: "look".into(),
+            output: ToolResultOutput::Text("seen".into()),
+        }],
+        usage: usage(),
+        expires_at_ms: Some(7),
+        signature: Digest::of(b"signed"),
+    }
+}
+
+/// Everything that a turn may wait for.
+pub(crate) fn waits() -> [Awaiting; 3] {
+    [
+        Awaiting::Confirm {
+            index: 0,
+            calls: vec![pending()],
         },
-        response_id: None,
-        stop_reason: None,
+        Awaiting::Answer {
+            call_id: id(),
+            tool: "ask".into(),
+            question: question(),
+        },
+        Awaiting::External {
+            calls: vec![pending()],
+        },
+    ]
+}
+
+fn ends() -> Vec<TurnEnd> {
+    let [confirm, answer, external] = waits().map(continuation);
+    let result = ToolResult {
+        call_id: id(),
+        name: "submit".into(),
+        output: ToolResultOutput::Json(json!(1)),
+    };
+    vec![
+        TurnEnd::NeedsMoreTurns,
+        TurnEnd::Done {
+            text: "done".into(),
+            output: Some(json!([1])),
+            result: Some(result),
+        },
+        TurnEnd::BudgetExceeded {
+            budget: Budget::Turns { limit: 50 },
+        },
+        TurnEnd::AwaitingConfirmation {
+            continuation: confirm,
+        },
+        TurnEnd::AwaitingAnswer {
+            continuation: answer,
+        },
+        TurnEnd::PendingToolCalls {
+            continuation: external,
+        },
+        TurnEnd::Refusal { text: "no".into() },
+        TurnEnd::Cancelled,
+        TurnEnd::Error {
+            error: TurnError::Model {
+                error: ModelError::new(ModelErrorKind::Server, "overloaded"),
+            },
+        },
+    ]
+}
+
+fn report(end: TurnEnd) -> TurnReport {
+    let summary = TurnSummary {
+        session: session(),
+        turn: 1,
+        total_turns: 2,
+        turn_usage: usage(),
+        total_usage: usage(),
+        provenance: provenance(),
+        response_id: Some("resp_1".into()),
+        stop_reason: Some(StopReason::EndTurn),
         tool_calls: 1,
         duration_ms: 5,
         tool_runtime: ToolRuntime::Host,
-    }
-}
-
-/// What version 1 wrote otherwise than this version does, and what becomes of it.
-#[test]
-fn events_of_version_1_are_read() {
-    let (session, call, read) = parts();
-    let accounting = |limits: Value| json!({"wall_us": 1, "peak_memory_bytes": 2, "bytes_in": 3, "bytes_out": 4, "limits": limits});
-    let limits = Limits {
-        deadline_ms: 7,
-        http_connections: u64::MAX,
-        http_timeout_ms: 9,
-        file_write_bytes: u64::MAX,
-        file_creates: u64::MAX,
-        ..Limits::default()
     };
-    let cases = [
-        (
-            json!({"kind": "approval-requested", "request": "r", "turn": 1, "calls": [call]}),
-            Event::ApprovalRequested {
-                request: "r".into(),
-                turn: 1,
-                index: 0,
-                calls: vec![read.clone()],
-                expires_at_ms: None,
+    TurnReport { end, summary }
+}
+
+fn conversation_events() -> Vec<Event> {
+    let reply = ModelReply {
+        text: "I look.".into(),
+        tool_calls: vec![ToolCall::parse(id(), "look".into(), "{}".into())],
+        stop_reason: Some(StopReason::ToolUse),
+        usage: usage(),
+        response_id: Some("resp_1".into()),
+        metadata: map(),
+        provenance: Some(provenance()),
+        raw: Some(json!({"id": "resp_1"})),
+    };
+    vec![
+        Event::SessionStarted {
+            program: "0.1.0".into(),
+            system: Some("Be brief.".into()),
+            folder: Some("/home/ann".into()),
+            client: Some("notes 2.1".into()),
+            parent: Some(ParentCall {
+                session: session(),
+                call_id: id(),
+            }),
+        },
+        Event::SessionForked {
+            from: session(),
+            at: 7,
+        },
+        Event::InputReceived {
+            message: Message::text(Role::User, "hi"),
+            by: Some("ann".into()),
+        },
+        Event::ModelRequested {
+            turn: 1,
+            provenance: provenance(),
+            messages: 1,
+            tools: 3,
+            request_digest: Digest::of(b"request"),
+            system: Some(blob()),
+            estimated_tokens: 9,
+        },
+        Event::ResultsReferenced {
+            results: vec![ReferencedResult {
+                call_id: id(),
+                output: ToolResultOutput::Text("[a reference]".into()),
+                blob: blob(),
+            }],
+            size: Shrunk {
+                before_tokens: 2,
+                after_tokens: 1,
             },
-        ),
-        (
-            json!({"kind": "turn-ended", "outcome": {
-                "type": "awaiting-confirmation", "summary": summary(session),
-                "continuation": {
-                    "version": 1, "kind": "confirm", "session": session, "turn": 1, "request": "r", "calls": [call],
-                },
-            }}),
-            Event::TurnEnded {
-                outcome: TurnReport {
-                    summary: summary(session),
-                    end: TurnEnd::AwaitingConfirmation {
-                        continuation: Continuation {
-                            version: 1,
-                            session,
-                            turn: 1,
-                            request: "r".into(),
-                            awaiting: Awaiting::Confirm {
-                                index: 0,
-                                calls: vec![read],
-                            },
-                            completed: Vec::new(),
-                            usage: Usage::default(),
-                            expires_at_ms: None,
-                            signature: Digest::of(&[]),
-                        },
-                    },
-                },
-            },
-        ),
-        (
-            json!({"kind": "call-settled", "call_id": "call_1", "tool": "write_file",
-            "output": {"type": "text", "value": "ok"}, "accounting": accounting(json!({
-                "deadline-ms": 7, "http-timeout-ms": 9,
-            }))}),
-            Event::CallSettled {
-                call_id: CallId("call_1".into()),
-                tool: "write_file".into(),
-                output: ToolResultOutput::Text("ok".into()),
-                accounting: Accounting {
-                    wall_us: 1,
-                    peak_memory_bytes: 2,
-                    bytes_in: 3,
-                    bytes_out: 4,
-                    limits: Some(limits),
-                    ..Accounting::default()
-                },
-                audit: Vec::new(),
-            },
-        ),
-        (
-            json!({"kind": "decision-recorded", "request": "r", "decisions": [{"type": "approve", "call_id": "call_1"}]}),
-            Event::DecisionRecorded {
-                request: "r".into(),
-                decisions: vec![Decision::Approve {
-                    call_id: CallId("call_1".into()),
-                    remember: None::<Remember>,
-                }],
-            },
-        ),
+        },
+        Event::HistorySummarised {
+            messages: 1,
+            message: Message::text(Role::User, "In short: nothing."),
+            provenance: provenance(),
+            usage: usage(),
+            duration_ms: 4,
+            size: Shrunk::default(),
+        },
+        Event::ModelReplied {
+            turn: 1,
+            reply,
+            discarded: usage(),
+            duration_ms: 12,
+            tape: Some("tape.jsonl#3".into()),
+        },
+        Event::RepairRequested {
+            message: "again".into(),
+        },
+    ]
+}
+
+fn call_events() -> Vec<Event> {
+    vec![
+        Event::CallReceived {
+            call_id: id(),
+            tool: "write_file".into(),
+            input: map(),
+        },
+        Event::CallIntended {
+            call_id: id(),
+            tool: "write_file".into(),
+            input: map(),
+            input_digest: Digest::of(b"{}"),
+            effect: Effect::Effectful,
+            idempotency_key: "key".into(),
+            rule: Some("effect.effectful".into()),
+            path: vec![CallId("call_0".into())],
+        },
+        Event::CallsDelegated {
+            request: "r".into(),
+            turn: 1,
+            calls: vec![pending()],
+        },
+        Event::CallSettled {
+            call_id: id(),
+            tool: "write_file".into(),
+            output: ToolResultOutput::ExecutionDenied(Some("no".into())),
+            accounting: accounting(),
+            audit: audit(),
+            rule: Some("effect.effectful".into()),
+            path: vec![CallId("call_0".into())],
+            labels: vec!["secret".into()],
+            tape: Some("tape.jsonl#4".into()),
+        },
+        Event::StateMerged {
+            call_id: id(),
+            delta: map(),
+        },
+    ]
+}
+
+fn user_events() -> Vec<Event> {
+    let remember = Remember {
+        what: RememberWhat::Arguments,
+        scope: RememberScope::Session,
+    };
+    let decisions = vec![
+        Decision::Approve {
+            call_id: id(),
+            remember: Some(remember),
+        },
+        Decision::Edit {
+            call_id: id(),
+            input: map(),
+        },
+        Decision::Reject {
+            call_id: id(),
+            reason: Some("no".into()),
+        },
+        Decision::Respond {
+            call_id: id(),
+            text: "42".into(),
+        },
     ];
-    for (stored, expected) in cases {
-        let read = Event::from_stored(1, stored.to_string().as_bytes()).unwrap();
-        assert_eq!(read, expected);
+    vec![
+        Event::ApprovalRequested {
+            request: "r".into(),
+            turn: 1,
+            index: 0,
+            calls: vec![pending()],
+            expires_at_ms: Some(7),
+        },
+        Event::DecisionRecorded {
+            request: "r".into(),
+            decisions,
+            by: Some(EXPIRY.into()),
+        },
+        Event::ApprovalRemembered {
+            rule: rule(),
+            scope: RememberScope::Project,
+        },
+        Event::ApprovalRevoked { rule: rule() },
+        Event::QuestionAsked {
+            request: "r".into(),
+            turn: 1,
+            call_id: id(),
+            tool: "ask".into(),
+            question: question(),
+            answered_by: AnsweredBy::Rerun,
+            accounting: accounting(),
+            audit: audit(),
+        },
+        Event::AnswerReceived {
+            request: "r".into(),
+            call_id: id(),
+            answer: Answer::Choice { index: 0 },
+            by: Some("ann".into()),
+        },
+    ]
+}
+
+/// Any change of the form fails here: it needs another [`EVENT_VERSION`] and another golden file.
+#[test]
+fn event_form_equals_the_golden_file() {
+    let mut events = conversation_events();
+    events.extend(call_events());
+    events.extend(user_events());
+    let ended = |end| Event::TurnEnded {
+        outcome: report(end),
+    };
+    events.extend(ends().into_iter().map(ended));
+    let lines = events.iter().map(|event| json!(event).to_string() + "\n");
+    assert_eq!(lines.collect::<String>(), GOLDEN);
+    for (line, event) in GOLDEN.lines().zip(events) {
+        let read = Event::from_stored(EVENT_VERSION, line.as_bytes()).unwrap();
+        assert_eq!(read, event);
     }
 }
 
-/// What no program wrote is refused in words, in every version; nothing of it is guessed.
+/// Nothing of an unreadable event is guessed.
 #[test]
-fn what_cannot_be_read_says_why() {
+fn unreadable_event_is_refused_with_the_reason() {
     let cases = [
         (
-            1,
             json!({"kind": "state-merged", "call_id": "c", "delta": [1]}),
             "is not in the form that was written (invalid type: sequence, expected a map)",
         ),
         (
-            1,
-            json!({"kind": "turn-ended", "outcome": {"type": "awaiting-confirmation", "summary": summary(parts().0), "continuation": 7}}),
+            json!({"kind": "turn-ended", "outcome": {
+                "type": "awaiting-confirmation", "summary": report(TurnEnd::Cancelled).summary, "continuation": 7,
+            }}),
             "is not in the form that was written (invalid type: integer `7`, expected struct Continuation)",
         ),
         (
-            1,
             json!({"kind": "call-settled", "accounting": "none"}),
             "is not in the form that was written (invalid type: string \"none\", expected struct Accounting)",
         ),
         (
-            1,
             json!("turn-ended"),
             "is not in the form that was written (invalid type: string \"turn-ended\", expected internally tagged enum Event)",
         ),
         (
-            EVENT_VERSION,
             json!({"kind": "approval-requested", "request": "r", "turn": 1, "calls": []}),
             "is not in the form that was written (missing field `index`)",
         ),
     ];
-    for (v, stored, expected) in cases {
-        let error = Event::from_stored(v, stored.to_string().as_bytes()).unwrap_err();
+    for (stored, expected) in cases {
+        let error = Event::from_stored(EVENT_VERSION, stored.to_string().as_bytes()).unwrap_err();
         assert_eq!(error.to_string(), expected, "{stored}");
     }
     assert_eq!(

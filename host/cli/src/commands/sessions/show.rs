@@ -50,13 +50,16 @@ fn event(event: &Event) -> String {
         Event::SessionForked { from, at } => {
             format!("{BOLD}copied{BOLD:#} from session {from} up to its event {at}")
         }
-        Event::InputReceived { message } => format!("{BOLD}person{BOLD:#} {}", content(message)),
+        Event::InputReceived { message, .. } => {
+            format!("{BOLD}person{BOLD:#} {}", content(message))
+        }
         Event::ModelRequested {
             turn,
             provenance,
             messages,
             tools,
             estimated_tokens,
+            ..
         } => {
             let size = match estimated_tokens {
                 // A program before version 4 of the events made no estimate.

@@ -25,6 +25,7 @@ fn follow(state: &mut SessionState, messages: &[Message]) {
         match message.role {
             Role::User | Role::System => state.apply(&Event::InputReceived {
                 message: message.clone(),
+                by: None,
             }),
             Role::Assistant => state.apply(&Event::ModelReplied {
                 turn: 1,
@@ -35,6 +36,7 @@ fn follow(state: &mut SessionState, messages: &[Message]) {
                 },
                 discarded: Usage::default(),
                 duration_ms: 0,
+                tape: None,
             }),
             Role::ToolResult => {
                 for result in message.tool_results.clone() {
@@ -44,6 +46,10 @@ fn follow(state: &mut SessionState, messages: &[Message]) {
                         output: result.output,
                         accounting: Accounting::default(),
                         audit: Vec::new(),
+                        rule: None,
+                        path: Vec::new(),
+                        labels: Vec::new(),
+                        tape: None,
                     });
                 }
             }

@@ -45,9 +45,11 @@ fn started(ids: &[&str]) -> Vec<Event> {
             system: None,
             folder: None,
             client: None,
+            parent: None,
         },
         Event::InputReceived {
             message: Message::text(Role::User, "send it"),
+            by: None,
         },
         Event::ApprovalRemembered {
             rule: ApprovalRule {
@@ -66,6 +68,8 @@ fn started(ids: &[&str]) -> Vec<Event> {
             messages: 1,
             tools: 1,
             estimated_tokens: 0,
+            request_digest: Digest::of(b"request"),
+            system: None,
         },
         Event::ModelReplied {
             turn: 1,
@@ -75,6 +79,7 @@ fn started(ids: &[&str]) -> Vec<Event> {
             },
             discarded: Usage::default(),
             duration_ms: 1,
+            tape: None,
         },
     ]
 }
@@ -87,6 +92,8 @@ fn intended(id: &str) -> Event {
         input_digest: json_digest(&json!({})),
         effect: Effect::ReadOnly,
         idempotency_key: "key".into(),
+        rule: None,
+        path: Vec::new(),
     }
 }
 
@@ -97,6 +104,10 @@ fn settled(id: &str, output: ToolResultOutput) -> Event {
         output,
         accounting: Accounting::default(),
         audit: Vec::new(),
+        rule: None,
+        path: Vec::new(),
+        labels: Vec::new(),
+        tape: None,
     }
 }
 
@@ -126,6 +137,7 @@ fn a_copy_inherits_no_authority() {
     let approved = Event::DecisionRecorded {
         request: "r".into(),
         decisions: vec![Decision::approve(call_id("a"))],
+        by: None,
     };
     let delegated = Event::CallsDelegated {
         request: "r".into(),
@@ -207,7 +219,7 @@ fn what_no_session_says_is_refused() {
     let start = || started(&[]).remove(0);
     let mut with_calls = Message::text(Role::User, "x");
     with_calls.tool_calls = vec![ToolCall::parse(call_id("a"), "send".into(), String::new())];
-    let input = |message| vec![start(), Event::InputReceived { message }];
+    let input = |message| vec![start(), Event::InputReceived { message, by: None }];
     let not_a_person = "its event 1 is an input that is not a person's message";
     let summary = |messages, message| {
         let summarised = Event::HistorySummarised {
@@ -280,6 +292,7 @@ fn a_copy_knows_the_blobs_of_its_file_parts() {
     let mut events = started(&["a"]);
     events[1] = Event::InputReceived {
         message: Message::parts(Role::User, vec![part(FileData::Blob(said.reference()))]),
+        by: None,
     };
     let parts = vec![
         part(FileData::Blob(made.reference())),

@@ -28,9 +28,12 @@ impl SessionState {
                 self.open = None;
                 self.remembered.clear();
             }
-            Event::InputReceived { message } => self.received(message),
-            Event::ModelRequested { provenance, .. } => {
+            Event::InputReceived { message, .. } => self.received(message),
+            Event::ModelRequested {
+                provenance, system, ..
+            } => {
                 self.turns += 1;
+                self.system_blob = system.as_ref().map(|blob| blob.digest);
                 self.facts = TurnFacts {
                     provenance: Some(provenance.clone()),
                     usage: self.facts.summaries,

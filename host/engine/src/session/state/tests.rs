@@ -22,6 +22,7 @@ fn replied(ids: &[&str], stop_reason: Option<StopReason>) -> Event {
         },
         discarded: Usage::default(),
         duration_ms: 1,
+        tape: None,
     }
 }
 
@@ -35,6 +36,8 @@ fn requested() -> Event {
         messages: 1,
         tools: 1,
         estimated_tokens: 0,
+        request_digest: Digest::of(b"request"),
+        system: None,
     }
 }
 
@@ -45,6 +48,10 @@ fn settled(id: &str, output: &str) -> Event {
         output: ToolResultOutput::Text(output.into()),
         accounting: Accounting::default(),
         audit: Vec::new(),
+        rule: None,
+        path: Vec::new(),
+        labels: Vec::new(),
+        tape: None,
     }
 }
 
@@ -103,6 +110,8 @@ fn results_of_no_open_call_are_passed_over() {
         input_digest: Digest::of(b"{}"),
         effect: Effect::Effectful,
         idempotency_key: "k".into(),
+        rule: None,
+        path: Vec::new(),
     };
     assert_eq!(fold(&[intended]), SessionState::default());
 }
@@ -111,6 +120,7 @@ fn results_of_no_open_call_are_passed_over() {
 fn turns_and_tokens_are_counted() {
     let message = || Event::InputReceived {
         message: Message::text(Role::User, "hi"),
+        by: None,
     };
     // The first request fails; it is a turn, and not a reply.
     let mut state = fold(&[message(), requested(), requested(), replied(&[], None)]);
@@ -133,6 +143,7 @@ fn a_paused_reply_is_one_until_the_next_reply_or_message() {
     let paused = || replied(&[], Some(StopReason::PauseTurn));
     let message = Event::InputReceived {
         message: Message::text(Role::User, "hi"),
+        by: None,
     };
     let cases = [
         (vec![requested(), paused()], true),
@@ -161,6 +172,7 @@ fn a_request_is_open_until_it_is_decided_or_its_calls_are_answered() {
     let decided = || Event::DecisionRecorded {
         request: "s/2".into(),
         decisions: vec![decision.clone()],
+        by: None,
     };
     let start = || vec![requested(), replied(&["a"], None), asked()];
     let state = fold(&start());

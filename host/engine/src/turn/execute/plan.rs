@@ -30,8 +30,9 @@ pub(in crate::turn) struct Run {
     pub(in crate::turn) entry: BatchCall,
     pub(in crate::turn) input: Map<String, Value>,
     pub(in crate::turn) effect: Effect,
-    /// For a call that is handed outside: the rule that allows it.
-    pub(in crate::turn) outside: Option<String>,
+    /// The policy rule that allows it.
+    pub(in crate::turn) rule: String,
+    pub(in crate::turn) runtime: ToolRuntime,
 }
 
 /// What the budgets still allow in this batch. Calls are counted in the session when they begin, and a group of them is
@@ -106,7 +107,8 @@ impl Agent {
                 entry: entry.clone(),
                 input,
                 effect: tool.effect,
-                outside: (tool.runtime == ToolRuntime::External).then_some(rule),
+                rule,
+                runtime: tool.runtime,
             })),
         }
     }

@@ -172,6 +172,8 @@ pub(in crate::turn) fn intention(session: &Session, run: &Run) -> Event {
         input_digest: json_digest(&Value::Object(run.input.clone())),
         effect: run.effect,
         idempotency_key: idempotency_key(session.id(), &run.entry.call.id),
+        rule: Some(run.rule.clone()),
+        path: Vec::new(),
     }
 }
 

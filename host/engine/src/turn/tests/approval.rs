@@ -207,8 +207,8 @@ async fn wrong_decisions_are_refused_and_the_right_one_still_works() {
     type Spoil = fn(&mut Continuation, &mut Vec<Decision>);
     let cases: [(Spoil, &str); 16] = [
         (
-            |continuation, _| continuation.version = 1,
-            "this continuation has version 1; this program reads version 2",
+            |continuation, _| continuation.version = 2,
+            "this continuation has version 2; this program reads version 1",
         ),
         (
             |continuation, _| continuation.session = SessionId::default(),

@@ -235,14 +235,19 @@ async fn intentions_say_what_runs() {
             .collect();
         let expected: Vec<Event> = invocations
             .iter()
-            .zip([Effect::Effectful, Effect::ReadOnly])
-            .map(|(invocation, effect)| Event::CallIntended {
+            .zip([
+                (Effect::Effectful, "approval.never"),
+                (Effect::ReadOnly, "effect.read-only"),
+            ])
+            .map(|(invocation, (effect, rule))| Event::CallIntended {
                 call_id: invocation.call_id.clone(),
                 tool: invocation.tool.clone(),
                 input: invocation.input.clone(),
                 input_digest: Digest::of(br#"{"n":1}"#),
                 effect,
                 idempotency_key: invocation.idempotency_key.clone(),
+                rule: Some(rule.into()),
+                path: Vec::new(),
             })
             .collect();
         assert_eq!(intended, expected);

@@ -1,8 +1,9 @@
 //! The way of a turn from input to outcome.
 
 use super::harness::*;
-use crate::turn::ToolRuntime;
+use crate::{journal::Journal as _, turn::ToolRuntime};
 use agent_host_types::{
+    event::Event,
     id::CallId,
     message::{Message, Role, ToolResult},
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
@@ -435,4 +436,33 @@ async fn images_go_to_blobs_and_come_back() {
     let mut again = Bench::resume(&bench.journal, vec![says("again")], Vec::new()).await;
     again.say("more").await;
     assert_eq!(again.requests()[0].messages[..3], shown[..3]);
+}
+
+/// The digest is of the request before the bytes of files are put back, so that it can be computed from the journal alone.
+#[tokio::test]
+async fn model_request_is_journaled_by_its_digest_and_prompt() {
+    let mut bench = Bench::new(vec![calls(&[("a", "look", "{}")]), says("ok")]);
+    bench.say("go").await;
+    bench.turn(AgentInput::Continue).await;
+    let mut requested = Vec::new();
+    for record in bench.journal.records(0).await.unwrap() {
+        if let Event::ModelRequested {
+            request_digest,
+            system,
+            ..
+        } = record.event
+        {
+            requested.push((request_digest, system));
+        }
+    }
+    let prompt = Blob::new(b"Be brief.".to_vec());
+    let expected: Vec<_> = bench
+        .requests()
+        .iter()
+        .map(|request| (request.digest().unwrap(), Some(prompt.reference())))
+        .collect();
+    assert_eq!(requested.len(), 2);
+    assert_eq!(requested, expected);
+    let stored = bench.journal.blob(prompt.digest).await.unwrap();
+    assert_eq!(stored, prompt.bytes);
 }

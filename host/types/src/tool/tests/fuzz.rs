@@ -60,8 +60,7 @@ proptest! {
             input_digest: json_digest(&Value::Object(input.clone())),
             input,
             effect: Effect::Effectful,
-            idempotency_key: String::new(),
-        };
+            idempotency_key: String::new(), rule: None, path: Vec::new() };
         let kept = serde_json::to_string(&event).unwrap();
         prop_assert_eq!(serde_json::from_str::<Event>(&kept).unwrap(), event);
     }
