@@ -237,7 +237,7 @@ fn name_of(file: &FilePart) -> String {
 
 /// An image that was made smaller.
 #[derive(Debug, PartialEq)]
-struct Shrunk {
+struct CompactionStats {
     file: FilePart,
     /// The size before and after, for people.
     change: String,
@@ -248,7 +248,7 @@ struct Shrunk {
 ///
 /// # Errors
 /// Why it cannot be done, as a fragment.
-fn shrink(file: &FilePart, limits: ImageLimits) -> Result<Shrunk, String> {
+fn shrink(file: &FilePart, limits: ImageLimits) -> Result<CompactionStats, String> {
     let (FileData::Bytes(bytes), Some(format)) = (&file.data, format_of(file)) else {
         return Err("it is no image".to_owned());
     };
@@ -273,7 +273,7 @@ fn shrink(file: &FilePart, limits: ImageLimits) -> Result<Shrunk, String> {
                 size(&image),
                 encoded.len()
             );
-            return Ok(Shrunk {
+            return Ok(CompactionStats {
                 file: FilePart {
                     media_type: media_type.to_owned(),
                     data: FileData::Bytes(encoded),

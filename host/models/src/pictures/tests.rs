@@ -41,7 +41,7 @@ fn file(media_type: &str, bytes: Vec<u8>) -> FilePart {
 }
 
 /// Media type, width and height of what was made of an image.
-fn seen(shrunk: &Shrunk) -> (String, u32, u32) {
+fn seen(shrunk: &CompactionStats) -> (String, u32, u32) {
     let FileData::Bytes(bytes) = &shrunk.file.data else {
         panic!("{shrunk:?}");
     };
