@@ -7,26 +7,26 @@ use agent_host_types::{
 };
 use std::future::ready;
 
-/// What a hook says. Of several hooks the strongest verdict counts, and of equal ones the first: `Fallback` beats `Block`,
+/// The verdict of a hook. Of several hooks the strongest verdict counts, and of equal ones the first: `Fallback` beats `Block`,
 /// which beats `Retry`, which beats `Pass`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict<T> {
-    /// Go on.
+    /// Continue.
     Pass,
     /// Do it again. Before anything happened, this is `Pass`. The loop bounds how often it listens ([`MAX_RETRIES`]).
     Retry,
-    /// It shall not go on, for this reason. A blocked model call ends the turn as a refusal; a blocked tool call is denied,
+    /// Stop here, for this reason. A blocked model call ends the turn as a refusal; a blocked tool call is denied,
     /// and the result of one that ran is withheld.
     Block(String),
-    /// Go on with this in its place.
+    /// Continue with this value instead.
     Fallback(T),
 }
 
 /// How often one model call or one tool call is repeated because a hook asked for it. After that, `Retry` is `Pass`.
 pub const MAX_RETRIES: u32 = 2;
 
-/// Looks at model calls and tool calls. Every method passes unless it is written otherwise. Hooks run on the loop: whoever
-/// waits for something slow in one holds up the session.
+/// Looks at model calls and tool calls. Every method passes unless it is written otherwise. Hooks run on the loop: a slow
+/// one delays the session.
 pub trait Hook: Send + Sync {
     /// Before a model is asked. A fallback is the reply, and no model is asked.
     fn before_model<'a>(
@@ -45,7 +45,7 @@ pub trait Hook: Send + Sync {
         Box::pin(ready(Verdict::Pass))
     }
 
-    /// Before a tool runs, when policy and people have allowed it. A fallback is the result, and the tool does not run.
+    /// Before a tool runs, when policy and user have allowed it. A fallback is the result, and the tool does not run.
     fn before_tool<'a>(
         &'a self,
         _invocation: &'a Invocation,

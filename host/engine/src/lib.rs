@@ -1,5 +1,12 @@
-//! The agent loop and everything pure around it: messages, the tool result union, events, the turn pipeline, limits and
-//! the policy. Nothing here opens a file, a socket or a WebAssembly module; those rooms implement the traits of this crate.
+//! The agent loop and everything pure around it, over the values of `agent-host-types`. Opens no file, socket or WebAssembly
+//! module; other crates implement its traits.
+//!
+//! - [`turn::Agent`] runs turns of a [`session::Session`]: budgets, the model, approvals, tools.
+//! - [`model::Model`], [`tool::ToolRunner`], [`journal::Journal`] and [`observer::Observer`] are implemented outside;
+//!   [`hook::Hook`] by embedders.
+//! - [`policy`] decides about calls, files, HTTP requests and secrets; [`schema`] and [`definitions`] validate values and
+//!   definitions from untrusted sources; [`secrets`] redacts; [`spill`] moves large results to blobs; [`context`] keeps a
+//!   conversation within the model's window.
 
 pub mod artifact;
 pub mod context;

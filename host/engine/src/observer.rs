@@ -1,10 +1,12 @@
-//! What is told to those who watch a session: durable events, and signs of life that are not kept.
+//! The observer of a session: durable events, and transient progress.
 
 use crate::turn::{Step, StepResult};
-use agent_host_types::{context::Shrunk, event::EventRecord, id::CallId, output::ToolResultOutput};
+use agent_host_types::{
+    context::CompactionStats, event::EventRecord, id::CallId, output::ToolResultOutput,
+};
 use serde_json::{Map, Value};
 
-/// A sign of life. It is shown and forgotten: the events tell the same story for keeps.
+/// A transient progress event; never journaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Live<'a> {
     /// The model has been asked and is silent so far.
@@ -20,16 +22,16 @@ pub enum Live<'a> {
         /// How many.
         count: usize,
         /// How large a request was and is.
-        size: Shrunk,
+        size: CompactionStats,
     },
     /// The older part of the conversation was too much for the model's window, and a summary stands in its place.
     HistorySummarised {
         /// How many messages it stands for.
         messages: usize,
         /// How large a request was and is.
-        size: Shrunk,
+        size: CompactionStats,
     },
-    /// Something that the person should know of the model's request; a sentence, which is no part of the answer.
+    /// Something that the user should know of the model's request; a sentence, which is no part of the answer.
     Note(&'a str),
     /// A call begins.
     CallStarted {
@@ -70,14 +72,14 @@ pub trait Observer: Send + Sync {
     /// A record has become durable. Records come in order and each comes once.
     fn recorded(&self, record: &EventRecord);
 
-    /// A sign of life.
+    /// Progress.
     fn live(&self, live: Live<'_>);
 
     /// A step of a turn is over. What it found may not be durable yet.
     fn step(&self, _step: Step, _result: &StepResult) {}
 }
 
-/// Watches nothing.
+/// Ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 

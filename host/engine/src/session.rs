@@ -46,6 +46,19 @@ pub struct SessionStart {
 }
 
 /// A session that this process writes to.
+///
+/// ```
+/// use agent_host_engine::{
+///     journal::MemoryJournal,
+///     session::{Session, SessionStart},
+/// };
+/// use agent_host_types::id::SessionId;
+/// use std::sync::Arc;
+///
+/// let journal = Arc::new(MemoryJournal::new(SessionId::new()));
+/// let session = Session::start(journal, SessionStart::default());
+/// assert_eq!(session.state().turns(), 0);
+/// ```
 pub struct Session {
     journal: Arc<dyn Journal>,
     state: SessionState,

@@ -5,16 +5,16 @@
 //! Each step reads the session, adds events to it, and returns where the turn goes next.
 
 mod approval;
+mod approval_view;
 mod begin;
 mod budget;
 mod client;
+mod compaction;
 mod continuation;
 mod execute;
-mod fit;
 mod hooks;
 mod model;
 mod resume;
-mod shown;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -28,9 +28,9 @@ use agent_host_types::{
     tool::ToolRuntime,
     turn::{AgentInput, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
+pub use approval_view::{CallPreview, QuestionPreview, call_heading};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
-pub use shown::{ShownCall, ShownQuestion, call_heading};
 pub use step::{Step, StepOutput, StepResult, Transition};
 pub use until::{UntilEnd, UntilTool};
 
@@ -42,15 +42,72 @@ use std::{fmt, sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Drives sessions: a model, its tools, and the rules of the loop.
+///
+/// ```
+/// use agent_host_engine::{
+///     BoxFuture, journal::MemoryJournal, model::*, observer::Unobserved, session::*, tool::*, turn::*,
+/// };
+/// use agent_host_types::{failure::*, id::SessionId, model::*, tool::RegisteredTool, turn::*};
+/// use serde_json::{Map, Value};
+/// use std::{future::ready, sync::Arc};
+///
+/// struct Greeter;
+///
+/// impl Model for Greeter {
+///     fn provenance(&self) -> Provenance {
+///         Provenance { provider: "example".into(), model: "greeter".into() }
+///     }
+///
+///     fn respond<'a>(
+///         &'a self,
+///         _: &'a ModelRequest,
+///         _: DeltaSink<'a>,
+///     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+///         Box::pin(ready(Ok(ModelReply { text: "Hello!".into(), ..ModelReply::default() })))
+///     }
+/// }
+///
+/// struct NoTools;
+///
+/// impl ToolRunner for NoTools {
+///     fn tools(&self) -> &[RegisteredTool] {
+///         &[]
+///     }
+///
+///     fn validate(&self, tool: &str, _: &Map<String, Value>) -> Result<(), ToolFailure> {
+///         Err(ToolFailure::new(ToolErrorCode::UnknownTool, tool))
+///     }
+///
+///     fn run<'a>(&'a self, _: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
+///         Box::pin(std::future::pending())
+///     }
+/// }
+///
+/// #[tokio::main(flavor = "current_thread")]
+/// async fn main() {
+///     let agent = Agent {
+///         model: Arc::new(Greeter),
+///         tools: Arc::new(NoTools),
+///         hooks: Vec::new(),
+///         key: ContinuationKey::new([0; 32]),
+///         settings: Settings::default(),
+///     };
+///     let journal = Arc::new(MemoryJournal::new(SessionId::new()));
+///     let mut session = Session::start(journal, SessionStart::default());
+///     let cx = TurnContext { observer: &Unobserved, approvals: &[], cancel: &Default::default() };
+///     let report = agent.run_turn(&mut session, AgentInput::Text("Hi".into()), &cx).await;
+///     assert!(matches!(report.end, TurnEnd::Done { text, .. } if text == "Hello!"));
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Agent {
-    /// Who answers.
+    /// The model.
     pub model: Arc<dyn Model>,
-    /// What it may call.
+    /// The tools that it may call.
     pub tools: Arc<dyn ToolRunner>,
-    /// Who may step in. None by default.
+    /// Hooks around model calls and tool calls.
     pub hooks: Vec<Arc<dyn Hook>>,
-    /// What continuations are signed with.
+    /// The key that signs continuations.
     pub key: ContinuationKey,
     /// The rules of the loop.
     pub settings: Settings,
@@ -68,17 +125,17 @@ impl fmt::Debug for Agent {
 /// The rules of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// What one message of the person may cost.
+    /// The budgets of one message of the user.
     pub budgets: Budgets,
     /// The tool through which a run has to end.
     pub until_tool: Option<UntilTool>,
     /// The schema of the answer. An answer that does not fit is sent back once.
     pub output_schema: Option<Arc<AnswerSchema>>,
-    /// What happens to calls that a person should confirm.
+    /// How calls that need approval are treated.
     pub prompts: Prompts,
-    /// When they are asked.
+    /// When approval is requested.
     pub timing: Timing,
-    /// How long they may take, in milliseconds; absent for ever. What nobody decided in time is denied.
+    /// How long a request for approval stays open, in milliseconds; `None` for no limit. An expired one is denied.
     pub approval_expiry_ms: Option<u64>,
     /// How many read-only calls run side by side.
     pub parallel_calls: usize,
@@ -101,22 +158,22 @@ impl Default for Settings {
     }
 }
 
-/// When a person is asked about the calls of a batch.
+/// When approval of the calls of a batch is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timing {
-    /// About all of them before anything of the batch runs.
+    /// For all of them before anything of the batch runs.
     #[default]
     Batch,
-    /// About each when its turn comes: the calls before it have run.
+    /// For each when its turn comes: the calls before it have run.
     InOrder,
 }
 
-/// What happens to calls that a person should confirm.
+/// How calls that need approval are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prompts {
     /// The turn ends with `AwaitingConfirmation`.
     Ask,
-    /// Nobody can be asked: they are denied.
+    /// No one can be asked: the calls are denied.
     Deny,
 }
 
@@ -209,20 +266,20 @@ impl Agent {
 
     fn report(&self, session: &Session, end: TurnEnd, started: Instant) -> TurnReport {
         let state = session.state();
-        let facts = state.facts();
+        let turn_stats = state.turn_stats();
         let summary = TurnSummary {
             session: session.id(),
             turn: state.turns(),
             total_turns: state.turns(),
-            turn_usage: facts.usage,
+            turn_usage: turn_stats.usage,
             total_usage: state.usage(),
-            provenance: facts
+            provenance: turn_stats
                 .provenance
                 .clone()
                 .unwrap_or_else(|| self.model.provenance()),
-            response_id: facts.response_id.clone(),
-            stop_reason: facts.stop_reason,
-            tool_calls: facts.tool_calls,
+            response_id: turn_stats.response_id.clone(),
+            stop_reason: turn_stats.stop_reason,
+            tool_calls: turn_stats.tool_calls,
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             tool_runtime: runtime_of(session),
         };
@@ -233,7 +290,7 @@ impl Agent {
 /// Where the calls of the open batch run.
 fn runtime_of(session: &Session) -> ToolRuntime {
     let mut batch = session.state().batch().iter();
-    if batch.any(|entry| entry.delegated) {
+    if batch.any(|entry| entry.dispatched_externally) {
         ToolRuntime::External
     } else {
         ToolRuntime::Host

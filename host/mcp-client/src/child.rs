@@ -102,7 +102,7 @@ impl Child {
 
     /// The end of what it wrote to stderr so far, and how it ended, as a clause that begins with `, `; empty where there is
     /// neither.
-    pub(crate) async fn last_words(&mut self) -> String {
+    pub(crate) async fn last_assistant_text(&mut self) -> String {
         let last = async {
             // A sender that is gone has reaped it, too.
             let _ = self.ended.wait_for(Option::is_some).await;

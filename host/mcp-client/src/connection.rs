@@ -84,7 +84,7 @@ impl Connection {
                 let service = match greeted.await {
                     Ok(Ok(service)) => service,
                     Ok(Err(error)) => {
-                        let words = child.last_words().await;
+                        let words = child.last_assistant_text().await;
                         return Err(unusable(config, &error, &words));
                     }
                     Err(_) => return Err(silent(config, &child.words_so_far()).into()),
@@ -236,7 +236,7 @@ impl Connection {
             error => text::sanitize(&self.secrets.text(&whole(&error)), SHOWN_BYTES),
         };
         let words = match &self.child {
-            Some(child) => child.lock().await.last_words().await,
+            Some(child) => child.lock().await.last_assistant_text().await,
             None => String::new(),
         };
         Fault::Gone(format!("{why}{}", text::sanitize(&words, SHOWN_BYTES)))

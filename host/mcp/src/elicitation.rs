@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_engine::turn::{ShownCall, ShownQuestion};
+use agent_host_engine::turn::{CallPreview, QuestionPreview};
 use agent_host_types::{
     approval::Decision,
     continuation::PendingCall,
@@ -66,11 +66,11 @@ impl Prompt {
     pub(crate) fn form(&self) -> ElicitRequestParams {
         let (message, requested_schema) = match self {
             Self::Approval(call) => (
-                ShownCall::unwrapped(call).to_string(),
+                CallPreview::unwrapped(call).to_string(),
                 decision_schema(call),
             ),
             Self::Question { tool, question } => (
-                ShownQuestion::new(tool, question, usize::MAX).to_string(),
+                QuestionPreview::new(tool, question, usize::MAX).to_string(),
                 answer_schema(question),
             ),
         };

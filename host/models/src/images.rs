@@ -205,7 +205,7 @@ fn name_of(file: &FilePart) -> String {
 
 /// An image that was made smaller.
 #[derive(Debug, PartialEq)]
-struct Shrunk {
+struct ShrunkImage {
     file: FilePart,
     /// The size before and after, for the user.
     change: String,
@@ -230,7 +230,7 @@ enum ShrinkError {
 
 /// Fits an image to the limits. A JPEG stays one; other images become a PNG, or a JPEG if that is
 /// too large. Of an animation the first frame is kept.
-fn shrink(file: &FilePart, limits: ImageLimits) -> Result<Shrunk, ShrinkError> {
+fn shrink(file: &FilePart, limits: ImageLimits) -> Result<ShrunkImage, ShrinkError> {
     let (FileData::Bytes(bytes), Some(format)) = (&file.data, format_of(file)) else {
         return Err(ShrinkError::NotAnImage);
     };
@@ -255,7 +255,7 @@ fn shrink(file: &FilePart, limits: ImageLimits) -> Result<Shrunk, ShrinkError> {
                 size(&image),
                 encoded.len()
             );
-            return Ok(Shrunk {
+            return Ok(ShrunkImage {
                 file: FilePart {
                     media_type: media_type.to_owned(),
                     data: FileData::Bytes(encoded),

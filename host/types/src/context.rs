@@ -76,7 +76,7 @@ pub struct ReferencedResult {
 
 /// The sizes of a request before and after a change, in estimated tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shrunk {
+pub struct CompactionStats {
     /// Before.
     pub before_tokens: u64,
     /// After.

@@ -6,7 +6,7 @@ pub(crate) mod tests;
 use crate::{
     accounting::{Accounting, AuditEntry},
     approval::{ApprovalRule, Decision, RememberScope},
-    context::{ReferencedResult, Shrunk},
+    context::{CompactionStats, ReferencedResult},
     continuation::PendingCall,
     id::{CallId, Digest, SessionId},
     message::Message,
@@ -98,7 +98,7 @@ pub enum Event {
         /// What stands in their places, in the order of the conversation.
         results: Vec<ReferencedResult>,
         /// How large a request was and is.
-        size: Shrunk,
+        size: CompactionStats,
     },
     /// The older part of the conversation is too much for the model's window: it is shown a summary from now on, which the model
     /// wrote in a request of its own.
@@ -114,7 +114,7 @@ pub enum Event {
         /// From the request to the end of the summary, in milliseconds.
         duration_ms: u64,
         /// How large a request was and is.
-        size: Shrunk,
+        size: CompactionStats,
     },
     /// The model answered.
     ModelReplied {

@@ -1,5 +1,9 @@
-//! The values that the crates of agent-host exchange and store: messages, tool results, events, decisions, outcomes,
-//! limits. They have a JSON form and no behaviour beyond checks of themselves; nothing here is asynchronous.
+//! The values that the crates of agent-host exchange and store, with their JSON forms. Nothing here is asynchronous, and no
+//! value depends on the engine.
+//!
+//! - [`message`], [`output`], [`model`], [`tool`]: what models and tools are sent and return.
+//! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: what a turn takes and gives.
+//! - [`budget`], [`context`], [`limits`], [`accounting`]: bounds, and what was used of them.
 
 pub mod accounting;
 pub mod approval;

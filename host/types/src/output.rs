@@ -17,8 +17,18 @@ pub const DENIED_TEXT: &str = "Tool call execution denied.";
 /// How many parts one result may have. Together with the bound on inline text it bounds what a result adds to the history.
 pub const MAX_PARTS: usize = 256;
 
-/// The result of a tool call. JSON form: `{"type": TAG, "value": ...}`, and
-/// `{"type": "execution-denied", "reason"?: ...}`.
+/// The result of a tool call.
+///
+/// ```
+/// use agent_host_types::output::ToolResultOutput;
+/// use serde_json::json;
+///
+/// let output = ToolResultOutput::from_value(json!({"words": 3}));
+/// assert!(output.is_success());
+/// assert_eq!(json!(output), json!({"type": "json", "value": {"words": 3}}));
+/// ```
+///
+/// JSON form: `{"type": TAG, "value": ...}`, and `{"type": "execution-denied", "reason"?: ...}`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "OutputForm")]
 pub enum ToolResultOutput {

@@ -9,7 +9,7 @@ use super::{BOLD, DIM, Terminal, YELLOW, answer, one_line};
 use agent_host_engine::{
     text::framed,
     tool::ToolRunner,
-    turn::{ShownCall, call_heading},
+    turn::{CallPreview, call_heading},
 };
 use agent_host_types::{
     approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
@@ -86,12 +86,12 @@ impl Review<'_> {
     /// The whole call.
     fn shown(&self, who: &str, input: &Map<String, Value>, digest: &str) -> String {
         let columns = self.terminal.columns();
-        let ShownCall {
+        let CallPreview {
             what,
             title,
             arguments,
             below,
-        } = ShownCall::new(self.call, input, digest, columns);
+        } = CallPreview::new(self.call, input, digest, columns);
         let title = title.map_or_else(String::new, |title| {
             format!("\n{DIM}The tool calls itself:{DIM:#}\n{title}")
         });

@@ -2,7 +2,7 @@
 //! question is a security prompt.
 
 use super::{BOLD, Terminal, YELLOW, answer as read_answer};
-use agent_host_engine::turn::ShownQuestion;
+use agent_host_engine::turn::QuestionPreview;
 use agent_host_types::question::{Answer, Question};
 
 /// The columns of a choice's number, beside its frame.
@@ -12,12 +12,12 @@ const NUMBER_COLUMNS: usize = 5;
 /// input means: not now.
 pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question) -> Option<Answer> {
     let columns = terminal.columns().saturating_sub(NUMBER_COLUMNS);
-    let ShownQuestion {
+    let QuestionPreview {
         asks,
         prompt,
         choices,
         below,
-    } = ShownQuestion::new(tool, question, columns);
+    } = QuestionPreview::new(tool, question, columns);
     let mut ask = format!("\n{YELLOW}{asks}{YELLOW:#}\n{prompt}\n");
     for (index, choice) in choices.iter().enumerate() {
         ask.push_str(&numbered(index + 1, choice));

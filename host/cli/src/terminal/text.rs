@@ -1,7 +1,7 @@
 //! Small renderings for people: sizes, times, and one line of something long.
 
 use agent_host_engine::text::{escape_json, escape_line};
-use agent_host_types::context::Shrunk;
+use agent_host_types::context::CompactionStats;
 use serde_json::Value;
 
 /// Text of a model or a tool, fit to be shown, on one line of at most so many characters.
@@ -32,8 +32,8 @@ pub(crate) fn tool_name(name: &str) -> String {
 }
 
 /// What a change of the conversation did to the size of a request.
-pub(crate) fn shrunk(size: Shrunk) -> String {
-    let Shrunk {
+pub(crate) fn shrunk(size: CompactionStats) -> String {
+    let CompactionStats {
         before_tokens,
         after_tokens,
     } = size;

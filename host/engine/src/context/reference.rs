@@ -18,7 +18,7 @@ const NAMED_FILES: usize = 8;
 
 /// A result that becomes a reference.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct Eviction {
     pub(crate) result: ReferencedResult,
     /// The whole result.
     pub(crate) blob: Blob,
@@ -34,7 +34,7 @@ pub(crate) fn choose(
     keep: usize,
     tokens: u64,
     is_repeatable: impl Fn(&str) -> bool,
-) -> Vec<Found> {
+) -> Vec<Eviction> {
     let unseen = messages
         .last()
         .is_some_and(|last| last.role == Role::ToolResult);
@@ -54,16 +54,16 @@ pub(crate) fn choose(
         if saved >= tokens {
             break;
         }
-        if let Some(found) = refer(result, is_repeatable(&result.name)) {
-            saved += found.saves;
-            chosen.push(found);
+        if let Some(eviction) = evict(result, is_repeatable(&result.name)) {
+            saved += eviction.saves;
+            chosen.push(eviction);
         }
     }
     chosen
 }
 
 /// The reference to a result, if it is smaller than that.
-fn refer(result: &ToolResult, is_repeatable: bool) -> Option<Found> {
+fn evict(result: &ToolResult, is_repeatable: bool) -> Option<Eviction> {
     let size = estimate::output(&result.output);
     if size < LEAST_TOKENS {
         return None;
@@ -88,7 +88,7 @@ fn refer(result: &ToolResult, is_repeatable: bool) -> Option<Found> {
         false => ToolResultOutput::Text(text),
     };
     let saves = size.checked_sub(estimate::output(&output))?;
-    (saves > 0).then(|| Found {
+    (saves > 0).then(|| Eviction {
         result: ReferencedResult {
             call_id: result.call_id.clone(),
             output,

@@ -132,7 +132,7 @@ impl ClientSession {
     }
 
     /// Waits for a barrier if too much waits for one, or the last one failed: nothing goes on past that.
-    pub(crate) async fn make_room(&self, observer: &dyn Observer) -> Result<(), JournalError> {
+    pub(crate) async fn flush_if_full(&self, observer: &dyn Observer) -> Result<(), JournalError> {
         if !self.failed.load(Ordering::Relaxed) && self.lock().undurable() < MAX_UNDURABLE {
             return Ok(());
         }
@@ -141,7 +141,7 @@ impl ClientSession {
 
     /// Hands what a call merged into the shared state on to the session that took the place of this one, if there is one.
     /// `_locked` is this session, in which the call was settled.
-    pub(crate) fn hand_on(
+    pub(crate) fn forward_merges(
         &self,
         _locked: &MutexGuard<'_, Session>,
         merges: Vec<Map<String, Value>>,
@@ -152,7 +152,7 @@ impl ClientSession {
         let mut session = successor.lock();
         let events = merges.iter().cloned().map(merged).collect();
         session.record_all(events, Vec::new());
-        successor.hand_on(&session, merges);
+        successor.forward_merges(&session, merges);
     }
 
     /// An id that no other call of the session has: nobody but clients calls in it, and it is never opened again to be gone on with.

@@ -63,7 +63,7 @@ impl History {
     }
 
     /// Puts references into the places of results.
-    pub(super) fn refer(&mut self, results: &[ReferencedResult]) {
+    pub(super) fn evict_results(&mut self, results: &[ReferencedResult]) {
         let references: HashMap<_, _> = results
             .iter()
             .map(|result| (&result.call_id, &result.output))

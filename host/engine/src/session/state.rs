@@ -37,7 +37,7 @@ pub struct SessionState {
     turns: u64,
     spent: Spent,
     model_paused: bool,
-    facts: TurnFacts,
+    turn_stats: TurnStats,
     usage: Usage,
     batch: Vec<BatchCall>,
     open: Option<Open>,
@@ -65,13 +65,13 @@ pub struct BatchCall {
     /// How the answer to its open question reaches it.
     pub(crate) asked: Option<AnsweredBy>,
     /// Whether it was handed outside.
-    pub delegated: bool,
+    pub dispatched_externally: bool,
 }
 
 /// What the model's reply of the current turn told. It lasts while the turn is paused, so that a turn that resumes after a
 /// decision sums up the same facts, and is empty between turns.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct TurnFacts {
+pub(crate) struct TurnStats {
     /// Who answered, or was asked and has not answered.
     pub(crate) provenance: Option<Provenance>,
     /// The tokens of the reply, and of what the reply took besides.
@@ -179,8 +179,8 @@ impl SessionState {
     }
 
     /// What is known of the current turn.
-    pub(crate) fn facts(&self) -> &TurnFacts {
-        &self.facts
+    pub(crate) fn turn_stats(&self) -> &TurnStats {
+        &self.turn_stats
     }
 
     /// The tokens of the session so far.
@@ -191,7 +191,7 @@ impl SessionState {
 
     /// The text of the model's last message, possibly empty.
     #[must_use]
-    pub fn last_words(&self) -> &str {
+    pub fn last_assistant_text(&self) -> &str {
         let last = self
             .messages()
             .iter()
@@ -251,7 +251,7 @@ impl BatchCall {
             answers: Vec::new(),
             shared: None,
             asked: None,
-            delegated: false,
+            dispatched_externally: false,
         }
     }
 }

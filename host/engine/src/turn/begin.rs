@@ -1,4 +1,4 @@
-//! How a turn begins: the input is checked against the state of the session, and calls that an earlier turn left open are
+//! Starts a turn: the input is checked against the state of the session, and calls that an earlier turn left open are
 //! dealt with. Nothing is recorded before every check has passed.
 
 use super::{Agent, Step, Transition, execute, resume};
@@ -12,7 +12,7 @@ use agent_host_types::{
     turn::{AgentInput, TurnError},
 };
 
-/// What the model reads of a call that still waited when the person said something else.
+/// The model's text for a call that still waited when a new message came.
 const SUPERSEDED: &str = "This call did not run: the person sent a new message first.";
 
 impl Agent {
@@ -48,7 +48,7 @@ impl Agent {
                 continuation,
                 results,
             } => self.submit(session, &continuation, &results, cx),
-            AgentInput::Continue => self.go_on(session),
+            AgentInput::Continue => self.resume(session),
         }
     }
 
@@ -62,19 +62,19 @@ impl Agent {
             let decided = entry.decision.as_ref().and_then(execute::answer_of);
             let output = match (decided, entry.intended) {
                 (Some(output), _) => output,
-                (None, Some(_)) if entry.delegated => resume::unanswered(),
+                (None, Some(_)) if entry.dispatched_externally => resume::unanswered(),
                 (None, Some(_)) => execute::interrupted(&entry.call.name).into(),
                 (None, None) => ToolResultOutput::ExecutionDenied(Some(SUPERSEDED.to_owned())),
             };
-            self.settle_unrun(session, cx, &entry.call, output);
+            self.settle_skipped(session, cx, &entry.call, output);
         }
         let (message, blobs) = spill_message(message);
         session.record(Event::InputReceived { message, by: None }, blobs);
         Transition::to(Step::CheckBudgets)
     }
 
-    /// Goes on where the last turn ended.
-    fn go_on(&self, session: &mut Session) -> Result<Transition, TurnError> {
+    /// Resumes where the last turn ended.
+    fn resume(&self, session: &mut Session) -> Result<Transition, TurnError> {
         self.expire(session);
         if let Some(end) = self.pause(session) {
             return Ok(Transition::end(end));

@@ -1,14 +1,14 @@
 //! Calls of a client that has a loop of its own: its model asks for one call at a time, and its person is asked through it.
 //!
-//! Such a call passes the same policy, limits and journal as one of the loop's own model, by the same code; what is different is
-//! that several run side by side in one session, and that whoever serves the client holds a paused call itself. Budgets are of
-//! a person's message and do not count here.
+//! Such a call passes the same policy, limits and journal as one of the loop's own model, by the same code; the differences:
+//! several run side by side in one session, and the server of the client holds a paused call itself. Budgets belong to a user's
+//! message and do not apply here.
 
 use super::{
     Agent,
     approval::request_name,
     begin::refuse,
-    execute::{Plan, Run, intention, question, record_settled},
+    execute::{Plan, Run, call_intended, question, record_settled},
 };
 use crate::turn::TurnContext;
 use crate::{
@@ -52,7 +52,7 @@ pub enum ClientCallError {
     NotStored(#[source] JournalError),
 }
 
-/// Where a call of a client stands.
+/// The state of a client's call after a run.
 #[derive(Debug)]
 pub enum ClientCallEnd {
     /// It has its result.
@@ -112,10 +112,10 @@ impl Agent {
         call: &mut ClientCall,
         cx: &TurnContext<'_>,
     ) -> Result<ClientCallEnd, ClientCallError> {
-        let room = session.make_room(cx.observer).await;
+        let room = session.flush_if_full(cx.observer).await;
         room.map_err(ClientCallError::NotRun)?;
         if let Some(output) = call.answered.take() {
-            return Ok(self.answer_unrun(session, cx, call, output));
+            return Ok(self.settle_skipped_call(session, cx, call, output));
         }
         let plan = {
             let session = session.lock();
@@ -126,15 +126,17 @@ impl Agent {
         };
         let run = match plan {
             Plan::Run(run) if run.runtime == ToolRuntime::Host => run,
-            Plan::Run(_) => return Ok(self.answer_unrun(session, cx, call, outside().into())),
-            Plan::Answer(output) => return Ok(self.answer_unrun(session, cx, call, output)),
+            Plan::Run(_) => {
+                return Ok(self.settle_skipped_call(session, cx, call, external_tool().into()));
+            }
+            Plan::Answer(output) => return Ok(self.settle_skipped_call(session, cx, call, output)),
         };
         let shared = {
             let mut session = session.lock();
             let shared = session.state().shared().clone();
             // What a run that goes on after a question sees is what its first run saw.
             let shared = call.entry.shared.get_or_insert(shared).clone();
-            let intended = intention(&session, &run);
+            let intended = call_intended(&session, &run);
             session.record(intended, Vec::new());
             shared
         };
@@ -142,7 +144,7 @@ impl Agent {
             && let Err(error) = session.flush(cx.observer).await
         {
             // If the intention is stored later, so is that nothing came of it.
-            self.settle_unrun(
+            self.settle_skipped(
                 &mut session.lock(),
                 cx,
                 &call.entry.call,
@@ -166,7 +168,7 @@ impl Agent {
             let mut locked = session.lock();
             let merges = report.merges.clone();
             record_settled(&mut locked, &call.entry.call, report);
-            session.hand_on(&locked, merges);
+            session.forward_merges(&locked, merges);
         }
         if run.effect != Effect::ReadOnly {
             let stored = session.flush(cx.observer).await;
@@ -263,7 +265,7 @@ impl Agent {
     }
 
     /// Answers a call that does not run. What it asked for is recorded with the answer.
-    fn answer_unrun(
+    fn settle_skipped_call(
         &self,
         session: &ClientSession,
         cx: &TurnContext<'_>,
@@ -280,7 +282,7 @@ impl Agent {
             };
             session.record(received, Vec::new());
         }
-        self.settle_unrun(&mut session, cx, tool_call, output.clone());
+        self.settle_skipped(&mut session, cx, tool_call, output.clone());
         ClientCallEnd::Settled {
             output,
             stdio: String::new(),
@@ -297,7 +299,7 @@ fn unwritable() -> ToolFailure {
 }
 
 /// What a client reads of a tool that whoever runs the loop would have to run.
-fn outside() -> ToolFailure {
+fn external_tool() -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::ToolUnavailable,
         "This tool runs outside of the host, by whoever drives its loop; it cannot be called from here.",

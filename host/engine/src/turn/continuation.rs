@@ -23,7 +23,7 @@ impl Agent {
             request: open.request.clone(),
             awaiting: open.awaiting.clone(),
             completed: batch.filter_map(|entry| entry.result.clone()).collect(),
-            usage: session.state().facts().usage,
+            usage: session.state().turn_stats().usage,
             expires_at_ms: open.expires_at_ms,
             signature: Digest::of(&[]),
         };

@@ -7,7 +7,7 @@ mod plan;
 mod run;
 
 pub(super) use plan::{Plan, Run, answer_of, interrupted};
-pub(super) use run::{intention, question};
+pub(super) use run::{call_intended, question};
 
 use super::{Agent, Step, StepOutput, StepResult, Timing, Transition, approval::request_name};
 use crate::turn::TurnContext;
@@ -36,7 +36,7 @@ impl Agent {
     ) -> Result<StepResult, TurnError> {
         let batch: Vec<BatchCall> = session.state().batch().to_vec();
         let mut group: Vec<Run> = Vec::new();
-        let mut outside: Vec<Run> = Vec::new();
+        let mut external: Vec<Run> = Vec::new();
         let mut allowance = Allowance::new(session);
         for entry in batch.iter().filter(|entry| entry.result.is_none()) {
             if self.settings.timing == Timing::InOrder && self.pending(session, entry, cx).is_some()
@@ -49,7 +49,7 @@ impl Agent {
                 allowance.admit(&self.settings.budgets, entry, self.plan(session, entry, cx));
             let next = match plan {
                 Plan::Run(run) if run.runtime == ToolRuntime::External => {
-                    outside.push(*run);
+                    external.push(*run);
                     continue;
                 }
                 Plan::Run(run) if run.effect == Effect::ReadOnly => {
@@ -65,7 +65,7 @@ impl Agent {
                 return Ok(asked);
             }
             match next {
-                Plan::Answer(output) => self.settle_unrun(session, cx, &entry.call, output),
+                Plan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
                 Plan::Run(run) => {
                     if let Some(asked) = self.run_group(session, vec![*run], cx).await? {
                         return Ok(asked);
@@ -76,7 +76,7 @@ impl Agent {
         if let Some(asked) = self.run_group(session, group, cx).await? {
             return Ok(asked);
         }
-        if let Some(pending) = self.delegate(session, &outside, cx) {
+        if let Some(pending) = self.delegate(session, &external, cx) {
             return Ok(StepResult::end(pending));
         }
         Ok(self.after_batch(session, allowance.used_up, cx))
@@ -101,7 +101,7 @@ impl Agent {
             TurnEnd::Cancelled
         } else if let Some(result) = ended_by {
             TurnEnd::Done {
-                text: session.state().last_words().to_owned(),
+                text: session.state().last_assistant_text().to_owned(),
                 output: None,
                 result: Some(result.clone()),
             }
@@ -120,12 +120,12 @@ impl Agent {
     fn delegate(
         &self,
         session: &mut Session,
-        outside: &[Run],
+        external: &[Run],
         cx: &TurnContext<'_>,
     ) -> Option<TurnEnd> {
         if cx.cancel.is_cancelled() {
-            for run in outside {
-                self.settle_unrun(
+            for run in external {
+                self.settle_skipped(
                     session,
                     cx,
                     &run.entry.call,
@@ -134,20 +134,20 @@ impl Agent {
             }
             return None;
         }
-        let calls: Vec<PendingCall> = outside
+        let calls: Vec<PendingCall> = external
             .iter()
             .filter_map(|run| self.describe(&run.entry, run.rule.clone()))
             .collect();
         if calls.is_empty() {
             return None;
         }
-        let delegated = Event::CallsDelegated {
+        let dispatched = Event::CallsDelegated {
             request: request_name(session),
             turn: session.state().turns(),
             calls,
         };
-        let intended = outside.iter().map(|run| intention(session, run));
-        let events = intended.chain([delegated]).collect();
+        let intended = external.iter().map(|run| call_intended(session, run));
+        let events = intended.chain([dispatched]).collect();
         session.record_all(events, Vec::new());
         self.pause(session)
     }
@@ -162,7 +162,7 @@ impl Agent {
     ) -> Result<Option<StepResult>, TurnError> {
         if cx.cancel.is_cancelled() {
             for run in &group {
-                self.settle_unrun(
+                self.settle_skipped(
                     session,
                     cx,
                     &run.entry.call,
@@ -175,7 +175,7 @@ impl Agent {
             return Ok(None);
         }
         for run in &group {
-            session.record(intention(session, run), Vec::new());
+            session.record(call_intended(session, run), Vec::new());
         }
         if session.decision_is_undurable() || group.iter().any(|run| run.effect != Effect::ReadOnly)
         {
@@ -215,14 +215,14 @@ impl Agent {
     }
 
     /// Answers a call that does not run.
-    pub(super) fn settle_unrun(
+    pub(super) fn settle_skipped(
         &self,
         session: &mut Session,
         cx: &TurnContext<'_>,
         call: &ToolCall,
         output: ToolResultOutput,
     ) {
-        let report = self.unrun(call, output, cx);
+        let report = self.skipped_report(call, output, cx);
         record_settled(session, call, report);
     }
 }

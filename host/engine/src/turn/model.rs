@@ -1,6 +1,6 @@
 //! The model step: one request, one reply, made fit for the session.
 
-use super::{Agent, Step, StepOutput, StepResult, Transition, fit::Fitted};
+use super::{Agent, Step, StepOutput, StepResult, Transition, compaction::Compaction};
 use crate::turn::TurnContext;
 use crate::{
     model::ModelDelta,
@@ -29,11 +29,11 @@ impl Agent {
         if session.result_is_undurable() {
             session.barrier(cx.observer).await?;
         }
-        match self.fit(session, cx).await? {
-            Fitted::Unchanged => {}
+        match self.compact_if_needed(session, cx).await? {
+            Compaction::Unchanged => {}
             // A summary is paid for, too.
-            Fitted::Changed => return Ok(StepResult::go(Step::CheckBudgets)),
-            Fitted::Cancelled => return Ok(StepResult::end(TurnEnd::Cancelled)),
+            Compaction::Changed => return Ok(StepResult::go(Step::CheckBudgets)),
+            Compaction::Cancelled => return Ok(StepResult::end(TurnEnd::Cancelled)),
         }
         let replied = match self.ask_fitting(session, cx).await? {
             Asked::Replied(replied) => replied,
@@ -45,7 +45,7 @@ impl Agent {
             discarded,
             duration_ms,
         } = *replied;
-        let reply = fit(reply, session.state())?;
+        let reply = normalized(reply, session.state())?;
         let event = Event::ModelReplied {
             turn: session.state().turns(),
             reply: reply.clone(),
@@ -82,10 +82,10 @@ impl Agent {
             }
             Asked::Replied(_) | Asked::Cancelled => return Ok(first),
         }
-        match self.make_room(session, cx).await? {
-            Fitted::Unchanged => return Ok(first),
-            Fitted::Changed => {}
-            Fitted::Cancelled => return Ok(Asked::Cancelled),
+        match self.compact_after_refusal(session, cx).await? {
+            Compaction::Unchanged => return Ok(first),
+            Compaction::Changed => {}
+            Compaction::Cancelled => return Ok(Asked::Cancelled),
         }
         if was_shown {
             cx.observer.live(Live::Restarted);
@@ -177,7 +177,7 @@ fn live(delta: ModelDelta<'_>) -> Live<'_> {
 ///
 /// Calls run only when the model stopped in order to have them run: a reply that was cut off may hold half a call. Ids are
 /// made unique in the session, since some servers count from zero in every reply.
-fn fit(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnError> {
+fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnError> {
     if json::is_object_too_deep(&reply.metadata) {
         let message = format!(
             "the model's reply nests more than {} levels deep; ask again, or use another model",

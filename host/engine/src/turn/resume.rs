@@ -1,5 +1,5 @@
-//! What comes back to a paused turn: decisions, an answer, results from outside. Each is held against the open request in every
-//! part before anything is recorded; whatever is wrong, the open request stays usable.
+//! Resumes a paused turn with decisions, an answer, or results from outside. Each input is checked against every part of the open
+//! request before anything is recorded; after a refusal the open request stays usable.
 
 use super::{Agent, Step, Transition, begin::refuse};
 use crate::session::{Session, now_ms};
@@ -19,7 +19,7 @@ use agent_host_types::{
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// What the model reads of a call about which nobody decided in time.
+/// The model's text for a call whose approval expired.
 const EXPIRED: &str =
     "This call did not run: it needed a person's approval, which did not come in time.";
 
@@ -115,7 +115,7 @@ impl Agent {
         };
         session.record(event, Vec::new());
         if let Some((call, AnsweredBy::Result)) = asked {
-            self.settle_unrun(session, cx, &call, question.result(answer));
+            self.settle_skipped(session, cx, &call, question.result(answer));
         }
         Ok(Transition::to(Step::CheckApproval))
     }
@@ -146,12 +146,12 @@ impl Agent {
             .state()
             .batch()
             .iter()
-            .filter(|entry| entry.delegated && entry.result.is_none())
+            .filter(|entry| entry.dispatched_externally && entry.result.is_none())
             .map(|entry| entry.call.clone())
             .collect();
         for call in waiting {
             if let Some(result) = results.iter().find(|result| result.call_id == call.id) {
-                self.settle_unrun(session, cx, &call, result.output.clone());
+                self.settle_skipped(session, cx, &call, result.output.clone());
             }
         }
         Ok(Transition::to(Step::ExecuteTools))

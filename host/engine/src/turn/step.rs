@@ -1,5 +1,4 @@
-//! The steps of a turn as values: what a step found, and where the turn goes from there. They are made once, are changed by
-//! nobody, and can be written down.
+//! The steps of a turn as values with a JSON form: the output of a step, and the transition that follows it.
 
 use agent_host_types::{
     id::CallId, message::ToolResult, model::ModelReply, question::Question, turn::TurnEnd,
@@ -14,27 +13,27 @@ pub enum Step {
     CheckBudgets,
     /// Ask the model.
     CallModel,
-    /// Does a person have to confirm calls?
+    /// Do calls need approval?
     CheckApproval,
     /// Run the calls and answer every one of them.
     ExecuteTools,
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepResult {
-    /// What it found.
+    /// The output of the step.
     pub output: StepOutput,
-    /// Where the turn goes.
+    /// The transition that follows.
     pub transition: Transition,
 }
 
-/// What a step found.
+/// The output of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StepOutput {
-    /// Nothing that anybody has to know.
+    /// No output.
     Pass,
     /// The model's reply.
     Llm(ModelReply),
@@ -43,9 +42,9 @@ pub enum StepOutput {
         /// One for each call.
         results: Vec<ToolResult>,
     },
-    /// A call asks a person.
+    /// A call asks the user.
     Human {
-        /// The call. It is the host's word: a tool has none in it.
+        /// The call, as the host knows it: no text of the tool.
         call_id: CallId,
         /// The tool.
         tool: String,
@@ -54,7 +53,7 @@ pub enum StepOutput {
     },
 }
 
-/// Where the turn goes after a step.
+/// The transition after a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Transition {

@@ -4,7 +4,7 @@ use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
     approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
     budget::Budget,
-    context::{ReferencedResult, Shrunk},
+    context::{CompactionStats, ReferencedResult},
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     event::{EVENT_VERSION, Event, EventRecord},
     id::{CallId, Digest, SessionId, json_digest},
@@ -115,7 +115,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                 output: ToolResultOutput::Text("[a reference]".to_owned()),
                 blob: blob.reference(),
             }],
-            size: Shrunk {
+            size: CompactionStats {
                 before_tokens: u64::MAX,
                 after_tokens: 1,
             },
@@ -129,7 +129,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                 ..Usage::default()
             },
             duration_ms: 4,
-            size: Shrunk::default(),
+            size: CompactionStats::default(),
         },
         Event::CallReceived {
             call_id: call_id.clone(),

@@ -41,7 +41,7 @@ fn file(media_type: &str, bytes: Vec<u8>) -> FilePart {
 }
 
 /// The media type, width and height of a fitted image.
-fn seen(shrunk: &Shrunk) -> (String, u32, u32) {
+fn seen(shrunk: &ShrunkImage) -> (String, u32, u32) {
     let FileData::Bytes(bytes) = &shrunk.file.data else {
         panic!("{shrunk:?}");
     };

@@ -237,7 +237,7 @@ fn conversation_events() -> Vec<Event> {
                 output: ToolResultOutput::Text("[a reference]".into()),
                 blob: blob(),
             }],
-            size: Shrunk {
+            size: CompactionStats {
                 before_tokens: 2,
                 after_tokens: 1,
             },
@@ -248,7 +248,7 @@ fn conversation_events() -> Vec<Event> {
             provenance: provenance(),
             usage: usage(),
             duration_ms: 4,
-            size: Shrunk::default(),
+            size: CompactionStats::default(),
         },
         Event::ModelReplied {
             turn: 1,

@@ -7,7 +7,7 @@ use crate::{
 };
 use agent_host_types::{
     accounting::Accounting,
-    context::{ContextLimits, Shrunk},
+    context::{CompactionStats, ContextLimits},
     event::Event,
     message::{Message, Role},
     model::{ModelReply, Provenance, Usage},
@@ -63,7 +63,7 @@ fn shorten(state: &mut SessionState, limits: ContextLimits, tokens: u64) {
     let found = reference::choose(&messages, limits.keep_results, tokens, |_| false);
     state.apply(&Event::ResultsReferenced {
         results: found.into_iter().map(|found| found.result).collect(),
-        size: Shrunk::default(),
+        size: CompactionStats::default(),
     });
     let messages = state.all_messages().unwrap();
     let before = state.context_tokens(0, || 0);
@@ -79,7 +79,7 @@ fn shorten(state: &mut SessionState, limits: ContextLimits, tokens: u64) {
         },
         usage: Usage::default(),
         duration_ms: 0,
-        size: Shrunk::default(),
+        size: CompactionStats::default(),
     });
     let after = state.context_tokens(0, || 0);
     assert!(after + limits.allowance() <= before, "{before} to {after}");

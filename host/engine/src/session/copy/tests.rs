@@ -3,7 +3,7 @@
 use super::*;
 use agent_host_types::{
     approval::{ApprovalRule, Decision, RememberScope},
-    context::Shrunk,
+    context::CompactionStats,
     continuation::PendingCall,
     id::{CallId, json_digest},
     message::Role,
@@ -231,7 +231,7 @@ fn what_no_session_says_is_refused() {
             },
             usage: Usage::default(),
             duration_ms: 1,
-            size: Shrunk::default(),
+            size: CompactionStats::default(),
         };
         let settled = settled("a", ToolResultOutput::Text("ok".into()));
         [started(&["a"]), vec![settled, summarised]].concat()

@@ -1,6 +1,6 @@
 //! What each event changes in the state of a session.
 
-use super::{BatchCall, Open, SessionState, TurnFacts};
+use super::{BatchCall, Open, SessionState, TurnStats};
 use crate::{context::estimate::Measured, session::Spent};
 use agent_host_types::{
     approval::{ApprovalRule, Decision, RememberScope},
@@ -34,14 +34,14 @@ impl SessionState {
             } => {
                 self.turns += 1;
                 self.system_blob = system.as_ref().map(|blob| blob.digest);
-                self.facts = TurnFacts {
+                self.turn_stats = TurnStats {
                     provenance: Some(provenance.clone()),
-                    usage: self.facts.summaries,
-                    summaries: self.facts.summaries,
-                    ..TurnFacts::default()
+                    usage: self.turn_stats.summaries,
+                    summaries: self.turn_stats.summaries,
+                    ..TurnStats::default()
                 };
             }
-            Event::ResultsReferenced { results, .. } => self.messages.refer(results),
+            Event::ResultsReferenced { results, .. } => self.messages.evict_results(results),
             Event::HistorySummarised {
                 messages,
                 message,
@@ -74,7 +74,7 @@ impl SessionState {
             Event::AnswerReceived {
                 call_id, answer, ..
             } => self.answered(call_id, answer),
-            Event::CallsDelegated { calls, .. } => self.delegated(calls),
+            Event::CallsDelegated { calls, .. } => self.dispatched_externally(calls),
             Event::CallSettled {
                 call_id,
                 tool,
@@ -98,7 +98,7 @@ impl SessionState {
         self.messages.push(message.clone());
         self.spent = Spent::default();
         self.model_paused = false;
-        self.facts = TurnFacts::default();
+        self.turn_stats = TurnStats::default();
     }
 
     /// What is written down here was checked where it was made or copied; a count beyond the end means all.
@@ -108,15 +108,15 @@ impl SessionState {
             // One that was summarised is quoted in the message that is now the first.
             *at = (*at + 1).saturating_sub(count);
         }
-        self.facts.summaries += usage;
-        self.facts.usage += usage;
+        self.turn_stats.summaries += usage;
+        self.turn_stats.usage += usage;
         self.spend(usage);
     }
 
     fn replied(&mut self, reply: &ModelReply, discarded: Usage) {
         self.spent.turns += 1;
         self.model_paused = reply.stop_reason == Some(StopReason::PauseTurn);
-        self.facts.learn(reply, discarded);
+        self.turn_stats.learn(reply, discarded);
         self.spend(reply.usage);
         self.spend(discarded);
         let measured = Measured::of(reply.usage, self.messages.tokens());
@@ -181,10 +181,10 @@ impl SessionState {
         }
     }
 
-    fn delegated(&mut self, calls: &[PendingCall]) {
+    fn dispatched_externally(&mut self, calls: &[PendingCall]) {
         for call in calls {
             if let Some(entry) = self.entry(&call.call_id) {
-                entry.delegated = true;
+                entry.dispatched_externally = true;
             }
         }
     }
@@ -208,7 +208,7 @@ impl SessionState {
         let took = report.summary.duration_ms;
         self.spent.wall_ms = self.spent.wall_ms.saturating_add(took);
         if self.batch.is_empty() {
-            self.facts = TurnFacts::default();
+            self.turn_stats = TurnStats::default();
         }
     }
 
@@ -266,7 +266,7 @@ impl Open {
     }
 }
 
-impl TurnFacts {
+impl TurnStats {
     fn learn(&mut self, reply: &ModelReply, discarded: Usage) {
         if reply.provenance.is_some() {
             self.provenance.clone_from(&reply.provenance);

@@ -40,7 +40,7 @@ impl Agent {
         let (call_id, tool) = (&call.id, call.name.as_str());
         if cx.cancel.is_cancelled() {
             return self
-                .unrun(call, ToolFailure::not_started().into(), cx)
+                .skipped_report(call, ToolFailure::not_started().into(), cx)
                 .into();
         }
         let began = Instant::now();
@@ -91,7 +91,7 @@ impl Agent {
                 stopped(Accounting { wall_us, ..unused }, Vec::new()).into()
             }
         };
-        let report = match self.heard(&run.entry, end) {
+        let report = match self.resolve_question(&run.entry, end) {
             RunEnd::Settled(report) => checked(report),
             asked @ RunEnd::Asked(_) => return asked,
         };
@@ -108,7 +108,7 @@ impl Agent {
     }
 
     /// A question that nobody can or should answer settles the call.
-    fn heard(&self, entry: &BatchCall, end: RunEnd) -> RunEnd {
+    fn resolve_question(&self, entry: &BatchCall, end: RunEnd) -> RunEnd {
         let RunEnd::Asked(asked) = end else {
             return end;
         };
@@ -135,7 +135,7 @@ impl Agent {
     }
 
     /// The report of a call that did not run.
-    pub(super) fn unrun(
+    pub(super) fn skipped_report(
         &self,
         call: &ToolCall,
         output: ToolResultOutput,
@@ -164,7 +164,7 @@ impl Agent {
 }
 
 /// The note that a call is about to run.
-pub(in crate::turn) fn intention(session: &Session, run: &Run) -> Event {
+pub(in crate::turn) fn call_intended(session: &Session, run: &Run) -> Event {
     Event::CallIntended {
         call_id: run.entry.call.id.clone(),
         tool: run.entry.call.name.clone(),

@@ -1,7 +1,7 @@
 //! A person confirms calls: what is shown, what each decision does, and what is refused.
 
 use super::harness::*;
-use crate::turn::{Prompts, ShownCall};
+use crate::turn::{CallPreview, Prompts};
 use agent_host_types::{
     approval::Decision,
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
@@ -68,9 +68,9 @@ fn shown_call_names_the_executables_of_its_arguments() {
     };
     let warning = "The call may rewrite these executable files:\n│ /workspace/run.sh\n│ /workspace/\\u{202e}x\n";
     assert!(
-        ShownCall::unwrapped(&call).to_string().contains(warning),
+        CallPreview::unwrapped(&call).to_string().contains(warning),
         "{}",
-        ShownCall::unwrapped(&call)
+        CallPreview::unwrapped(&call)
     );
 }
 

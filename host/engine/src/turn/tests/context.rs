@@ -7,7 +7,7 @@ use crate::{
 };
 use agent_host_types::{
     budget::Budget,
-    context::{ContextLimits, Shrunk},
+    context::{CompactionStats, ContextLimits},
     event::Event,
     message::Message,
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
@@ -91,7 +91,7 @@ fn events<T>(bench: &Bench, pick: impl Fn(Event) -> Option<T>) -> Vec<T> {
 }
 
 /// The calls whose results became references, by event.
-fn referenced(bench: &Bench) -> Vec<(Vec<String>, Shrunk)> {
+fn referenced(bench: &Bench) -> Vec<(Vec<String>, CompactionStats)> {
     events(bench, |event| match event {
         Event::ResultsReferenced { results, size } => {
             let ids = results.into_iter().map(|result| result.call_id.0);
@@ -102,7 +102,7 @@ fn referenced(bench: &Bench) -> Vec<(Vec<String>, Shrunk)> {
 }
 
 /// How many messages were summarised, by event.
-fn summarised(bench: &Bench) -> Vec<(usize, Shrunk)> {
+fn summarised(bench: &Bench) -> Vec<(usize, CompactionStats)> {
     events(bench, |event| match event {
         Event::HistorySummarised { messages, size, .. } => Some((messages, size)),
         _ => None,

@@ -1,5 +1,5 @@
-//! A call or a question as the user sees it who decides about it. The host's own words come first and last, and say what is
-//! true; everything that a model or a tool wrote is between them, in frames. Pure.
+//! Renders a call or a question for the user who decides about it. Text of the host comes first and last; text of a model or a
+//! tool stands between, in frames. Pure.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ const MAX_PROMPT_ROWS: usize = 40;
 /// A call in words, wherever it is put before the user: exactly what will run, with nothing shortened and nothing hidden. As
 /// text it is all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownCall {
+pub struct CallPreview {
     /// The tool's name and its effect, as the policy sees it.
     pub what: String,
     /// The tool's name for people, in a frame.
@@ -27,7 +27,7 @@ pub struct ShownCall {
     pub below: String,
 }
 
-impl ShownCall {
+impl CallPreview {
     /// The words for a waiting call, in rows as long as they are.
     #[must_use]
     pub fn unwrapped(call: &PendingCall) -> Self {
@@ -64,7 +64,7 @@ fn executables(call: &PendingCall, input: &Map<String, Value>, columns: usize) -
     format!(".\nThe call may rewrite these executable files:\n{names}")
 }
 
-impl fmt::Display for ShownCall {
+impl fmt::Display for CallPreview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             what,
@@ -95,7 +95,7 @@ pub fn call_heading(call: &PendingCall) -> String {
 
 /// A tool's question in words, wherever it is put before the user. As text it is all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownQuestion {
+pub struct QuestionPreview {
     /// Which tool asks.
     pub asks: String,
     /// What it asks, in a frame.
@@ -106,7 +106,7 @@ pub struct ShownQuestion {
     pub below: String,
 }
 
-impl ShownQuestion {
+impl QuestionPreview {
     /// The words for a question of a tool, on a screen of `columns` columns.
     #[must_use]
     pub fn new(tool: &str, question: &Question, columns: usize) -> Self {
@@ -123,7 +123,7 @@ impl ShownQuestion {
     }
 }
 
-impl fmt::Display for ShownQuestion {
+impl fmt::Display for QuestionPreview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             asks,

@@ -9,7 +9,7 @@ use crate::{
     session::Session,
 };
 use agent_host_types::{
-    context::{ContextLimits, Shrunk},
+    context::{CompactionStats, ContextLimits},
     event::Event,
     message::{Message, Role},
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
@@ -20,7 +20,7 @@ use std::time::Instant;
 
 /// What was done to make a request fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fitted {
+pub(super) enum Compaction {
     /// Nothing: it fits, or nothing can be made shorter.
     Unchanged,
     /// The conversation is shorter now.
@@ -36,40 +36,40 @@ impl Agent {
     }
 
     /// Makes the conversation shorter where the next request comes near the end of the window.
-    pub(super) async fn fit(
+    pub(super) async fn compact_if_needed(
         &self,
         session: &mut Session,
         cx: &TurnContext<'_>,
-    ) -> Result<Fitted, TurnError> {
+    ) -> Result<Compaction, TurnError> {
         let Some(limits) = self.settings.context else {
-            return Ok(Fitted::Unchanged);
+            return Ok(Compaction::Unchanged);
         };
         let size = self.request_tokens(session);
         if size <= limits.threshold() {
-            return Ok(Fitted::Unchanged);
+            return Ok(Compaction::Unchanged);
         }
-        let fitted = self.shorten(session, limits, cx).await?;
-        if fitted == Fitted::Unchanged && limits.is_known && size > limits.window_tokens {
+        let compaction = self.compact(session, limits, cx).await?;
+        if compaction == Compaction::Unchanged && limits.is_known && size > limits.window_tokens {
             return Err(self.too_long(session, None)?);
         }
-        Ok(fitted)
+        Ok(compaction)
     }
 
     /// Makes the conversation shorter although it should have fitted: the model found it too long.
-    pub(super) async fn make_room(
+    pub(super) async fn compact_after_refusal(
         &self,
         session: &mut Session,
         cx: &TurnContext<'_>,
-    ) -> Result<Fitted, TurnError> {
+    ) -> Result<Compaction, TurnError> {
         let Some(limits) = self.settings.context else {
-            return Ok(Fitted::Unchanged);
+            return Ok(Compaction::Unchanged);
         };
         let window_tokens = limits.window_tokens.min(self.request_tokens(session));
         let limits = ContextLimits {
             window_tokens,
             ..limits
         };
-        self.shorten(session, limits, cx).await
+        self.compact(session, limits, cx).await
     }
 
     /// The error of a conversation that does not fit; `refusal` is the model's.
@@ -89,29 +89,29 @@ impl Agent {
         }
     }
 
-    async fn shorten(
+    async fn compact(
         &self,
         session: &mut Session,
         limits: ContextLimits,
         cx: &TurnContext<'_>,
-    ) -> Result<Fitted, TurnError> {
-        let referred = self.refer(session, limits, cx)?;
+    ) -> Result<Compaction, TurnError> {
+        let evicted = self.evict_results(session, limits, cx)?;
         if self.request_tokens(session) <= limits.goal() {
-            return Ok(referred);
+            return Ok(evicted);
         }
         match self.summarise(session, limits, cx).await? {
-            Fitted::Unchanged => Ok(referred),
+            Compaction::Unchanged => Ok(evicted),
             summarised => Ok(summarised),
         }
     }
 
     /// Puts references into the places of old results, where that saves enough.
-    fn refer(
+    fn evict_results(
         &self,
         session: &mut Session,
         limits: ContextLimits,
         cx: &TurnContext<'_>,
-    ) -> Result<Fitted, TurnError> {
+    ) -> Result<Compaction, TurnError> {
         let before_tokens = self.request_tokens(session);
         let excess = before_tokens.saturating_sub(limits.goal());
         let messages = session.conversation()?;
@@ -121,9 +121,9 @@ impl Agent {
         });
         let saved: u64 = found.iter().map(|found| found.saves).sum();
         if found.is_empty() || saved < limits.allowance() {
-            return Ok(Fitted::Unchanged);
+            return Ok(Compaction::Unchanged);
         }
-        let size = Shrunk {
+        let size = CompactionStats {
             before_tokens,
             after_tokens: self.tokens_without(session, saved),
         };
@@ -134,7 +134,7 @@ impl Agent {
             .unzip();
         session.record(Event::ResultsReferenced { results, size }, blobs);
         cx.observer.live(Live::ResultsReferenced { count, size });
-        Ok(Fitted::Changed)
+        Ok(Compaction::Changed)
     }
 
     /// Has the model summarise the older messages, where that saves enough.
@@ -143,21 +143,21 @@ impl Agent {
         session: &mut Session,
         limits: ContextLimits,
         cx: &TurnContext<'_>,
-    ) -> Result<Fitted, TurnError> {
+    ) -> Result<Compaction, TurnError> {
         let room = limits.goal().saturating_sub(self.fixed_tokens(session));
         let messages = session.conversation()?;
         let Some(plan) = summary::plan(&messages, session.state().inputs(), room, limits) else {
-            return Ok(Fitted::Unchanged);
+            return Ok(Compaction::Unchanged);
         };
         let older = messages.get(..plan.messages).unwrap_or_default();
         let request = summary::request(older, limits.goal());
         let began = Instant::now();
         let Some((text, usage)) = self.ask_summary(session, &request, cx).await? else {
-            return Ok(Fitted::Cancelled);
+            return Ok(Compaction::Cancelled);
         };
         let message = plan.message(&summary::bounded(&text, limits));
         let saved = estimate::messages(older).saturating_sub(estimate::message(&message));
-        let size = Shrunk {
+        let size = CompactionStats {
             before_tokens: self.request_tokens(session),
             after_tokens: self.tokens_without(session, saved),
         };
@@ -176,7 +176,7 @@ impl Agent {
             messages: plan.messages,
             size,
         });
-        Ok(Fitted::Changed)
+        Ok(Compaction::Changed)
     }
 
     /// The summary and its tokens; nothing where the turn was stopped meanwhile.

@@ -1,4 +1,4 @@
-use super::{ShownCall, ShownQuestion};
+use super::{CallPreview, QuestionPreview};
 use agent_host_types::{
     continuation::PendingCall,
     id::{CallId, Digest},
@@ -55,7 +55,7 @@ fn a_call_cannot_speak_for_the_host() {
     for lie in LIES {
         for columns in [24, 80, usize::MAX] {
             let call = call(lie);
-            let shown = ShownCall::new(&call, &call.input, "as asked", columns).to_string();
+            let shown = CallPreview::new(&call, &call.input, "as asked", columns).to_string();
             let text = serde_json::to_string_pretty(&call.input).unwrap();
             let size = format!(
                 "These are all {} characters of the arguments of wipe; rule effect.effectful, arguments as asked.",
@@ -87,7 +87,7 @@ fn a_question_cannot_speak_for_the_host() {
             choices: vec![lie.to_owned()],
             free_text: true,
         };
-        let shown = ShownQuestion::new("wipe", &question, 80);
+        let shown = QuestionPreview::new("wipe", &question, 80);
         assert_eq!(
             rows_of_the_host(&shown.to_string(), 80),
             [
@@ -110,7 +110,7 @@ fn a_long_question_is_cut() {
         choices: Vec::new(),
         free_text: true,
     };
-    let shown = ShownQuestion::new("wipe", &question, 80).to_string();
+    let shown = QuestionPreview::new("wipe", &question, 80).to_string();
     let rows: Vec<&str> = shown.lines().collect();
     assert_eq!(rows.len(), 43);
     assert_eq!(
