@@ -159,8 +159,10 @@ impl Aspect {
     }
 }
 
-/// The compared parts of a tool.
-const TOOL_ASPECTS: [(Aspect, fn(&LockedTool) -> Option<&str>); 5] = [
+/// Returns a compared part of a tool.
+type ToolField = fn(&LockedTool) -> Option<&str>;
+
+const TOOL_ASPECTS: [(Aspect, ToolField); 5] = [
     (Aspect::Title, |tool| tool.title.as_deref()),
     (Aspect::Effect, |tool| Some(tool.effect.as_str())),
     (Aspect::Description, |tool| Some(&tool.description)),
