@@ -44,7 +44,7 @@ pub enum StoreError {
     /// A file of the state directory belongs to another user, who could change the journal.
     #[error(
         "{} belongs to user {owner} and this program runs as user {user}: its owner could change what the journal \
-         says; run as user {owner}, give it to user {user} with `chown`, or set `state-dir` to another folder",
+         says; run as user {owner}, give it to user {user} with `chown`, or set `state-dir` to another directory",
         path.display()
     )]
     Owner {
@@ -58,7 +58,7 @@ pub enum StoreError {
     /// Every user may write to a file of the state directory.
     #[error(
         "every user of this machine may write to {} (mode {mode:04o}), so anybody could change what the journal says; \
-         run `chmod o-w` on it, or set `state-dir` to another folder",
+         run `chmod o-w` on it, or set `state-dir` to another directory",
         path.display()
     )]
     WorldWritable {
@@ -97,7 +97,7 @@ pub enum StoreError {
     /// The events are not the next ones of the stored session.
     #[error(
         "cannot write the journal: session {session} has changed in {location} since it was opened here, so another \
-         process writes to it although the session is locked; if the folder is on a network file system, check that it \
+         process writes to it although the session is locked; if the directory is on a network file system, check that it \
          supports locks"
     )]
     OutOfOrder {
@@ -176,7 +176,7 @@ pub enum StoreError {
 
     /// The database belongs to another program.
     #[error(
-        "{location} is a database of another program; move it away, or set `state-dir` to another folder"
+        "{location} is a database of another program; move it away, or set `state-dir` to another directory"
     )]
     ForeignDatabase {
         /// The database file.
@@ -185,7 +185,7 @@ pub enum StoreError {
     /// The tables have a version that this program does not know.
     #[error(
         "the journal {location} has format {found} and this program knows format {known}: another agent-host, probably a \
-         newer one, wrote it; use that one, or set `state-dir` to another folder"
+         newer one, wrote it; use that one, or set `state-dir` to another directory"
     )]
     SchemaVersion {
         /// The database file.

@@ -22,12 +22,12 @@ pub(super) fn sqlite_advice(file: &str, error: &rusqlite::Error) -> String {
     };
     match code {
         ErrorCode::DiskFull => format!(
-            "there is no room left on the disk that holds {file}; free some space, then resume the session: everything \
+            "there is no space left on the disk that holds {file}; free some space, then resume the session: everything \
              up to the last completed step is kept"
         ),
         ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => format!(
-            "{file} or its folder may not be written to ({error}); make the folder writable for this user, or set \
-             `state-dir` to another folder"
+            "{file} or its directory may not be written to ({error}); make the directory writable for this user, or set \
+             `state-dir` to another directory"
         ),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => format!(
             "another program keeps {file} locked; end it (a backup, or an open sqlite3 shell?) and try again"
@@ -48,15 +48,15 @@ pub(super) fn sqlite_advice(file: &str, error: &rusqlite::Error) -> String {
 pub(super) fn io_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "make it writable for this user, or set `state-dir` to a folder that is"
+            "make it writable for this user, or set `state-dir` to a directory that is"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space, or set `state-dir` to a folder on another disk"
+            "free some space, or set `state-dir` to a directory on another disk"
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "move away the file that is in its place, or set `state-dir` to another folder"
+            "move away the file that is in its place, or set `state-dir` to another directory"
         }
         // The kinds are many and grow; the system's own words precede this in any case.
-        _ => "check the path and the disk, or set `state-dir` to another folder",
+        _ => "check the path and the disk, or set `state-dir` to another directory",
     }
 }

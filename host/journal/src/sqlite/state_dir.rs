@@ -53,8 +53,8 @@ fn private_dir(path: &Path) -> Result<PathBuf, StoreError> {
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .map_err(|error| StoreError::io(path, "make the state folder", error))?;
-    let failed = |error| StoreError::io(path, "open the state folder", error);
+        .map_err(|error| StoreError::io(path, "make the state directory", error))?;
+    let failed = |error| StoreError::io(path, "open the state directory", error);
     let path = path.canonicalize().map_err(failed)?;
     check_owner(&path, &path.metadata().map_err(failed)?)?;
     Ok(path)

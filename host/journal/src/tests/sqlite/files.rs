@@ -1,4 +1,4 @@
-//! The folder and the file: modes, owners, and files that are not ours.
+//! The state directory: modes, owners, and files of other programs.
 
 use super::{fresh, open, read, session_of, text};
 use agent_host_engine::journal::{Journal as _, JournalError};
@@ -18,7 +18,7 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// The text of the `Corrupt` that opening has to end in.
+/// The text of the `Corrupt` error of opening.
 fn corrupt(state_dir: &Path) -> String {
     match open(state_dir) {
         Err(JournalError::Corrupt(error)) => error.to_string(),
@@ -28,15 +28,15 @@ fn corrupt(state_dir: &Path) -> String {
 }
 
 #[tokio::test]
-async fn everything_is_for_this_user_alone() {
+async fn state_files_are_readable_by_their_owner_alone() {
     let (dir, store) = fresh();
     let (_journal, _) = session_of(&store, 1).await;
     let state = dir.path().join("state");
     assert_eq!(mode(&state), 0o700);
     assert_eq!(mode(&state.join("locks")), 0o700);
     let mut files = 0;
-    for folder in [&state, &state.join("locks")] {
-        for entry in std::fs::read_dir(folder).unwrap() {
+    for directory in [&state, &state.join("locks")] {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() {
                 assert_eq!(mode(&path), 0o600, "{}", path.display());
@@ -48,7 +48,7 @@ async fn everything_is_for_this_user_alone() {
 }
 
 #[test]
-fn a_file_that_others_may_read_is_closed_to_them() {
+fn database_readable_by_others_is_closed_to_them() {
     let (dir, store) = fresh();
     drop(store);
     let file = dir.path().join("state/agent-host.db");
@@ -58,7 +58,7 @@ fn a_file_that_others_may_read_is_closed_to_them() {
 }
 
 #[test]
-fn a_folder_or_file_that_everybody_may_write_to_is_refused() {
+fn world_writable_state_is_refused() {
     for name in ["", "locks", "agent-host.db"] {
         let (dir, store) = fresh();
         drop(store);
@@ -73,7 +73,7 @@ fn a_folder_or_file_that_everybody_may_write_to_is_refused() {
             text(open(&state)),
             format!(
                 "every user of this machine may write to {} (mode 0777), so anybody could change what the journal says; run \
-                 `chmod o-w` on it, or set `state-dir` to another folder",
+                 `chmod o-w` on it, or set `state-dir` to another directory",
                 path.display()
             )
         );
@@ -81,10 +81,10 @@ fn a_folder_or_file_that_everybody_may_write_to_is_refused() {
 }
 
 #[test]
-fn a_folder_of_another_user_is_refused() {
+fn directory_of_another_user_is_refused() {
     let me = rustix::process::geteuid().as_raw();
     let dir = TempDir::new().unwrap();
-    // Only root can give a folder away; everybody else finds one of root's.
+    // Only root can change an owner; another user takes a directory of root.
     let (path, owner) = if me == 0 {
         std::os::unix::fs::chown(dir.path(), Some(65534), None).unwrap();
         (dir.path().canonicalize().unwrap(), 65534)
@@ -95,7 +95,7 @@ fn a_folder_of_another_user_is_refused() {
         text(open(&path)),
         format!(
             "{} belongs to user {owner} and this program runs as user {me}: its owner could change what the journal says; \
-             run as user {owner}, give it to user {me} with `chown`, or set `state-dir` to another folder",
+             run as user {owner}, give it to user {me} with `chown`, or set `state-dir` to another directory",
             path.display()
         )
     );
@@ -103,7 +103,7 @@ fn a_folder_of_another_user_is_refused() {
 
 /// Root may write everywhere, so as root this test runs itself once more as another user.
 #[test]
-fn a_folder_that_cannot_be_written_to_is_refused() {
+fn read_only_directory_is_refused() {
     let dir = TempDir::new().unwrap();
     if rustix::process::geteuid().is_root() {
         set_mode(dir.path(), 0o755);
@@ -112,7 +112,7 @@ fn a_folder_that_cannot_be_written_to_is_refused() {
         let mut child = std::process::Command::new(&program);
         child.args([
             "--exact",
-            "tests::sqlite::files::a_folder_that_cannot_be_written_to_is_refused",
+            "tests::sqlite::files::read_only_directory_is_refused",
         ]);
         let output = child
             .current_dir("/")
@@ -128,20 +128,20 @@ fn a_folder_that_cannot_be_written_to_is_refused() {
         return;
     }
     let root = dir.path().canonicalize().unwrap();
-    let advice = "Permission denied (os error 13); make it writable for this user, or set `state-dir` to a folder that is";
+    let advice = "Permission denied (os error 13); make it writable for this user, or set `state-dir` to a directory that is";
     set_mode(&root, 0o500);
     let missing = root.join("state");
     assert_eq!(
         text(open(&missing)),
         format!(
-            "cannot make the state folder {}: {advice}",
+            "cannot make the state directory {}: {advice}",
             missing.display()
         )
     );
     assert_eq!(
         text(open(&root)),
         format!(
-            "cannot make the state folder {}: {advice}",
+            "cannot make the state directory {}: {advice}",
             root.join("locks").display()
         )
     );
@@ -160,8 +160,7 @@ fn a_folder_that_cannot_be_written_to_is_refused() {
     assert_eq!(
         text(open(&root)),
         format!(
-            "cannot open the journal: {0} or its folder may not be written to (attempt to write a readonly database); make the \
-             folder writable for this user, or set `state-dir` to another folder",
+            "cannot open the journal: {0} or its directory may not be written to (attempt to write a readonly database); make the directory writable for this user, or set `state-dir` to another directory",
             root.join("agent-host.db").display()
         )
     );
@@ -169,22 +168,22 @@ fn a_folder_that_cannot_be_written_to_is_refused() {
 }
 
 #[test]
-fn a_file_in_the_place_of_the_folder_is_named() {
+fn file_in_place_of_the_directory_is_named() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("state");
     std::fs::write(&path, "").unwrap();
     assert_eq!(
         text(open(&path)),
         format!(
-            "cannot make the state folder {}: File exists (os error 17); move away the file that is in its place, or set \
-             `state-dir` to another folder",
+            "cannot make the state directory {}: File exists (os error 17); move away the file that is in its place, or set \
+             `state-dir` to another directory",
             path.display()
         )
     );
 }
 
 #[test]
-fn a_symbolic_link_in_the_place_of_the_database_is_refused() {
+fn symlink_in_place_of_the_database_is_refused() {
     let dir = TempDir::new().unwrap();
     let target = dir.path().join("elsewhere");
     std::fs::write(&target, "").unwrap();
@@ -197,7 +196,7 @@ fn a_symbolic_link_in_the_place_of_the_database_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_not_a_database_is_left_alone() {
+fn file_that_is_no_database_is_left_as_it_is() {
     let (dir, store) = fresh();
     let file = store.file().to_owned();
     drop(store);
@@ -215,7 +214,7 @@ fn a_file_that_is_not_a_database_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_damaged_page_is_an_error_and_not_an_empty_list() {
+async fn damaged_page_is_an_error() {
     let (dir, store) = fresh();
     let (journal, _) = session_of(&store, 3).await;
     let session = journal.session();
@@ -234,7 +233,7 @@ async fn a_damaged_page_is_an_error_and_not_an_empty_list() {
 }
 
 #[test]
-fn other_databases_and_other_versions_are_refused() {
+fn foreign_databases_and_other_versions_are_refused() {
     let file = |state: &Path| state.canonicalize().unwrap().join("agent-host.db");
     let (dir, store) = fresh();
     drop(store);
@@ -247,7 +246,7 @@ fn other_databases_and_other_versions_are_refused() {
             corrupt(&state),
             format!(
                 "the journal {} has format {version} and this program knows format 1: another agent-host, probably a \
-                 newer one, wrote it; use that one, or set `state-dir` to another folder",
+                 newer one, wrote it; use that one, or set `state-dir` to another directory",
                 file(&state).display()
             )
         );
@@ -265,14 +264,14 @@ fn other_databases_and_other_versions_are_refused() {
     assert_eq!(
         corrupt(dir.path()),
         format!(
-            "{} is a database of another program; move it away, or set `state-dir` to another folder",
+            "{} is a database of another program; move it away, or set `state-dir` to another directory",
             file(dir.path()).display()
         )
     );
 }
 
 #[test]
-fn many_open_a_new_folder_at_once() {
+fn new_directory_is_opened_by_many_at_once() {
     let dir = TempDir::new().unwrap();
     std::thread::scope(|scope| {
         let opening: Vec<_> = (0..8)
@@ -284,9 +283,9 @@ fn many_open_a_new_folder_at_once() {
     });
 }
 
-/// The key of continuations is made once, for this user alone, and is the same for every process; what is no key is refused.
+/// The key is readable by its owner alone and the same for every process; a file without a key is refused.
 #[test]
-fn the_key_of_continuations() {
+fn continuation_key_is_made_once_and_checked() {
     let (dir, store) = fresh();
     let path = dir.path().join("state/continuation.key");
     let key = store.continuation_key().unwrap();
@@ -308,7 +307,7 @@ fn the_key_of_continuations() {
 
 /// A pipe in place of a file is refused at once instead of blocking.
 #[tokio::test]
-async fn pipe_in_the_place_of_a_file_is_refused() {
+async fn pipe_in_place_of_a_file_is_refused() {
     let (dir, store) = fresh();
     let (journal, _) = session_of(&store, 1).await;
     let session = journal.session();
@@ -334,7 +333,7 @@ async fn pipe_in_the_place_of_a_file_is_refused() {
             text(refused),
             format!(
                 "cannot {doing} {}: it is not a regular file; move away the file that is in its place, or set `state-dir` to \
-                 another folder",
+                 another directory",
                 path.display()
             )
         );

@@ -1,4 +1,4 @@
-//! A journal whose file was damaged: its sessions are read as they were written, to their last event, or refused with the
+//! Damaged databases: a session is read as it was written, to its last event, or refused with the
 //! reason.
 
 use super::{every_event, input, open, read, record, text};
@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 use tokio::runtime::Builder;
 
-/// A journal as it lies on the disk after everything in it was closed, and what is in it.
+/// A journal as it is on the disk after it was closed, and its content.
 struct Kept {
     bytes: Vec<u8>,
     sessions: Vec<(SessionId, Vec<EventRecord>)>,
@@ -58,9 +58,9 @@ static KEPT: LazyLock<Kept> = LazyLock::new(|| {
 
 proptest! {
     #[test]
-    fn damaged_files(bytes in Just(KEPT.bytes.clone()).prop_flat_map(mutated)) {
+    fn damaged_database_is_read_right_or_refused(bytes in Just(KEPT.bytes.clone()).prop_flat_map(mutated)) {
         let dir = TempDir::new().unwrap();
-        // Also an empty file: a new one is made of it, and it holds no session.
+        // An empty file becomes a new journal without sessions.
         std::fs::write(dir.path().join("agent-host.db"), &bytes).unwrap();
         let store = match open(dir.path()) {
             Ok(store) => store,
@@ -80,7 +80,7 @@ proptest! {
             Ok(found) => prop_assert_eq!(found, vec![7; 3_000]),
             Err(error) => prop_assert!(error.to_string().contains("agent-host.db"), "{error}"),
         }
-        // A list is a summary and may be wrong; it ends.
+        // A list is a summary and may be wrong; it must end.
         let _ = store.list();
         let _ = text(store.find("no such session"));
     }

@@ -1,4 +1,4 @@
-//! Writing: what a barrier promises, what is shared, and what a failure leaves.
+//! Writing: crashes, group commit, full disks, and files that vanish.
 
 use super::{
     Database, every_event, fresh, input, open, read, record, records_of, session_of, text,
@@ -15,7 +15,7 @@ use pretty_assertions::assert_eq;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Opens a copy of the files as they are on the disk at this moment: what a crash now would leave.
+/// Opens a copy of the files on the disk: the state after a crash at this moment.
 fn after_crash(store: &Database) -> (TempDir, Database) {
     let copy = TempDir::new().unwrap();
     for entry in std::fs::read_dir(store.file().parent().unwrap()).unwrap() {
@@ -29,7 +29,7 @@ fn after_crash(store: &Database) -> (TempDir, Database) {
 }
 
 #[test]
-fn the_names_in_columns_are_those_in_the_json() {
+fn columns_agree_with_the_json() {
     let session = SessionId::new();
     let mut kinds = std::collections::BTreeSet::new();
     for event in every_event(session, &Blob::new(Vec::new())) {
@@ -47,7 +47,7 @@ fn the_names_in_columns_are_those_in_the_json() {
 }
 
 #[tokio::test]
-async fn a_crash_keeps_exactly_what_was_barriered() {
+async fn crash_keeps_everything_before_the_last_barrier() {
     let (_dir, store) = fresh();
     let (journal, records) = session_of(&store, 2).await;
     let (kept, lost) = (Blob::new(b"kept".to_vec()), Blob::new(b"lost".to_vec()));
@@ -64,7 +64,7 @@ async fn a_crash_keeps_exactly_what_was_barriered() {
         Err(JournalError::NotFound(_))
     ));
 
-    // The session goes on where it was left; the copy has locks of its own.
+    // The session continues behind its last event; the copy has locks of its own.
     let resumed = crashed.open_session(journal.session()).unwrap();
     resumed.append(std::slice::from_ref(&third), Vec::new());
     resumed.barrier().await.unwrap();
@@ -75,7 +75,7 @@ async fn a_crash_keeps_exactly_what_was_barriered() {
 }
 
 #[tokio::test]
-async fn barriers_that_come_during_a_commit_share_the_next() {
+async fn barriers_during_a_commit_share_the_next() {
     const SESSIONS: usize = 32;
     let (_dir, store) = fresh();
     let journals: Vec<_> = (0..SESSIONS)
@@ -94,14 +94,14 @@ async fn barriers_that_come_during_a_commit_share_the_next() {
     for barrier in barriers {
         barrier.await.unwrap();
     }
-    // One for whatever had arrived when the writer first looked, one for all the rest.
+    // One for the batches that had arrived when the writer first looked, one for all others.
     let commits = store.commits();
     assert!((1..=2).contains(&commits), "{commits} commits");
     assert_eq!(store.list().unwrap().len(), SESSIONS);
 }
 
 #[tokio::test]
-async fn a_barrier_with_nothing_new_costs_no_commit() {
+async fn barrier_with_nothing_new_commits_nothing() {
     let (_dir, store) = fresh();
     let (journal, _) = session_of(&store, 1).await;
     let before = store.commits();
@@ -110,20 +110,20 @@ async fn a_barrier_with_nothing_new_costs_no_commit() {
 }
 
 #[tokio::test]
-async fn a_long_queue_is_written_before_its_barrier() {
+async fn long_queue_is_written_before_its_barrier() {
     let (_dir, store) = fresh();
     let (journal, _) = session_of(&store, 1).await;
     let large = Blob::new(vec![7; MAX_QUEUED_BYTES + 1]);
     let digest = large.digest;
     journal.append(&[], vec![large]);
-    // The next barrier has nothing of its own to send, and still waits for what went ahead.
+    // The next barrier has nothing of its own to send, and still waits for the earlier batch.
     journal.barrier().await.unwrap();
     assert_eq!(store.commits(), 2);
     assert_eq!(Digest::of(&store.read_blob(digest).unwrap()), digest);
 }
 
 #[tokio::test]
-async fn a_full_disk_stops_the_session_and_keeps_what_was_stored() {
+async fn full_disk_stops_the_session_and_keeps_its_events() {
     let dir = TempDir::new().unwrap();
     let store = Database::open(dir.path(), SqliteOptions::default(), Some(40)).unwrap();
     let (journal, records) = session_of(&store, 2).await;
@@ -131,18 +131,18 @@ async fn a_full_disk_stops_the_session_and_keeps_what_was_stored() {
     let next = record(session, 2, input("too much"));
     journal.append(&[next], vec![Blob::new(vec![1; 1024 * 1024])]);
     let full = format!(
-        "cannot write the journal: there is no room left on the disk that holds {}; free some space, then resume the \
+        "cannot write the journal: there is no space left on the disk that holds {}; free some space, then resume the \
          session: everything up to the last completed step is kept",
         store.file().display()
     );
     assert_eq!(text(journal.barrier().await), full);
-    // There would be room for this one, but not without a gap.
+    // There is space for this one, but not without a gap.
     journal.append(&[record(session, 3, input("small"))], Vec::new());
     assert_eq!(text(journal.barrier().await), full);
     drop(journal);
     assert_eq!(read(&store, session).unwrap(), records);
 
-    // Other sessions go on, and so does this one when it is opened anew.
+    // Other sessions continue, and so does this one when it is opened again.
     session_of(&store, 1).await;
     let resumed = store.open_session(session).unwrap();
     resumed.append(&[record(session, 2, input("small"))], Vec::new());
@@ -150,14 +150,14 @@ async fn a_full_disk_stops_the_session_and_keeps_what_was_stored() {
     assert_eq!(read(&store, session).unwrap().len(), 3);
 }
 
-/// Everything that was not stored is stored once there is room again, in its order and once.
+/// Everything that was not stored is stored once there is space again, in its order and once.
 #[tokio::test]
 async fn retry_after_a_full_disk_stores_everything_once() {
     let dir = TempDir::new().unwrap();
     let store = Database::open(dir.path(), SqliteOptions::default(), Some(300)).unwrap();
     let (journal, mut records) = session_of(&store, 2).await;
     let session = journal.session();
-    // Something that can be removed again takes the room.
+    // A session that can be removed takes the space.
     let (filler, _) = session_of(&store, 1).await;
     filler.append(&[], vec![Blob::new(vec![1; 800 * 1024])]);
     filler.barrier().await.unwrap();
@@ -166,7 +166,7 @@ async fn retry_after_a_full_disk_stores_everything_once() {
     journal.append(&records[2..], vec![blob.clone()]);
     let (first, second) = (journal.barrier(), journal.barrier());
     let full = text(first.await);
-    assert!(full.contains("there is no room left"), "{full}");
+    assert!(full.contains("there is no space left"), "{full}");
     assert_eq!(text(second.await), full);
     records.push(record(session, 3, input("recorded meanwhile")));
     journal.append(&records[3..], Vec::new());
@@ -190,7 +190,7 @@ async fn retry_after_a_full_disk_stores_everything_once() {
     assert_eq!(records_of(&journal).await.unwrap(), records);
 }
 
-/// Another process that holds the database longer than is waited for delays a session, and does not end it.
+/// A database that another process holds beyond the timeout delays a session, and does not end it.
 #[tokio::test]
 async fn retry_after_a_locked_database_stores_everything() {
     let dir = TempDir::new().unwrap();
@@ -221,7 +221,7 @@ async fn retry_after_a_locked_database_stores_everything() {
 /// A directory or file that vanishes or is replaced fails the next barrier.
 #[tokio::test]
 async fn barrier_after_the_files_vanished_is_refused() {
-    /// What is named in the refusal, and what happens to the state directory.
+    /// The file that the error names, and the change of the state directory.
     type Vanish = (&'static str, fn(&Path));
     let vanish: [Vanish; 4] = [
         ("", |state| std::fs::remove_dir_all(state).unwrap()),
@@ -259,14 +259,14 @@ async fn barrier_after_the_files_vanished_is_refused() {
 }
 
 #[tokio::test]
-async fn a_bad_batch_does_not_stop_the_other_sessions_of_its_group() {
+async fn bad_batch_stops_its_own_session_alone() {
     // A gap in front of the batch, and one in it.
     for numbers in [&[5, 6], &[1, 3]] {
-        a_bad_batch_stops_itself_alone(numbers).await;
+        stops_alone(numbers).await;
     }
 }
 
-async fn a_bad_batch_stops_itself_alone(numbers: &[u64]) {
+async fn stops_alone(numbers: &[u64]) {
     let (_dir, store) = fresh();
     let (bad, _) = session_of(&store, 1).await;
     let (good, _) = session_of(&store, 1).await;
@@ -283,7 +283,7 @@ async fn a_bad_batch_stops_itself_alone(numbers: &[u64]) {
         text(bad_barrier.await),
         format!(
             "cannot write the journal: session {} has changed in {} since it was opened here, so another process writes to \
-             it although the session is locked; if the folder is on a network file system, check that it supports locks",
+             it although the session is locked; if the directory is on a network file system, check that it supports locks",
             bad.session(),
             store.file().display()
         )
@@ -294,7 +294,7 @@ async fn a_bad_batch_stops_itself_alone(numbers: &[u64]) {
 }
 
 #[tokio::test]
-async fn an_owner_that_left_no_facts_is_still_an_owner() {
+async fn lock_without_a_readable_owner_still_holds() {
     let (dir, store) = fresh();
     let (journal, _) = session_of(&store, 1).await;
     let session = journal.session();

@@ -1,4 +1,4 @@
-//! Databases that have less than was stored: a write-ahead log that was damaged, cut off or removed, and older copies.
+//! Lost events: a write-ahead log that was damaged, truncated or removed, and older copies.
 
 use super::{fresh, input, open, read, record, session_of, text};
 use crate::LostEvents;
@@ -8,7 +8,8 @@ use pretty_assertions::assert_eq;
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
-/// Returns the state directory of a process that died, with a session of `events` events whose last two commits are only in the log.
+/// Returns the state directory of a process that died, with a session of `events` events whose last two
+/// commits are in the log alone.
 async fn died(events: u64) -> (TempDir, SessionId) {
     let (dir, store) = fresh();
     let (first, _) = session_of(&store, events - 2).await;
@@ -38,7 +39,7 @@ fn copy_tree(from: &Path, into: &Path) {
     }
 }
 
-/// What is done to the log, and how many events are left of five.
+/// The name of the damage, the damage, and the number of events that are left of five.
 type Damage = (&'static str, fn(&Path), u64);
 
 const DAMAGES: [Damage; 4] = [
@@ -147,7 +148,7 @@ async fn session_lost_as_a_whole_is_named() {
     assert!(matches!(read(&store, lost), Err(JournalError::NotFound(_))));
 }
 
-/// The file of another history has as many events, and others.
+/// A copy with another history has as many events, and others.
 #[tokio::test]
 async fn session_with_another_last_event_is_refused() {
     let (dir, store) = fresh();

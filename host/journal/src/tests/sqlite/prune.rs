@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const MIB: u64 = 1024 * 1024;
 
-/// A session with a blob of this size; it is open as long as its journal.
+/// Makes a session with a blob; it is claimed as long as its journal lives.
 async fn large(store: &Database, blob: Blob) -> SqliteJournal {
     let session = SessionId::new();
     let journal = store.create(session).unwrap();
@@ -36,7 +36,7 @@ fn size(store: &Database) -> u64 {
     files.iter().map(size).sum()
 }
 
-/// The size of the database alone, which is what is bounded.
+/// The size of the database alone, to which the bound applies.
 fn size_without_log(store: &Database) -> u64 {
     fs::metadata(store.file()).unwrap().len()
 }
@@ -75,7 +75,7 @@ fn bounded(dir: &Path, bytes: u64) -> Database {
     Database::open(dir, options, None).unwrap()
 }
 
-/// Sixteen times the bound is written: the database stays near it, and what is in use and what is newest is whole.
+/// Sixteen times the bound is written: the database stays near it, and sessions in use and the newest are whole.
 #[tokio::test]
 async fn background_pruning_bounds_the_database() {
     let dir = TempDir::new().unwrap();

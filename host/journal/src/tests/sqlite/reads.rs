@@ -1,4 +1,4 @@
-//! The checks on what is read.
+//! The checks of everything that is read.
 
 use super::{Database, fresh, input, read, record, records_of, session_of, text};
 use crate::{
@@ -13,16 +13,16 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 
-/// Changes the file behind the store's back.
+/// Changes the database on a connection of its own.
 fn tamper(store: &Database, sql: &str) {
     let db = rusqlite::Connection::open(store.file()).unwrap();
     db.execute_batch(sql).unwrap();
 }
 
-/// Each change of a stored event is found, whatever it touches, and named with its place. Three events of which the first two
-/// are of one length, so that swapping them changes nothing but their order.
+/// Every change of a stored event is found and named with its number. The first two of three events
+/// have the same length, so that swapping them changes their order alone.
 #[tokio::test]
-async fn damaged_events_are_not_half_read() {
+async fn damaged_events_are_refused_with_their_number() {
     for (sql, what) in [
         (
             "DELETE FROM events WHERE seq = 1",
@@ -87,7 +87,7 @@ async fn damaged_events_are_not_half_read() {
     }
 }
 
-/// A session that another one's events were put into.
+/// The events of one session are moved into another.
 #[tokio::test]
 async fn events_of_another_session_are_refused() {
     let (_dir, store) = fresh();
@@ -106,9 +106,9 @@ async fn events_of_another_session_are_refused() {
     );
 }
 
-/// What a newer program wrote with its right digest, and what nothing of ours ever wrote.
+/// Events with a valid digest that a newer program wrote, or no program.
 #[tokio::test]
-async fn events_that_this_program_cannot_follow_are_refused() {
+async fn unknown_forms_of_events_are_refused() {
     let newer = EVENT_VERSION + 1;
     for ((at_ms, v, json), what) in [
         (
@@ -183,7 +183,7 @@ async fn records_after_a_damaged_page_are_not_read() {
 }
 
 #[tokio::test]
-async fn a_damaged_session_does_not_hide_the_others() {
+async fn damaged_session_leaves_others_readable() {
     let (_dir, store) = fresh();
     let (_bad, _) = session_of(&store, 2).await;
     tamper(&store, "UPDATE events SET json = 'x'");
@@ -193,7 +193,7 @@ async fn a_damaged_session_does_not_hide_the_others() {
 }
 
 #[tokio::test]
-async fn a_changed_blob_is_refused() {
+async fn changed_blob_is_refused() {
     let (_dir, store) = fresh();
     let (journal, _) = session_of(&store, 1).await;
     let blob = Blob::new(b"the real bytes".to_vec());

@@ -1,4 +1,4 @@
-//! The tables: one golden file, and what earlier or other ones are.
+//! The tables, held to one golden file.
 
 use super::fresh;
 use pretty_assertions::assert_eq;

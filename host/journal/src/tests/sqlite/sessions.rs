@@ -16,7 +16,7 @@ async fn two_turns(store: &Database, blobs: [&Blob; 2]) -> SessionId {
     session
 }
 
-/// How many rows each table has.
+/// The number of rows of each table.
 fn rows(store: &Database) -> Vec<(String, i64)> {
     let db = Connection::open(store.file()).unwrap();
     ["sessions", "events", "blobs", "blob_references"]
@@ -40,9 +40,9 @@ fn counted(sessions: i64, events: i64, blobs: i64, references: i64) -> Vec<(Stri
     .to_vec()
 }
 
-/// Half of a damaged session is no session: a fork that finds damage leaves nothing.
+/// A fork that finds damage is rolled back.
 #[tokio::test]
-async fn a_damaged_session_is_not_forked() {
+async fn fork_of_a_damaged_session_leaves_nothing() {
     let (_dir, store) = fresh();
     let blob = Blob::new(b"one".to_vec());
     let from = two_turns(&store, [&blob, &blob]).await;
@@ -59,7 +59,7 @@ async fn a_damaged_session_is_not_forked() {
 }
 
 #[tokio::test]
-async fn a_blob_goes_with_the_last_session_that_refers_to_it() {
+async fn delete_removes_the_rows_of_a_session_and_its_blobs() {
     let (_dir, store) = fresh();
     let [own, shared] = [b"own", b"all"].map(|bytes| Blob::new(bytes.to_vec()));
     let first = two_turns(&store, [&own, &shared]).await;

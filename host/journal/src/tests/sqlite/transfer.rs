@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// A store with a session that has events of every kind and two blobs, one of them named in a text alone.
+/// Makes a session of events of every kind with two blobs, one of them named in a text alone.
 async fn filled() -> (TempDir, Database, Vec<EventRecord>, [Blob; 2]) {
     let (dir, store) = fresh();
     let session = SessionId::new();
@@ -32,9 +32,9 @@ fn import(store: &Database, mut file: &[u8], as_new: bool) -> Result<SessionId, 
     store.import(&mut file, as_new)
 }
 
-/// Whatever of a blob is missing, the export names it and writes nothing.
+/// Whether a blob or its reference is missing, the export names it and writes nothing.
 #[tokio::test]
-async fn export_without_all_blobs_names_them() {
+async fn export_with_missing_blobs_names_them() {
     for statement in [
         "DELETE FROM blob_references",
         "PRAGMA foreign_keys = OFF; DELETE FROM blobs",
@@ -43,7 +43,7 @@ async fn export_without_all_blobs_names_them() {
         let (_dir, store, records, blobs) = filled().await;
         let db = rusqlite::Connection::open(store.file()).unwrap();
         db.execute_batch(statement).unwrap();
-        // Without its reference, nothing tells of the blob that a text alone names.
+        // Without its reference, a blob that only a text names is unknown.
         let mut missing = vec![blobs[0].digest];
         if !statement.contains("blob_references") {
             missing.push(blobs[1].digest);
@@ -100,13 +100,13 @@ pub(in crate::tests) static FILE: LazyLock<Vec<u8>> = LazyLock::new(|| sealed(&s
 mod fuzz {
     use super::*;
 
-    /// A store for all cases, since none of them may leave anything in it.
+    /// One store for all cases, since none of them may leave anything in it.
     static STORE: LazyLock<(TempDir, Database)> = LazyLock::new(fresh);
 
     proptest! {
-        /// Whatever byte of a file is another one, it is refused.
+        /// A file in which any byte has changed is refused.
         #[test]
-        fn changed_files(place in 0..FILE.len(), mask in 1..=u8::MAX) {
+        fn import_of_a_changed_file_is_refused(place in 0..FILE.len(), mask in 1..=u8::MAX) {
             let mut file = FILE.clone();
             file[place] ^= mask;
             prop_assert!(import(&STORE.1, &file, true).is_err());
