@@ -1,13 +1,12 @@
-//! Approvals that a person does not want to give again in a project. They are in a file of the state folder, where no guest and
-//! no folder that was brought along can put one.
+//! Approvals that are remembered for a project, in a file of the state directory, where no guest
+//! and no directory that was brought along can add one.
 
 #[cfg(test)]
 mod tests;
 
 use crate::{
     config::Config,
-    entry_file::{EntryFile, EntryKind, now_ms},
-    error::OpenError,
+    entry_file::{EntryError, EntryFile, EntryKind, now_ms},
 };
 use agent_host_core::{
     id::{SessionId, json_digest},
@@ -20,38 +19,38 @@ use std::path::{Path, PathBuf};
 const KIND: EntryKind = EntryKind {
     key: "approvals",
     what: "the remembered approvals",
-    shorten: "take some approvals back with `agent-host approvals revoke`",
+    shorten: "revoke some approvals with `agent-host approvals revoke`",
 };
 
-/// The remembered approvals of all projects of a state folder.
+/// The remembered approvals of all projects of a state directory.
 #[derive(Clone, Debug)]
 pub struct ApprovalFile {
     file: EntryFile<ProjectApproval>,
 }
 
-/// An approval that holds in a project.
+/// An approval that is remembered for a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectApproval {
-    /// The project: its configuration, or its folder where that has none.
+    /// The project: its configuration file, or its directory where it has none.
     pub project: PathBuf,
-    /// Which calls it covers.
+    /// The calls that it covers.
     pub rule: ApprovalRule,
     /// The session in which it was given.
     pub session: SessionId,
-    /// When, in milliseconds since 1970 (UTC).
+    /// The time, in milliseconds since 1970 (UTC).
     pub at_ms: u64,
 }
 
 impl ProjectApproval {
-    /// The name by which it is revoked.
+    /// Returns the id by which it is revoked.
     #[must_use]
     pub fn id(&self) -> String {
         approval_id(&self.project.to_string_lossy(), &self.rule)
     }
 }
 
-/// The name of an approval that holds somewhere, in a project or a session: short, and the same at every listing.
+/// Returns the id of an approval of a project or a session: short, and the same in every listing.
 #[must_use]
 pub fn approval_id(holds_in: &str, rule: &ApprovalRule) -> String {
     let mut id = json_digest(&json!([holds_in, rule])).hex();
@@ -59,15 +58,15 @@ pub fn approval_id(holds_in: &str, rule: &ApprovalRule) -> String {
     id
 }
 
-/// What "the project" is for a configuration. With another configuration, also in the same folder, people are asked anew: it may
-/// grant more.
+/// Returns the project of a configuration: its file, or its directory. Another configuration in the
+/// same directory is another project, since it may grant more.
 #[must_use]
 pub fn project(config: &Config) -> &Path {
-    config.file.as_deref().unwrap_or(&config.folder)
+    config.file.as_deref().unwrap_or(&config.working_dir)
 }
 
 impl ApprovalFile {
-    /// The file of a state folder. It may not exist.
+    /// Returns the file of a state directory. It may not exist.
     #[must_use]
     pub fn of(state_dir: &Path) -> Self {
         Self {
@@ -75,34 +74,34 @@ impl ApprovalFile {
         }
     }
 
-    /// What is remembered, in all projects.
+    /// Reads the approvals of all projects.
     ///
     /// # Errors
-    /// When the file cannot be read, everybody may write to it, or it is not in the form that this program knows.
-    pub fn read(&self) -> Result<Vec<ProjectApproval>, OpenError> {
+    /// The file cannot be read, every user may write to it, or it is not of a known form.
+    pub fn read(&self) -> Result<Vec<ProjectApproval>, EntryError> {
         self.file.read()
     }
 
-    /// The rules that hold in a project.
+    /// Reads the rules of a project.
     ///
     /// # Errors
-    /// As for [`Self::read`].
-    pub fn rules(&self, project: &Path) -> Result<Vec<ApprovalRule>, OpenError> {
+    /// Those of [`Self::read`].
+    pub fn rules(&self, project: &Path) -> Result<Vec<ApprovalRule>, EntryError> {
         let all = self.read()?.into_iter();
         let here = all.filter(|approval| approval.project == project);
         Ok(here.map(|approval| approval.rule).collect())
     }
 
-    /// Remembers what a person approved in a session.
+    /// Adds the approvals of a session.
     ///
     /// # Errors
-    /// As for [`Self::read`], and when the file cannot be written.
+    /// Those of [`Self::read`], and that the file cannot be written.
     pub fn add(
         &self,
         project: &Path,
         session: SessionId,
         rules: Vec<ApprovalRule>,
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), EntryError> {
         self.file.change(|approvals| {
             for rule in rules {
                 let known = |kept: &ProjectApproval| kept.project == project && kept.rule == rule;
@@ -118,11 +117,11 @@ impl ApprovalFile {
         })
     }
 
-    /// Forgets approvals. Whoever reads from now on does not find them.
+    /// Removes approvals.
     ///
     /// # Errors
-    /// As for [`Self::add`].
-    pub fn remove(&self, gone: &[ProjectApproval]) -> Result<(), OpenError> {
+    /// Those of [`Self::add`].
+    pub fn remove(&self, gone: &[ProjectApproval]) -> Result<(), EntryError> {
         self.file
             .change(|approvals| approvals.retain(|kept| !gone.contains(kept)))
     }

@@ -1,7 +1,7 @@
 //! What belongs to one connection: its session in the journal, and what its client wants to hear.
 
 use crate::server::Shared;
-use agent_host_app::OpenError;
+use agent_host_app::HostError;
 use agent_host_core::session::ClientSession;
 use rmcp::model::Implementation;
 use std::sync::{
@@ -33,7 +33,7 @@ impl Connection {
         &self,
         shared: &Shared,
         client: impl FnOnce() -> Option<Implementation>,
-    ) -> Result<Arc<ClientSession>, OpenError> {
+    ) -> Result<Arc<ClientSession>, HostError> {
         let host = &shared.host;
         let mut current = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let next = match current.as_ref() {

@@ -2,7 +2,7 @@
 //! is not: what was accepted goes on being served. Grants, limits and approvals are those of the start, whatever changes.
 
 use crate::{log, server::Shared};
-use agent_host_app::{OpenError, config::ComponentSource};
+use agent_host_app::{HostError, config::ComponentSource};
 use futures_util::future::join_all;
 use std::{
     path::{Path, PathBuf},
@@ -23,7 +23,7 @@ pub enum Reloaded {
     /// The change is not accepted, or something is wrong with it. What was served before still is.
     Refused {
         /// Why, and what to do.
-        error: OpenError,
+        error: HostError,
     },
 }
 

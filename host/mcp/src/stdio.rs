@@ -12,7 +12,7 @@ mod tests;
 pub use streams::{Input, Output, standard_streams};
 
 use crate::server::Server;
-use agent_host_app::OpenError;
+use agent_host_app::HostError;
 use lines::{Lines, Read};
 use outbox::Outbox;
 use refusal::{oversized, refusal};
@@ -58,7 +58,7 @@ pub async fn serve_stdio<R, W>(
     input: R,
     output: W,
     stop: CancellationToken,
-) -> Result<(), OpenError>
+) -> Result<(), HostError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -80,9 +80,11 @@ where
     };
     if let Some(error) = out.fault() {
         let why = format!("could not write to the client: {error}");
-        return Err(OpenError::Failed(why));
+        return Err(HostError::Connection(io::Error::other(why)));
     }
-    served.map_err(|why| OpenError::Failed(format!("the connection broke: {why}")))
+    served.map_err(|why| {
+        HostError::Connection(io::Error::other(format!("the connection broke: {why}")))
+    })
 }
 
 type Request = JsonRpcRequest<ClientRequest>;

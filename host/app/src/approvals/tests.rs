@@ -89,11 +89,11 @@ fn a_file_that_cannot_be_trusted_is_refused() {
     };
     assert_eq!(
         refused("{"),
-        "cannot use STATE/approvals.json: EOF while parsing an object at line 1 column 1; delete it, and people are asked again"
+        "cannot use STATE/approvals.json: EOF while parsing an object at line 1 column 1; delete it, and you are asked again"
     );
     assert_eq!(
         refused(r#"{"version": 2, "approvals": []}"#),
-        "cannot use STATE/approvals.json: it has version 2, and this program reads version 1; delete it, and people are asked \
+        "cannot use STATE/approvals.json: it has version 2, and this program reads version 1; delete it, and you are asked \
          again"
     );
     let open = std::fs::Permissions::from_mode(0o666);

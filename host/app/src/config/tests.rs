@@ -81,6 +81,16 @@ impl Tree {
         }
     }
 
+    /// Returns the reason and the fix of that error, without its place.
+    fn problem(&self, toml: &str, overrides: Overrides) -> String {
+        let error = self.load(toml, overrides).unwrap_err();
+        let [problem] = error.problems() else {
+            panic!("{toml}: {error:?}");
+        };
+        let text = format!("{}; {}", problem.reason, problem.fix);
+        text.replace(&self.root.display().to_string(), "ROOT")
+    }
+
     fn portable(&self, error: &ConfigError) -> String {
         error
             .to_string()

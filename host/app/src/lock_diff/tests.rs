@@ -89,5 +89,5 @@ fn a_hostile_text_is_compared_in_bounded_time() {
         Some(&text(1)),
     );
     assert_eq!(found.lines().count(), 16_001);
-    assert!(begin.elapsed() < PATIENCE * 10, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < TIMEOUT * 10, "{:?}", begin.elapsed());
 }

@@ -102,7 +102,7 @@ fn what_cannot_be_is_refused() {
         ),
         (
             "state-dir = \"\"",
-            "a path in the configuration is empty; write `.` for the folder of agent.toml, or remove the key",
+            "a path in the configuration is empty; write `.` for the directory of agent.toml, or remove the key",
         ),
         (
             "model = \"llama3.2\"",
@@ -135,7 +135,7 @@ fn what_cannot_be_is_refused() {
             "two tools have the name `a`, and `agent.lock` could not tell them apart; change `name` of one",
         ),
     ] {
-        assert_eq!(tree.refusal(toml, Overrides::default()), expected);
+        assert_eq!(tree.problem(toml, Overrides::default()), expected);
     }
 }
 
@@ -165,8 +165,8 @@ fn what_the_command_line_says_is_checked_too() {
     };
     assert_eq!(
         tree.refusal("[[grants.dir]]\nhost = \"data\"", write),
-        "`--write` makes the grant of the current folder writable, and ROOT/home/ann/project is not granted; pass \
-         `--grant dir:PATH:rw` for the folder that tools may write to"
+        "`--write` makes the grant of the working directory writable, and ROOT/home/ann/project is not granted; pass \
+         `--grant dir:PATH:rw` for the directory that tools may write to"
     );
 }
 
@@ -219,8 +219,8 @@ fn without_a_home_folder_the_state_folder_has_to_be_named() {
     tree.set("XDG_STATE_HOME", "state");
     assert_eq!(tree.refusal("", Overrides::default()), expected);
     assert_eq!(
-        tree.refusal("state-dir = \"~/state\"", Overrides::default()),
-        "the path `~/state` begins with the home folder, and there is no HOME; write the whole path"
+        tree.problem("state-dir = \"~/state\"", Overrides::default()),
+        "the path `~/state` begins with the home directory, and there is no HOME; write the whole path"
     );
 }
 

@@ -8,11 +8,6 @@ use pretty_assertions::assert_eq;
 const RO: DirMode = DirMode::ReadOnly;
 const RW: DirMode = DirMode::ReadWrite;
 
-/// An error in a grant that begins on this line of the file.
-fn placed(line: usize, text: &str) -> String {
-    format!("cannot use ROOT/home/ann/project/agent.toml: line {line}, column 1: {text}")
-}
-
 /// Host (with `ROOT` for the tree), guest and mode of each folder.
 fn dirs(tree: &Tree, config: &Config) -> Vec<(String, String, DirMode)> {
     let root = tree.root.display().to_string();
@@ -89,7 +84,7 @@ fn folders_of_the_command_line() {
             false,
             vec![(project.to_owned(), "/workspace", RO)],
         ),
-        // Whoever names the home folder or the root means it.
+        // Whoever names the home directory or the root means it.
         (
             "",
             vec![format!("dir:{home}")],
@@ -131,12 +126,16 @@ fn the_home_folder_and_larger_ones_are_not_granted_by_themselves() {
     let mut tree = Tree::new();
     std::os::unix::fs::symlink(tree.home(), tree.root.join("link")).unwrap();
     for (cwd, shown, what) in [
-        (tree.home(), "ROOT/home/ann", "the home folder"),
-        (tree.root.join("link"), "ROOT/home/ann", "the home folder"),
+        (tree.home(), "ROOT/home/ann", "the home directory"),
+        (
+            tree.root.join("link"),
+            "ROOT/home/ann",
+            "the home directory",
+        ),
         (
             tree.root.join("home"),
             "ROOT/home",
-            "a folder that holds the home folder",
+            "a directory that contains the home directory",
         ),
         ("/".into(), "/", "the whole file system"),
     ] {
@@ -150,15 +149,18 @@ fn the_home_folder_and_larger_ones_are_not_granted_by_themselves() {
             let config = Config::load(None, overrides, &tree.environment).unwrap();
             assert_eq!(config.grants.dirs.len(), 0);
             assert_eq!(
-                tree.portable(&config.ungranted.unwrap()),
+                tree.portable(&config.default_dir_refusal.unwrap()),
                 format!(
-                    "the current folder {shown} is not granted to the tools by itself: it is {what}, with keys and private \
-                     files in it; change to a smaller folder, or name the folder that you mean with `--grant dir:PATH`"
+                    "the working directory {shown} is not granted to the tools by default: it is {what}, with keys and private \
+                     files in it; change to a smaller directory, or name the directory that you mean with `--grant dir:PATH`"
                 )
             );
         }
         let config = Config::load(None, granted(&["dir:."]), &tree.environment).unwrap();
-        assert_eq!((config.grants.dirs.len(), config.ungranted), (1, None));
+        assert_eq!(
+            (config.grants.dirs.len(), config.default_dir_refusal),
+            (1, None)
+        );
     }
 }
 
@@ -174,8 +176,8 @@ fn what_the_kernel_shows_as_files_is_never_granted() {
     }
     let refused = |folder: &str, kernel: &str| {
         format!(
-            "the folder {folder} is never granted: what is in {kernel} are no files but the kernel's view of processes, with \
-             their environment, and of devices; grant a folder that holds files"
+            "the directory {folder} is never granted: {kernel} has no files but the kernel's view of processes, with \
+             their environment, and of devices; grant a directory of files"
         )
     };
     for (host, folder, kernel) in [
@@ -191,18 +193,15 @@ fn what_the_kernel_shows_as_files_is_never_granted() {
         let expected = refused(folder, kernel);
         // Neither the file nor the command line may, not even for one tool.
         let lists = [
-            (1, format!("[[grants.dir]]\nhost = \"{host}\"")),
-            (
-                4,
-                format!(
-                    "[[tool]]\nname = \"t\"\ncomponent = \"builtin:files\"\n[[tool.dir]]\nhost = \"{host}\""
-                ),
+            format!("[[grants.dir]]\nhost = \"{host}\""),
+            format!(
+                "[[tool]]\nname = \"t\"\ncomponent = \"builtin:files\"\n[[tool.dir]]\nhost = \"{host}\""
             ),
         ];
-        for (line, toml) in lists {
+        for toml in lists {
             assert_eq!(
-                tree.refusal(&toml, Overrides::default()),
-                placed(line, &expected),
+                tree.problem(&toml, Overrides::default()),
+                expected,
                 "{toml}"
             );
         }
@@ -218,7 +217,7 @@ fn what_the_kernel_shows_as_files_is_never_granted() {
     let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
     assert_eq!(config.grants.dirs.len(), 0);
     assert_eq!(
-        config.ungranted.unwrap().to_string(),
+        config.default_dir_refusal.unwrap().to_string(),
         refused("/sys/kernel", "/sys")
     );
 }
@@ -245,7 +244,7 @@ fn a_grant_of_everything_hides_what_the_kernel_shows() {
 #[test]
 fn folders_that_are_refused() {
     let tree = Tree::new();
-    let here = |line: usize, text: String| placed(line, &text);
+    let here = |text: String| text;
     std::fs::write(tree.cwd().join("file"), "").unwrap();
     let two = |guest: &str| {
         format!(
@@ -254,20 +253,20 @@ fn folders_that_are_refused() {
     };
     let apart = |guest: &str| {
         format!(
-            "the folders ROOT/home/ann/project and ROOT/home/ann/project/data are granted at /workspace and {guest}, of \
+            "the directories ROOT/home/ann/project and ROOT/home/ann/project/data are granted at /workspace and {guest}, of \
              which one is the other or lies in it, so a path there could mean either; give one of them another `guest` path, \
              such as /mnt/NAME"
         )
     };
     let wide = |path: &str, what: &str| {
         format!(
-            "agent.toml may not grant {path}: it is {what}, with keys and private files in it; grant a smaller folder, or, \
+            "agent.toml may not grant {path}: it is {what}, with keys and private files in it; grant a smaller directory, or, \
              if you mean it, take the grant out of agent.toml and pass `--grant dir:{path}` on the command line"
         )
     };
     let guest = |guest: &str| {
         format!(
-            "the guest path `{guest}` cannot be used: it has to begin with `/` and name a folder without `.` or `..`; write \
+            "the guest path `{guest}` cannot be used: it has to begin with `/` and name a directory without `.` or `..`; write \
              it like `/workspace`"
         )
     };
@@ -277,65 +276,59 @@ fn folders_that_are_refused() {
         (two("/workspace/in"), apart("/workspace/in")),
         (
             dir("host = \"/\""),
-            here(1, wide("/", "the whole file system")),
+            here(wide("/", "the whole file system")),
         ),
         (
             dir("host = \"~\""),
-            here(1, wide("ROOT/home/ann", "the home folder")),
+            here(wide("ROOT/home/ann", "the home directory")),
         ),
         (
             dir("host = \"../..\""),
-            here(1, wide("ROOT/home", "a folder that holds the home folder")),
+            here(wide("ROOT/home", "a directory that contains the home directory")),
         ),
         (
             "[[tool]]\nname = \"t\"\ncomponent = \"builtin:files\"\n[[tool.dir]]\nhost = \"~\"".to_owned(),
-            here(4, wide("ROOT/home/ann", "the home folder")),
+            here(wide("ROOT/home/ann", "the home directory")),
         ),
-        (dir("host = \".\"\nguest = \"data\""), here(1, guest("data"))),
-        (dir("host = \".\"\nguest = \"/\""), here(1, guest("/"))),
-        (dir("host = \".\"\nguest = \"/a/../b\""), here(1, guest("/a/../b"))),
-        (dir("host = \".\"\nguest = \"/a//b\""), here(1, guest("/a//b"))),
+        (dir("host = \".\"\nguest = \"data\""), here(guest("data"))),
+        (dir("host = \".\"\nguest = \"/\""), here(guest("/"))),
+        (dir("host = \".\"\nguest = \"/a/../b\""), here(guest("/a/../b"))),
+        (dir("host = \".\"\nguest = \"/a//b\""), here(guest("/a//b"))),
         (
             dir("host = \"gone\""),
-            here(
-                1,
-                "the folder ROOT/home/ann/project/gone cannot be granted: No such file or directory (os error 2); make it, \
+            here("the directory ROOT/home/ann/project/gone cannot be granted: No such file or directory (os error 2); create it, \
                  or correct the path"
                     .to_owned(),
             ),
         ),
         (
             dir("host = \"file\""),
-            here(
-                1,
-                "the folder ROOT/home/ann/project/file cannot be granted: it is not a folder; make it, or correct the path"
+            here("the directory ROOT/home/ann/project/file cannot be granted: it is not a directory; create it, or correct the path"
                     .to_owned(),
             ),
         ),
         (
             dir("host = \".\"\ndeny = [\"a[\"]"),
-            here(
-                1,
-                "the path pattern `a[` is not a glob: unclosed character class; missing ']'; correct it in the grant's \
+            here("the path pattern `a[` is not a glob: unclosed character class; missing ']'; correct it in the grant's \
                  allow, deny, mask or allow-run-later list"
                     .to_owned(),
             ),
         ),
     ] {
-        assert_eq!(tree.refusal(&toml, Overrides::default()), expected, "{toml}");
+        assert_eq!(tree.problem(&toml, Overrides::default()), expected, "{toml}");
     }
     for (grant, expected) in [
         (
             "dir:",
-            "`--grant dir:` names no folder; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+            "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
         ),
         (
             "dir::rw",
-            "`--grant dir:` names no folder; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+            "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
         ),
         (
             "dir:data:rwx",
-            "the folder ROOT/home/ann/project/data:rwx cannot be granted: No such file or directory (os error 2); make it, or \
+            "the directory ROOT/home/ann/project/data:rwx cannot be granted: No such file or directory (os error 2); create it, or \
              correct the path",
         ),
         (
@@ -456,16 +449,13 @@ fn hosts_that_are_refused() {
     ] {
         let toml = format!("[[grants.http]]\nhost = \"{written}\"");
         assert_eq!(
-            tree.refusal(&toml, Overrides::default()),
-            placed(1, &host(written, why))
+            tree.problem(&toml, Overrides::default()),
+            host(written, why)
         );
     }
     let long = format!("{}.example", "a".repeat(64));
     let toml = format!("[[grants.http]]\nhost = \"{long}\"");
-    assert_eq!(
-        tree.refusal(&toml, Overrides::default()),
-        placed(1, &host(&long, name))
-    );
+    assert_eq!(tree.problem(&toml, Overrides::default()), host(&long, name));
     for (rest, expected) in [
         (
             "scheme = \"ftp\"",
@@ -491,10 +481,7 @@ fn hosts_that_are_refused() {
     ] {
         let toml =
             format!("model = \"script:tour\"\n\n[[grants.http]]\nhost = \"a.example\"\n{rest}");
-        assert_eq!(
-            tree.refusal(&toml, Overrides::default()),
-            placed(3, expected)
-        );
+        assert_eq!(tree.problem(&toml, Overrides::default()), expected);
     }
     for (argument, why) in [
         (

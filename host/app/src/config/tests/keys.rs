@@ -76,7 +76,8 @@ fn where_the_address_and_the_key_come_from() {
     );
 }
 
-/// Address, key and the key's source of each provider, from the variables of its own SDK and without any.
+/// Address, key and the key's source of each provider, from the variables of its own SDK and
+/// without any.
 #[test]
 fn what_each_provider_reads_from_the_environment() {
     const COMPAT: &str = "OPENAI_COMPAT_API_KEY";
@@ -259,10 +260,10 @@ fn a_key_in_the_file_is_refused_and_not_repeated() {
             // Refused whichever model is chosen.
             let toml = format!("[{provider}]\napi-key = \"{key}\"");
             assert_eq!(
-                tree.refusal(&toml, Overrides::default()),
+                tree.problem(&toml, Overrides::default()),
                 format!(
                     "`api-key` under [{provider}] does not say where the model server's key is; the text itself has no place in a \
-                     file that is shared and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
+                     file that is shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
                 )
             );
         }

@@ -190,7 +190,7 @@ fn what_is_no_server_says_why() {
         ("command = [\"a\"]\ndeadline-ms = 0\n", "nonzero"),
         (
             "command = [\"a\"]\n[[mcp]]\nname = \"m\"\ncommand = [\"b\"]\n",
-            "line 4, column 1: the name `m` is used twice",
+            "line 5, column 8: the name `m` is used twice",
         ),
         (
             "command = [\"a\"]\n[[tool]]\nname = \"m\"\ncomponent = \"builtin:files\"\n",

@@ -55,9 +55,13 @@ fn where_no_model_is_named_the_only_key_chooses() {
         }
         // Listing sessions needs no model, so loading works in any case.
         let config = tree.load("", Overrides::default()).unwrap();
-        let unchosen = config.models.unchosen.as_ref().map(ToString::to_string);
+        let selection_error = config
+            .models
+            .selection_error
+            .as_ref()
+            .map(ToString::to_string);
         let (first, _, chosen_by) = chosen(&config);
-        let found = match unchosen {
+        let found = match selection_error {
             Some(error) => Err(error),
             None => Ok(first.zip(chosen_by.map(str::to_owned))),
         };
@@ -70,7 +74,7 @@ fn where_no_model_is_named_the_only_key_chooses() {
             .load("model = \"ollama:m\"", Overrides::default())
             .unwrap();
         assert_eq!(
-            (chosen(&named), named.models.unchosen.is_none()),
+            (chosen(&named), named.models.selection_error.is_none()),
             ((Some("ollama:m".to_owned()), Vec::new(), None), true)
         );
     }

@@ -1,4 +1,5 @@
-//! Secrets and environment variables for tools: what is granted to whom, what is read when, and what is refused.
+//! Secrets and environment variables for tools: what is granted to whom, what is read when, and
+//! what is refused.
 
 use super::{Tree, finish, granted};
 use crate::config::{Config, Overrides};
@@ -114,7 +115,7 @@ fn an_audience_is_one_server() {
     ] {
         let toml =
             format!("[[secret]]\nname = \"s\"\nfrom = \"env:TOKEN\"\naudience = \"{audience}\"\n");
-        let refusal = tree.refusal(&toml, Overrides::default());
+        let refusal = tree.problem(&toml, Overrides::default());
         assert!(
             refusal.starts_with(&format!(
                 "the audience `{audience}` of the secret `s` cannot be used: "
@@ -135,7 +136,7 @@ fn secrets_that_cannot_be_used() {
             "the secret `{name}` is granted in {place}, and there is no [[secret]] of this name; {advice}"
         )
     };
-    let add = "add it, with where it is and to whom it may be sent";
+    let add = "add it, with where it is and to which server it may be sent";
     for (toml, grant, expected) in [
         (
             secret("a b"),
@@ -153,7 +154,7 @@ fn secrets_that_cannot_be_used() {
             "[[secret]]\nname = \"a\"\nfrom = \"gh-token-123\"\naudience = \"https://api.example.com\"\n".to_owned(),
             None,
             "`from` of the secret `a` does not say where the secret `a` is; the text itself has no place in a file that is \
-             shared and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
+             shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
                 .to_owned(),
         ),
         (
@@ -169,7 +170,7 @@ fn secrets_that_cannot_be_used() {
         (String::new(), Some("secret:x"), unknown("x", "`--grant`", add)),
     ] {
         assert_eq!(
-            tree.refusal(&toml, granted(&Vec::from_iter(grant))),
+            tree.problem(&toml, granted(&Vec::from_iter(grant))),
             expected,
             "{toml}"
         );
@@ -361,6 +362,6 @@ fn variables_that_cannot_be_given() {
                 .to_owned(),
         ),
     ] {
-        assert_eq!(tree.refusal(&toml, Overrides::default()), expected, "{toml}");
+        assert_eq!(tree.problem(&toml, Overrides::default()), expected, "{toml}");
     }
 }

@@ -1,7 +1,8 @@
-//! What a denial suggests is a configuration, and allows what was denied and no more than grants can say.
+//! What a denial suggests is a configuration, and allows what was denied and no more than grants
+//! can say.
 
 use super::Tree;
-use crate::config::{Config, Overrides, RawConfig, http_grants::to_argument};
+use crate::config::{Config, Overrides, http_grants::to_argument, parse, raw::RawConfig};
 use agent_host_core::{
     policy::{FileOp, Grants, HttpRequest, Ruling, decide_file, decide_http},
     tool::Effect,
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use std::{path::Path, sync::Arc};
 
 fn grants(tree: &Tree, toml: &str, overrides: Overrides) -> Arc<Grants> {
-    let raw = RawConfig::parse(Path::new("agent.toml"), toml).unwrap();
+    let raw: RawConfig = parse(Path::new("agent.toml"), toml).unwrap();
     Config::resolve(raw, None, overrides, &tree.environment)
         .unwrap()
         .grants
@@ -61,7 +62,8 @@ proptest! {
             HttpRequest { host: "a.api.example", ..request },
             HttpRequest { port: 8081, ..request },
         ];
-        // A path that ends in `/` covers what is below it, and a path that no grant can name is left out of the suggestion.
+        // A path that ends in `/` covers what is below it, and a path that no grant can name is
+        // left out of the suggestion.
         if toml.contains("\npath = ") {
             neighbours.push(HttpRequest { path: &nested, ..request });
             if !path.ends_with('/') {

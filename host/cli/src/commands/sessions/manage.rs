@@ -4,7 +4,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{Terminal, bytes, harmless},
 };
-use agent_host_app::OpenError;
+use agent_host_app::HostError;
 use agent_host_core::{id::SessionId, journal::JournalError};
 use agent_host_store::{Keep, KeptBecause, Pruned, Store};
 use std::{
@@ -181,7 +181,7 @@ pub(super) fn find(store: &Store, name: &str) -> Result<SessionId, Failure> {
 
 /// What the journal says, with the exit code that goes with it.
 pub(super) fn told(error: JournalError) -> Failure {
-    OpenError::from(error).into()
+    HostError::from(error).into()
 }
 
 fn unusable(path: &Path, verb: &str, why: &dyn std::fmt::Display) -> Failure {

@@ -1,0 +1,30 @@
+use super::render;
+use agent_host_app::{ConfigError, config::parse};
+use pretty_assertions::assert_eq;
+use std::{io::Write as _, path::Path};
+
+fn plain(error: &ConfigError) -> String {
+    let mut stripped = anstream::StripStream::new(Vec::new());
+    stripped.write_all(render(error).as_bytes()).unwrap();
+    String::from_utf8(stripped.into_inner()).unwrap()
+}
+
+#[test]
+fn problem_with_a_place_is_shown_with_a_caret() {
+    let text = "# Ours.\ndeadline = \"5\u{1b}[31m s\"\n";
+    let error = parse::<std::collections::BTreeMap<String, u64>>(Path::new("a.toml"), text);
+    assert_eq!(plain(&error.unwrap_err()), "error: invalid character\n");
+}
+
+#[test]
+fn problem_without_a_place_is_one_harmless_paragraph() {
+    let error = ConfigError::new(
+        "--grant",
+        "the grant `\u{1b}[31m` is unknown",
+        "write `dir:PATH`",
+    );
+    assert_eq!(
+        plain(&error),
+        "error: the grant `\\u{1b}[31m` is unknown; write `dir:PATH`"
+    );
+}
