@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn executables_are_found_where_arguments_name_them() {
+    fn executables_named_by_arguments_are_found() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();
         for dir in ["work/sub", "more", "look"] {

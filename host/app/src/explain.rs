@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_suggestion_is_given_once() {
+    fn suggestion_of_repeated_denial_is_given_once() {
         let web = "[[grants.http]]\nhost = \"a.example\"\nmethods = [\"GET\"]\npath = \"/x\"";
         let change = "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\"";
         let first = vec![entry("GET a", Some(web)), entry("read ../x", None)];

@@ -20,7 +20,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_rule_holds_in_its_project_until_it_is_removed() {
+fn approval_rule_lasts_in_its_project_until_removed() {
     let dir = TempDir::new().unwrap();
     let state = dir.path().join("state");
     let file = ApprovalFile::of(&state);
@@ -56,7 +56,7 @@ fn a_rule_holds_in_its_project_until_it_is_removed() {
 
 /// Writers take turns, so that none writes back what another took out.
 #[test]
-fn no_change_is_lost() {
+fn entry_file_concurrent_changes_are_kept() {
     let dir = TempDir::new().unwrap();
     let file = ApprovalFile::of(dir.path());
     let project = Path::new("/p");
@@ -75,7 +75,7 @@ fn no_change_is_lost() {
 }
 
 #[test]
-fn a_file_that_cannot_be_trusted_is_refused() {
+fn approval_file_untrusted_is_refused() {
     let dir = TempDir::new().unwrap();
     let file = ApprovalFile::of(dir.path());
     let refused = |text: &str| {

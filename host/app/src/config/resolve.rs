@@ -2,9 +2,7 @@
 
 use super::{
     Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelsConfig, SecretSection,
-    budgets, context, external,
-    grants::{self, GeneralGrants},
-    instructions, mcp,
+    budgets, context, external, grants, instructions, mcp,
     parse::ConfigFile,
     paths::{Scope, canonical},
     problem::{Problems, resolve_steps},
@@ -125,13 +123,8 @@ impl Config {
             grants = grants::resolve(raw.grants, &overrides, &secrets, scope);
             servers = mcp::resolve(raw.mcp, &limits, scope);
         }
-        let GeneralGrants {
-            grants,
-            default_dir_refusal,
-            grants_default_dir,
-        } = grants;
         let general = tools::General {
-            grants: &grants,
+            grants: &grants.grants,
             limits: &limits,
             secrets: &secrets,
             servers: &servers,
@@ -160,9 +153,9 @@ impl Config {
             supervisor: None,
             // The user's trust is remembered there, wherever sessions are kept.
             hidden_files: environment.state_home().into_iter().collect(),
-            grants,
-            default_dir_refusal,
-            grants_default_dir,
+            grants: grants.grants,
+            default_dir_refusal: grants.default_dir_refusal,
+            grants_default_dir: grants.grants_default_dir,
             limits,
             sandbox: sandbox(raw.sandbox.unwrap_or_default()),
             secrets,

@@ -1,7 +1,7 @@
 use super::render;
 use agent_host_app::{ConfigError, config::parse};
 use pretty_assertions::assert_eq;
-use std::{io::Write as _, path::Path};
+use std::{collections::BTreeMap, io::Write as _, path::Path};
 
 fn plain(error: &ConfigError) -> String {
     let mut stripped = anstream::StripStream::new(Vec::new());
@@ -11,9 +11,32 @@ fn plain(error: &ConfigError) -> String {
 
 #[test]
 fn problem_with_a_place_is_shown_with_a_caret() {
-    let text = "# Ours.\ndeadline = \"5\u{1b}[31m s\"\n";
-    let error = parse::<std::collections::BTreeMap<String, u64>>(Path::new("a.toml"), text);
-    assert_eq!(plain(&error.unwrap_err()), "error: invalid character\n");
+    for (text, expected) in [
+        (
+            "# Ours.\ndeadline = \"5 s\"\n",
+            "error: invalid type: string \"5 s\", expected u64
+ --> a.toml:2:12
+  |
+2 | deadline = \"5 s\"
+  |            ^^^^^
+  |
+  = help: correct it",
+        ),
+        // A value that may be a secret is not shown, and neither are control characters.
+        (
+            "# Ours.\ndeadline = \"5\u{1b}[31m s\"\n",
+            "error: invalid basic string, expected non-double-quote visible characters, `\\`
+ --> a.toml:2:14
+  |
+2 | deadline = ......
+  |              ^
+  |
+  = help: correct it",
+        ),
+    ] {
+        let error = parse::<BTreeMap<String, u64>>(Path::new("a.toml"), text);
+        assert_eq!(plain(&error.unwrap_err()), expected);
+    }
 }
 
 #[test]

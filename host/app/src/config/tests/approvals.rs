@@ -23,7 +23,7 @@ fn confirmation(approval: Approval, decisions: &[DecisionKind]) -> Confirmation 
 }
 
 #[test]
-fn a_tool_says_when_it_is_asked_about_and_what_may_be_decided() {
+fn approval_of_tool_is_resolved() {
     let tree = Tree::new();
     for (toml, expected) in [
         ("", confirmation(Approval::ByEffect, &DecisionKind::ALL)),
@@ -66,7 +66,7 @@ fn a_tool_says_when_it_is_asked_about_and_what_may_be_decided() {
 }
 
 #[test]
-fn timing_and_expiry_are_read() {
+fn approval_timing_and_expiry_are_resolved() {
     let tree = Tree::new();
     for (toml, expected) in [
         ("", (Timing::Batch, None)),
@@ -86,7 +86,7 @@ fn timing_and_expiry_are_read() {
 }
 
 #[test]
-fn external_tools_are_read() {
+fn external_tools_are_resolved() {
     let tree = Tree::new();
     let schema = json!({"type": "object", "properties": {"amount": {"type": "integer"}}});
     std::fs::write(tree.cwd().join("data/pay.json"), schema.to_string()).unwrap();
@@ -141,7 +141,7 @@ fn external_tools_are_read() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_place() {
+fn external_tool_with_bad_value_is_refused() {
     let tree = Tree::new();
     std::fs::write(tree.cwd().join("broken.json"), "{").unwrap();
     let external = |rest: &str| format!("[[external-tool]]\ndescription = \"Pays.\"\n{rest}");

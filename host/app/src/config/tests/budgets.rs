@@ -27,7 +27,7 @@ fn price(input: u64, cached_input: u64, output: u64) -> Price {
 }
 
 #[test]
-fn the_file_and_the_command_line_set_budgets() {
+fn budgets_of_file_and_command_line() {
     let tree = Tree::new();
     let toml = format!(
         r#"
@@ -80,7 +80,7 @@ fn the_file_and_the_command_line_set_budgets() {
 
 /// Any of the models may answer, so the highest price of each kind counts.
 #[test]
-fn a_budget_of_money_holds_whichever_model_answers() {
+fn usd_budget_uses_the_highest_price() {
     let tree = Tree::new();
     let toml = |fallback: &str| {
         format!(
@@ -106,7 +106,7 @@ fn a_budget_of_money_holds_whichever_model_answers() {
 /// The model's own price before any pattern, and of patterns the longest; a script costs nothing
 /// unless a price says so.
 #[test]
-fn the_nearest_price_counts() {
+fn price_of_longest_match_is_used() {
     let tree = Tree::new();
     for (model, own, expected) in [
         ("openai-compat:mini", "", price(1, 1, 0)),
@@ -134,7 +134,7 @@ fn the_nearest_price_counts() {
 }
 
 #[test]
-fn budgets_that_bound_nothing_or_everything_are_refused() {
+fn budget_of_zero_or_no_amount_is_refused() {
     let tree = Tree::new();
     let zero = |name: &str| {
         format!(
@@ -192,7 +192,7 @@ fn budgets_that_bound_nothing_or_everything_are_refused() {
 }
 
 #[test]
-fn keys_of_budgets_and_prices_are_checked() {
+fn budget_and_price_keys_are_checked() {
     let tree = Tree::new();
     for (toml, expected) in [
         (

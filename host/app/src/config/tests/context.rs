@@ -6,7 +6,7 @@ use agent_host_core::context::ContextLimits;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn the_window_is_the_default_the_configured_one_or_none() {
+fn context_window_is_resolved() {
     let chat = "model = \"openai-compat:m\"\n";
     let table = [
         (String::new(), None),
@@ -42,7 +42,7 @@ fn the_window_is_the_default_the_configured_one_or_none() {
 }
 
 #[test]
-fn a_window_in_which_nothing_fits_is_refused() {
+fn context_window_too_small_is_refused() {
     let parts = |at: u64, to: u64| {
         format!(
             "`compact-at` is {at} and `compact-to` is {to}; both are percent of the window, and the second is the smaller one; \

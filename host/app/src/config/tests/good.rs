@@ -44,7 +44,7 @@ fn builtin(name: &'static str) -> (&'static str, ComponentSource, Approval, bool
 }
 
 #[test]
-fn without_a_file_the_defaults_hold() {
+fn config_without_a_file_is_the_default() {
     let tree = Tree::new();
     let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
     assert_eq!(config.file, None);
@@ -108,7 +108,7 @@ fn without_a_file_the_defaults_hold() {
 }
 
 #[test]
-fn every_key_is_read() {
+fn raw_config_every_key_is_read() {
     let tree = Tree::new();
     let toml = r#"
         model = "openai-compat:llama3.2"
@@ -279,7 +279,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn the_command_line_wins_and_its_paths_begin_at_the_working_folder() {
+fn overrides_win_over_the_file() {
     let mut tree = Tree::new();
     tree.set("XDG_STATE_HOME", "/xdg/state");
     tree.set("XDG_CACHE_HOME", "/xdg/cache");
@@ -333,7 +333,7 @@ fn the_command_line_wins_and_its_paths_begin_at_the_working_folder() {
 }
 
 #[test]
-fn without_a_home_folder_compiled_code_is_kept_beside_the_sessions() {
+fn cache_dir_without_home_is_in_state_dir() {
     let mut tree = Tree::new();
     tree.environment.variables.clear();
     let config = tree
@@ -343,7 +343,7 @@ fn without_a_home_folder_compiled_code_is_kept_beside_the_sessions() {
 }
 
 #[test]
-fn a_script_is_a_word_or_a_file() {
+fn script_is_a_word_or_a_file() {
     let tree = Tree::new();
     for (model, expected) in [
         ("script:tour", Err("tour")),
@@ -363,7 +363,7 @@ fn a_script_is_a_word_or_a_file() {
 }
 
 #[test]
-fn guests_never_reach_what_decides_about_them() {
+fn protected_paths_cover_configuration() {
     let tree = Tree::new();
     let toml = "model = \"script:s.toml\"\nstate-dir = \"../state\"\ncache-dir = \"/nowhere/cache\"\n[openai-compat]\napi-key \
                 = \"file:key\"\n[[tool]]\nname = \"t\"\ncomponent = \"t.wasm\"\n[[tool]]\nname = \"f\"\ncomponent = \
@@ -393,7 +393,7 @@ fn guests_never_reach_what_decides_about_them() {
 }
 
 #[test]
-fn the_raw_form_keeps_what_was_not_said_apart() {
+fn raw_config_keeps_absent_keys_absent() {
     assert_eq!(
         parse::<RawConfig>(Path::new("x"), "").unwrap(),
         RawConfig::default()

@@ -1,4 +1,4 @@
-//! Grants: what a folder or a host may be, where folders are mounted, and what is refused.
+//! Grants: hosts and directories, guest paths, refusals.
 
 use super::{Tree, granted};
 use crate::config::{Config, Overrides, http_grants::to_argument};
@@ -8,7 +8,7 @@ use pretty_assertions::assert_eq;
 const RO: DirMode = DirMode::ReadOnly;
 const RW: DirMode = DirMode::ReadWrite;
 
-/// Host (with `ROOT` for the tree), guest and mode of each folder.
+/// Host (with `ROOT` for the tree), guest and mode of each directory.
 fn dirs(tree: &Tree, config: &Config) -> Vec<(String, String, DirMode)> {
     let root = tree.root.display().to_string();
     let grants = config.grants.dirs.iter();
@@ -24,7 +24,7 @@ fn dirs(tree: &Tree, config: &Config) -> Vec<(String, String, DirMode)> {
 }
 
 #[test]
-fn folders_of_the_command_line() {
+fn dir_grant_of_command_line_is_placed() {
     let tree = Tree::new();
     std::fs::create_dir_all(tree.root.join("srv/data")).unwrap();
     std::fs::create_dir(tree.root.join("srv/a b:rw")).unwrap();
@@ -40,7 +40,7 @@ fn folders_of_the_command_line() {
             true,
             vec![(project.to_owned(), "/workspace", RW)],
         ),
-        // A named folder takes the place of the one that nobody named.
+        // A named directory replaces the default one.
         (
             "",
             vec!["dir:data".to_owned()],
@@ -61,7 +61,7 @@ fn folders_of_the_command_line() {
                 ("ROOT/srv/data".to_owned(), "/mnt/data-2", RO),
             ],
         ),
-        // Beside configured folders it takes a place that is free.
+        // Beside configured directories it gets a free guest path.
         (
             "[[grants.dir]]\nhost = \"data\"",
             vec![format!("dir:{root}/srv/a b:rw:rw")],
@@ -77,14 +77,14 @@ fn folders_of_the_command_line() {
             false,
             vec![(project.to_owned(), "/workspace", RO)],
         ),
-        // An HTTP grant says nothing about folders.
+        // An HTTP grant says nothing about directories.
         (
             "",
             vec!["http:example.com".to_owned()],
             false,
             vec![(project.to_owned(), "/workspace", RO)],
         ),
-        // Whoever names the home directory or the root means it.
+        // The home directory or the root may be named.
         (
             "",
             vec![format!("dir:{home}")],
@@ -122,7 +122,7 @@ fn folders_of_the_command_line() {
 }
 
 #[test]
-fn the_home_folder_and_larger_ones_are_not_granted_by_themselves() {
+fn home_directory_is_not_granted_by_default() {
     let mut tree = Tree::new();
     std::os::unix::fs::symlink(tree.home(), tree.root.join("link")).unwrap();
     for (cwd, shown, what) in [
@@ -165,7 +165,7 @@ fn the_home_folder_and_larger_ones_are_not_granted_by_themselves() {
 }
 
 #[test]
-fn what_the_kernel_shows_as_files_is_never_granted() {
+fn dir_grant_of_kernel_files_is_refused() {
     let mut tree = Tree::new();
     for (name, target) in [
         ("processes", "/proc"),
@@ -223,7 +223,7 @@ fn what_the_kernel_shows_as_files_is_never_granted() {
 }
 
 #[test]
-fn a_grant_of_everything_hides_what_the_kernel_shows() {
+fn dir_grant_of_root_hides_kernel_files() {
     let tree = Tree::new();
     for (argument, hidden) in [("dir:/", true), ("dir:.", false)] {
         let config = tree.load("", granted(&[argument])).unwrap();
@@ -242,7 +242,7 @@ fn a_grant_of_everything_hides_what_the_kernel_shows() {
 }
 
 #[test]
-fn folders_that_are_refused() {
+fn dir_grant_with_bad_path_is_refused() {
     let tree = Tree::new();
     let here = |text: String| text;
     std::fs::write(tree.cwd().join("file"), "").unwrap();
@@ -342,7 +342,7 @@ fn folders_that_are_refused() {
 }
 
 #[test]
-fn hosts_of_the_command_line() {
+fn http_grant_of_command_line_is_read() {
     let tree = Tree::new();
     let grant = |scheme: Option<&str>, host: &str, port| HttpGrant {
         scheme: scheme.map(str::to_owned),
@@ -405,7 +405,7 @@ fn hosts_of_the_command_line() {
 }
 
 #[test]
-fn methods_and_paths_of_the_file() {
+fn http_grant_methods_and_paths_are_read() {
     let tree = Tree::new();
     let toml = "[[grants.http]]\nhost = \"a.example\"\nmethods = [\"get\"]\npath = \"/v1/\"\n\
                 [[tool]]\nname = \"t\"\ncomponent = \"builtin:fetch\"\n\
@@ -422,7 +422,7 @@ fn methods_and_paths_of_the_file() {
 }
 
 #[test]
-fn hosts_that_are_refused() {
+fn http_grant_with_bad_host_is_refused() {
     let tree = Tree::new();
     let host =
         |host: &str, why: &str| format!("the host `{host}` of an HTTP grant cannot be used: {why}");
@@ -515,7 +515,7 @@ fn hosts_that_are_refused() {
 }
 
 #[test]
-fn what_holds_without_grants_can_be_written_down() {
+fn implied_grant_can_be_written_down() {
     let mut tree = Tree::new();
     let lines = |host: &str| {
         format!(
@@ -536,7 +536,7 @@ fn what_holds_without_grants_can_be_written_down() {
         let config = tree.load(toml, overrides).unwrap();
         assert_eq!(config.implied_grant().as_ref(), expected, "{toml}");
     }
-    // It grants what it says, also from a file in another folder.
+    // It grants what it says, also from a file in another directory.
     let implied = tree.load("", Overrides::default()).unwrap();
     let written = tree.load(&here, Overrides::default()).unwrap();
     assert_eq!(dirs(&tree, &written), dirs(&tree, &implied));

@@ -14,7 +14,7 @@ fn write(tree: &Tree, name: &str, content: impl AsRef<[u8]>) {
 }
 
 #[test]
-fn each_file_stands_under_its_name_behind_the_system_prompt() {
+fn instruction_files_follow_the_system_prompt() {
     let tree = Tree::new();
     write(&tree, "AGENTS.md", "\nUse tabs.\n");
     write(&tree, "data/style.md", "Be kind.");
@@ -51,7 +51,7 @@ fn each_file_stands_under_its_name_behind_the_system_prompt() {
 }
 
 #[test]
-fn what_is_no_instruction_file_is_refused_with_its_place() {
+fn instruction_file_unusable_is_refused() {
     let tree = Tree::new();
     fs::write(tree.root.join("srv/ours.md"), "Ours.").unwrap();
     symlink(tree.root.join("srv/ours.md"), tree.cwd().join("out.md")).unwrap();

@@ -34,7 +34,7 @@ fn names(config: &Config) -> Vec<(&str, Vec<&str>)> {
 }
 
 #[test]
-fn secrets_are_granted_by_name_and_to_nobody_by_themselves() {
+fn secret_is_granted_only_by_name() {
     let tree = Tree::new();
     let both = secret("a") + &secret("b");
     let two = tool("plain", "") + &tool("own", "secrets = [\"b\"]") + &tool("none", "secrets = []");
@@ -68,7 +68,7 @@ fn secrets_are_granted_by_name_and_to_nobody_by_themselves() {
 }
 
 #[test]
-fn an_audience_is_one_server() {
+fn secret_audience_is_one_server() {
     let tree = Tree::new();
     for (audience, scheme, host, port) in [
         ("https://api.example.com", "https", "api.example.com", 443),
@@ -129,7 +129,7 @@ fn an_audience_is_one_server() {
 }
 
 #[test]
-fn secrets_that_cannot_be_used() {
+fn secret_with_bad_settings_is_refused() {
     let tree = Tree::new();
     let unknown = |name: &str, place: &str, advice: &str| {
         format!(
@@ -178,7 +178,7 @@ fn secrets_that_cannot_be_used() {
 }
 
 #[test]
-fn secrets_are_read_when_asked_for_and_no_earlier() {
+fn secret_is_read_only_when_requested() {
     let mut tree = Tree::new();
     tree.set("TOKEN", "from-variable");
     tree.set("SHORT", "1234567");
@@ -255,7 +255,7 @@ fn secrets_are_read_when_asked_for_and_no_earlier() {
 }
 
 #[test]
-fn variables_are_given_by_name() {
+fn env_grant_gives_variables_by_name() {
     let mut tree = Tree::new();
     tree.set("LANG", "C.UTF-8");
     tree.set("EMPTY", "");
@@ -302,7 +302,7 @@ fn variables_are_given_by_name() {
 }
 
 #[test]
-fn variables_that_cannot_be_given() {
+fn env_grant_with_bad_variable_is_refused() {
     let tree = Tree::new();
     let refused = |name: &str, why: &str| {
         format!(

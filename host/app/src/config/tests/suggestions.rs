@@ -34,7 +34,7 @@ fn can_be_granted(request: &HttpRequest<'_>) -> bool {
 
 proptest! {
     #[test]
-    fn an_http_suggestion_allows_the_request_and_not_its_neighbours(
+    fn http_suggestion_allows_exactly_the_request(
         method in prop::sample::select(vec!["GET", "HEAD", "POST", "PROPFIND", "get"]),
         scheme in prop::sample::select(vec!["http", "https"]),
         host in prop::sample::select(vec![
@@ -82,7 +82,7 @@ proptest! {
     }
 }
 
-/// The lines of a grant with some of them changed, as a person does it.
+/// The lines of a grant with some of them changed, as an operator does it.
 fn changed(block: &str, suggestion: &str) -> String {
     let mut lines: Vec<&str> = block.lines().collect();
     for change in suggestion.lines().filter(|line| !line.starts_with('#')) {
@@ -94,7 +94,7 @@ fn changed(block: &str, suggestion: &str) -> String {
 }
 
 #[test]
-fn a_folder_suggestion_allows_the_operation_and_not_its_neighbours() {
+fn dir_suggestion_allows_exactly_the_operation() {
     let tree = Tree::new();
     let allowed = |toml: &str, op, path| {
         let grants = grants(&tree, toml, Overrides::default());

@@ -241,7 +241,7 @@ fn demands_quote_what_the_file_says() {
 }
 
 #[test]
-fn configuration_that_is_a_link_out_of_the_directory_is_not_found_there() {
+fn config_link_out_of_directory_is_refused() {
     let tree = tree();
     let outside = tree.root.join("srv/agent.toml");
     fs::write(&outside, "max-turns = 3\n").unwrap();
