@@ -119,7 +119,7 @@ fn the_exit_code_says_how_it_went() {
             "[[case]]\nname = 1",
             &[],
             Some(2),
-            "error: cannot use cases.toml: line 2, column 8: invalid type: integer `1`, expected a string; correct it\n",
+            "error: invalid type: integer `1`, expected a string\n --> cases.toml:2:8\n  |\n2 | name = 1\n  |        ^\n  |\n  = help: correct it\n",
         ),
     ];
     for (cases, more, code, stderr) in table {

@@ -55,8 +55,8 @@ fn pipes_in_the_place_of_files_are_refused() {
     for (path, code, says) in [
         ("work/agent.toml", 2, other),
         ("work/agent.lock", 2, other),
-        ("work/AGENTS.md", 2, "it is no file"),
-        ("state/agent-host.db", 1, other),
+        ("work/AGENTS.md", 2, "it is not a regular file"),
+        ("state/approvals.json", 1, other),
         ("state/continuation.key", 1, other),
     ] {
         let place = Place::new();
@@ -85,7 +85,7 @@ fn configuration() {
             "modle = \"script:tour\"\n",
             &["agent.toml", "modle", "model"],
         ),
-        ("model = \n", &["agent.toml", "line 1"]),
+        ("model = \n", &["agent.toml:1:"]),
         (
             "[[grants.dir]]\nhost = \"./gone\"\nguest = \"/workspace\"\nmode = \"read-only\"\n",
             &["gone"],
@@ -139,7 +139,7 @@ fn grants_of_everything_need_to_be_named() {
         command.current_dir(place.outside().join("home"));
         Ran::from(command.output().unwrap())
     };
-    check(&at_home(&place), 2, &["home folder", "--grant"]);
+    check(&at_home(&place), 2, &["home directory", "--grant"]);
     let at_root: Ran = place
         .command(&["run", "x"])
         .current_dir("/")

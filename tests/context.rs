@@ -276,7 +276,8 @@ fn instructions_are_read_when_a_session_begins() {
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(
         ran.stderr
-            .contains("line 2, column 17: cannot read the instructions `gone.md`"),
+            .starts_with("error: cannot read the instructions `gone.md`")
+            && ran.stderr.contains("agent.toml:2:17\n"),
         "{}",
         ran.stderr
     );

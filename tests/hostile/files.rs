@@ -461,12 +461,12 @@ fn kernel_folders() -> Vec<Case> {
         (
             "/dev",
             "a grant of /dev",
-            "the folder /dev is never granted",
+            "the directory /dev is never granted",
         ),
         (
             "/proc",
             "a grant of /proc",
-            "the folder /proc is never granted",
+            "the directory /proc is never granted",
         ),
         (
             "/proc/self",
@@ -476,7 +476,7 @@ fn kernel_folders() -> Vec<Case> {
         (
             "/sys",
             "a grant of /sys",
-            "the folder /sys is never granted",
+            "the directory /sys is never granted",
         ),
     ]
     .map(|(host, name, says)| {

@@ -1,16 +1,16 @@
-//! The tools that come with the program: components that were built beforehand and are part of the binary, so that neither
-//! building nor running agent-host needs a WebAssembly toolchain. `guest-tools/README.md` says how they are built.
+//! Built-in components: prebuilt and part of the binary, so that neither building nor running
+//! agent-host needs a WebAssembly toolchain. `guest-tools/README.md` says how they are built.
 
-/// A component in the binary.
+/// A built-in component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
     /// Its name after `builtin:`.
     pub name: &'static str,
-    /// The component.
+    /// The bytes of the component.
     pub bytes: &'static [u8],
 }
 
-/// All of them, in the order in which the model is told of their tools.
+/// The built-in components, in the order in which the model gets their tools.
 pub const BUILTINS: [Builtin; 3] = [
     Builtin {
         name: "files",
@@ -26,7 +26,7 @@ pub const BUILTINS: [Builtin; 3] = [
     },
 ];
 
-/// The built-in component of this name.
+/// Returns the built-in component of this name.
 #[must_use]
 pub fn builtin(name: &str) -> Option<Builtin> {
     BUILTINS.into_iter().find(|builtin| builtin.name == name)

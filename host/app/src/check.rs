@@ -1,56 +1,57 @@
-//! Whether the configured models answer: each provider is asked for its list of models, which costs nothing and needs the key.
+//! Checks that the configured models answer: requests each provider's list of models, which costs
+//! nothing and needs the key.
 
 use crate::{
-    OpenError,
     config::{Config, ModelConfig, ProviderConfig},
+    error::HostError,
 };
 use agent_host_models::ModelList;
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use futures_util::future::join_all;
 
-/// What a model or a provider is to a configuration.
+/// The role of a model or a provider in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The model that is asked.
     First,
     /// A model that is asked where the one before does not answer.
     Fallback,
-    /// A provider that is configured and of which no model is used.
-    Spare,
+    /// A configured provider of which no model is used.
+    Unused,
 }
 
-/// A model or a provider, and what came of asking.
-#[derive(Clone, Debug)]
+/// A model or a provider, and its answer.
+#[derive(Debug)]
 pub struct CheckedModel {
-    /// What it is to the configuration.
+    /// Its role in the configuration.
     pub role: Role,
-    /// `PROVIDER:NAME`; of a spare provider its name alone.
+    /// `PROVIDER:NAME`; of an unused provider its name alone.
     pub name: String,
-    /// What came of it.
+    /// Its answer.
     pub answer: ModelAnswer,
 }
 
-/// What came of asking.
-#[derive(Clone, Debug)]
+/// The answer of a model or a provider.
+#[derive(Debug)]
 pub enum ModelAnswer {
-    /// It is in the program or in a file, and is there.
+    /// It is built in or a file, and was read.
     Local,
-    /// The server answers and takes the key, if there is one.
+    /// The server answers and accepts the key, if there is one.
     Answers {
-        /// Where the server is.
+        /// The address of the server.
         base_url: String,
-        /// Where the key is; absent where none is sent.
+        /// The source of the key; absent where none is sent.
         key_source: Option<String>,
         /// Whether the server's list has the model; absent where there is no list or no model.
         listed: Option<bool>,
     },
-    /// The configuration cannot be used: an absent key, say. Nobody was asked.
-    Unusable(String),
+    /// The configuration cannot be used, for example without a key. No request was made.
+    Unusable(HostError),
     /// The server did not answer as it should.
     Fails(ModelError),
 }
 
-/// Asks for every configured model, and for every other provider that is configured; all at once.
+/// Checks every configured model, and every other configured provider, concurrently.
 pub async fn check_models(config: &Config) -> Vec<CheckedModel> {
     let models = &config.models;
     let roles = std::iter::once(Role::First).chain(std::iter::repeat(Role::Fallback));
@@ -63,20 +64,20 @@ pub async fn check_models(config: &Config) -> Vec<CheckedModel> {
             answer: check(model).await,
         }
     });
-    let spare = models.providers.iter().filter(|known| {
+    let unused = models.providers.iter().filter(|known| {
         let is_used = models.all().any(|model| {
             matches!(model, ModelConfig::Served { provider, .. } if provider.provider == known.provider)
         });
         known.is_configured() && !is_used
     });
-    let spare = spare.map(|provider| async move {
+    let unused = unused.map(|provider| async move {
         CheckedModel {
-            role: Role::Spare,
+            role: Role::Unused,
             name: provider.provider.name().to_owned(),
             answer: ask(provider, None).await,
         }
     });
-    let (mut checked, others) = futures_util::join!(join_all(named), join_all(spare));
+    let (mut checked, others) = futures_util::join!(join_all(named), join_all(unused));
     checked.extend(others);
     checked
 }
@@ -87,7 +88,7 @@ async fn check(model: &ModelConfig) -> ModelAnswer {
         ModelConfig::BuiltinScript(_) | ModelConfig::Script(_) | ModelConfig::Replay(_) => {
             match crate::host::make(model, None).await {
                 Ok(_) => ModelAnswer::Local,
-                Err(OpenError::Usage(why) | OpenError::Failed(why)) => ModelAnswer::Unusable(why),
+                Err(error) => ModelAnswer::Unusable(error),
             }
         }
     }
@@ -96,7 +97,7 @@ async fn check(model: &ModelConfig) -> ModelAnswer {
 async fn ask(provider: &ProviderConfig, model: Option<&str>) -> ModelAnswer {
     let endpoint = match provider.open().await {
         Ok(endpoint) => endpoint,
-        Err(error) => return ModelAnswer::Unusable(error.to_string()),
+        Err(error) => return ModelAnswer::Unusable(error.into()),
     };
     let base_url = endpoint.base_url.clone();
     let key_source = endpoint.key.is_some().then(|| endpoint.key_source.clone());

@@ -1,12 +1,12 @@
-//! The components of a running host: where their bytes come from, and what is set up for each.
+//! The components of a running host: their bytes, grants and limits.
 
 use crate::{
     builtin::{BUILTINS, builtin},
     config::{ComponentSource, ToolConfig},
-    error::OpenError,
+    error::HostError,
 };
 use agent_host_engine::policy::Grants;
-use agent_host_sandbox::{ComponentBytes, LoadFault, Sandbox, ToolComponent};
+use agent_host_sandbox::{ComponentBytes, Sandbox, ToolComponent};
 use agent_host_types::{limits::Limits, lock::LockedComponent, tool::Effect};
 use std::{borrow::Cow, sync::Arc};
 
@@ -15,28 +15,28 @@ use std::{borrow::Cow, sync::Arc};
 pub struct Entry {
     /// Its name in the configuration.
     pub name: String,
-    /// Where it came from.
+    /// Its source.
     pub source: ComponentSource,
     /// The loaded component.
     pub component: ToolComponent,
-    /// What its calls may reach.
+    /// The grants of its calls.
     pub grants: Arc<Grants>,
     /// The limits of its calls.
     pub limits: Limits,
 }
 
 impl Entry {
-    /// Reads the bytes that it was loaded from, to look at them.
+    /// Reads the bytes that it was loaded from again, for inspection.
     ///
     /// # Errors
-    /// When they cannot be read again, or there are others by now.
-    pub fn bytes(&self) -> Result<impl AsRef<[u8]> + Send + use<>, OpenError> {
+    /// They cannot be read, or changed.
+    pub fn bytes(&self) -> Result<impl AsRef<[u8]> + Send + use<>, HostError> {
         bytes_of(&self.source)?
             .read(self.component.digest())
-            .map_err(|error| OpenError::Failed(error.to_string()))
+            .map_err(HostError::Reread)
     }
 
-    /// What `agent.lock` pins of it.
+    /// Returns its pin for `agent.lock`.
     #[must_use]
     pub fn locked(&self) -> LockedComponent {
         LockedComponent::new(
@@ -47,19 +47,19 @@ impl Entry {
     }
 }
 
-/// Loads a component as it is configured.
+/// Loads a configured component.
 ///
 /// # Errors
-/// When it cannot be read or loaded.
-pub(crate) async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, OpenError> {
+/// It cannot be read or loaded.
+pub(crate) async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, HostError> {
     let bytes = bytes_of(&tool.source)?;
-    let component = sandbox.load(bytes).await.map_err(|error| {
-        let text = format!("cannot load the component {}: {error}", tool.source);
-        match error.fault() {
-            LoadFault::HostFailed => OpenError::Failed(text),
-            _ => OpenError::usage(text),
-        }
-    })?;
+    let component = sandbox
+        .load(bytes)
+        .await
+        .map_err(|source| HostError::Load {
+            component: tool.source.clone(),
+            source,
+        })?;
     let component = match tool.concurrent_calls {
         Some(calls) => component.with_concurrent_calls(calls),
         None => component,
@@ -73,27 +73,26 @@ pub(crate) async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Ent
     })
 }
 
-fn bytes_of(source: &ComponentSource) -> Result<ComponentBytes, OpenError> {
+fn bytes_of(source: &ComponentSource) -> Result<ComponentBytes, HostError> {
     match source {
         ComponentSource::Builtin(name) => match builtin(name) {
             Some(found) => Ok(Cow::Borrowed(found.bytes).into()),
             None => {
-                let names: Vec<String> = BUILTINS
+                let known = BUILTINS
                     .iter()
-                    .map(|known| format!("builtin:{}", known.name))
-                    .collect();
-                Err(OpenError::usage(format!(
-                    "there is no `builtin:{name}`; there are {}",
-                    names.join(", ")
-                )))
+                    .map(|known| format!("builtin:{}", known.name));
+                Err(HostError::UnknownBuiltin {
+                    name: name.clone(),
+                    known: known.collect(),
+                })
             }
         },
         ComponentSource::File(path) => Ok(path.clone().into()),
     }
 }
 
-/// A rule for a tool that is not there would be a rule for nothing, most likely for another name than it has.
-pub(crate) fn check_confirmations(entry: &Entry, config: &ToolConfig) -> Result<(), OpenError> {
+/// Refuses a rule for a tool that the component does not have, most likely a misspelled one.
+pub(crate) fn check_confirmations(entry: &Entry, config: &ToolConfig) -> Result<(), HostError> {
     let names = || {
         let definitions = entry.component.definitions().iter();
         definitions.map(|definition| definition.name.as_str())
@@ -101,16 +100,18 @@ pub(crate) fn check_confirmations(entry: &Entry, config: &ToolConfig) -> Result<
     let mut configured = config.own_confirmations.keys();
     match configured.find(|name| !names().any(|known| known == *name)) {
         None => Ok(()),
-        Some(name) => Err(OpenError::usage(format!(
-            "[tool.approvals] of `{}` names `{}`, and the component has no such tool; it has {}. Correct the name in agent.toml",
-            config.name,
-            name.escape_debug(),
-            names().collect::<Vec<_>>().join(", ")
-        ))),
+        Some(name) => Err(HostError::UnknownApproval {
+            section: "[tool.approvals]",
+            owner: config.name.clone(),
+            owner_kind: "the component",
+            tool: name.clone(),
+            known: names().map(str::to_owned).collect(),
+        }),
     }
 }
 
-/// A third party's word that a repetition is harmless counts only when the operator accepted it.
+/// Returns the effect to enforce. A third party's `idempotent` counts only if the operator accepted
+/// it.
 pub(crate) fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
     match declared {
         Effect::Idempotent if config.source.is_file() && !config.accept_idempotent => {

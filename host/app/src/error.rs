@@ -1,41 +1,140 @@
-//! Why a host cannot be opened, in the two kinds that end a process differently.
+//! Errors of a host: why it, a session or a component cannot be opened, or its state not be
+//! written.
 
+use crate::{
+    config::{ComponentSource, ConfigError},
+    entry_file::EntryError,
+    lock_file::LockError,
+    recording::RecordingError,
+};
 use agent_host_engine::journal::JournalError;
+use agent_host_mcp_client::ConnectError;
+use agent_host_sandbox::{LoadError, LoadFault, SandboxError};
 use agent_host_types::model::ModelError;
+use std::{io, path::PathBuf};
 
-/// Why a host, a session or a component cannot be opened. The text says what, why and what to do.
+/// Why a host, a session or a component cannot be used. The text says what, why and what to do.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// What was asked for cannot be done as it is: the configuration, a component, a name. Asking again changes nothing.
-    #[error("{0}")]
-    Usage(String),
-    /// Something failed that may go well another time: the disk, another process.
-    #[error("{0}")]
-    Failed(String),
+pub enum HostError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The journal cannot be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A model cannot be created: a script, a recording or an endpoint is not usable.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The file of a script cannot be read.
+    #[error("cannot read the script {}: {source}", path.display())]
+    Script {
+        /// The file.
+        path: PathBuf,
+        /// The failed operation.
+        source: io::Error,
+    },
+    /// A recording cannot be read or created.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// The sandbox does not start.
+    #[error("cannot start the sandbox: {0}")]
+    Sandbox(#[from] SandboxError),
+    /// A component cannot be loaded.
+    #[error("cannot load the component {component}: {source}")]
+    Load {
+        /// Where the component is.
+        component: ComponentSource,
+        /// Why it cannot be loaded.
+        source: LoadError,
+    },
+    /// The bytes of a loaded component cannot be read again, or changed.
+    #[error(transparent)]
+    Reread(LoadError),
+    /// There is no built-in component of this name.
+    #[error("there is no `builtin:{name}`; there are {}", known.join(", "))]
+    UnknownBuiltin {
+        /// The name.
+        name: String,
+        /// The built-in components.
+        known: Vec<String>,
+    },
+    /// An MCP server that is required cannot be used.
+    #[error(transparent)]
+    Server(#[from] ConnectError),
+    /// `approvals` names a tool that its component or server does not have.
+    #[error(
+        "{section} of `{owner}` names `{}`, and {owner_kind} has no tool of this name that is used; there are: {}. Correct the name in agent.toml",
+        tool.escape_debug(), known.join(", ")
+    )]
+    UnknownApproval {
+        /// The table of the rule, such as `[tool.approvals]`.
+        section: &'static str,
+        /// The component or server.
+        owner: String,
+        /// The kind of the owner, with its article.
+        owner_kind: &'static str,
+        /// The name in the rule.
+        tool: String,
+        /// The tools of the owner.
+        known: Vec<String>,
+    },
+    /// Two components or servers have a tool of the same name.
+    #[error(
+        "{first} and {second} both have a tool called `{tool}`, and the model could not tell them apart. Remove one of them from agent.toml"
+    )]
+    DuplicateTool {
+        /// The tool.
+        tool: String,
+        /// The source that was registered first, such as "the component `files`".
+        first: String,
+        /// The other source.
+        second: String,
+    },
+    /// An external tool has the name of another tool.
+    #[error(
+        "{first} has a tool called `{tool}`, and so is an [[external-tool]]; the model could not tell them apart. Remove one of them from agent.toml, or rename the external one"
+    )]
+    DuplicateExternalTool {
+        /// The tool.
+        tool: String,
+        /// The source of the other tool.
+        first: String,
+    },
+    /// `agent.lock` cannot be used, or does not accept a component.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The remembered approvals or the trusted files cannot be read or written.
+    #[error(transparent)]
+    Entries(#[from] EntryError),
+    /// The connection to a client failed.
+    #[error(transparent)]
+    Connection(io::Error),
 }
 
-impl OpenError {
-    /// Makes a fault of the request.
+impl HostError {
+    /// True if the request cannot be served as it is (the configuration, a component, a name), so
+    /// that a repetition changes nothing; false for failures that may pass (the disk, another
+    /// process).
     #[must_use]
-    pub fn usage(text: impl Into<String>) -> Self {
-        Self::Usage(text.into())
-    }
-}
-
-impl From<JournalError> for OpenError {
-    fn from(error: JournalError) -> Self {
-        match error {
-            JournalError::NotFound(_) => Self::Usage(error.to_string()),
-            JournalError::Storage(_)
-            | JournalError::Corrupt(_)
-            | JournalError::Locked { .. }
-            | JournalError::Exists { .. } => Self::Failed(error.to_string()),
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Journal(error) => matches!(error, JournalError::NotFound(_)),
+            Self::Load { source, .. } => source.fault() != LoadFault::HostFailed,
+            Self::Server(error) => match error {
+                ConnectError::Start { .. } | ConnectError::Tools { .. } => true,
+                ConnectError::Silent { .. } | ConnectError::Unusable { .. } => false,
+            },
+            Self::Entries(error) => error.is_usage(),
+            Self::Sandbox(_) | Self::Reread(_) | Self::Connection(_) => false,
+            Self::Config(_)
+            | Self::Model(_)
+            | Self::Script { .. }
+            | Self::Recording(_)
+            | Self::UnknownBuiltin { .. }
+            | Self::UnknownApproval { .. }
+            | Self::DuplicateTool { .. }
+            | Self::DuplicateExternalTool { .. }
+            | Self::Lock(_) => true,
         }
-    }
-}
-
-impl From<ModelError> for OpenError {
-    fn from(error: ModelError) -> Self {
-        Self::Usage(error.message)
     }
 }

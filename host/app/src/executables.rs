@@ -1,13 +1,12 @@
-//! Finds the executable files that a call's arguments name, so that the user who approves the call sees
-//! that it may rewrite a program. It looks at what is there and changes nothing. What a call writes
-//! besides, under names that it makes up or encodes, is known only when it runs; then it is in the
-//! audit as `write-executable`.
+//! Finds the executable files that a call's arguments name, so that the user who approves the call
+//! sees that it may rewrite a program. Names that the call makes up or encodes are known only when
+//! it runs; such writes are in the audit as `write-executable`.
 
 use agent_host_engine::policy::{DirGrant, DirMode, Grants};
 use serde_json::{Map, Value};
 use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _};
 
-/// How many strings of the arguments are looked at.
+/// The maximum number of strings of the arguments that are checked.
 const MAX_STRINGS: usize = 256;
 /// The longest path in bytes, as in Linux (PATH_MAX).
 const MAX_PATH_BYTES: usize = 4_096;
@@ -30,7 +29,7 @@ pub(crate) fn named(grants: &Grants, input: &Map<String, Value>) -> Vec<String> 
     found.into_iter().collect()
 }
 
-/// The names and the texts of a field. Parsed JSON is only so deep.
+/// Collects the names and strings of a field. The depth of parsed JSON is bounded.
 fn strings_of<'a>((name, value): (&'a String, &'a Value), found: &mut Vec<&'a str>) {
     fn of_value<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         match value {
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn executables_are_found_where_arguments_name_them() {
+    fn executables_named_by_arguments_are_found() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();
         for dir in ["work/sub", "more", "look"] {

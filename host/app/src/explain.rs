@@ -1,5 +1,5 @@
-//! What the calls of a session asked of the gate, and what would have to be granted for what was denied: a reading of the
-//! journal. Nothing is decided here, and nothing is granted: a person reads the suggestions and copies what they agree with.
+//! Explains the requests of a session's calls to the gate, from the journal, and suggests grants
+//! for the denied ones. Nothing is granted here: the operator copies the suggestions.
 
 use crate::config::argument_of;
 use agent_host_types::{accounting::AuditEntry, event::Event, id::CallId};
@@ -8,33 +8,33 @@ use serde::Serialize;
 /// The requests of a session's calls to the gate, and the grants that would have allowed the denied ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Explanation {
-    /// Every call that ended in this session, in order; of a copy, those after it was made.
+    /// Every call that settled in this session, in order; of a fork, those after it was created.
     pub calls: Vec<ExplainedCall>,
-    /// What would have allowed the denied requests of all of them.
+    /// The grants that would have allowed the denied requests.
     pub suggestions: Vec<Suggestion>,
 }
 
-/// What one call asked.
+/// A call and its requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExplainedCall {
     /// The call.
     pub call_id: CallId,
     /// The tool.
     pub tool: String,
-    /// What it came to: the tag of its result.
+    /// The tag of its result.
     pub outcome: String,
-    /// What it asked of the gate, in the order of first asking.
+    /// Its requests to the gate, in the order of the first of each.
     pub asked: Vec<AuditEntry>,
 }
 
-/// Something to grant.
+/// A suggested grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Suggestion {
     /// Lines of `agent.toml`.
     pub toml: String,
-    /// Whether the lines take the place of lines of a grant that is there, and not beside it.
+    /// True if the lines replace lines of an existing grant.
     pub change: bool,
-    /// The `--grant` of the command line that says the same, where there is one.
+    /// The equivalent `--grant` of the command line, where there is one.
     pub argument: Option<String>,
 }
 
@@ -68,8 +68,9 @@ impl Explanation {
     }
 }
 
-/// What would have allowed the denied ones of these requests, each once, in the order of first asking. Before them stands the
-/// grant that holds only while there is no other, so that who copies all of it loses nothing.
+/// Returns the grants that would have allowed the denied requests, each once, in the order of the
+/// requests. They follow the default grant, which applies only without other grants, so that a copy
+/// of all of them loses nothing.
 pub fn suggestions<'a>(
     asked: impl IntoIterator<Item = &'a AuditEntry>,
     implied: Option<String>,
@@ -79,7 +80,7 @@ pub fn suggestions<'a>(
         if !found.iter().any(|known| known.toml == *toml) {
             found.push(Suggestion {
                 toml: toml.clone(),
-                // A whole grant begins with its table; anything else is said to be a change in a comment.
+                // A whole grant begins with its table; a change begins with a comment.
                 change: !toml.starts_with("[["),
                 argument: argument_of(toml),
             });
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn each_suggestion_is_given_once() {
+    fn suggestion_of_repeated_denial_is_given_once() {
         let web = "[[grants.http]]\nhost = \"a.example\"\nmethods = [\"GET\"]\npath = \"/x\"";
         let change = "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\"";
         let first = vec![entry("GET a", Some(web)), entry("read ../x", None)];

@@ -1,9 +1,9 @@
-//! A running host: the rooms, wired together by a configuration.
+//! A running host: journal, model and tools, wired by a configuration.
 
 use crate::{
     config::{Config, ModelConfig, ModelsConfig},
     entry_file::now_ms,
-    error::OpenError,
+    error::HostError,
     no_model::NoModel,
     recording,
     registry::Registry,
@@ -11,7 +11,6 @@ use crate::{
 };
 use agent_host_engine::{
     model::Model,
-    observer::Observer,
     session::{ClientSession, Session, SessionStart},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
@@ -21,6 +20,30 @@ use agent_host_types::{approval::ApprovalRule, id::SessionId, model::ModelError}
 use std::sync::Arc;
 
 /// A running host.
+///
+/// ```
+/// use agent_host_app::{Config, Environment, Host, Overrides};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let project = tempfile::tempdir()?;
+/// let environment = Environment {
+///     cwd: project.path().to_owned(),
+///     ..Environment::default()
+/// };
+/// let overrides = Overrides {
+///     state_dir: Some("state".into()),
+///     ..Overrides::default()
+/// };
+/// let mut config = Config::load(None, overrides, &environment)?;
+/// config.tools.clear();
+/// let host = Host::open(config).await?;
+/// let session = host.start_session()?;
+/// assert_eq!(host.model().provenance().model, "tour");
+/// # drop(session);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Host {
     config: Config,
     registry: Arc<Registry>,
@@ -38,27 +61,32 @@ impl std::fmt::Debug for Host {
 }
 
 impl Host {
-    /// Opens everything that the configuration names: the journal, the model and the tools. Nothing is run.
+    /// Opens the journal, the model and the tools of a configuration. Nothing is run.
     ///
     /// # Errors
-    /// When any of them cannot be used.
-    pub async fn open(config: Config) -> Result<Self, OpenError> {
+    /// One of them cannot be used.
+    pub async fn open(config: Config) -> Result<Self, HostError> {
         let model = model(&config).await?;
-        Self::open_with(config, model).await
+        Self::open_with_model(config, model).await
     }
 
-    /// Opens the journal and the tools, for clients that have a loop and a model of their own. The configured models are not looked
-    /// at, and no turn can be run.
+    /// Opens the journal and the tools, for external clients with a loop and a model of their own.
+    /// The configured models are ignored, and no turn can be run.
     ///
     /// # Errors
-    /// When one of them cannot be used.
-    pub async fn open_tools(config: Config) -> Result<Self, OpenError> {
-        Self::open_with(config, Arc::new(NoModel)).await
+    /// One of them cannot be used.
+    pub async fn open_tools(config: Config) -> Result<Self, HostError> {
+        Self::open_with_model(config, Arc::new(NoModel)).await
     }
 
-    async fn open_with(config: Config, model: Arc<dyn Model>) -> Result<Self, OpenError> {
-        if let Some(error) = &config.ungranted {
-            return Err(OpenError::usage(error.to_string()));
+    /// Opens the journal and the tools, with a model of the embedder. The configured models are
+    /// ignored.
+    ///
+    /// # Errors
+    /// One of them cannot be used.
+    pub async fn open_with_model(config: Config, model: Arc<dyn Model>) -> Result<Self, HostError> {
+        if let Some(error) = &config.default_dir_refusal {
+            return Err(error.clone().into());
         }
         let store = open_store(&config, config.session.keep).await?;
         let key = ContinuationKey::new(store.continuation_key().await?);
@@ -74,26 +102,26 @@ impl Host {
         })
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The tools.
+    /// Returns the tools.
     #[must_use]
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// The model.
+    /// Returns the model.
     #[must_use]
     pub fn model(&self) -> &dyn Model {
         self.model.as_ref()
     }
 
-    /// The loop over this host's model and tools. Prompts are asked only where both the caller and the configuration allow
-    /// it.
+    /// Creates the engine over this host's model and tools. Approvals are asked for only where both
+    /// the caller and the configuration allow it.
     #[must_use]
     pub fn agent(&self, prompts: Prompts) -> Agent {
         let prompts = match (prompts, self.config.prompts) {
@@ -122,14 +150,14 @@ impl Host {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub async fn remembered(&self) -> Result<Vec<ApprovalRule>, OpenError> {
+    pub async fn remembered(&self) -> Result<Vec<ApprovalRule>, HostError> {
         let project = project(&self.config);
         let approvals = self.store.approvals().await?.into_iter();
         let here = approvals.filter(|approval| approval.project == project);
         Ok(here.map(|approval| approval.rule).collect())
     }
 
-    /// Remembers, for this project, what a person approved in a session. Only a person's decision is a reason to.
+    /// Remembers, for this project, the approvals of a session. Only for decisions of the user.
     ///
     /// # Errors
     /// When it cannot be written down.
@@ -137,7 +165,7 @@ impl Host {
         &self,
         session: SessionId,
         rules: Vec<ApprovalRule>,
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), HostError> {
         let (project, at_ms) = (project(&self.config), now_ms());
         let approvals = rules.into_iter().map(|rule| ProjectApproval {
             project: project.clone(),
@@ -148,23 +176,23 @@ impl Host {
         Ok(self.store.remember_approvals(approvals.collect()).await?)
     }
 
-    /// Begins a session.
+    /// Starts a session.
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub async fn start_session(&self) -> Result<Session, OpenError> {
+    pub async fn start_session(&self) -> Result<Session, HostError> {
         self.start(self.config.system.clone(), None).await
     }
 
-    /// Begins a session whose loop is a client's. `client` says whose: a program and its version.
+    /// Starts a session driven by an external client; `client` is its name and version.
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub async fn start_client_session(&self, client: String) -> Result<ClientSession, OpenError> {
+    pub async fn start_client_session(&self, client: String) -> Result<ClientSession, HostError> {
         Ok(ClientSession::new(self.start(None, Some(client)).await?))
     }
 
-    /// Begins the session that takes the place of a client's session.
+    /// Starts the session that follows a client's session.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -172,7 +200,7 @@ impl Host {
         &self,
         before: &ClientSession,
         client: String,
-    ) -> Result<Arc<ClientSession>, OpenError> {
+    ) -> Result<Arc<ClientSession>, HostError> {
         Ok(before.continue_in(self.start(None, Some(client)).await?))
     }
 
@@ -180,42 +208,43 @@ impl Host {
         &self,
         system: Option<String>,
         client: Option<String>,
-    ) -> Result<Session, OpenError> {
+    ) -> Result<Session, HostError> {
         let journal = self.store.create(SessionId::new()).await?;
         let start = SessionStart {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             system,
-            folder: Some(self.config.folder.display().to_string()),
+            folder: Some(self.config.working_dir.display().to_string()),
             client,
         };
         Ok(Session::start(journal, start))
     }
 
-    /// Opens a session again, by its id, the beginning of its id, or `latest`.
+    /// Resumes a session, by its id, the beginning of its id, or `latest`.
     ///
     /// # Errors
     /// When there is no such session, another process has it, or its records cannot be read.
-    pub async fn resume_session(&self, name: &str) -> Result<Session, OpenError> {
+    pub async fn resume_session(&self, name: &str) -> Result<Session, HostError> {
         let id = self.store.find(name).await?;
         let journal = self.store.open_session(id).await?;
         Ok(Session::resume(journal).await?)
     }
 }
 
-/// Makes the model that the configuration names, with those that are asked in its place; the scripted tour where it names none.
+/// Creates the configured model with its fallbacks; the scripted tour where none is configured.
 ///
 /// # Errors
-/// When it cannot be told which model is meant, a script cannot be read, or an endpoint's settings cannot be used.
-pub async fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
+/// No model can be selected, a script cannot be read, or the settings of an endpoint cannot be
+/// used.
+pub async fn model(config: &Config) -> Result<Arc<dyn Model>, HostError> {
     let ModelsConfig {
         first,
         fallback,
-        unchosen,
+        selection_error,
         record,
         ..
     } = &config.models;
-    if let Some(error) = unchosen {
-        return Err(OpenError::usage(error.to_string()));
+    if let Some(error) = selection_error {
+        return Err(error.clone().into());
     }
     let recorder = match record {
         Some(file) => Some(recording::create(file, &config.models)?),
@@ -235,24 +264,22 @@ pub async fn model(config: &Config) -> Result<Arc<dyn Model>, OpenError> {
     Ok(Arc::new(Fallback::new(first, others)))
 }
 
-/// Makes one model, which is recorded where there is a recorder and it is behind a server.
+/// Creates one model, which is recorded if there is a recorder and it is behind a server.
 ///
 /// # Errors
-/// As [`model`].
+/// Those of [`model`].
 pub(crate) async fn make(
     model: &ModelConfig,
     recorder: Option<&Arc<Recorder>>,
-) -> Result<Arc<dyn Model>, OpenError> {
+) -> Result<Arc<dyn Model>, HostError> {
     Ok(match model {
         ModelConfig::BuiltinScript(name) => {
             Arc::new(Scripted::builtin(name).map_err(ModelError::from)?)
         }
         ModelConfig::Script(path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                OpenError::usage(format!(
-                    "cannot read the script {}: {error}",
-                    path.display()
-                ))
+            let text = std::fs::read_to_string(path).map_err(|source| HostError::Script {
+                path: path.clone(),
+                source,
             })?;
             let script = Scripted::parse(&path.display().to_string(), &text);
             Arc::new(script.map_err(ModelError::from)?)
@@ -261,10 +288,7 @@ pub(crate) async fn make(
             HttpModel::replayed(&recording::read(path)?).map_err(ModelError::from)?
         }
         ModelConfig::Served { name, provider } => {
-            let endpoint = provider
-                .open()
-                .await
-                .map_err(|error| OpenError::usage(error.to_string()))?;
+            let endpoint = provider.open().await?;
             let capabilities = provider.capabilities;
             let model = HttpModel::new(provider.provider, name, endpoint, capabilities)
                 .map_err(ModelError::from)?;

@@ -1,5 +1,8 @@
-//! From `agent.toml` to a running host. This is the crate that embedders and the CLI use; it wires the rooms together and
-//! decides nothing that they could decide themselves.
+//! From `agent.toml` to a running host: the crate for embedders and the CLI. It wires the other
+//! crates together and decides nothing that they could decide themselves.
+//!
+//! [`Config::load`] resolves a configuration, [`Host::open`] opens it, and [`Host::agent`] creates
+//! the engine. `examples/embed.rs` is an embedder with a model and a native tool of its own.
 
 mod builtin;
 mod check;
@@ -26,12 +29,14 @@ mod trusted_file;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::Entry;
-pub use config::{Config, Environment, Overrides};
-pub use error::OpenError;
+pub use config::{Config, ConfigError, ConfigProblem, Environment, Overrides};
+pub use entry_file::EntryError;
+pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use host::{Host, model};
 pub use lock_diff::difference;
-pub use lock_file::LockFile;
+pub use lock_file::{LockError, LockFile};
+pub use recording::RecordingError;
 pub use registry::Registry;
 pub use servers::ServerEntry;
 pub use store::{open_store, project};

@@ -1,5 +1,6 @@
-//! What changed since a component was accepted, as lines for people. The first four characters of a line are ours, so text of
-//! a component cannot pass for a line of another kind; whoever prints them makes the rest harmless.
+//! The changes since a component was accepted, as lines for the operator. The first four characters
+//! of a line are the host's, so that text of a component cannot imitate a line of another kind; the
+//! caller makes the rest harmless.
 
 #[cfg(test)]
 mod tests;
@@ -8,17 +9,18 @@ use agent_host_types::lock::Change;
 use similar::{Algorithm, ChangeTag, TextDiff};
 use std::time::Duration;
 
-/// The lines around a difference that are shown with it.
+/// The number of context lines around a difference.
 const CONTEXT: usize = 2;
 
-/// A line of more bytes is compared sentence by sentence, since authors write a description as one line.
+/// A line of more bytes is compared sentence by sentence, since authors write a description as one
+/// line.
 const LONG_LINE_BYTES: usize = 100;
 
-/// How long one text may be compared. What is not matched by then is shown as removed and added; real texts take less than a
-/// millisecond.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// The time limit of one comparison. The unmatched rest is shown as removed and added; real texts
+/// take less than a millisecond.
+const TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The changes, in their order.
+/// Writes the changes, in order.
 #[must_use]
 pub fn difference(changes: &[Change]) -> Vec<String> {
     let mut lines = Vec::new();
@@ -47,7 +49,7 @@ fn is_short(text: &str) -> bool {
 fn compare(before: &[&str], after: &[&str], lines: &mut Vec<String>) {
     let diff = TextDiff::configure()
         .algorithm(Algorithm::Myers)
-        .timeout(PATIENCE)
+        .timeout(TIMEOUT)
         .diff_slices(before, after);
     for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
         if index > 0 {
@@ -64,7 +66,7 @@ fn compare(before: &[&str], after: &[&str], lines: &mut Vec<String>) {
     }
 }
 
-/// The lines of a text with their ends; long ones in sentences.
+/// Splits a text into lines with their ends, and long lines into sentences.
 fn pieces(text: Option<&str>) -> Vec<&str> {
     let mut pieces = Vec::new();
     for line in text.unwrap_or_default().split_inclusive('\n') {

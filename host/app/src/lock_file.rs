@@ -1,66 +1,127 @@
-//! `agent.lock` on the disk, beside `agent.toml`: components from files, and MCP servers. Components in the binary are not in it: the binary itself is what the
-//! operator accepted.
+//! `agent.lock` beside `agent.toml`: the accepted components from files, and MCP servers. Built-in
+//! components are not in it: with the binary, the operator accepted them.
 
-#[cfg(test)]
-mod tests;
-
-use crate::{config::Config, error::OpenError, lock_diff::difference, trusted_file};
+use crate::{
+    config::Config,
+    lock_diff::difference,
+    trusted_file::{self, FileError},
+};
 use agent_host_types::{
     failure::ToolErrorCode,
     lock::{Change, LOCK_VERSION, Lock, LockEntry, LockStatus},
 };
 use serde::Deserialize;
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
-/// The longest lock that is read, in bytes: definitions of 4 MiB are taken from one component, and most have 20 KiB.
+/// The maximum size of a lock, in bytes: one component has at most 4 MiB of definitions, and most
+/// have 20 KiB.
 const MAX_LOCK_BYTES: u64 = 32 * 1024 * 1024;
 
-/// The lines of a difference that a refusal shows; `agent-host lock` shows them all.
+/// The maximum number of lines of a difference in an error; `agent-host lock` shows them all.
 const SHOWN_LINES: usize = 40;
 
 /// The lock of one configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockFile {
-    /// Where it lies.
+    /// The path of the file. It may not exist.
     pub path: PathBuf,
-    /// What it says.
+    /// The content of the file.
     pub lock: Lock,
 }
 
-/// What every version of the file has.
+/// Why `agent.lock` cannot be used, or does not accept a component.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is not a lock of a known version.
+    #[error(
+        "{} {reason}. Restore it, or look at the components with `agent-host inspect`, delete it and accept them anew with `agent-host lock --accept`",
+        path.display()
+    )]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Why, as the end of a sentence about the file.
+        reason: String,
+    },
+    /// A component or a server is not the accepted one.
+    #[error(
+        "the {kind} `{name}` changed since it was accepted in {} ({}), so nothing runs:\n{difference}\nIf this is what you want, accept it with `agent-host lock --accept {name}`; else bring the old {kind} back",
+        path.display(), ToolErrorCode::ChangedSinceApproval
+    )]
+    Changed {
+        /// "component" or "MCP server".
+        kind: &'static str,
+        /// Its name in the configuration.
+        name: String,
+        /// The lock.
+        path: PathBuf,
+        /// The differences, a line each.
+        difference: String,
+    },
+    /// The file cannot be written.
+    #[error(
+        "cannot write {}: {source}. Accept the components where the directory can be written, with `agent-host lock --accept`, and bring agent.lock along",
+        path.display()
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file would be too long to be read again.
+    #[error(
+        "{} would have {bytes} bytes, more than the {MAX_LOCK_BYTES} that are read. Remove a component with very many tools from agent.toml",
+        path.display()
+    )]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+/// The part of the file that every version has.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
 }
 
 impl LockFile {
-    /// Reads the lock of a configuration; nothing when there is no `agent.toml`: a component that is named on the command
+    /// Reads the lock of a configuration; none without an `agent.toml`: a component of the command
     /// line is accepted by being named.
     ///
     /// # Errors
-    /// When the file cannot be read, everybody may write to it, or it is not a lock that this program knows.
-    pub fn open(config: &Config) -> Result<Option<Self>, OpenError> {
-        let Some(folder) = config.file.as_ref().and_then(|file| file.parent()) else {
+    /// The file cannot be read, every user may write to it, or it is not a lock of a known version.
+    pub fn open(config: &Config) -> Result<Option<Self>, LockError> {
+        let Some(directory) = config.file.as_ref().and_then(|file| file.parent()) else {
             return Ok(None);
         };
-        let path = folder.join("agent.lock");
+        let path = directory.join("agent.lock");
         let lock = match trusted_file::read(&path, MAX_LOCK_BYTES) {
-            Ok(text) => Self::parse(&text).map_err(|why| {
-                OpenError::usage(format!(
-                    "{} {why}. Restore it, or look at the components with `agent-host inspect`, delete it and accept them anew with `agent-host lock --accept`",
-                    path.display()
-                ))
+            Ok(text) => Self::parse(&text).map_err(|reason| LockError::Invalid {
+                path: path.clone(),
+                reason,
             })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Lock::default(),
+            Err(FileError { kind, .. }) if kind == io::ErrorKind::NotFound => Lock::default(),
             Err(error) => {
-                let path = path.display();
-                return Err(OpenError::usage(format!("cannot read {path}: {error}")));
+                let source = error.into();
+                return Err(LockError::Read { path, source });
             }
         };
         Ok(Some(Self { path, lock }))
     }
 
-    /// Reads the text of a lock, or says what is wrong with it.
+    /// Parses the text of a lock, or returns why it is none.
     pub(crate) fn parse(text: &str) -> Result<Lock, String> {
         let broken = |error: toml::de::Error| format!("is not a lock file: {error}");
         // The version first: the other keys are those of that version.
@@ -73,12 +134,12 @@ impl LockFile {
         toml::from_str(text).map_err(broken)
     }
 
-    /// Checks a component or a server against the lock. One that was never accepted is accepted now and written down; one that
-    /// changed is refused.
+    /// Checks a component or a server against the lock. A new one is accepted and written; a
+    /// changed one is refused.
     ///
     /// # Errors
-    /// When it is not what was accepted, or what is new cannot be written down.
-    pub fn admit(&mut self, name: &str, current: LockEntry) -> Result<(), OpenError> {
+    /// It is not the accepted one, or a new one cannot be written.
+    pub fn admit(&mut self, name: &str, current: LockEntry) -> Result<(), LockError> {
         match self.lock.status(name, &current) {
             LockStatus::Same => Ok(()),
             LockStatus::New => {
@@ -89,8 +150,8 @@ impl LockFile {
         }
     }
 
-    fn refusal(&self, name: &str, current: &LockEntry, changes: &[Change]) -> OpenError {
-        let what = match current {
+    fn refusal(&self, name: &str, current: &LockEntry, changes: &[Change]) -> LockError {
+        let kind = match current {
             LockEntry::Component(_) => "component",
             LockEntry::Server(_) => "MCP server",
         };
@@ -105,34 +166,31 @@ impl LockFile {
                 "  ... and {more} lines more, which `agent-host lock` shows"
             ));
         }
-        OpenError::usage(format!(
-            "the {what} `{name}` changed since it was accepted in {} ({}), so nothing runs:\n{}\nIf this is what you want, accept it with `agent-host lock --accept {name}`; else bring the old {what} back",
-            self.path.display(),
-            ToolErrorCode::ChangedSinceApproval,
-            lines.join("\n"),
-        ))
+        LockError::Changed {
+            kind,
+            name: name.to_owned(),
+            path: self.path.clone(),
+            difference: lines.join("\n"),
+        }
     }
 
     /// Writes the lock, in one step: a reader sees the old one or the new one.
     ///
     /// # Errors
-    /// When the folder cannot be written.
-    pub fn write(&self) -> Result<(), OpenError> {
-        let fault = |error: &dyn std::fmt::Display| {
-            OpenError::usage(format!(
-                "cannot write {}: {error}. Accept the components where the folder can be written, with `agent-host lock --accept`, and bring agent.lock along",
-                self.path.display()
-            ))
+    /// The directory cannot be written.
+    pub fn write(&self) -> Result<(), LockError> {
+        let fault = |source| LockError::Write {
+            path: self.path.clone(),
+            source,
         };
-        let text = Self::text(&self.lock).map_err(|error| fault(&error))?;
+        let text = Self::text(&self.lock).map_err(|error| fault(io::Error::other(error)))?;
         if text.len() as u64 > MAX_LOCK_BYTES {
-            return Err(OpenError::usage(format!(
-                "{} would have {} bytes, more than the {MAX_LOCK_BYTES} that are read. Remove a component with very many tools from agent.toml",
-                self.path.display(),
-                text.len()
-            )));
+            return Err(LockError::TooLong {
+                path: self.path.clone(),
+                bytes: text.len(),
+            });
         }
-        trusted_file::replace(&self.path, &text, 0o644).map_err(|error| fault(&error))
+        trusted_file::replace(&self.path, &text, 0o644).map_err(fault)
     }
 
     /// Returns the text of a lock.

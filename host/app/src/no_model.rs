@@ -1,4 +1,4 @@
-//! The model of a host that runs tools for clients with a loop of their own: it is theirs, and nobody asks it here.
+//! The model of a host for external clients, which have models of their own.
 
 use agent_host_engine::{
     BoxFuture,
@@ -6,7 +6,7 @@ use agent_host_engine::{
 };
 use agent_host_types::model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance};
 
-/// Answers nothing.
+/// Refuses every request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NoModel;
 

@@ -1,69 +1,84 @@
-//! The file of a recording: made for nobody but its owner, and read within bounds.
+//! The file of a recording: created for its owner alone, and read within bounds.
 
-use crate::{
-    config::{ModelConfig, ModelsConfig},
-    error::OpenError,
-};
+use crate::config::{ModelConfig, ModelsConfig};
 use agent_host_models::Recorder;
 use std::{
     fs::{File, OpenOptions},
-    io::{ErrorKind, Read as _},
+    io::{self, ErrorKind, Read as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
-/// The longest recording that is played, in bytes: several answers of the longest kind.
+/// The maximum size of a recording, in bytes: several answers of the longest kind.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Begins a recording in a new file.
+/// Why a recording cannot be created or read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// No model of the run is behind a server.
+    #[error(
+        "there is nothing to record: the model of this run is not behind a server; name one that is by `--model`"
+    )]
+    NoServer,
+    /// The file of a new recording exists.
+    #[error("cannot record to {}: it exists; name a file that does not", _0.display())]
+    Exists(PathBuf),
+    /// The file cannot be created.
+    #[error("cannot record to {}: {source}", path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the recording {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Starts a recording in a new file.
 ///
 /// # Errors
-/// No model of the run has anything to record, or the file exists or cannot be made.
-pub(crate) fn create(file: &Path, models: &ModelsConfig) -> Result<Arc<Recorder>, OpenError> {
+/// No model of the run has anything to record, or the file exists or cannot be created.
+pub(crate) fn create(file: &Path, models: &ModelsConfig) -> Result<Arc<Recorder>, RecordingError> {
     let is_served = |model: &ModelConfig| matches!(model, ModelConfig::Served { .. });
     if !models.all().any(is_served) {
-        return Err(OpenError::usage(
-            "there is nothing to record: the model of this run is not behind a server; name one that is by `--model`",
-        ));
+        return Err(RecordingError::NoServer);
     }
-    let made = OpenOptions::new()
+    let created = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(file);
-    let made = made.map_err(|error| {
-        let file = file.display();
-        OpenError::usage(match error.kind() {
-            ErrorKind::AlreadyExists => {
-                format!("cannot record to {file}: it exists; name a file that does not")
-            }
-            _ => format!("cannot record to {file}: {error}"),
-        })
+    let path = file.to_owned();
+    let created = created.map_err(|source| match source.kind() {
+        ErrorKind::AlreadyExists => RecordingError::Exists(path),
+        _ => RecordingError::Create { path, source },
     })?;
-    Ok(Arc::new(Recorder::new(Box::new(made))))
+    Ok(Arc::new(Recorder::new(Box::new(created))))
 }
 
 /// Reads a recording.
 ///
 /// # Errors
-/// The file cannot be read, is no text, or is too long.
-pub(crate) fn read(file: &Path) -> Result<String, OpenError> {
-    let fault = |why: &dyn std::fmt::Display| {
-        OpenError::usage(format!(
-            "cannot read the recording {}: {why}",
-            file.display()
-        ))
+/// The file cannot be read, is not text, or is too long.
+pub(crate) fn read(file: &Path) -> Result<String, RecordingError> {
+    let fault = |source| RecordingError::Read {
+        path: file.to_owned(),
+        source,
     };
     let mut text = String::new();
-    let mut bounded = File::open(file)
-        .map_err(|error| fault(&error))?
-        .take(MAX_BYTES + 1);
-    bounded
-        .read_to_string(&mut text)
-        .map_err(|error| fault(&error))?;
+    let mut bounded = File::open(file).map_err(fault)?.take(MAX_BYTES + 1);
+    bounded.read_to_string(&mut text).map_err(fault)?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(fault(&format!("it has more than {MAX_BYTES} bytes")));
+        let why = format!("it has more than {MAX_BYTES} bytes");
+        return Err(fault(io::Error::other(why)));
     }
     Ok(text)
 }

@@ -1,10 +1,10 @@
-//! The tools of a running host: components from the binary and from files, loaded into the sandbox, and MCP servers; both
-//! checked against `agent.lock`, and offered to the loop under their tools' names.
+//! The tools of a running host: components, loaded into the sandbox, and MCP servers; both checked
+//! against `agent.lock`, and offered to the engine under their tools' names.
 
 use crate::{
     components::{Entry, check_confirmations, enforced_effect, load_one},
     config::{Config, Confirmation, ExternalTool, ToolConfig},
-    error::OpenError,
+    error::HostError,
     executables,
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
@@ -28,22 +28,22 @@ use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 use std::{collections::HashMap, sync::Arc};
 
-/// What runs a tool, by its place among its kind.
+/// The source of a tool, by its index among the components or the servers.
 #[derive(Clone, Copy, Debug)]
-enum Home {
+enum ToolSource {
     Component(usize),
     Server(usize),
 }
 
-/// The same, found.
+/// The source of a tool.
 #[derive(Clone, Copy)]
-enum Found<'a> {
+enum ToolSourceRef<'a> {
     Component(&'a Entry),
     Server(&'a ServerEntry),
 }
 
-impl Found<'_> {
-    /// What it is, for messages.
+impl ToolSourceRef<'_> {
+    /// Names the source, for messages.
     fn described(self) -> String {
         match self {
             Self::Component(entry) => format!("the component `{}`", entry.name),
@@ -56,38 +56,40 @@ impl Found<'_> {
 #[derive(Debug)]
 pub struct Registry {
     sandbox: Arc<Sandbox>,
-    /// The secrets that any of the components may use; empty where nothing is run.
+    /// The secrets that any of the components may use; empty where no calls are made.
     secrets: Arc<Secrets>,
     entries: Vec<Entry>,
     servers: Connected,
     tools: Vec<RegisteredTool>,
-    /// From a tool's name to its place in `tools` and what runs it.
-    index: HashMap<String, (usize, Home)>,
-    /// The schemas of the tools that run outside. They are in `tools`, and in no component.
+    /// From a tool's name to its index in `tools` and its source.
+    index: HashMap<String, (usize, ToolSource)>,
+    /// The schemas of external tools, which are in `tools` and have no source.
     external: HashMap<String, Arc<InputSchema>>,
 }
 
 impl Registry {
-    /// Loads every configured component, connects to every MCP server, and checks them against `agent.lock`.
+    /// Loads every configured component, connects to every MCP server, and checks them against
+    /// `agent.lock`.
     ///
     /// # Errors
-    /// When a component cannot be read or loaded or a required server not be used, one is not what was accepted, or two have a
-    /// tool of the same name; or a secret that one of them may use cannot be read.
-    pub async fn open(config: &Config) -> Result<Self, OpenError> {
+    /// A component cannot be loaded or a required server not be used, one is not the accepted one,
+    /// two have a tool of the same name, or a granted secret cannot be read.
+    pub async fn open(config: &Config) -> Result<Self, HostError> {
         let mut registry = Self::open_unlocked(config).await?;
         registry.check_lock(config)?;
         registry.read_secrets(config).await?;
         Ok(registry)
     }
 
-    /// Loads every configured component again, into the same sandbox, and checks it against `agent.lock` as it is now. What did not
-    /// change is not compiled again, and no secret is read again.
+    /// Loads every configured component again, into the same sandbox, and checks it against the
+    /// present `agent.lock`. Unchanged components are not compiled again, and no secret is read
+    /// again.
     ///
     /// # Errors
-    /// As [`Self::open`].
-    pub async fn reopen(&self, config: &Config) -> Result<Self, OpenError> {
+    /// Those of [`Self::open`].
+    pub async fn reopen(&self, config: &Config) -> Result<Self, HostError> {
         let mut registry = Self::load_in(Arc::clone(&self.sandbox), &config.tools).await?;
-        // The servers see by themselves when their tools change.
+        // The servers notice changes of their tools themselves.
         registry.add_servers(self.servers.clone())?;
         registry.add_external(&config.external_tools)?;
         registry.check_lock(config)?;
@@ -95,11 +97,12 @@ impl Registry {
         Ok(registry)
     }
 
-    /// The same without asking `agent.lock`: for looking at them and accepting them.
+    /// Opens the registry without `agent.lock` and secrets, to inspect and accept components.
     ///
     /// # Errors
-    /// When a component cannot be read or loaded or a required server not be used, or two have a tool of the same name.
-    pub async fn open_unlocked(config: &Config) -> Result<Self, OpenError> {
+    /// A component cannot be loaded or a required server not be used, or two have a tool of the
+    /// same name.
+    pub async fn open_unlocked(config: &Config) -> Result<Self, HostError> {
         let loaded = Self::load(config, &config.tools);
         let connected = servers::connect(config, &config.servers);
         let (mut registry, connected) = tokio::try_join!(loaded, connected)?;
@@ -108,13 +111,13 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Loads one component or connects to one MCP server alone: a configured one by its name, which is checked against
-    /// `agent.lock`, or `builtin:NAME`, or a file, which is accepted by being named.
+    /// Loads one component or connects to one MCP server: a configured one by its name, which is
+    /// checked against `agent.lock`, or `builtin:NAME` or a file, which is accepted by being named.
     ///
     /// # Errors
-    /// When there is none, it cannot be read, loaded or used, or it is not what was accepted; or a secret that it may use cannot
-    /// be read.
-    pub async fn open_one(config: &Config, name: &str) -> Result<Self, OpenError> {
+    /// There is none, it cannot be loaded or used, it is not the accepted one, or a granted secret
+    /// cannot be read.
+    pub async fn open_one(config: &Config, name: &str) -> Result<Self, HostError> {
         let mut registry = Self::open_one_unlocked(config, name).await?;
         let configured = config.tools.iter().any(|tool| tool.name == name);
         if configured || !registry.servers().is_empty() {
@@ -124,13 +127,13 @@ impl Registry {
         Ok(registry)
     }
 
-    /// The same without asking `agent.lock`: for looking at it.
+    /// Opens one component or server without `agent.lock` and secrets, to inspect it.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read, loaded or used.
-    pub async fn open_one_unlocked(config: &Config, name: &str) -> Result<Self, OpenError> {
+    /// There is none, or it cannot be loaded or used.
+    pub async fn open_one_unlocked(config: &Config, name: &str) -> Result<Self, HostError> {
         if let Some(server) = config.servers.iter().find(|server| server.name == name) {
-            // It was asked for by its name.
+            // It is requested by its name.
             let mut server = server.clone();
             server.required = true;
             let mut registry = Self::load(config, &[]).await?;
@@ -140,28 +143,22 @@ impl Registry {
         }
         let tool = match config.tools.iter().find(|tool| tool.name == name) {
             Some(tool) => tool.clone(),
-            None => config
-                .tool_from_argument(name)
-                .map_err(|error| OpenError::usage(error.to_string()))?,
+            None => config.tool_from_argument(name)?,
         };
         Self::load(config, std::slice::from_ref(&tool)).await
     }
 
-    /// Reads the secrets that the components may use, each once. Only for running them, after they are known to be the accepted
-    /// ones: it opens files and runs commands of the operator.
-    async fn read_secrets(&mut self, config: &Config) -> Result<(), OpenError> {
+    /// Reads the secrets that the components may use, each once. Only to run components that are
+    /// known to be the accepted ones: it opens files and runs commands of the operator.
+    async fn read_secrets(&mut self, config: &Config) -> Result<(), HostError> {
         let granted = self.entries.iter().flat_map(|entry| &entry.grants.secrets);
         let names = granted.map(|grant| grant.name.as_str()).collect();
-        let secrets = config
-            .read_secrets(&names)
-            .await
-            .map_err(|error| OpenError::usage(error.to_string()))?;
-        self.secrets = Arc::new(secrets);
+        self.secrets = Arc::new(config.read_secrets(&names).await?);
         Ok(())
     }
 
-    /// Holds the components from files and the servers against what was accepted.
-    fn check_lock(&self, config: &Config) -> Result<(), OpenError> {
+    /// Checks the components from files and the servers against the accepted ones.
+    fn check_lock(&self, config: &Config) -> Result<(), HostError> {
         let Some(mut lock) = LockFile::open(config)? else {
             return Ok(());
         };
@@ -174,13 +171,12 @@ impl Registry {
         Ok(())
     }
 
-    async fn load(config: &Config, tools: &[ToolConfig]) -> Result<Self, OpenError> {
-        let sandbox = Sandbox::new(sandbox_config(config))
-            .map_err(|error| OpenError::Failed(format!("cannot start the sandbox: {error}")))?;
+    async fn load(config: &Config, tools: &[ToolConfig]) -> Result<Self, HostError> {
+        let sandbox = Sandbox::new(sandbox_config(config))?;
         Self::load_in(Arc::new(sandbox), tools).await
     }
 
-    async fn load_in(sandbox: Arc<Sandbox>, tools: &[ToolConfig]) -> Result<Self, OpenError> {
+    async fn load_in(sandbox: Arc<Sandbox>, tools: &[ToolConfig]) -> Result<Self, HostError> {
         let entries = try_join_all(tools.iter().map(|tool| load_one(&sandbox, tool))).await?;
         let mut registry = Self {
             sandbox,
@@ -197,15 +193,15 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Adds the tools that run outside.
-    fn add_external(&mut self, tools: &[ExternalTool]) -> Result<(), OpenError> {
+    /// Adds the external tools.
+    fn add_external(&mut self, tools: &[ExternalTool]) -> Result<(), HostError> {
         for tool in tools {
             let name = &tool.definition.name;
-            if let Some((_, home)) = self.find(name) {
-                return Err(OpenError::usage(format!(
-                    "{} has a tool called `{name}`, and so is an [[external-tool]]; the model could not tell them apart. Remove one of them from agent.toml, or rename the external one",
-                    home.described()
-                )));
+            if let Some((_, source)) = self.find(name) {
+                return Err(HostError::DuplicateExternalTool {
+                    tool: name.clone(),
+                    first: source.described(),
+                });
             }
             self.external.insert(name.clone(), Arc::clone(&tool.schema));
             self.tools.push(RegisteredTool {
@@ -220,9 +216,9 @@ impl Registry {
         Ok(())
     }
 
-    fn add(&mut self, entry: Entry, config: &ToolConfig) -> Result<(), OpenError> {
+    fn add(&mut self, entry: Entry, config: &ToolConfig) -> Result<(), HostError> {
         check_confirmations(&entry, config)?;
-        let home = Home::Component(self.entries.len());
+        let source = ToolSource::Component(self.entries.len());
         let set_up = json!([entry.component.digest(), entry.grants.to_json()]);
         let tools: Vec<RegisteredTool> = entry
             .component
@@ -235,11 +231,12 @@ impl Registry {
             })
             .collect();
         self.entries.push(entry);
-        self.register(tools, home)
+        self.register(tools, source)
     }
 
-    /// Adds the tools of the servers. What is remembered of one holds until any tool of its server changes.
-    fn add_servers(&mut self, connected: Connected) -> Result<(), OpenError> {
+    /// Adds the tools of the servers. A remembered approval of one lasts until any tool of its
+    /// server changes.
+    fn add_servers(&mut self, connected: Connected) -> Result<(), HostError> {
         self.servers = connected;
         let mut all = Vec::new();
         for (index, entry) in self.servers.entries.iter().enumerate() {
@@ -250,52 +247,59 @@ impl Registry {
                 let confirmation = config.confirmation_of(own);
                 registered(definition, definition.effect, confirmation, set_up)
             });
-            all.push((tools.collect(), Home::Server(index)));
+            all.push((tools.collect(), ToolSource::Server(index)));
         }
-        for (tools, home) in all {
-            self.register(tools, home)?;
+        for (tools, source) in all {
+            self.register(tools, source)?;
         }
         Ok(())
     }
 
-    /// Takes the tools of one component or server, whose names nobody else may have.
-    fn register(&mut self, tools: Vec<RegisteredTool>, home: Home) -> Result<(), OpenError> {
+    /// Takes the tools of one component or server, whose names have to be unique.
+    fn register(
+        &mut self,
+        tools: Vec<RegisteredTool>,
+        source: ToolSource,
+    ) -> Result<(), HostError> {
         for tool in tools {
             let name = &tool.definition.name;
-            let place = (self.tools.len(), home);
-            if let Some((_, other)) = self.index.insert(name.clone(), place) {
-                let both = [other, home].map(|home| self.found(home).map(Found::described));
-                let [Some(other), Some(this)] = both else {
-                    continue;
+            let entry = (self.tools.len(), source);
+            if let Some((_, other)) = self.index.insert(name.clone(), entry) {
+                let described = |source| {
+                    let source = self.source(source);
+                    source.map_or_else(String::new, ToolSourceRef::described)
                 };
-                return Err(OpenError::usage(format!(
-                    "{other} and {this} both have a tool called `{name}`, and the model could not tell them apart. Remove one of them from agent.toml"
-                )));
+                return Err(HostError::DuplicateTool {
+                    tool: name.clone(),
+                    first: described(other),
+                    second: described(source),
+                });
             }
             self.tools.push(tool);
         }
         Ok(())
     }
 
-    /// The components.
+    /// Returns the components.
     #[must_use]
     pub fn components(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The MCP servers.
+    /// Returns the MCP servers.
     #[must_use]
     pub fn servers(&self) -> &[Arc<ServerEntry>] {
         &self.servers.entries
     }
 
-    /// The names of the MCP servers that are not required and not there.
+    /// Returns the names of the absent MCP servers, which are not required.
     #[must_use]
     pub fn absent_servers(&self) -> &[String] {
         &self.servers.absent
     }
 
-    /// The name under which a tool of an MCP server is called, by the server's own name for it.
+    /// Returns the name under which the model calls a tool of an MCP server, by the server's name
+    /// for it.
     #[must_use]
     pub fn name_of_own(&self, own: &str) -> Option<&str> {
         let mut tools = self.servers().iter().flat_map(|entry| {
@@ -307,51 +311,51 @@ impl Registry {
             .map(|(_, name)| name)
     }
 
-    /// The component that a tool is in.
+    /// Returns the component of a tool.
     #[must_use]
     pub fn component_of(&self, tool: &str) -> Option<&Entry> {
         match self.find(tool)? {
-            (_, Found::Component(entry)) => Some(entry),
-            (_, Found::Server(_)) => None,
+            (_, ToolSourceRef::Component(entry)) => Some(entry),
+            (_, ToolSourceRef::Server(_)) => None,
         }
     }
 
-    /// The MCP server that a tool is of.
+    /// Returns the MCP server of a tool.
     #[must_use]
     pub fn server_of(&self, tool: &str) -> Option<&ServerEntry> {
         match self.find(tool)? {
-            (_, Found::Server(entry)) => Some(entry),
-            (_, Found::Component(_)) => None,
+            (_, ToolSourceRef::Server(entry)) => Some(entry),
+            (_, ToolSourceRef::Component(_)) => None,
         }
     }
 
-    /// How the sandbox makes instances on this machine.
+    /// Returns the instance allocator of the sandbox on this machine.
     #[must_use]
     pub fn allocator(&self) -> Allocator {
         self.sandbox.allocator()
     }
 
-    /// Tries the compiler, and says how far it is confined; absent where components are compiled in this process.
+    /// Starts the compiler once, and returns its confinement; absent where components are compiled
+    /// in this process.
     ///
     /// # Errors
-    /// When it does not start.
+    /// It does not start.
     pub async fn check_compiler(&self) -> Result<Option<Confinement>, LoadError> {
         self.sandbox.check_compiler().await
     }
 
-    fn find(&self, tool: &str) -> Option<(&RegisteredTool, Found<'_>)> {
-        let (tool, home) = self.index.get(tool).copied()?;
-        Some((self.tools.get(tool)?, self.found(home)?))
+    fn find(&self, tool: &str) -> Option<(&RegisteredTool, ToolSourceRef<'_>)> {
+        let (tool, source) = self.index.get(tool).copied()?;
+        Some((self.tools.get(tool)?, self.source(source)?))
     }
 
-    fn found(&self, home: Home) -> Option<Found<'_>> {
-        match home {
-            Home::Component(index) => self.entries.get(index).map(Found::Component),
-            Home::Server(index) => self
-                .servers
-                .entries
-                .get(index)
-                .map(|entry| Found::Server(entry)),
+    fn source(&self, source: ToolSource) -> Option<ToolSourceRef<'_>> {
+        match source {
+            ToolSource::Component(index) => self.entries.get(index).map(ToolSourceRef::Component),
+            ToolSource::Server(index) => {
+                let entry = self.servers.entries.get(index)?;
+                Some(ToolSourceRef::Server(entry))
+            }
         }
     }
 }
@@ -363,14 +367,14 @@ impl ToolRunner for Registry {
 
     fn limits(&self, tool: &str) -> Option<&Limits> {
         match self.find(tool)?.1 {
-            Found::Component(entry) => Some(&entry.limits),
-            Found::Server(_) => None,
+            ToolSourceRef::Component(entry) => Some(&entry.limits),
+            ToolSourceRef::Server(_) => None,
         }
     }
 
     fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
         match self.find(tool) {
-            Some((tool, Found::Component(entry))) if tool.effect != Effect::ReadOnly => {
+            Some((tool, ToolSourceRef::Component(entry))) if tool.effect != Effect::ReadOnly => {
                 executables::named(&entry.grants, input)
             }
             Some(_) | None => Vec::new(),
@@ -382,8 +386,8 @@ impl ToolRunner for Registry {
             return schema.validate(input);
         }
         match self.find(tool).ok_or_else(|| unknown(tool))?.1 {
-            Found::Component(entry) => entry.component.validate(tool, input),
-            Found::Server(entry) => entry.server.validate(tool, input),
+            ToolSourceRef::Component(entry) => entry.component.validate(tool, input),
+            ToolSourceRef::Server(entry) => entry.server.validate(tool, input),
         }
     }
 
@@ -393,12 +397,12 @@ impl ToolRunner for Registry {
         progress: ProgressSink<'a>,
     ) -> BoxFuture<'a, RunEnd> {
         Box::pin(async move {
-            let Some((tool, home)) = self.find(&invocation.tool) else {
+            let Some((tool, source)) = self.find(&invocation.tool) else {
                 return CallReport::of(unknown(&invocation.tool).into()).into();
             };
-            let entry = match home {
-                Found::Component(entry) => entry,
-                Found::Server(entry) => {
+            let entry = match source {
+                ToolSourceRef::Component(entry) => entry,
+                ToolSourceRef::Server(entry) => {
                     let Invocation {
                         tool,
                         input,

@@ -2,9 +2,9 @@
 
 use crate::{
     config::{Config, McpConfig},
-    error::OpenError,
+    error::HostError,
 };
-use agent_host_mcp_client::{ConnectError, McpServer};
+use agent_host_mcp_client::McpServer;
 use agent_host_types::lock::LockedServer;
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use std::sync::Arc;
 /// An MCP server in the registry.
 #[derive(Debug)]
 pub struct ServerEntry {
-    /// How its tools are used.
+    /// Its configuration.
     pub config: McpConfig,
     /// The server.
     pub server: McpServer,
 }
 
 impl ServerEntry {
-    /// What `agent.lock` pins of it.
+    /// Returns its pin for `agent.lock`.
     #[must_use]
     pub fn locked(&self) -> LockedServer {
         self.server.locked()
     }
 }
 
-/// The servers that are there, and the names of those that are not and need not be.
+/// The connected servers, and the names of the absent ones that are not required.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Connected {
     pub(crate) entries: Vec<Arc<ServerEntry>>,
@@ -36,16 +36,15 @@ pub(crate) struct Connected {
 /// Connects to these servers of a configuration.
 ///
 /// # Errors
-/// The first that is required and cannot be used, or whose token cannot be read.
+/// The first one that is required and cannot be used, or whose token cannot be read.
 pub(crate) async fn connect(
     config: &Config,
     servers: &[McpConfig],
-) -> Result<Connected, OpenError> {
+) -> Result<Connected, HostError> {
     let supervisor = config.supervisor.as_ref();
     let each = servers.iter().map(async |server| {
         let opened = server.open(supervisor).await;
-        let opened = opened.map_err(|error| OpenError::usage(error.to_string()))?;
-        Ok::<_, OpenError>(McpServer::connect(opened).await)
+        Ok::<_, HostError>(McpServer::connect(opened?).await)
     });
     let mut connected = Connected::default();
     for (config, result) in servers.iter().zip(join_all(each).await) {
@@ -57,7 +56,7 @@ pub(crate) async fn connect(
                     server,
                 }));
             }
-            Err(error) if config.required => return Err(refusal(&error)),
+            Err(error) if config.required => return Err(error.into()),
             Err(error) => {
                 tracing::warn!("{error}. It is not required, so its tools are left out");
                 connected.absent.push(config.name.clone());
@@ -67,19 +66,8 @@ pub(crate) async fn connect(
     Ok(connected)
 }
 
-fn refusal(error: &ConnectError) -> OpenError {
-    match error {
-        ConnectError::Silent { .. } | ConnectError::Unusable { .. } => {
-            OpenError::Failed(error.to_string())
-        }
-        ConnectError::Start { .. } | ConnectError::Tools { .. } => {
-            OpenError::usage(error.to_string())
-        }
-    }
-}
-
-/// A rule for a tool that is not there would be a rule for nothing, most likely for another name than it has.
-fn check_confirmations(config: &McpConfig, server: &McpServer) -> Result<(), OpenError> {
+/// Refuses a rule for a tool that the server does not have, most likely a misspelled one.
+fn check_confirmations(config: &McpConfig, server: &McpServer) -> Result<(), HostError> {
     let tools = server.definitions().iter();
     let names: Vec<&str> = tools
         .filter_map(|tool| server.own_name(&tool.name))
@@ -87,11 +75,12 @@ fn check_confirmations(config: &McpConfig, server: &McpServer) -> Result<(), Ope
     let mut configured = config.own_confirmations.keys();
     match configured.find(|name| !names.contains(&name.as_str())) {
         None => Ok(()),
-        Some(name) => Err(OpenError::usage(format!(
-            "[mcp.approvals] of `{}` names `{}`, and no tool of the server that is used has this name; they are {}. Correct the name in agent.toml",
-            config.name,
-            name.escape_debug(),
-            names.join(", ")
-        ))),
+        Some(name) => Err(HostError::UnknownApproval {
+            section: "[mcp.approvals]",
+            owner: config.name.clone(),
+            owner_kind: "the server",
+            tool: name.clone(),
+            known: names.iter().map(|&known| known.to_owned()).collect(),
+        }),
     }
 }

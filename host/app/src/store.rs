@@ -27,7 +27,7 @@ pub async fn open_store(
 /// may grant more.
 #[must_use]
 pub fn project(config: &Config) -> String {
-    let path = config.file.as_deref().unwrap_or(&config.folder);
+    let path = config.file.as_deref().unwrap_or(&config.working_dir);
     // The quoted form of a path that is not UTF-8 is unique, and no absolute path begins with a quote.
     path.to_str()
         .map_or_else(|| format!("{path:?}"), str::to_owned)

@@ -1,14 +1,13 @@
-//! Trust in configuration that came with a directory, as the user gave it: `trust.json` in the
-//! user's own state directory. Neither a configuration nor `--state-dir` moves the file, so that no
-//! directory can bring one along.
+//! The user's trust in configuration that came with a directory: `trust.json` in the user's own
+//! state directory. Neither a configuration nor `--state-dir` moves the file, so that no directory
+//! can bring one along.
 
 #[cfg(test)]
 mod tests;
 
 use crate::{
     config::{ConfigError, Environment, Untrusted},
-    entry_file::{EntryFile, EntryKind, now_ms},
-    error::OpenError,
+    entry_file::{EntryError, EntryFile, EntryKind, now_ms},
 };
 use agent_host_types::id::Digest;
 use serde::{Deserialize, Serialize};
@@ -16,31 +15,31 @@ use std::path::{Path, PathBuf};
 
 const KIND: EntryKind = EntryKind {
     key: "trusted",
-    what: "what is trusted",
-    shorten: "take some of it back with `agent-host trust --revoke DIR`",
+    what: "the trusted files",
+    shorten: "revoke some of them with `agent-host trust --revoke DIR`",
 };
 
-/// What a user trusts.
+/// The trusted configurations of a user.
 #[derive(Clone, Debug)]
 pub struct TrustFile {
     file: EntryFile<Trusted>,
 }
 
-/// Configuration that is trusted.
+/// A trusted configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trusted {
     /// [`Untrusted::path`].
     pub path: PathBuf,
-    /// [`Untrusted::digest`] when it was trusted. With another one the user is asked again.
+    /// The [`Untrusted::digest`] that was trusted. With another one the user is asked again.
     pub digest: Digest,
-    /// When, in milliseconds since 1970 (UTC).
+    /// The time, in milliseconds since 1970 (UTC).
     pub at_ms: u64,
 }
 
 impl TrustFile {
-    /// The file of the user, which may not exist; none where it is not known where the user keeps
-    /// state.
+    /// Returns the file of the user, which may not exist; none where the user has no state
+    /// directory.
     #[must_use]
     pub fn of(environment: &Environment) -> Option<Self> {
         let path = environment.state_home()?.join("trust.json");
@@ -49,35 +48,39 @@ impl TrustFile {
         })
     }
 
-    /// Whether the user trusts it as it is now.
+    /// Returns true if the user trusts the configuration in its present form.
     ///
     /// # Errors
-    /// When the file cannot be read or used.
+    /// The file cannot be read or used.
     pub fn holds(untrusted: &Untrusted, environment: &Environment) -> Result<bool, ConfigError> {
         let Some(this) = Self::of(environment) else {
             return Ok(false);
         };
-        let all = this
-            .read()
-            .map_err(|error| ConfigError::new(error.to_string()))?;
+        let all = this.read().map_err(|error| {
+            let text = error.to_string();
+            let (reason, fix) = text
+                .rsplit_once("; ")
+                .unwrap_or((&text, "correct the file"));
+            ConfigError::new("", reason, fix)
+        })?;
         let holds = |kept: &Trusted| kept.path == untrusted.path && kept.digest == untrusted.digest;
         Ok(all.iter().any(holds))
     }
 
-    /// Everything that is trusted.
+    /// Reads all trusted configurations.
     ///
     /// # Errors
-    /// When the file cannot be read, belongs to another user, every user may write to it, or it is
-    /// not in the form that this program knows.
-    pub fn read(&self) -> Result<Vec<Trusted>, OpenError> {
+    /// The file cannot be read, belongs to another user, every user may write to it, or it is
+    /// not of a known form.
+    pub fn read(&self) -> Result<Vec<Trusted>, EntryError> {
         self.file.read()
     }
 
-    /// Trusts it as it is now, and no longer as it was.
+    /// Trusts the configuration in its present form, and no longer in an earlier one.
     ///
     /// # Errors
-    /// As for [`Self::read`], and when the file cannot be written.
-    pub fn add(&self, untrusted: &Untrusted) -> Result<(), OpenError> {
+    /// Those of [`Self::read`], and that the file cannot be written.
+    pub fn add(&self, untrusted: &Untrusted) -> Result<(), EntryError> {
         let Untrusted { path, digest, .. } = untrusted;
         self.file.change(|all| {
             all.retain(|kept| kept.path != *path);
@@ -89,11 +92,11 @@ impl TrustFile {
         })
     }
 
-    /// Trusts nothing in this directory and below it any more, and returns what was trusted there.
+    /// Revokes and returns the trust in this directory and below it.
     ///
     /// # Errors
-    /// As for [`Self::add`].
-    pub fn remove(&self, directory: &Path) -> Result<Vec<Trusted>, OpenError> {
+    /// Those of [`Self::add`].
+    pub fn remove(&self, directory: &Path) -> Result<Vec<Trusted>, EntryError> {
         let mut gone = Vec::new();
         self.file.change(|all| {
             gone = all

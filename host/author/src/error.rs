@@ -1,10 +1,10 @@
 //! Why something of an author's cannot be done, in the two kinds that end a process differently.
 
-use agent_host_app::OpenError;
+use agent_host_app::{ConfigError, HostError};
 use std::{io, path::Path};
 
 /// Why a project cannot be made, built, tested or described. The text says what, why and what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum AuthorError {
     /// What was asked for cannot be done as it is: no project, a missing compiler, a tool that does not fit the contract. Asking
     /// again changes nothing.
@@ -13,6 +13,12 @@ pub enum AuthorError {
     /// Something failed on the way: a compiler, the disk.
     #[error("{0}")]
     Failed(String),
+    /// A configuration or a file of cases cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The host cannot be opened.
+    #[error(transparent)]
+    Host(#[from] HostError),
 }
 
 impl AuthorError {
@@ -34,11 +40,11 @@ impl AuthorError {
     }
 }
 
-impl From<OpenError> for AuthorError {
-    fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::Usage(text) => Self::Usage(text),
-            OpenError::Failed(text) => Self::Failed(text),
-        }
+/// Compares the variants and the texts: sources of errors have no equality.
+#[cfg(test)]
+impl PartialEq for AuthorError {
+    fn eq(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+            && self.to_string() == other.to_string()
     }
 }

@@ -26,7 +26,7 @@ pub use subject::{cases, component};
 use crate::AuthorError;
 use agent_host_app::{
     Config, Environment, Overrides, Registry,
-    config::{ConfigError, RawConfig, RawGrants, Untrusted},
+    config::{GrantsSection, Untrusted},
 };
 use agent_host_engine::tool::ToolRunner as _;
 use agent_host_sandbox::{CompileWorker, ToolComponent};
@@ -125,11 +125,9 @@ pub fn untrusted(
     record: bool,
     environment: &Environment,
 ) -> Result<Option<Untrusted>, AuthorError> {
-    let review = |record| {
-        file::review(project, cases, record, environment).map_err(|error| unusable(&error))
-    };
+    let review = |record| file::review(project, cases, record, environment);
     match review(record)? {
-        Some(_) => review(true),
+        Some(_) => Ok(review(true)?),
         None => Ok(None),
     }
 }
@@ -138,7 +136,7 @@ pub fn untrusted(
 fn selected(plan: &TestPlan, environment: &Environment) -> Result<Vec<Case>, AuthorError> {
     let mut cases = Vec::new();
     for file in &plan.cases {
-        cases.extend(file::read(file, environment).map_err(|error| unusable(&error))?);
+        cases.extend(file::read(file, environment)?);
     }
     if let Some(filter) = &plan.filter {
         cases.retain(|case| case.name.contains(filter) || case.tool.contains(filter));
@@ -166,9 +164,7 @@ async fn one(
     effect: Effect,
     case: &Case,
 ) -> Result<(CaseReport, Vec<Run>), AuthorError> {
-    let exchanges = Exchanges::open(case, plan.record)
-        .await
-        .map_err(|error| unusable(&error))?;
+    let exchanges = Exchanges::open(case, plan.record).await?;
     let ready = exchanges.and_then(|exchanges| Ok((exchanges, Scratch::new(&case.reach.grants)?)));
     let (exchanges, scratch) = match ready {
         Ok(ready) => ready,
@@ -194,22 +190,13 @@ async fn one(
 
 /// A configuration that grants nothing, and shows every progress report: whatever lies in the folder, a test means the same.
 fn config(plan: &TestPlan, environment: &Environment) -> Result<Config, AuthorError> {
-    let raw = RawConfig {
-        grants: Some(RawGrants::default()),
-        tool: Some(Vec::new()),
-        ..RawConfig::default()
-    };
     let overrides = Overrides {
         state_dir: plan.state_dir.clone(),
         ..Overrides::default()
     };
-    let mut config =
-        Config::resolve(raw, None, overrides, environment).map_err(|error| unusable(&error))?;
+    let grants = GrantsSection::default();
+    let mut config = Config::of_sections(None, grants, Vec::new(), None, overrides, environment)?;
     config.sandbox.compiler.clone_from(&plan.compiler);
     config.sandbox.progress_interval = Duration::ZERO;
     Ok(config)
-}
-
-fn unusable(error: &ConfigError) -> AuthorError {
-    AuthorError::usage(error.to_string())
 }

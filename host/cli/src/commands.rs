@@ -64,15 +64,14 @@ fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> 
         state_dir,
         ..overrides
     };
-    let environment = Environment::from_process().map_err(Failure::usage)?;
+    let environment = Environment::from_process()?;
     if config.is_none()
-        && let Some(untrusted) = Untrusted::found(&environment).map_err(Failure::usage)?
+        && let Some(untrusted) = Untrusted::found(&environment)?
     {
         // Loading decides, by the file as it is then.
         trust::settle(&untrusted, trust, &environment, &Terminal::from_process())?;
     }
-    let mut config =
-        Config::load(config.as_deref(), overrides, &environment).map_err(Failure::usage)?;
+    let mut config = Config::load(config.as_deref(), overrides, &environment)?;
     config.sandbox.compiler = Some(itself::compiler());
     config.supervisor = Some(itself::supervisor());
     Ok(config)

@@ -1,7 +1,10 @@
 //! How the process ends: the exit codes, and the one form in which a failure is told.
 
-use crate::terminal::{Terminal, close_input, escape_line};
-use agent_host_app::OpenError;
+use crate::{
+    problem,
+    terminal::{Terminal, close_input, escape_line},
+};
+use agent_host_app::{ConfigError, EntryError, HostError, LockError};
 use agent_host_author::AuthorError;
 use agent_host_types::turn::{TurnEnd, TurnError};
 use std::{
@@ -87,6 +90,8 @@ impl From<&TurnEnd> for Exit {
 pub(crate) struct Failure {
     exit: Exit,
     text: String,
+    /// True for text with styles of ours, which is harmless already.
+    is_rendered: bool,
 }
 
 impl Failure {
@@ -94,6 +99,7 @@ impl Failure {
         Self {
             exit,
             text: text.into(),
+            is_rendered: false,
         }
     }
 
@@ -109,7 +115,11 @@ impl Failure {
 
     /// Tells the failure on stderr, in one paragraph.
     pub(crate) fn report(&self, terminal: &Terminal) -> Exit {
-        terminal.error(&self.text);
+        if self.is_rendered {
+            terminal.note(&self.text);
+        } else {
+            terminal.error(&self.text);
+        }
         self.exit
     }
 }
@@ -150,20 +160,45 @@ pub(crate) fn end_now(exit: Exit) -> ! {
     std::process::exit(exit.code().into())
 }
 
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self {
+            exit: Exit::Usage,
+            text: problem::render(&error),
+            is_rendered: true,
+        }
+    }
+}
+
 impl From<AuthorError> for Failure {
     fn from(error: AuthorError) -> Self {
-        match &error {
+        match error {
+            AuthorError::Config(error) => error.into(),
+            AuthorError::Host(error) => error.into(),
             AuthorError::Usage(_) => Self::usage(error),
             AuthorError::Failed(_) => Self::failed(error),
         }
     }
 }
 
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Self {
-        match &error {
-            OpenError::Usage(_) => Self::usage(error),
-            OpenError::Failed(_) => Self::failed(error),
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Config(error) => error.into(),
+            error if error.is_usage() => Self::usage(error),
+            error => Self::failed(error),
         }
     }
 }
+
+macro_rules! failure_from {
+    ($($error:ty),+) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                HostError::from(error).into()
+            }
+        })+
+    };
+}
+
+failure_from!(EntryError, LockError);

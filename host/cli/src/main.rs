@@ -6,6 +6,7 @@ mod commands;
 mod exit;
 mod itself;
 mod limits;
+mod problem;
 mod signals;
 mod terminal;
 

@@ -1,7 +1,7 @@
 //! The state of one connection: its journal session and its client's log level.
 
 use crate::open_sessions::OpenSessions;
-use agent_host_app::{Host, OpenError};
+use agent_host_app::{Host, HostError};
 use agent_host_engine::session::ClientSession;
 use rmcp::model::Implementation;
 use std::sync::{
@@ -35,7 +35,7 @@ impl Connection {
         host: &Host,
         sessions: &OpenSessions,
         client: impl FnOnce() -> Option<Implementation>,
-    ) -> Result<Arc<ClientSession>, OpenError> {
+    ) -> Result<Arc<ClientSession>, HostError> {
         let mut current = self.session.lock().await;
         let next = match current.as_ref() {
             None => {

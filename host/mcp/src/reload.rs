@@ -3,7 +3,7 @@
 //! those of the start.
 
 use crate::{catalog::CurrentCatalog, listeners::Listeners};
-use agent_host_app::{Host, OpenError, config::ComponentSource};
+use agent_host_app::{Host, HostError, config::ComponentSource};
 use std::{
     convert::Infallible,
     path::{Path, PathBuf},
@@ -24,7 +24,7 @@ pub enum Reloaded {
     /// The change is not accepted or not loadable. The accepted code is still served.
     Refused {
         /// Why, and what to do.
-        error: OpenError,
+        error: HostError,
     },
 }
 

@@ -1,29 +1,32 @@
-//! `approval`: when a person is asked before a call of a tool, and what they may decide then.
+//! `approval`: when a call of a tool needs approval, and which decisions are offered.
 
-use super::ConfigError;
+use super::{
+    ConfigError,
+    problem::{Problems, key_path},
+};
 use agent_host_types::tool::{Approval, DecisionKind};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, IntoDeserializer as _, SeqAccess, Visitor, value::SeqAccessDeserializer},
 };
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
-/// `approval` as it is written: one word, or a list of what may be decided.
+/// `approval` as it is written: one word, or a list of decisions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum RawApproval {
-    /// When a person is asked. They may decide anything.
+pub(super) enum RawApproval {
+    /// Every decision is offered.
     When(Approval),
-    /// They are always asked, and may decide one of these.
+    /// Every call needs approval, with one of these decisions.
     Decisions(Vec<DecisionKind>),
 }
 
-/// When a person is asked before a call of a tool, and what they may decide.
+/// When a call of a tool needs approval, and which decisions are offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confirmation {
-    /// When they are asked.
+    /// When a call needs approval.
     pub approval: Approval,
-    /// What they may decide; not empty, in the order of [`DecisionKind::ALL`].
+    /// The decisions; not empty, in the order of [`DecisionKind::ALL`].
     pub decisions: Vec<DecisionKind>,
 }
 
@@ -49,18 +52,23 @@ impl Default for RawApproval {
 }
 
 impl RawApproval {
-    /// What it means for the tool `of`.
-    pub(super) fn resolve(self, of: &str) -> Result<Confirmation, ConfigError> {
+    /// Resolves the value of `key` for the tool `of`.
+    pub(super) fn resolve(self, key: &str, of: &str) -> Result<Confirmation, ConfigError> {
         let allowed = match self {
             Self::When(approval) => return Ok(approval.into()),
             Self::Decisions(allowed) => allowed,
         };
         if allowed.is_empty() {
-            return Err(ConfigError::new(format!(
-                "`approval` of `{}` is an empty list, so that nobody could decide anything; list decisions of `approve`, \
-                 `edit`, `reject` and `respond`, or write `\"always\"` for all of them",
-                of.escape_debug()
-            )));
+            return Err(ConfigError::new(
+                key,
+                format!(
+                    "`approval` of `{}` is an empty list, so that no decision is possible",
+                    of.escape_debug()
+                ),
+                "list decisions of `approve`, `edit`, `reject` and `respond`, or write `\"always\"` \
+                 for all of them",
+            )
+            .with_value("[]"));
         }
         let decisions = DecisionKind::ALL.into_iter();
         Ok(Confirmation {
@@ -70,13 +78,27 @@ impl RawApproval {
     }
 }
 
+/// Resolves `approvals`: the values of single tools, by their names.
+pub(super) fn resolve_each(
+    raw: BTreeMap<String, RawApproval>,
+) -> Result<BTreeMap<String, Confirmation>, ConfigError> {
+    let mut problems = Problems::default();
+    let mut resolved = BTreeMap::new();
+    for (tool, approval) in raw {
+        let key = format!("approvals.{}", key_path(&tool));
+        let confirmation = problems.take(approval.resolve(&key, &tool));
+        resolved.extend(confirmation.map(|confirmation| (tool, confirmation)));
+    }
+    problems.or(resolved)
+}
+
 impl<'de> Deserialize<'de> for RawApproval {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(WordOrList)
     }
 }
 
-/// Reads either form, so that a wrong word is told with the right ones.
+/// Reads either form, so that the error of a wrong word lists the right ones.
 struct WordOrList;
 
 impl<'de> Visitor<'de> for WordOrList {

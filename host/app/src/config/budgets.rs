@@ -1,27 +1,24 @@
-//! `max-turns`, `[budgets]` and `[prices]`, and what the command line says of them.
+//! `max-turns`, `[budgets]`, `[prices]`, and their options of the command line.
 
-use super::{ConfigError, Overrides, RawBudgets, RawConfig, RawPrice};
+use super::{
+    ConfigError, Overrides,
+    problem::{Problems, key_path, resolve_steps},
+    raw::{RawBudgets, RawPrice},
+};
 use agent_host_types::budget::{Budgets, Price, UsdBudget};
-use toml::Spanned;
+use std::{collections::BTreeMap, fmt::Display};
 
 /// The decimal places of a dollar that count.
 const USD_PLACES: usize = 6;
 
-/// The budgets of a run with these models, `PROVIDER:NAME`, any of which may answer.
-pub(super) fn resolve(
-    raw: &RawConfig,
-    overrides: &Overrides,
-    models: &[String],
-) -> Result<Budgets, ConfigError> {
-    let span = raw.budgets.as_ref().map(Spanned::span);
-    of_table(raw, overrides, models).map_err(|error| match span {
-        Some(span) => error.at(&span),
-        None => error,
-    })
-}
+/// The `[prices]` table: prices by model names, or by beginnings of names and a `*`.
+type Prices = BTreeMap<String, RawPrice>;
 
-fn of_table(
-    raw: &RawConfig,
+/// Resolves the budgets of a run with these models, `PROVIDER:NAME`, any of which may answer.
+pub(super) fn resolve(
+    max_turns: Option<u64>,
+    raw: Option<RawBudgets>,
+    prices: &Prices,
     overrides: &Overrides,
     models: &[String],
 ) -> Result<Budgets, ConfigError> {
@@ -31,75 +28,98 @@ fn of_table(
         wall_clock_seconds,
         tool_calls,
         identical_repeats,
-    } = raw
-        .budgets
-        .as_ref()
-        .map(|raw| *raw.get_ref())
-        .unwrap_or_default();
-    let wall_clock_seconds = count(None, wall_clock_seconds, "wall-clock-seconds")?;
+    } = raw.unwrap_or_default();
+    resolve_steps! {
+        turns = turns(overrides.max_turns, max_turns);
+        tokens = count("--max-total-tokens", overrides.max_total_tokens, tokens, "tokens");
+        usd = usd_budget(overrides.max_usd, usd, prices, models);
+        wall_seconds = count("", None, wall_clock_seconds, "wall-clock-seconds");
+        tool_calls = count("--max-tool-calls", overrides.max_tool_calls, tool_calls, "tool-calls");
+        repeats = count("", None, identical_repeats, "identical-repeats");
+    }
     Ok(Budgets {
-        turns: max_turns(overrides.max_turns.or(raw.max_turns))?,
-        tokens: count(overrides.max_total_tokens, tokens, "tokens")?,
-        usd: match overrides.max_usd.or(usd) {
-            Some(dollars) => Some(UsdBudget {
-                micros: amount(dollars, "the budget `usd`")?,
-                price: highest_price(raw, models)?,
-            }),
-            None => None,
-        },
-        wall_ms: wall_clock_seconds.map(|seconds| seconds.saturating_mul(1000)),
-        tool_calls: count(overrides.max_tool_calls, tool_calls, "tool-calls")?,
-        repeats: count(None, identical_repeats, "identical-repeats")?,
+        turns,
+        tokens,
+        usd,
+        wall_ms: wall_seconds.map(|seconds| seconds.saturating_mul(1000)),
+        tool_calls,
+        repeats,
     })
 }
 
-fn max_turns(number: Option<u64>) -> Result<u64, ConfigError> {
-    match number {
+fn turns(flag: Option<u64>, key: Option<u64>) -> Result<u64, ConfigError> {
+    match flag.or(key) {
         Some(0) => Err(ConfigError::new(
-            "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out",
-        )),
+            flag.map_or("max-turns", |_| "--max-turns"),
+            "`max-turns` is 0, which would never ask the model",
+            "set it to at least 1, or leave it out",
+        )
+        .with_value(0)),
         Some(number) => Ok(number),
         None => Ok(Budgets::default().turns),
     }
 }
 
-/// The number of the command line, or else that of `[budgets]`.
-fn count(flag: Option<u64>, key: Option<u64>, name: &str) -> Result<Option<u64>, ConfigError> {
+/// Returns the number of the command line, or else that of `[budgets]`.
+fn count(
+    option: &str,
+    flag: Option<u64>,
+    key: Option<u64>,
+    name: &str,
+) -> Result<Option<u64>, ConfigError> {
     match flag.or(key) {
-        Some(0) => Err(ConfigError::new(format!(
-            "the budget `{name}` is 0, which is used up before anything is done; set it to at least 1, or leave it out"
-        ))),
+        Some(0) => Err(used_up(
+            option,
+            flag,
+            name,
+            "set it to at least 1, or leave it out",
+        )),
         number => Ok(number),
     }
 }
 
-/// An amount of money that is not nothing.
-fn amount(dollars: f64, what: &str) -> Result<u64, ConfigError> {
-    match micros(dollars) {
-        Some(0) => Err(ConfigError::new(format!(
-            "{what} is 0, which is used up before anything is done; set it to an amount, or leave it out"
-        ))),
-        Some(micros) => Ok(micros),
-        None => Err(no_amount(dollars, what)),
-    }
+fn used_up(option: &str, flag: Option<impl Display>, name: &str, fix: &str) -> ConfigError {
+    let key = match flag {
+        Some(_) => option.to_owned(),
+        None => format!("budgets.{name}"),
+    };
+    let reason = format!("the budget `{name}` is 0, which is used up before anything is done");
+    ConfigError::new(&key, reason, fix).with_value(0)
 }
 
-/// A price, which may be nothing.
-fn price_of(dollars: f64, name: &str, model: &str) -> Result<u64, ConfigError> {
-    micros(dollars).ok_or_else(|| {
-        let model = model.escape_debug();
-        no_amount(dollars, &format!("`{name}` of [prices.\"{model}\"]"))
-    })
+fn usd_budget(
+    flag: Option<f64>,
+    key: Option<f64>,
+    prices: &Prices,
+    models: &[String],
+) -> Result<Option<UsdBudget>, ConfigError> {
+    let Some(dollars) = flag.or(key) else {
+        return Ok(None);
+    };
+    let place = flag.map_or("budgets.usd", |_| "--max-usd");
+    let micros = match micros(dollars) {
+        Some(0) => {
+            let fix = "set it to an amount, or leave it out";
+            return Err(used_up("--max-usd", flag, "usd", fix));
+        }
+        Some(micros) => micros,
+        None => return Err(not_an_amount(place, dollars, "the budget `usd`")),
+    };
+    let price = highest_price(place, prices, models)?;
+    Ok(Some(UsdBudget { micros, price }))
 }
 
-fn no_amount(dollars: f64, what: &str) -> ConfigError {
-    ConfigError::new(format!(
-        "{what} is {dollars}, which is no amount of US dollars; write a number that is not negative, with at most \
-         {USD_PLACES} decimal places"
-    ))
+fn not_an_amount(key: &str, dollars: f64, what: &str) -> ConfigError {
+    ConfigError::new(
+        key,
+        format!("{what} is {dollars}, which is not an amount of US dollars"),
+        format!("write a number that is not negative, with at most {USD_PLACES} decimal places"),
+    )
+    .with_value(dollars)
 }
 
-/// Dollars in whole millionths, of which sums are exact; nothing for what is not a whole number of those.
+/// Returns dollars in millionths, of which sums are exact; none for what is not a whole number of
+/// them.
 fn micros(dollars: f64) -> Option<u64> {
     // The shortest decimal form of the number: what was written.
     let text = dollars.to_string();
@@ -110,10 +130,11 @@ fn micros(dollars: f64) -> Option<u64> {
     format!("{whole}{fraction:0<USD_PLACES$}").parse().ok()
 }
 
-/// What none of the models exceeds, so that a budget holds whichever answers.
-fn highest_price(raw: &RawConfig, models: &[String]) -> Result<Price, ConfigError> {
+/// Returns a price that none of the models exceeds, so that a budget holds whichever answers. `key`
+/// is that of the budget.
+fn highest_price(key: &str, prices: &Prices, models: &[String]) -> Result<Price, ConfigError> {
     models.iter().try_fold(Price::default(), |highest, model| {
-        let price = price(raw, model)?;
+        let price = price(key, prices, model)?;
         Ok(Price {
             input_micros: highest.input_micros.max(price.input_micros),
             cached_input_micros: highest.cached_input_micros.max(price.cached_input_micros),
@@ -122,54 +143,69 @@ fn highest_price(raw: &RawConfig, models: &[String]) -> Result<Price, ConfigErro
     })
 }
 
-/// What the model costs: its own price, or else that of the longest pattern that it fits. Scripts cost nothing unless a price
-/// says so.
-fn price(raw: &RawConfig, model: &str) -> Result<Price, ConfigError> {
-    let exact = raw.prices.get_key_value(model);
+/// Returns the price of a model: its own, or else that of the longest matching pattern. Scripts
+/// cost nothing unless a price says so.
+fn price(key: &str, prices: &Prices, model: &str) -> Result<Price, ConfigError> {
+    let exact = prices.get_key_value(model);
     let by_pattern = || {
         let fits = |pattern: &String| {
             pattern
                 .strip_suffix('*')
                 .is_some_and(|beginning| model.starts_with(beginning))
         };
-        let fitting = raw.prices.iter().filter(|(pattern, _)| fits(pattern));
+        let fitting = prices.iter().filter(|(pattern, _)| fits(pattern));
         fitting.max_by_key(|(pattern, _)| pattern.len())
     };
     match exact.or_else(by_pattern) {
-        Some((name, price)) => resolve_price(name, price),
+        Some((name, price)) => resolve_price(name, *price),
         None if model.starts_with("script:") => Ok(Price::default()),
-        None => Err(ConfigError::new(format!(
-            "there is a budget of US dollars and no price of the model `{0}`, so that nothing would hold it; add \
-             [prices.\"{0}\"] with `input` and `output`, in US dollars for a million tokens, or remove the budget",
-            model.escape_debug()
-        ))),
+        None => {
+            let model = model.escape_debug();
+            Err(ConfigError::new(
+                key,
+                format!(
+                    "there is a budget of US dollars and no price of the model `{model}`, so that \
+                     nothing would enforce it"
+                ),
+                format!(
+                    "add [prices.\"{model}\"] with `input` and `output`, in US dollars for a \
+                     million tokens, or remove the budget"
+                ),
+            ))
+        }
     }
 }
 
 /// Checks every price, also of models that are not used now.
-pub(super) fn check_prices(raw: &RawConfig) -> Result<(), ConfigError> {
-    for (name, price) in &raw.prices {
-        resolve_price(name, price)?;
+pub(super) fn check_prices(prices: &Prices) -> Result<(), ConfigError> {
+    let mut problems = Problems::default();
+    for (name, price) in prices {
+        problems.take(resolve_price(name, *price));
         let beginning = name.strip_suffix('*').unwrap_or(name);
         if beginning.contains('*') || !beginning.contains(':') {
-            return Err(ConfigError::new(format!(
-                "`{}` in [prices] is no model; write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every \
-                 model whose name begins so",
-                name.escape_debug()
-            ))
-            .at(&price.span()));
+            problems.take::<()>(Err(ConfigError::new(
+                &format!("prices.{}", key_path(name)),
+                format!("`{}` in [prices] is not a model", name.escape_debug()),
+                "write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every model \
+                 whose name begins so",
+            )));
         }
     }
-    Ok(())
+    problems.or(())
 }
 
-fn resolve_price(name: &str, raw: &Spanned<RawPrice>) -> Result<Price, ConfigError> {
+fn resolve_price(name: &str, raw: RawPrice) -> Result<Price, ConfigError> {
     let RawPrice {
         input,
         cached_input,
         output,
-    } = *raw.get_ref();
-    let micros = |dollars, key| price_of(dollars, key, name).map_err(|error| error.at(&raw.span()));
+    } = raw;
+    let micros = |dollars, key: &str| {
+        micros(dollars).ok_or_else(|| {
+            let what = format!("`{key}` of [prices.\"{}\"]", name.escape_debug());
+            not_an_amount(&format!("prices.{}.{key}", key_path(name)), dollars, &what)
+        })
+    };
     Ok(Price {
         input_micros: micros(input, "input")?,
         cached_input_micros: micros(cached_input.unwrap_or(input), "cached-input")?,

@@ -1,29 +1,22 @@
-//! `[context]`: how the conversation is kept within the model's window.
+//! `[context]`: the limits of a conversation within the model's window.
 
-use super::{ConfigError, RawContext};
+use super::{ConfigError, raw::RawContext};
 use agent_host_types::context::ContextLimits;
-use toml::Spanned;
 
-/// The smallest window with which anything can be done, in tokens.
+/// The smallest usable window, in tokens.
 const LEAST_WINDOW_TOKENS: u64 = 1_000;
 
-/// The limits of a conversation with these models, `PROVIDER:NAME`. A script has no window unless it is given one.
+/// Resolves the limits of a conversation with these models, `PROVIDER:NAME`. A script has no window
+/// unless it is given one.
 pub(super) fn resolve(
-    raw: Option<&Spanned<RawContext>>,
+    raw: Option<RawContext>,
     models: &[String],
 ) -> Result<Option<ContextLimits>, ConfigError> {
-    let Some(raw) = raw else {
-        let limits = ContextLimits::default();
-        let scripts = models.iter().all(|model| model.starts_with("script:"));
-        return Ok((!scripts).then_some(limits));
-    };
-    of_table(*raw.get_ref())
-        .map(Some)
-        .map_err(|error| error.at(&raw.span()))
-}
-
-fn of_table(raw: RawContext) -> Result<ContextLimits, ConfigError> {
     let default = ContextLimits::default();
+    let Some(raw) = raw else {
+        let scripts = models.iter().all(|model| model.starts_with("script:"));
+        return Ok((!scripts).then_some(default));
+    };
     let limits = ContextLimits {
         window_tokens: raw.window_tokens.unwrap_or(default.window_tokens),
         is_known: raw.window_tokens.is_some(),
@@ -38,16 +31,24 @@ fn of_table(raw: RawContext) -> Result<ContextLimits, ConfigError> {
         ..
     } = limits;
     if window_tokens < LEAST_WINDOW_TOKENS {
-        return Err(ConfigError::new(format!(
-            "`window-tokens` is {window_tokens}, in which no conversation fits; set it to the model's window, at least \
-             {LEAST_WINDOW_TOKENS}, or leave it out"
-        )));
+        return Err(ConfigError::new(
+            "context.window-tokens",
+            format!("`window-tokens` is {window_tokens}, in which no conversation fits"),
+            format!(
+                "set it to the model's window, at least {LEAST_WINDOW_TOKENS}, or leave it out"
+            ),
+        )
+        .with_value(window_tokens));
     }
     if compact_at > 100 || compact_to == 0 || compact_to >= compact_at {
-        return Err(ConfigError::new(format!(
-            "`compact-at` is {compact_at} and `compact-to` is {compact_to}; both are percent of the window, and the second is the \
-             smaller one: write them like 80 and 50, or leave them out"
-        )));
+        return Err(ConfigError::new(
+            "context",
+            format!(
+                "`compact-at` is {compact_at} and `compact-to` is {compact_to}; both are percent of \
+                 the window, and the second is the smaller one"
+            ),
+            "write them like 80 and 50, or leave them out",
+        ));
     }
-    Ok(limits)
+    Ok(Some(limits))
 }

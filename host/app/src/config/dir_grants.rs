@@ -1,15 +1,18 @@
-//! Folder grants: from `[[grants.dir]]`, from `--grant dir:PATH`, and the one that holds when nobody says anything.
+//! Directory grants: of `[[grants.dir]]`, of `--grant dir:PATH`, and the default one.
 
 use super::{
-    ConfigError, Environment, RawDirGrant,
-    paths::{KERNEL_FOLDERS, kernel_folder, place, too_wide},
+    ConfigError, Environment,
+    paths::{KERNEL_DIRECTORIES, Scope, kernel_directory, too_wide},
+    problem::resolve_steps,
+    raw::RawDirGrant,
+    resolve::resolve_all,
 };
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, PathRules};
 use std::path::{Path, PathBuf};
 
-/// What guests do not see in a granted directory unless its `mask` says otherwise: the files in which keys are kept. A pattern
-/// without `/` holds at any depth. A plain name is also known by its identity, which costs each operation two looks; the
-/// rest is known by its path.
+/// The files with keys, which guests do not see in a granted directory unless its `mask` says
+/// otherwise. A pattern without `/` matches at any depth. A plain name is also matched by the
+/// identity of the file, which costs each operation two lookups; the others are matched by path.
 #[rustfmt::skip]
 pub const DEFAULT_MASK: [&str; 53] = [
     // Variables with secrets, which programs load at their start.
@@ -17,7 +20,8 @@ pub const DEFAULT_MASK: [&str; 53] = [
     // SSH, PGP and password stores.
     ".ssh", ".gnupg", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.ppk", "*.kdbx", "**/.password-store",
     "**/.local/share/keyrings",
-    // Private keys and stores of them, for TLS and for signing. A `*.pem` may be a mere certificate; its name does not say so.
+    // Private keys and stores of them, for TLS and for signing. A `*.pem` may be a mere
+    // certificate; its name does not say so.
     "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
     // Accounts of clouds and clusters.
     ".aws", ".azure", "**/.config/gcloud", "**/.kube", "**/.oci", "**/.docker/config.json", "**/.vault-token",
@@ -34,21 +38,26 @@ pub const DEFAULT_MASK: [&str; 53] = [
     "**/.claude/.credentials.json", "**/.codex/auth.json", "**/.gemini/oauth_creds.json",
 ];
 
-/// What no guest sees in any folder, whatever `mask` says: with these a tool could grant itself more at the next start.
+/// The files that no guest sees in any directory, whatever `mask` says: with these a tool could
+/// grant itself more at the next start.
 const ALWAYS_MASKED: [&str; 2] = ["agent.toml", "agent.lock"];
 
-/// Where guests find the folder that they work in; relative paths resolve there.
+/// The guest path of the directory in which tools work; relative paths resolve there.
 pub(super) const WORKSPACE: &str = "/workspace";
 
-/// Where guests find further folders of the command line.
+/// The parent of the guest paths of further directories of the command line.
 const FURTHER: &str = "/mnt";
 
-/// A grant of the configuration.
-pub(super) fn from_raw(
-    raw: RawDirGrant,
-    base: &Path,
-    environment: &Environment,
-) -> Result<DirGrant, ConfigError> {
+/// Resolves the list `key`.
+pub(super) fn resolve(
+    key: &str,
+    raw: Vec<RawDirGrant>,
+    scope: Scope<'_>,
+) -> Result<Vec<DirGrant>, ConfigError> {
+    resolve_all(key, raw, |raw| from_raw(raw, scope))
+}
+
+fn from_raw(raw: RawDirGrant, scope: Scope<'_>) -> Result<DirGrant, ConfigError> {
     let RawDirGrant {
         host,
         guest,
@@ -59,31 +68,47 @@ pub(super) fn from_raw(
         allow_run_later,
         quota,
     } = raw;
-    let folder = existing(&place(&host, base, environment)?)?;
-    if let Some(what) = too_wide(&folder, environment) {
-        return Err(ConfigError::new(format!(
-            "agent.toml may not grant {}: it is {what}, with keys and private files in it; grant a smaller folder, or, if \
-             you mean it, take the grant out of agent.toml and pass `--grant dir:{0}` on the command line",
-            folder.display()
-        )));
+    let mask = mask.map(|mask| masks(mask.iter().map(String::as_str)));
+    resolve_steps! {
+        directory = configurable(&host, scope).map_err(|error| error.with_value(&host));
+        guest = guest_path(guest.as_deref().unwrap_or(WORKSPACE));
+        allow = rules("allow", &allow);
+        deny = rules("deny", &deny);
+        mask = mask.transpose();
+        allow_run_later = rules("allow-run-later", &allow_run_later);
     }
-    let mut grant = grant(
-        folder,
-        guest_path(guest.as_deref().unwrap_or(WORKSPACE))?,
-        mode,
-    )?;
-    grant.allow = rules(&allow)?;
-    grant.deny = rules(&deny)?;
-    grant.allow_run_later = rules(&allow_run_later)?;
-    grant.quota = quota;
-    if let Some(mask) = mask {
-        grant.mask = masks(mask.iter().map(String::as_str))?;
-    }
-    Ok(grant)
+    let default = grant(directory, guest, mode)?;
+    Ok(DirGrant {
+        allow,
+        deny,
+        mask: mask.unwrap_or(default.mask),
+        allow_run_later,
+        quota,
+        ..default
+    })
 }
 
-/// A grant of the command line, `PATH`, `PATH:ro` or `PATH:rw`: at `/workspace` if nothing is there yet, and else at
-/// `/mnt/NAME`. The person has named the folder here and now, so it may be any.
+/// Returns the directory of a `host` key, without links.
+fn configurable(host: &str, scope: Scope<'_>) -> Result<PathBuf, ConfigError> {
+    let directory = existing("host", &scope.resolve_path("host", host)?)?;
+    let Some(what) = too_wide(&directory, scope.environment) else {
+        return Ok(directory);
+    };
+    let directory = directory.display();
+    Err(ConfigError::new(
+        "host",
+        format!(
+            "agent.toml may not grant {directory}: it is {what}, with keys and private files in it"
+        ),
+        format!(
+            "grant a smaller directory, or, if you mean it, take the grant out of agent.toml and \
+             pass `--grant dir:{directory}` on the command line"
+        ),
+    ))
+}
+
+/// Resolves a grant of the command line, `PATH`, `PATH:ro` or `PATH:rw`: at `/workspace` if that is
+/// free, and else at `/mnt/NAME`. The user names the directory explicitly, so it may be any.
 pub(super) fn from_argument(
     argument: &str,
     cwd: &Path,
@@ -96,51 +121,67 @@ pub(super) fn from_argument(
     };
     if path.is_empty() {
         return Err(ConfigError::new(
-            "`--grant dir:` names no folder; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+            "--grant",
+            "`--grant dir:` names no directory",
+            "write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
         ));
     }
-    let folder = existing(&cwd.join(path))?;
-    let guest = free_guest_path(&folder, others);
-    grant(folder, guest, Some(mode))
+    let directory = existing("--grant", &cwd.join(path))?;
+    let guest = free_guest_path(&directory, others);
+    grant(directory, guest, Some(mode))
 }
 
-/// The grant that holds when neither the configuration nor the command line says anything about folders, or why it cannot.
-pub(super) fn of_current_folder(environment: &Environment) -> Result<DirGrant, ConfigError> {
-    let folder = existing(&environment.cwd)?;
-    match too_wide(&folder, environment) {
-        None => grant(folder, WORKSPACE.to_owned(), None),
-        Some(what) => Err(ConfigError::new(format!(
-            "the current folder {} is not granted to the tools by itself: it is {what}, with keys and private files in it; \
-             change to a smaller folder, or name the folder that you mean with `--grant dir:PATH`",
-            folder.display()
-        ))),
+/// Returns the grant of the working directory, which holds where no directory is named.
+///
+/// # Errors
+/// The working directory is too large, or is never granted.
+pub(super) fn of_working_dir(environment: &Environment) -> Result<DirGrant, ConfigError> {
+    let directory = existing("", &environment.cwd)?;
+    match too_wide(&directory, environment) {
+        None => grant(directory, WORKSPACE.to_owned(), None),
+        Some(what) => Err(ConfigError::new(
+            "",
+            format!(
+                "the working directory {} is not granted to the tools by default: it is {what}, \
+                 with keys and private files in it",
+                directory.display()
+            ),
+            "change to a smaller directory, or name the directory that you mean with `--grant dir:PATH`",
+        )),
     }
 }
 
-/// Refuses grants of which one lies in the other for the guest: which one a path means would depend on the tool's language.
-pub(super) fn check_apart(grants: &[DirGrant]) -> Result<(), ConfigError> {
+/// Refuses grants that overlap for the guest: the meaning of a path in both would depend on the
+/// tool's language.
+pub(super) fn check_apart(key: &str, grants: &[DirGrant]) -> Result<(), ConfigError> {
     for (index, one) in grants.iter().enumerate() {
         let other = grants
             .iter()
             .skip(index + 1)
             .find(|other| overlap(&one.guest, &other.guest));
         if let Some(other) = other {
-            return Err(ConfigError::new(format!(
-                "the folders {} and {} are granted at {} and {}, of which one is the other or lies in it, so a path there \
-                 could mean either; give one of them another `guest` path, such as /mnt/NAME",
-                one.host.display(),
-                other.host.display(),
-                one.guest,
-                other.guest
-            )));
+            return Err(ConfigError::new(
+                key,
+                format!(
+                    "the directories {} and {} are granted at {} and {}, of which one is the other \
+                     or lies in it, so a path there could mean either",
+                    one.host.display(),
+                    other.host.display(),
+                    one.guest,
+                    other.guest
+                ),
+                "give one of them another `guest` path, such as /mnt/NAME",
+            ));
         }
     }
     Ok(())
 }
 
 fn grant(host: PathBuf, guest: String, mode: Option<DirMode>) -> Result<DirGrant, ConfigError> {
-    // Only `/` holds them. Whoever grants it means its files.
-    let kernel = KERNEL_FOLDERS.iter().filter(|_| host.parent().is_none());
+    // Only `/` contains them, and its grant is for files.
+    let kernel = KERNEL_DIRECTORIES
+        .iter()
+        .filter(|_| host.parent().is_none());
     let mask = masks(DEFAULT_MASK.iter().chain(kernel).copied())?;
     Ok(DirGrant {
         host,
@@ -156,37 +197,38 @@ fn grant(host: PathBuf, guest: String, mode: Option<DirMode>) -> Result<DirGrant
 
 fn masks<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<PathRules, ConfigError> {
     let all: Vec<&str> = patterns.into_iter().chain(ALWAYS_MASKED).collect();
-    rules(&all)
+    rules("mask", &all)
 }
 
-fn rules<S: AsRef<str>>(patterns: &[S]) -> Result<PathRules, ConfigError> {
+fn rules<S: AsRef<str>>(key: &str, patterns: &[S]) -> Result<PathRules, ConfigError> {
     PathRules::new(patterns).map_err(|error| {
-        ConfigError::new(format!(
-            "{error}; correct it in the grant's allow, deny, mask or allow-run-later list"
-        ))
+        let fix = "correct it in the grant's allow, deny, mask or allow-run-later list";
+        ConfigError::new(key, error.to_string(), fix)
     })
 }
 
-/// The folder with its links resolved, unless no tool may ever have it.
-fn existing(path: &Path) -> Result<PathBuf, ConfigError> {
+/// Returns the directory without links, unless no tool may ever have it.
+fn existing(key: &str, path: &Path) -> Result<PathBuf, ConfigError> {
     let refuse = |why: &dyn std::fmt::Display| {
-        ConfigError::new(format!(
-            "the folder {} cannot be granted: {why}; make it, or correct the path",
-            path.display()
-        ))
+        let reason = format!("the directory {} cannot be granted: {why}", path.display());
+        ConfigError::new(key, reason, "create it, or correct the path")
     };
     let found = path.canonicalize().map_err(|error| refuse(&error))?;
-    if let Some(kernel) = kernel_folder(&found) {
-        return Err(ConfigError::new(format!(
-            "the folder {} is never granted: what is in {kernel} are no files but the kernel's view of processes, with their \
-             environment, and of devices; grant a folder that holds files",
-            found.display()
-        )));
+    if let Some(kernel) = kernel_directory(&found) {
+        return Err(ConfigError::new(
+            key,
+            format!(
+                "the directory {} is never granted: {kernel} has no files but the kernel's view of \
+                 processes, with their environment, and of devices",
+                found.display()
+            ),
+            "grant a directory of files",
+        ));
     }
     if found.is_dir() {
         Ok(found)
     } else {
-        Err(refuse(&"it is not a folder"))
+        Err(refuse(&"it is not a directory"))
     }
 }
 
@@ -195,17 +237,22 @@ fn guest_path(guest: &str) -> Result<String, ConfigError> {
     let good = |name: &str| !matches!(name, "" | "." | "..") && !name.contains(char::is_control);
     match path.strip_prefix('/') {
         Some(names) if names.split('/').all(good) => Ok(path.to_owned()),
-        Some(_) | None => Err(ConfigError::new(format!(
-            "the guest path `{}` cannot be used: it has to begin with `/` and name a folder without `.` or `..`; write it \
-             like `/workspace`",
-            guest.escape_debug()
-        ))),
+        Some(_) | None => Err(ConfigError::new(
+            "guest",
+            format!(
+                "the guest path `{}` cannot be used: it has to begin with `/` and name a directory \
+                 without `.` or `..`",
+                guest.escape_debug()
+            ),
+            "write it like `/workspace`",
+        )
+        .with_value(guest)),
     }
 }
 
-fn free_guest_path(folder: &Path, others: &[DirGrant]) -> String {
+fn free_guest_path(directory: &Path, others: &[DirGrant]) -> String {
     let free = |guest: &String| !others.iter().any(|other| overlap(&other.guest, guest));
-    let name: String = folder
+    let name: String = directory
         .file_name()
         .map_or_else(|| "root".into(), |name| name.to_string_lossy())
         .chars()
@@ -219,7 +266,8 @@ fn free_guest_path(folder: &Path, others: &[DirGrant]) -> String {
         .collect();
     let first = [WORKSPACE.to_owned(), format!("{FURTHER}/{name}")];
     let further = (2_u64..).map(|n| format!("{FURTHER}/{name}-{n}"));
-    // Each of the others takes at most one of these, or all below /mnt: then the check for overlaps says so.
+    // Each of the others takes at most one of these, or all below /mnt, which `check_apart`
+    // refuses.
     let tries = others.len() + 2;
     let mut paths = first.iter().cloned().chain(further).take(tries);
     paths

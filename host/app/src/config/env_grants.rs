@@ -1,23 +1,24 @@
-//! Environment variables for guests: from `[[grants.env]]`, `[[tool.env]]` and `--grant env:NAME[=VALUE]`. A guest sees these
-//! and no others.
+//! Environment variables of guests: `[[grants.env]]`, `[[tool.env]]` and `--grant
+//! env:NAME[=VALUE]`. A guest sees these and no others.
 
-use super::{ConfigError, Environment, RawEnvGrant};
+use super::{ConfigError, Environment, paths::Scope, raw::RawEnvGrant, resolve::resolve_all};
 use agent_host_engine::policy::EnvGrant;
 
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 256;
-/// The longest value, in bytes.
+/// The maximum length of a value, in bytes.
 const MAX_VALUE_BYTES: usize = 32 * 1024;
-/// The most variables of one tool. All of them are copied into the guest at once.
+/// The maximum number of variables of one tool. All of them are copied into the guest at once.
 const MAX_VARIABLES: usize = 64;
 
-/// The grants of the configuration.
-pub(super) fn from_raw(
+/// Resolves the list `key`.
+pub(super) fn resolve(
+    key: &str,
     raw: Vec<RawEnvGrant>,
-    environment: &Environment,
+    scope: Scope<'_>,
 ) -> Result<Vec<EnvGrant>, ConfigError> {
     let mut grants = Vec::new();
-    for raw in raw {
+    resolve_all(key, raw, |raw| {
         let RawEnvGrant {
             name,
             value,
@@ -27,14 +28,19 @@ pub(super) fn from_raw(
             (Some(value), false) => Some(value),
             (None, true) => None,
             (Some(_), true) | (None, false) => {
-                return Err(ConfigError::new(format!(
-                    "the variable `{}` that is granted to tools needs either `value` or `from-host = true`; write one of them",
-                    name.escape_debug()
-                )));
+                return Err(ConfigError::new(
+                    "",
+                    format!(
+                        "the variable `{}` that is granted to tools needs either `value` or \
+                         `from-host = true`",
+                        name.escape_debug()
+                    ),
+                    "write one of them",
+                ));
             }
         };
-        add(&mut grants, name, value, environment)?;
-    }
+        add(&mut grants, "", name, value, scope.environment)
+    })?;
     Ok(grants)
 }
 
@@ -48,47 +54,48 @@ pub(super) fn add_argument(
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (argument, None),
     };
-    // The command line has the last word.
+    // The command line overrides the file.
     grants.retain(|grant| grant.name != name);
-    add(grants, name.to_owned(), value, environment)
+    add(grants, "--grant", name.to_owned(), value, environment)
 }
 
-/// Adds a variable with a value, or with the host's. One that the host does not have is not there for guests either.
+/// Adds a variable with a value, or with the host's. One that the host does not have is absent in
+/// guests, too.
 fn add(
     grants: &mut Vec<EnvGrant>,
+    key: &str,
     name: String,
     value: Option<String>,
     environment: &Environment,
 ) -> Result<(), ConfigError> {
-    let refuse = |why: &str| {
-        Err(ConfigError::new(format!(
-            "the variable `{}` cannot be granted to tools: {why}",
-            name.escape_debug()
-        )))
+    let refuse = |why: &str, fix: &str| {
+        let name = name.escape_debug();
+        let reason = format!("the variable `{name}` cannot be granted to tools: {why}");
+        Err(ConfigError::new(key, reason, fix))
     };
     if name.is_empty() || name.contains(['=', '\0']) {
-        return refuse("its name is empty or has `=` or NUL in it; correct the name");
+        return refuse(
+            "its name is empty or has `=` or NUL in it",
+            "correct the name",
+        );
     }
     if name.len() > MAX_NAME_BYTES {
-        return refuse(&format!(
-            "its name is longer than {MAX_NAME_BYTES} bytes; correct the name"
-        ));
+        let why = format!("its name is longer than {MAX_NAME_BYTES} bytes");
+        return refuse(&why, "correct the name");
     }
     if grants.iter().any(|grant| grant.name == name) {
-        return refuse("it is granted twice; remove one of the two");
+        return refuse("it is granted twice", "remove one of the two");
     }
     let Some(value) = value.or_else(|| environment.variables.get(&name).cloned()) else {
         return Ok(());
     };
     if value.len() > MAX_VALUE_BYTES || value.contains('\0') {
-        return refuse(&format!(
-            "its value is longer than {MAX_VALUE_BYTES} bytes or has NUL in it; give larger data in a file"
-        ));
+        let why = format!("its value is longer than {MAX_VALUE_BYTES} bytes or has NUL in it");
+        return refuse(&why, "give larger data in a file");
     }
     if grants.len() == MAX_VARIABLES {
-        return refuse(&format!(
-            "there are more than {MAX_VARIABLES}; grant only what the tool reads"
-        ));
+        let why = format!("there are more than {MAX_VARIABLES}");
+        return refuse(&why, "grant only what the tool reads");
     }
     grants.push(EnvGrant { name, value });
     Ok(())

@@ -1,4 +1,5 @@
-//! What the process knows of its surroundings, as a value: configuration is a function of it, and tests make their own.
+//! The process environment as a value: the configuration is a function of it, and tests make their
+//! own.
 
 use super::ConfigError;
 use std::{
@@ -7,25 +8,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The surroundings in which a configuration is resolved.
+/// The working directory and the environment variables that a configuration is resolved in.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// The working folder, absolute.
+    /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// The environment variables; those that are not UTF-8 are left out.
+    /// The environment variables that are UTF-8.
     pub variables: BTreeMap<String, String>,
 }
 
 impl Environment {
-    /// Reads the surroundings of this process.
+    /// Reads the environment of this process.
     ///
     /// # Errors
-    /// When the working folder is gone or cannot be seen.
+    /// The working directory is gone or cannot be read.
     pub fn from_process() -> Result<Self, ConfigError> {
         let cwd = std::env::current_dir().map_err(|error| {
-            ConfigError::new(format!(
-                "the current folder cannot be used: {error}; change to a folder that exists"
-            ))
+            ConfigError::new(
+                "",
+                format!("the working directory cannot be used: {error}"),
+                "change to a directory that exists",
+            )
         })?;
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -33,7 +36,7 @@ impl Environment {
         Ok(Self { cwd, variables })
     }
 
-    /// A variable; an empty one counts as absent.
+    /// Returns a variable; an empty one counts as absent.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables
             .get(name)
@@ -41,33 +44,35 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
-    /// A variable that names a folder. A relative one counts as absent, as the XDG base directory specification says.
-    fn folder(&self, name: &str) -> Option<&Path> {
+    /// Returns a variable with the path of a directory. A relative one counts as absent, as in the
+    /// XDG base directory specification.
+    fn directory(&self, name: &str) -> Option<&Path> {
         self.variable(name)
             .map(Path::new)
             .filter(|path| path.is_absolute())
     }
 
-    /// The home folder.
+    /// Returns the home directory.
     pub(super) fn home(&self) -> Option<&Path> {
-        self.folder("HOME")
+        self.directory("HOME")
     }
 
-    /// The directory in which the program keeps this user's state, unless it is told another one.
+    /// Returns the default directory of this user's state.
     pub(crate) fn state_home(&self) -> Option<PathBuf> {
-        self.program_folder("XDG_STATE_HOME", ".local/state")
+        self.program_dir("XDG_STATE_HOME", ".local/state")
     }
 
-    /// A folder of the program: below the XDG variable, or else below this part of the home folder.
-    pub(super) fn program_folder(&self, variable: &str, in_home: &str) -> Option<PathBuf> {
-        let base = self.folder(variable).map(Path::to_owned);
+    /// Returns a directory of the program: below the XDG variable, or else below `in_home` in the
+    /// home directory.
+    pub(super) fn program_dir(&self, variable: &str, in_home: &str) -> Option<PathBuf> {
+        let base = self.directory(variable).map(Path::to_owned);
         let base = base.or_else(|| Some(self.home()?.join(in_home)))?;
         Some(base.join("agent-host"))
     }
 }
 
 impl fmt::Debug for Environment {
-    /// Names no value: variables hold keys.
+    /// Shows no value: variables may be keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
             .field("cwd", &self.cwd)

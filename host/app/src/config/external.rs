@@ -1,63 +1,58 @@
-//! Tools that run outside: `[[external-tool]]`.
+//! Tools that run outside of the host: `[[external-tool]]`.
 
 use super::{
-    Config, ConfigError, Confirmation, Environment, RawExternalTool, paths::place, resolve::each,
+    Config, ConfigError, Confirmation, paths::Scope, problem::resolve_steps, raw::RawExternalTool,
+    resolve::resolve_all, tools::check_name,
 };
 use crate::trusted_file;
 use agent_host_engine::schema::InputSchema;
-use agent_host_types::tool::{Effect, ToolDefinition, is_tool_name};
+use agent_host_types::tool::{Effect, ToolDefinition};
 use serde_json::Value;
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
-use toml::Spanned;
 
-/// The longest schema in a file, in bytes. A model is told of it with every request.
+/// The maximum size of a schema in a file, in bytes. Every model request contains it.
 const MAX_SCHEMA_BYTES: u64 = 64 * 1024;
 
-/// A tool whose calls are handed to whoever runs the loop.
+/// A tool whose calls are handed to the program that runs the loop.
 #[derive(Clone, Debug)]
 pub struct ExternalTool {
-    /// What the model is told.
+    /// The definition, as the model reads it.
     pub definition: ToolDefinition,
     /// The compiled schema of its arguments.
     pub schema: Arc<InputSchema>,
-    /// When a person is asked before a call is handed out.
+    /// When a call needs approval before it is handed out.
     pub confirmation: Confirmation,
-    /// The file that the schema is in, where it is in one.
+    /// The file of the schema, where it is in one.
     pub(super) schema_file: Option<PathBuf>,
 }
 
-/// The external tools of a configuration. Their names differ.
-pub(super) fn from_raw(
-    raw: Vec<Spanned<RawExternalTool>>,
-    base: &Path,
-    environment: &Environment,
+/// Resolves the external tools. Their names differ.
+pub(super) fn resolve(
+    raw: Vec<RawExternalTool>,
+    scope: Scope<'_>,
 ) -> Result<Vec<ExternalTool>, ConfigError> {
-    let mut tools = Vec::<ExternalTool>::new();
-    let spans: Vec<_> = raw.iter().map(Spanned::span).collect();
-    for (tool, span) in each(raw, |raw| resolve(raw, base, environment))?
-        .into_iter()
-        .zip(spans)
-    {
-        let name = &tool.definition.name;
-        if tools.iter().any(|other| other.definition.name == *name) {
-            return Err(ConfigError::new(format!(
-                "two external tools have the name `{name}`, and the model could not tell them apart; change `name` of one"
-            ))
-            .at(&span));
+    let mut names = HashSet::new();
+    resolve_all("external-tool", raw, |raw| {
+        if !names.insert(raw.name.clone()) {
+            return Err(ConfigError::new(
+                "name",
+                format!(
+                    "two external tools have the name `{}`, and the model could not tell them apart",
+                    raw.name.escape_debug()
+                ),
+                "change `name` of one",
+            )
+            .with_value(&raw.name));
         }
-        tools.push(tool);
-    }
-    Ok(tools)
+        resolve_one(raw, scope)
+    })
 }
 
-fn resolve(
-    raw: RawExternalTool,
-    base: &Path,
-    environment: &Environment,
-) -> Result<ExternalTool, ConfigError> {
+fn resolve_one(raw: RawExternalTool, scope: Scope<'_>) -> Result<ExternalTool, ConfigError> {
     let RawExternalTool {
         name,
         title,
@@ -66,25 +61,24 @@ fn resolve(
         effect,
         approval,
     } = raw;
-    if !is_tool_name(&name) {
-        return Err(ConfigError::new(format!(
-            "the tool name `{}` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; change `name` under \
-             [[external-tool]]",
-            name.escape_debug()
-        )));
-    }
-    if description.trim().is_empty() {
-        return Err(ConfigError::new(format!(
-            "`description` of the external tool `{name}` is empty, and the model goes by it; say what the tool does"
-        )));
-    }
-    let (input_schema, schema_file) = schema_of(&name, input_schema, base, environment)?;
-    let schema = InputSchema::compile(&input_schema).map_err(|why| {
-        ConfigError::new(format!(
-            "`input-schema` of the external tool `{name}` cannot be used: {why}; correct it"
+    check_name(&name, "the tool name `", "`", "[[external-tool]]")?;
+    let has_description = if description.trim().is_empty() {
+        let reason = format!(
+            "`description` of the external tool `{name}` is empty, and the model goes by it"
+        );
+        Err(ConfigError::new(
+            "description",
+            reason,
+            "say what the tool does",
         ))
-    })?;
-    let confirmation = approval.resolve(&name)?;
+    } else {
+        Ok(())
+    };
+    resolve_steps! {
+        () = has_description;
+        (input_schema, schema, schema_file) = schema_of(&name, input_schema, scope);
+        confirmation = approval.resolve("approval", &name);
+    }
     Ok(ExternalTool {
         definition: ToolDefinition {
             name,
@@ -100,32 +94,40 @@ fn resolve(
     })
 }
 
-/// The schema, and the file that it is in.
+/// Returns the schema, its compiled form, and the file that it is in.
 fn schema_of(
     name: &str,
     raw: Value,
-    base: &Path,
-    environment: &Environment,
-) -> Result<(Value, Option<PathBuf>), ConfigError> {
-    let Value::String(text) = raw else {
-        return Ok((raw, None));
+    scope: Scope<'_>,
+) -> Result<(Value, InputSchema, Option<PathBuf>), ConfigError> {
+    const KEY: &str = "input-schema";
+    let (value, file) = match raw {
+        Value::String(text) => {
+            let file = scope.resolve_path(KEY, &text)?;
+            let fault = |why: &str, fix: &str| {
+                let file = file.display();
+                let reason = format!(
+                    "cannot read `input-schema` of the external tool `{name}` from {file}: {why}"
+                );
+                ConfigError::new(KEY, reason, fix).with_value(&text)
+            };
+            let read = trusted_file::read(&file, MAX_SCHEMA_BYTES);
+            let json = read.map_err(|error| fault(&error.reason, &error.fix))?;
+            let value = serde_json::from_str(&json)
+                .map_err(|error| fault(&format!("it is not JSON ({error})"), "correct it"))?;
+            (value, Some(file))
+        }
+        table => (table, None),
     };
-    let file = place(&text, base, environment)?;
-    let fault = |why: String| {
-        ConfigError::new(format!(
-            "cannot read `input-schema` of the external tool `{name}` from {}: {why}",
-            file.display()
-        ))
-    };
-    let text =
-        trusted_file::read(&file, MAX_SCHEMA_BYTES).map_err(|error| fault(error.to_string()))?;
-    let schema = serde_json::from_str(&text)
-        .map_err(|error| fault(format!("it is not JSON ({error}); correct it")))?;
-    Ok((schema, Some(file)))
+    let schema = InputSchema::compile(&value).map_err(|why| {
+        let reason = format!("`input-schema` of the external tool `{name}` cannot be used: {why}");
+        ConfigError::new(KEY, reason, "correct it")
+    })?;
+    Ok((value, schema, file))
 }
 
 impl Config {
-    /// The files with the schemas of external tools, which no guest may see.
+    /// Returns the files with schemas of external tools, which no guest may see.
     pub(super) fn schema_files(&self) -> impl Iterator<Item = &Path> {
         let tools = self.external_tools.iter();
         tools.filter_map(|tool| tool.schema_file.as_deref())

@@ -1,10 +1,14 @@
-//! HTTP grants: from `[[grants.http]]` and from `--grant http:...`, and back to the latter.
+//! HTTP grants: of `[[grants.http]]` and of `--grant http:...`, and their conversion to the latter.
 
-use super::{ConfigError, RawConfig, RawHttpGrant};
+use super::{
+    ConfigError,
+    parse::parse,
+    raw::{RawConfig, RawHttpGrant},
+};
 use agent_host_engine::policy::HttpGrant;
 use std::{net::Ipv6Addr, path::Path};
 
-/// A grant of the configuration.
+/// Resolves a grant of the configuration.
 pub(super) fn from_raw(raw: RawHttpGrant) -> Result<HttpGrant, ConfigError> {
     let RawHttpGrant {
         host,
@@ -15,8 +19,11 @@ pub(super) fn from_raw(raw: RawHttpGrant) -> Result<HttpGrant, ConfigError> {
     } = raw;
     if methods.as_ref().is_some_and(Vec::is_empty) {
         return Err(ConfigError::new(
-            "`methods` of an HTTP grant is empty, so that it would allow nothing; list methods, or leave it out for all",
-        ));
+            "methods",
+            "`methods` of an HTTP grant is empty, so that it would allow nothing",
+            "list methods, or leave it out for all",
+        )
+        .with_value("[]"));
     }
     let grant = HttpGrant {
         scheme,
@@ -25,20 +32,15 @@ pub(super) fn from_raw(raw: RawHttpGrant) -> Result<HttpGrant, ConfigError> {
         methods: methods.unwrap_or_default(),
         path_prefix: path,
     };
-    grant
-        .checked()
-        .map_err(|error| ConfigError::new(error.to_string()))
+    grant.checked().map_err(|error| {
+        let text = error.to_string();
+        let (reason, fix) = text.rsplit_once("; ").unwrap_or((&text, "correct it"));
+        ConfigError::new("", reason, fix)
+    })
 }
 
-/// A grant of the command line, `[METHOD[,METHOD]...=][SCHEME://]HOST[:PORT][/PATH]`.
+/// Resolves a grant of the command line, `[METHOD[,METHOD]...=][SCHEME://]HOST[:PORT][/PATH]`.
 pub(super) fn from_argument(argument: &str) -> Result<HttpGrant, ConfigError> {
-    let refuse = |why: &str| {
-        ConfigError::new(format!(
-            "the grant `http:{}` cannot be used: {why}; write it like `http:api.example.com`, `http:[::1]:8080` or \
-             `http:GET,HEAD=https://api.example.com:8443/v1/`",
-            argument.escape_debug()
-        ))
-    };
     // No host has a `=`, but a path may.
     let (methods, url) = match argument.split_once('=') {
         Some((methods, url)) if !methods.contains(['/', ':', '.']) => (Some(methods), url),
@@ -64,7 +66,15 @@ pub(super) fn from_argument(argument: &str) -> Result<HttpGrant, ConfigError> {
     let port = match port.map(str::parse::<u16>) {
         None => None,
         Some(Ok(port)) => Some(port),
-        Some(Err(_)) => return Err(refuse("its port is not a number from 1 to 65535")),
+        Some(Err(_)) => {
+            let argument = argument.escape_debug();
+            let reason = format!(
+                "the grant `http:{argument}` cannot be used: its port is not a number from 1 to 65535"
+            );
+            let fix = "write it like `http:api.example.com`, `http:[::1]:8080` or \
+                       `http:GET,HEAD=https://api.example.com:8443/v1/`";
+            return Err(ConfigError::new("--grant", reason, fix));
+        }
     };
     from_raw(RawHttpGrant {
         host: host.to_owned(),
@@ -73,18 +83,18 @@ pub(super) fn from_argument(argument: &str) -> Result<HttpGrant, ConfigError> {
         methods: methods.map(|methods| methods.split(',').map(str::to_owned).collect()),
         path: path.map(str::to_owned),
     })
+    .map_err(|error| error.with_key("--grant"))
 }
 
-/// The argument of `--grant` that says the same as these lines of `agent.toml`, where they are one HTTP grant.
+/// Returns the argument of `--grant` that is equivalent to these lines of `agent.toml`, where they
+/// are one HTTP grant.
 pub(crate) fn argument_of(lines: &str) -> Option<String> {
-    let raw = RawConfig::parse(Path::new("agent.toml"), lines).ok()?;
+    let raw: RawConfig = parse(Path::new("agent.toml"), lines).ok()?;
     let [grant] = <[_; 1]>::try_from(raw.grants?.http).ok()?;
-    from_raw(grant.into_inner())
-        .ok()
-        .map(|grant| to_argument(&grant))
+    from_raw(grant).ok().map(|grant| to_argument(&grant))
 }
 
-/// The argument that says the same as a checked grant.
+/// Returns the argument that is equivalent to a checked grant.
 pub(super) fn to_argument(grant: &HttpGrant) -> String {
     let HttpGrant {
         scheme,

@@ -1,21 +1,22 @@
-//! `system` and `instructions`: what the model is told before anything else. The files are read here, once; a session writes down
-//! what they said when it began, and keeps to it.
+//! `system` and `instructions`: the system prompt. The files are read once, with the configuration;
+//! a session journals their text when it starts, and keeps it.
 
 use super::{
-    ConfigError, Environment,
-    paths::{canonical, place},
+    ConfigError,
+    paths::{Scope, canonical},
+    problem::Problems,
 };
 use crate::trusted_file;
 use std::path::{Path, PathBuf};
-use toml::Spanned;
 
-/// The most files.
+/// The maximum number of files.
 const MAX_FILES: usize = 16;
 
-/// What all files together may have, in bytes: a fourth of the smallest window that hosted models have now.
+/// The maximum size of all files together, in bytes: a fourth of the smallest window that hosted
+/// models have now.
 const MAX_BYTES: u64 = 128 * 1024;
 
-/// The standing instructions.
+/// The system prompt.
 #[derive(Debug)]
 pub(super) struct Instructions {
     /// The text of `system` and of the files, each under its name.
@@ -24,75 +25,85 @@ pub(super) struct Instructions {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Reads the files. Relative paths begin at `base` and stay in it.
+/// Reads the files. Relative paths begin at the directory of the configuration and stay in it.
 pub(super) fn resolve(
     system: Option<String>,
-    files: &[Spanned<String>],
-    base: &Path,
-    environment: &Environment,
+    names: &[String],
+    scope: Scope<'_>,
 ) -> Result<Instructions, ConfigError> {
+    let mut problems = Problems::default();
     let mut sections: Vec<String> = system.into_iter().collect();
-    let mut paths = Vec::new();
-    let mut room = MAX_BYTES;
-    for (count, name) in files.iter().enumerate() {
-        let read = match count < MAX_FILES {
-            true => read(name.get_ref(), room, base, environment),
-            false => Err(ConfigError::new(format!(
-                "there are {} files in `instructions`, and {MAX_FILES} are allowed; put some of them together",
-                files.len()
-            ))),
+    let mut files = Vec::new();
+    let mut left = MAX_BYTES;
+    for (index, name) in names.iter().enumerate() {
+        let key = format!("instructions[{index}]");
+        if index == MAX_FILES {
+            problems.take::<()>(Err(ConfigError::new(
+                &key,
+                format!(
+                    "there are {} files in `instructions`, and {MAX_FILES} are allowed",
+                    names.len()
+                ),
+                "put some of them together",
+            )
+            .with_value(name)));
+            break;
+        }
+        let Some((path, text)) =
+            problems.take(read(&key, name, left, scope).map_err(|error| error.with_value(name)))
+        else {
+            continue;
         };
-        let (path, text) = read.map_err(|error| error.at(&name.span()))?;
-        room = room.saturating_sub(text.len() as u64);
-        paths.push(path);
+        left = left.saturating_sub(text.len() as u64);
+        files.push(path);
         let text = text.trim();
         if !text.is_empty() {
-            sections.push(format!("# {}\n\n{text}", name.get_ref()));
+            sections.push(format!("# {name}\n\n{text}"));
         }
     }
     let system = (!sections.is_empty()).then(|| sections.join("\n\n"));
-    Ok(Instructions {
-        system,
-        files: paths,
-    })
+    problems.or(Instructions { system, files })
 }
 
-/// One file: its path without links, and its text.
+/// Returns the path of a file without links, and its text of at most `left` bytes.
 fn read(
+    key: &str,
     name: &str,
-    room: u64,
-    base: &Path,
-    environment: &Environment,
+    left: u64,
+    scope: Scope<'_>,
 ) -> Result<(PathBuf, String), ConfigError> {
-    let path = place(name, base, environment)?;
-    let fault = |why: &str| {
-        ConfigError::new(format!(
-            "cannot read the instructions `{}`: {why}",
-            name.escape_debug()
-        ))
+    let path = scope.resolve_path(key, name)?;
+    let fault = |why: &str, fix: &str| {
+        let name = name.escape_debug();
+        ConfigError::new(
+            key,
+            format!("cannot read the instructions `{name}`: {why}"),
+            fix,
+        )
     };
     let real = canonical(&path);
     let is_relative = !Path::new(name).is_absolute() && !name.starts_with('~');
-    if is_relative && !real.starts_with(canonical(base)) {
-        return Err(fault(&format!(
-            "they are in {}, outside of the folder of agent.toml; write the whole path if it is meant",
+    if is_relative && !real.starts_with(canonical(scope.base)) {
+        let why = format!(
+            "they are in {}, outside of the directory of agent.toml",
             real.display()
-        )));
+        );
+        return Err(fault(&why, "write the whole path if it is meant"));
     }
     // Before it is opened, which would wait for the other end of a pipe.
     let found = std::fs::metadata(&real).map_err(|error| {
-        fault(&format!(
-            "{error}; correct `instructions`, or make the file"
-        ))
+        fault(
+            &error.to_string(),
+            "correct `instructions`, or create the file",
+        )
     })?;
     if !found.is_file() {
-        return Err(fault("it is no file; name a text file"));
+        return Err(fault("it is not a regular file", "name a text file"));
     }
-    if found.len() > room {
-        return Err(fault(&format!(
-            "with it the files of `instructions` have more than {MAX_BYTES} bytes; shorten them"
-        )));
+    if found.len() > left {
+        let why = format!("with it the files of `instructions` have more than {MAX_BYTES} bytes");
+        return Err(fault(&why, "shorten them"));
     }
-    let text = trusted_file::read(&real, room).map_err(|error| fault(&error.to_string()))?;
+    let text = trusted_file::read(&real, left).map_err(|error| fault(&error.reason, &error.fix))?;
     Ok((real, text))
 }

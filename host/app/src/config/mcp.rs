@@ -1,45 +1,48 @@
-//! MCP servers: `[[mcp]]`. Nothing is started or asked here.
+//! MCP servers: `[[mcp]]`. No server is started or contacted here.
 
 use super::{
-    Config, ConfigError, Confirmation, Environment, RawMcp, env_grants,
-    resolve::each,
+    ConfigError, Confirmation, approval, env_grants,
+    paths::Scope,
+    problem::resolve_steps,
+    raw::{RawEnvGrant, RawMcp},
+    resolve::resolve_all,
     source::{Purpose, Source},
 };
 use agent_host_engine::secrets::{MIN_SECRET_BYTES, Secrets};
 use agent_host_mcp_client::{MAX_SERVER_NAME, Reach, ServerCommand, ServerConfig, Supervisor};
 use agent_host_models::is_on_this_machine;
-use agent_host_types::tool::is_tool_name;
+use agent_host_types::{limits::Limits, tool::is_tool_name};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     num::{NonZeroU64, NonZeroUsize},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
-use toml::Spanned;
 
-/// The calls of one server that run at once, unless it is configured.
+/// The default maximum of concurrent calls of one server.
 const CONCURRENT_CALLS: NonZeroUsize = NonZeroUsize::new(8).expect("it is not zero");
 
-/// How long a call may take, unless it is configured, in milliseconds: servers ask others in turn.
+/// The default time limit of a call, in milliseconds: servers ask others in turn.
 const DEADLINE_MS: u64 = 60_000;
 
-/// How long a server may take until its tools are known, unless it is configured: some are downloaded first.
+/// The default time limit until the tools of a server are known, in seconds: some are downloaded
+/// first.
 const CONNECT_TIMEOUT_SECONDS: u64 = 30;
 
-/// An MCP server and how its tools are used.
+/// An MCP server and the use of its tools.
 #[derive(Clone, Debug)]
 pub struct McpConfig {
-    /// The name by which `agent.lock` and messages know it, and with which the names of its tools begin.
+    /// The name of the server in `agent.lock` and in messages, and the prefix of its tools.
     pub name: String,
-    /// When a person is asked before a call, and what they may decide.
+    /// When a call needs approval, and which decisions are offered.
     pub confirmation: Confirmation,
-    /// The same for single tools, by the server's names.
+    /// Confirmations of single tools, by the server's names.
     pub own_confirmations: BTreeMap<String, Confirmation>,
-    /// Whether nothing runs without it.
+    /// True if nothing runs without it.
     pub required: bool,
-    place: Place,
+    address: Address,
     tools: Option<BTreeSet<String>>,
     read_only: BTreeSet<String>,
     concurrent_calls: NonZeroUsize,
@@ -48,14 +51,14 @@ pub struct McpConfig {
     output_bytes: u64,
 }
 
-/// Where a server is.
+/// How a server is reached.
 #[derive(Clone, Debug)]
-enum Place {
+enum Address {
     Command {
         program: String,
         args: Vec<String>,
         env: Vec<(String, String)>,
-        folder: PathBuf,
+        directory: PathBuf,
     },
     Http {
         url: String,
@@ -64,7 +67,7 @@ enum Place {
 }
 
 impl McpConfig {
-    /// When a person is asked before a call of this tool, by the server's name for it, and what they may decide.
+    /// Returns the confirmation of one tool, by the server's name for it.
     #[must_use]
     pub fn confirmation_of(&self, tool: &str) -> &Confirmation {
         self.own_confirmations
@@ -72,25 +75,26 @@ impl McpConfig {
             .unwrap_or(&self.confirmation)
     }
 
-    /// How it is connected. This reads its token, which may open a file or run a command.
+    /// Returns the settings of a connection. This reads the token, which may open a file or run a
+    /// command.
     ///
     /// # Errors
     /// The token is not where it should be.
     pub async fn open(&self, supervisor: Option<&Supervisor>) -> Result<ServerConfig, ConfigError> {
-        let reach = match &self.place {
-            Place::Command {
+        let reach = match &self.address {
+            Address::Command {
                 program,
                 args,
                 env,
-                folder,
+                directory,
             } => Reach::Command(ServerCommand {
                 program: program.clone(),
                 args: args.clone(),
                 env: env.clone(),
-                folder: folder.clone(),
+                folder: directory.clone(),
                 supervisor: supervisor.cloned(),
             }),
-            Place::Http { url, token } => Reach::Http {
+            Address::Http { url, token } => Reach::Http {
                 url: url.clone(),
                 token: match token {
                     Some(source) => Some(source.read().await?),
@@ -111,19 +115,21 @@ impl McpConfig {
         })
     }
 
-    /// The files that no guest may reach: its program, where it is named by a path, and its token.
+    /// Returns the files that no guest may reach: the program, where it is named by a path, and the
+    /// token.
     pub(super) fn files(&self) -> Option<PathBuf> {
-        match &self.place {
-            Place::Command {
-                program, folder, ..
-            } => program.contains('/').then(|| folder.join(program)),
-            Place::Http { token, .. } => token.as_ref()?.file().map(Path::to_owned),
+        match &self.address {
+            Address::Command {
+                program, directory, ..
+            } => program.contains('/').then(|| directory.join(program)),
+            Address::Http { token, .. } => token.as_ref()?.file().map(Path::to_owned),
         }
     }
 }
 
-/// The secrets that a server is given: its token, and of its environment what is a secret by its name, or by being a password in
-/// an address. Other variables, such as paths and regions, are what results are about.
+/// Returns the secrets that a server is given: its token, and the values of its environment that
+/// are secrets by their names, or are passwords in addresses. Other variables, such as paths and
+/// regions, are what results are about.
 fn given_secrets(server: &str, reach: &Reach) -> Secrets {
     let given: Vec<(&str, SecretString)> = match reach {
         Reach::Http { token, .. } => token.iter().map(|token| ("token", token.clone())).collect(),
@@ -145,7 +151,7 @@ fn given_secrets(server: &str, reach: &Reach) -> Secrets {
         let name = format!("{server}.{name}");
         match Secrets::check(&value) {
             Ok(()) => drop(values.insert(name, value)),
-            // One that is too short, such as `1`, is none.
+            // A short value, such as `1`, is not a secret.
             Err(_) if value.expose_secret().len() < MIN_SECRET_BYTES => {}
             Err(error) => {
                 tracing::warn!("`{name}` is not redacted in what its server sends: {error}")
@@ -158,7 +164,7 @@ fn given_secrets(server: &str, reach: &Reach) -> Secrets {
     })
 }
 
-/// Whether a variable's name says that its value is a secret.
+/// True if the name of a variable says that its value is a secret.
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     name.split(|character: char| !character.is_ascii_alphanumeric())
@@ -176,7 +182,7 @@ fn names_secret(name: &str) -> bool {
         })
 }
 
-/// The password in an address such as `postgres://user:password@host/`.
+/// Returns the password in an address such as `postgres://user:password@host/`.
 fn password(value: &str) -> Option<&str> {
     let (_, rest) = value.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -184,35 +190,30 @@ fn password(value: &str) -> Option<&str> {
     Some(user.split_once(':')?.1)
 }
 
-/// The servers of a configuration whose components are known. Their names differ.
-pub(super) fn from_raw(
-    raw: Vec<Spanned<RawMcp>>,
-    config: &Config,
-    base: &Path,
-    environment: &Environment,
+/// Resolves the servers. Their names differ.
+pub(super) fn resolve(
+    raw: Vec<RawMcp>,
+    limits: &Limits,
+    scope: Scope<'_>,
 ) -> Result<Vec<McpConfig>, ConfigError> {
-    let spans: Vec<_> = raw.iter().map(Spanned::span).collect();
-    let all = each(raw, |raw| resolve(raw, config, base, environment))?;
-    let mut servers = Vec::<McpConfig>::new();
-    for (server, span) in all.into_iter().zip(spans) {
-        let name = &server.name;
-        if config.has_name(name) || servers.iter().any(|other| other.name == *name) {
-            return Err(ConfigError::new(format!(
-                "the name `{name}` is used twice among [[mcp]] and [[tool]], and `agent.lock` could not tell them apart; change `name` of one"
-            ))
-            .at(&span));
+    let mut names = HashSet::new();
+    resolve_all("mcp", raw, |raw| {
+        if !names.insert(raw.name.clone()) {
+            return Err(name_is_taken(&raw.name));
         }
-        servers.push(server);
-    }
-    Ok(servers)
+        resolve_one(raw, limits, scope)
+    })
 }
 
-fn resolve(
-    raw: RawMcp,
-    config: &Config,
-    base: &Path,
-    environment: &Environment,
-) -> Result<McpConfig, ConfigError> {
+pub(super) fn name_is_taken(name: &str) -> ConfigError {
+    let name = name.escape_debug();
+    let reason = format!(
+        "the name `{name}` is used twice among [[mcp]] and [[tool]], and `agent.lock` could not tell them apart"
+    );
+    ConfigError::new("name", reason, "change `name` of one").with_value(name)
+}
+
+fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConfig, ConfigError> {
     let RawMcp {
         name,
         command,
@@ -229,40 +230,42 @@ fn resolve(
         env,
     } = raw;
     if !is_tool_name(&name) || name.len() > MAX_SERVER_NAME {
-        return Err(ConfigError::new(format!(
-            "the name `{}` of an MCP server cannot be used: names have 1 to {MAX_SERVER_NAME} letters of A to Z, digits, `_` and \
-             `-`; change `name` under [[mcp]]",
+        let reason = format!(
+            "the name `{}` of an MCP server cannot be used: names have 1 to {MAX_SERVER_NAME} letters of A to Z, digits, `_` \
+             and `-`",
             name.escape_debug()
-        )));
+        );
+        let fix = "change `name` under [[mcp]]";
+        return Err(ConfigError::new("name", reason, fix).with_value(name));
     }
-    let place = match (command, url) {
-        (Some(command), None) => {
-            if token.is_some() {
-                return Err(ConfigError::new(format!(
-                    "the MCP server `{name}` has a `token`, which only one with a `url` is sent; hand it over with [[mcp.env]]"
-                )));
-            }
-            started(&name, command, env, base, environment)?
-        }
-        (None, Some(url)) => {
-            if !env.is_empty() {
-                return Err(ConfigError::new(format!(
-                    "the MCP server `{name}` has [[mcp.env]], and one with a `url` is not started here; remove it"
-                )));
-            }
-            asked(&name, url, token.as_deref(), base, environment)?
-        }
-        (Some(_), Some(_)) | (None, None) => {
-            return Err(ConfigError::new(format!(
-                "the MCP server `{name}` needs either `command`, to be started, or `url`, to be asked; write one of them"
-            )));
-        }
+    let refuse = |key, why: &str, fix| {
+        let reason = format!("the MCP server `{name}` {why}");
+        Err(ConfigError::new(key, reason, fix))
     };
-    let confirmation = approval.resolve(&name)?;
-    let own_confirmations = approvals
-        .into_iter()
-        .map(|(tool, approval)| Ok((tool.clone(), approval.resolve(&tool)?)))
-        .collect::<Result<_, ConfigError>>()?;
+    let address = match (command, url) {
+        (Some(_), None) if token.is_some() => refuse(
+            "token",
+            "has a `token`, which only one with a `url` is sent",
+            "hand it over with [[mcp.env]]",
+        ),
+        (Some(command), None) => command_address(&name, command, env, scope),
+        (None, Some(_)) if !env.is_empty() => refuse(
+            "env",
+            "has [[mcp.env]], and one with a `url` is not started here",
+            "remove it",
+        ),
+        (None, Some(url)) => http_address(&name, url, token.as_deref(), scope),
+        (Some(_), Some(_)) | (None, None) => refuse(
+            "",
+            "needs either `command`, to be started, or `url`, to be asked",
+            "write one of them",
+        ),
+    };
+    resolve_steps! {
+        address = address;
+        confirmation = approval.resolve("approval", &name);
+        own_confirmations = approval::resolve_each(approvals);
+    }
     let deadline = deadline_ms.map_or(DEADLINE_MS, NonZeroU64::get);
     let connect_timeout = connect_timeout_seconds.map_or(CONNECT_TIMEOUT_SECONDS, NonZeroU64::get);
     Ok(McpConfig {
@@ -270,86 +273,88 @@ fn resolve(
         confirmation,
         own_confirmations,
         required: required.unwrap_or(true),
-        place,
+        address,
         tools,
         read_only,
         concurrent_calls: concurrent_calls.unwrap_or(CONCURRENT_CALLS),
         deadline: Duration::from_millis(deadline),
         connect_timeout: Duration::from_secs(connect_timeout),
-        output_bytes: config.limits.output_bytes,
+        output_bytes: limits.output_bytes,
     })
 }
 
-/// A server that is started, with the host's `PATH` and what is granted, and nothing else of the environment.
-fn started(
+/// Resolves a server that is started, with the host's `PATH` and the granted variables, and nothing
+/// else of the environment.
+fn command_address(
     name: &str,
     command: Vec<String>,
-    env: Vec<super::RawEnvGrant>,
-    base: &Path,
-    environment: &Environment,
-) -> Result<Place, ConfigError> {
+    env: Vec<RawEnvGrant>,
+    scope: Scope<'_>,
+) -> Result<Address, ConfigError> {
+    let refuse = |why: &str, fix| {
+        let reason = format!("`command` of the MCP server `{name}` {why}");
+        Err(ConfigError::new("command", reason, fix))
+    };
     let mut words = command.into_iter();
     let program = words.next().filter(|program| !program.is_empty());
     let args: Vec<String> = words.collect();
     let Some(program) = program else {
-        return Err(ConfigError::new(format!(
-            "`command` of the MCP server `{name}` names no program; write the program and its arguments as a list"
-        )));
+        let fix = "write the program and its arguments as a list";
+        return refuse("names no program", fix);
     };
     if args
         .iter()
         .chain([&program])
         .any(|word| word.contains('\0'))
     {
-        return Err(ConfigError::new(format!(
-            "`command` of the MCP server `{name}` has NUL in it, with which no program can be started; remove it"
-        )));
+        let why = "has NUL in it, with which no program can be started";
+        return refuse(why, "remove it");
     }
-    let granted = env_grants::from_raw(env, environment)?;
+    let granted = env_grants::resolve("env", env, scope)?;
     let mut env: Vec<(String, String)> = granted
         .into_iter()
         .map(|grant| (grant.name, grant.value))
         .collect();
     if !env.iter().any(|(name, _)| name == "PATH") {
-        let path = environment.variable("PATH").map(str::to_owned);
+        let path = scope.environment.variable("PATH").map(str::to_owned);
         env.extend(path.map(|path| ("PATH".to_owned(), path)));
     }
-    Ok(Place::Command {
+    Ok(Address::Command {
         program,
         args,
         env,
-        folder: base.to_owned(),
+        directory: scope.base.to_owned(),
     })
 }
 
-/// A server with an address.
-fn asked(
+/// Resolves a server with an address.
+fn http_address(
     name: &str,
     url: String,
     token: Option<&str>,
-    base: &Path,
-    environment: &Environment,
-) -> Result<Place, ConfigError> {
-    let refuse = |why: &str| {
-        Err(ConfigError::new(format!(
-            "`url` of the MCP server `{name}` cannot be used: {why}"
-        )))
+    scope: Scope<'_>,
+) -> Result<Address, ConfigError> {
+    let refuse = |why: &str, fix| {
+        let reason = format!("`url` of the MCP server `{name}` cannot be used: {why}");
+        Err(ConfigError::new("url", reason, fix))
     };
     let rest = url
         .strip_prefix("https://")
         .or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest else {
-        return refuse("it does not begin with `https://` or `http://`; write the whole address");
+        let why = "it does not begin with `https://` or `http://`";
+        return refuse(why, "write the whole address");
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.is_empty() {
-        return refuse("it names no host; write the whole address");
+        return refuse("it names no host", "write the whole address");
     }
     if authority.contains('@') {
-        return refuse("it has a name or a password in it; say with `token` where the token is");
+        let why = "it has a name or a password in it";
+        return refuse(why, "say with `token` where the token is");
     }
     if url.starts_with("http://") && !is_on_this_machine(&url) && token.is_some() {
-        return refuse("the token would be sent unencrypted; write `https://`");
+        return refuse("the token would be sent unencrypted", "write `https://`");
     }
     let purpose = Purpose {
         what: format!("the token of the MCP server `{name}`"),
@@ -357,7 +362,7 @@ fn asked(
         of: format!("of the MCP server `{name}`"),
     };
     let token = token
-        .map(|text| Source::parse(text, purpose, base, environment))
+        .map(|text| Source::parse(text, "token", purpose, scope))
         .transpose()?;
-    Ok(Place::Http { url, token })
+    Ok(Address::Http { url, token })
 }

@@ -1,7 +1,8 @@
-//! Which models answer: from `PROVIDER:NAME`, or where nobody names one, from the key that is there.
+//! Model selection: by `PROVIDER:NAME`, or where no model is named, by the only key.
 
 use super::{
-    ConfigError, Environment, Overrides, ProviderConfig, RawConfig, parse::nearest, paths::place,
+    ConfigError, Overrides, ProviderConfig, parse::nearest, paths::Scope, problem::Problems,
+    raw::RawConfig, resolve::resolve_all,
 };
 use agent_host_models::Provider;
 use std::{
@@ -9,126 +10,131 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The provider of scripts, which is not one that is asked.
+/// The pseudo provider of scripts.
 const SCRIPT: &str = "script";
 
-/// The provider of recordings, of which none is asked either.
+/// The pseudo provider of recordings.
 const REPLAY: &str = "replay";
 
-/// What answers where no model is named and no key is there.
+/// The model where none is named and there is no key.
 const TOUR: &str = "script:tour";
 
 /// The models of a configuration.
 #[derive(Clone, Debug)]
 pub struct ModelsConfig {
-    /// The one that is asked; absent where nothing names one, which means the scripted tour.
+    /// The first model; absent for the scripted tour.
     pub first: Option<ModelConfig>,
-    /// Those that are asked in its place, in order, where it does not answer for a reason of its service.
+    /// The models that are asked in this order where the one before fails for a reason of its
+    /// service.
     pub fallback: Vec<ModelConfig>,
-    /// Where the key is that chose the first one; absent where a person named it.
+    /// The source of the key that selected the first model; absent where the user named it.
     pub chosen_by: Option<String>,
-    /// Why none was chosen although keys are there. Whoever is about to ask a model ends with this error; listing sessions does
-    /// not need to.
-    pub unchosen: Option<ConfigError>,
-    /// Where what goes between the models and this program is written down.
+    /// Why no model was selected although there are keys. Asking a model fails with this error;
+    /// listing sessions does not need to.
+    pub selection_error: Option<ConfigError>,
+    /// The file to record the exchanges with model servers in.
     pub record: Option<PathBuf>,
-    /// What is known of each provider.
+    /// Every provider.
     pub providers: Vec<ProviderConfig>,
 }
 
-/// A model that was chosen.
+/// A selected model.
 #[derive(Clone, Debug)]
 pub enum ModelConfig {
-    /// A script in the program, by its name.
+    /// A built-in script, by its name.
     BuiltinScript(String),
     /// A script in a file.
     Script(PathBuf),
-    /// A recording of a run.
+    /// A recording in a file.
     Replay(PathBuf),
     /// A model behind a server.
     Served {
-        /// Its name at the server.
+        /// Its name on the server.
         name: String,
-        /// Where the server is, and what it takes.
+        /// The provider of the server.
         provider: Box<ProviderConfig>,
     },
 }
 
 impl ModelsConfig {
-    /// What the configuration and the command line name, as values and as they were written, for the prices. `base` is where paths of
-    /// the configuration begin.
+    /// Resolves the models of the file and of the command line. The second value has their names as
+    /// they were written, for prices.
     pub(super) fn resolve(
         raw: &RawConfig,
         overrides: &Overrides,
-        base: &Path,
-        environment: &Environment,
+        scope: Scope<'_>,
     ) -> Result<(Self, Vec<String>), ConfigError> {
-        // Read whichever model is chosen: a key in the file is a fault in any case.
-        let window = raw
-            .context
-            .as_ref()
-            .and_then(|context| context.get_ref().window_tokens);
-        let providers = Provider::ALL
+        let environment = scope.environment;
+        // All of them, whichever is selected: a key in the file is a problem in any case.
+        let mut problems = Problems::default();
+        let window = raw.context.and_then(|context| context.window_tokens);
+        let providers: Vec<ProviderConfig> = Provider::ALL
             .into_iter()
-            .map(|provider| {
+            .filter_map(|provider| {
                 let section = raw.provider(provider);
-                ProviderConfig::resolve(provider, section, window, base, environment)
+                problems.take(ProviderConfig::resolve(provider, section, window, scope))
             })
-            .collect::<Result<Vec<_>, _>>()?;
+            .collect();
+        let providers = problems.or(providers)?;
         let mut chosen_by = None;
-        let mut unchosen = None;
+        let mut selection_error = None;
+        let argument_scope = Scope {
+            base: &environment.cwd,
+            ..scope
+        };
         let named = match (&overrides.model, &raw.model) {
-            (Some(text), _) => Some((text.clone(), environment.cwd.as_path())),
-            (None, Some(text)) => Some((text.clone(), base)),
+            (Some(text), _) => Some(("--model", text.clone(), argument_scope)),
+            (None, Some(text)) => Some(("model", text.clone(), scope)),
             (None, None) => match by_key(&providers) {
                 Ok(chosen) => chosen.map(|(text, source)| {
                     chosen_by = Some(source);
-                    (text, base)
+                    ("model", text, scope)
                 }),
                 Err(error) => {
-                    unchosen = Some(error);
+                    selection_error = Some(error);
                     None
                 }
             },
         };
-        let model = |text: &str, base| ModelConfig::resolve(text, base, &providers, environment);
         let first = named
             .as_ref()
-            .map(|(text, base)| model(text, base))
+            .map(|(key, text, scope)| {
+                ModelConfig::resolve(text, &providers, *scope)
+                    .map_err(|error| error.with_key(key).with_value(text))
+            })
             .transpose()?;
-        let first_name = named.map_or_else(|| TOUR.to_owned(), |(text, _)| text);
-        let mut names = vec![first_name];
+        let others = resolve_all("fallback", raw.fallback.clone(), |text| {
+            ModelConfig::resolve(&text, &providers, scope).map_err(|error| error.with_value(text))
+        })?;
+        let mut names = vec![named.map_or_else(|| TOUR.to_owned(), |(_, text, _)| text)];
         let mut fallback = Vec::new();
-        // A recording has its own; nobody else is asked in its place.
+        // A recording has its own; no other model is asked in its place.
         let is_replay = matches!(first, Some(ModelConfig::Replay(_)));
-        for text in &raw.fallback {
-            let other = model(text, base)?;
-            // Nobody is asked again because somebody is named twice.
+        for (text, other) in raw.fallback.iter().zip(others) {
+            // A model that is named twice is asked once.
             if !names.contains(text) && !is_replay {
                 fallback.push(other);
                 names.push(text.clone());
             }
         }
+        let record = overrides.record.as_ref();
         let models = Self {
             first,
             fallback,
             chosen_by,
-            unchosen,
-            record: overrides
-                .record
-                .as_ref()
-                .map(|path| environment.cwd.join(path)),
+            selection_error,
+            record: record.map(|path| environment.cwd.join(path)),
             providers,
         };
         Ok((models, names))
     }
 
-    /// All models that may be asked.
+    /// Returns all models that may be asked, in order.
     pub fn all(&self) -> impl Iterator<Item = &ModelConfig> {
         self.first.iter().chain(&self.fallback)
     }
 
-    /// The files that the models are read from, which no guest may reach.
+    /// Returns the files of scripts, recordings and keys, which no guest may reach.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         let scripts = self.all().filter_map(|model| match model {
             ModelConfig::Script(path) | ModelConfig::Replay(path) => Some(path.as_path()),
@@ -140,7 +146,7 @@ impl ModelsConfig {
 }
 
 impl fmt::Display for ModelConfig {
-    /// As in `--model`.
+    /// Writes the form of `--model`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltinScript(name) => write!(f, "{SCRIPT}:{name}"),
@@ -152,18 +158,19 @@ impl fmt::Display for ModelConfig {
 }
 
 impl ModelConfig {
-    /// Reads `PROVIDER:NAME`. `base` is where the path of a script or a recording begins.
+    /// Resolves `PROVIDER:NAME`.
     fn resolve(
         text: &str,
-        base: &Path,
         providers: &[ProviderConfig],
-        environment: &Environment,
+        scope: Scope<'_>,
     ) -> Result<Self, ConfigError> {
         let Some((kind, name)) = text.split_once(':').filter(|(_, name)| !name.is_empty()) else {
-            return Err(ConfigError::new(format!(
-                "the model `{}` does not name a provider and a model; write it like `openai-compat:llama3.2` or `script:tour`",
-                text.escape_debug()
-            )));
+            let text = text.escape_debug();
+            return Err(ConfigError::new(
+                "",
+                format!("the model `{text}` does not name a provider and a model"),
+                "write it like `openai-compat:llama3.2` or `script:tour`",
+            ));
         };
         if let Some(provider) = providers.iter().find(|known| known.provider.name() == kind) {
             return Ok(Self::Served {
@@ -172,26 +179,27 @@ impl ModelConfig {
             });
         }
         match kind {
-            SCRIPT if is_path(name) => Ok(Self::Script(place(name, base, environment)?)),
+            SCRIPT if is_path(name) => scope.resolve_path("", name).map(Self::Script),
             SCRIPT => Ok(Self::BuiltinScript(name.to_owned())),
-            REPLAY => Ok(Self::Replay(place(name, base, environment)?)),
+            REPLAY => scope.resolve_path("", name).map(Self::Replay),
             _ => {
                 let mut known: Vec<&str> = Provider::ALL.map(Provider::name).to_vec();
                 known.extend([SCRIPT, REPLAY]);
-                let advice = match nearest(kind, &known) {
-                    Some(near) => format!("did you mean `{near}:{}`?", name.escape_debug()),
-                    None => format!("there are {}", in_code(&known)),
-                };
-                Err(ConfigError::new(format!(
-                    "there is no model provider `{}`; {advice}",
-                    kind.escape_debug()
-                )))
+                Err(ConfigError::new(
+                    "",
+                    format!("there is no model provider `{}`", kind.escape_debug()),
+                    match nearest(kind, &known) {
+                        Some(near) => format!("did you mean `{near}:{}`?", name.escape_debug()),
+                        None => format!("there are `{}`", known.join("`, `")),
+                    },
+                ))
             }
         }
     }
 }
 
-/// The model that a provider is asked for where only its key is there: neither the largest nor the smallest of its general ones.
+/// Returns the default model of a provider: neither the largest nor the smallest of its general
+/// ones.
 fn default_model(provider: Provider) -> Option<&'static str> {
     match provider {
         // The newest Sonnet of `types/model_param.py` in Anthropic's SDK for Python, 2.12.0.
@@ -200,15 +208,16 @@ fn default_model(provider: Provider) -> Option<&'static str> {
         Provider::OpenAi => Some("gpt-5.5"),
         // Google's name for the newest Flash, in the README of its SDK for Python, 3.4.0.
         Provider::Gemini => Some("gemini-flash-latest"),
-        // These have the models that somebody gave them.
+        // These have the models that their operators installed.
         Provider::OpenAiCompat | Provider::Ollama => None,
     }
 }
 
-/// The model of the only provider whose key is there, and where the key is; none where there is no key.
+/// Returns the default model of the only provider with a key, and the source of the key; none where
+/// there is no key.
 ///
 /// # Errors
-/// Several keys, or one of a provider whose models are not known.
+/// There are several keys, or one of a provider without a default model.
 fn by_key(providers: &[ProviderConfig]) -> Result<Option<(String, String)>, ConfigError> {
     let with_key: Vec<&ProviderConfig> = providers.iter().filter(|known| known.has_key()).collect();
     let choose = "choose one with `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml";
@@ -219,31 +228,32 @@ fn by_key(providers: &[ProviderConfig]) -> Result<Option<(String, String)>, Conf
                 format!("{}:{model}", only.provider.name()),
                 only.key_source(),
             ))),
-            None => Err(ConfigError::new(format!(
-                "no model is named, and {} is for `{}`, whose models are not known; {choose}",
-                only.key_source(),
-                only.provider.name()
-            ))),
+            None => Err(ConfigError::new(
+                "model",
+                format!(
+                    "no model is named, and {} is for `{}`, whose models are not known",
+                    only.key_source(),
+                    only.provider.name()
+                ),
+                choose,
+            )),
         },
         several => {
             let keys: Vec<String> = several
                 .iter()
                 .map(|known| format!("`{}` ({})", known.provider.name(), known.key_source()))
                 .collect();
-            Err(ConfigError::new(format!(
-                "no model is named, and there are keys for several providers: {}; {choose}",
-                keys.join(", ")
-            )))
+            let keys = keys.join(", ");
+            Err(ConfigError::new(
+                "model",
+                format!("no model is named, and there are keys for several providers: {keys}"),
+                choose,
+            ))
         }
     }
 }
 
-fn in_code(names: &[&str]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    names.join(", ")
-}
-
-/// A script's name in the program is one plain word; whatever looks like a file is one.
+/// True for the path of a script; the name of a built-in one is a plain word.
 pub(super) fn is_path(name: &str) -> bool {
     name.contains(['/', '.', '~'])
 }

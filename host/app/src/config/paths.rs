@@ -1,4 +1,5 @@
-//! Paths of a configuration: made absolute, and compared with the home folder. Nothing here makes a file or a folder.
+//! Paths of a configuration: made absolute, and compared with the home directory. Nothing here
+//! creates a file or a directory.
 
 use super::{ConfigError, Environment};
 use std::{
@@ -6,32 +7,51 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Puts a path of the configuration below its base; `~` and `~/...` stand for the home folder, as a shell would have it.
-pub(super) fn place(
-    text: &str,
-    base: &Path,
-    environment: &Environment,
-) -> Result<PathBuf, ConfigError> {
-    if text.is_empty() {
-        return Err(ConfigError::new(
-            "a path in the configuration is empty; write `.` for the folder of agent.toml, or remove the key",
-        ));
-    }
-    let rest = match text.strip_prefix('~') {
-        Some("") => "",
-        Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
-        Some(_) | None => return Ok(base.join(text)),
-    };
-    let home = environment.home().ok_or_else(|| {
-        ConfigError::new(format!(
-            "the path `{text}` begins with the home folder, and there is no HOME; write the whole path"
-        ))
-    })?;
-    Ok(home.join(rest))
+/// What the paths and variables of a configuration file are resolved against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope<'a> {
+    /// The directory of the file, where relative paths begin.
+    pub(super) base: &'a Path,
+    pub(super) environment: &'a Environment,
 }
 
-/// The path with the links of its existing part resolved, so that it can be compared. What does not exist yet is kept as it
-/// is written.
+impl Scope<'_> {
+    /// Makes a path of the configuration absolute. `~` and `~/...` stand for the home directory, as
+    /// in a shell.
+    ///
+    /// # Errors
+    /// The path is empty, or begins with the home directory and there is none.
+    pub(super) fn resolve_path(self, key: &str, text: &str) -> Result<PathBuf, ConfigError> {
+        if text.is_empty() {
+            return Err(ConfigError::new(
+                key,
+                "a path in the configuration is empty",
+                "write `.` for the directory of agent.toml, or remove the key",
+            )
+            .with_value("\"\""));
+        }
+        let rest = match text.strip_prefix('~') {
+            Some("") => "",
+            Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
+            Some(_) | None => return Ok(self.base.join(text)),
+        };
+        let home = self.environment.home().ok_or_else(|| {
+            ConfigError::new(
+                key,
+                format!(
+                    "the path `{}` begins with the home directory, and there is no HOME",
+                    text.escape_debug()
+                ),
+                "write the whole path",
+            )
+            .with_value(text)
+        })?;
+        Ok(home.join(rest))
+    }
+}
+
+/// Returns the path with the links of its existing part resolved, so that it can be compared. The
+/// rest stays as it is written.
 #[must_use]
 pub fn canonical(path: &Path) -> PathBuf {
     let mut missing: Vec<OsString> = Vec::new();
@@ -48,33 +68,34 @@ pub fn canonical(path: &Path) -> PathBuf {
                 missing.push(name.to_owned());
                 existing = parent;
             }
-            // A `..` behind what does not exist cannot be resolved.
+            // A `..` behind a missing part cannot be resolved.
             (Some(_) | None, _) => return path.to_owned(),
         }
     }
 }
 
-/// Where Linux shows processes, devices and itself as files. They have nothing that a tool needs, and the environment of each
-/// process, keys included. Written as patterns of a mask, too: `/` begins at the granted folder there.
-pub(super) const KERNEL_FOLDERS: [&str; 3] = ["/proc", "/sys", "/dev"];
+/// The directories in which Linux shows processes, devices and itself as files. They have nothing
+/// that a tool needs, and the environment of each process, keys included. Also used as mask
+/// patterns, where `/` begins at the granted directory.
+pub(super) const KERNEL_DIRECTORIES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The kernel's folder that a folder without links is, or lies in.
-pub(super) fn kernel_folder(folder: &Path) -> Option<&'static str> {
-    KERNEL_FOLDERS
+/// Returns the kernel's directory that contains `directory`, a path without links.
+pub(super) fn kernel_directory(directory: &Path) -> Option<&'static str> {
+    KERNEL_DIRECTORIES
         .into_iter()
-        .find(|kernel| folder.starts_with(kernel))
+        .find(|kernel| directory.starts_with(kernel))
 }
 
-/// Why a folder is too much to grant without a word on the command line: what it is, for messages.
-pub(super) fn too_wide(folder: &Path, environment: &Environment) -> Option<&'static str> {
-    if folder.parent().is_none() {
+/// Returns why a directory is too large to be granted without `--grant`: what it is, for messages.
+pub(super) fn too_wide(directory: &Path, environment: &Environment) -> Option<&'static str> {
+    if directory.parent().is_none() {
         return Some("the whole file system");
     }
     let home = canonical(environment.home()?);
-    if folder == home {
-        Some("the home folder")
-    } else if home.starts_with(folder) {
-        Some("a folder that holds the home folder")
+    if directory == home {
+        Some("the home directory")
+    } else if home.starts_with(directory) {
+        Some("a directory that contains the home directory")
     } else {
         None
     }

@@ -1,11 +1,13 @@
-//! The providers' sections: where each one's server and key are, and what its models take. Nothing is asked, and no key is read,
+//! Model providers: their servers, keys and capabilities. No request is made, and no key is read,
 //! before [`ProviderConfig::open`].
 
 #[cfg(test)]
 mod tests;
 
 use super::{
-    ConfigError, Environment, RawProvider,
+    ConfigError, Environment,
+    paths::Scope,
+    raw::RawProvider,
     source::{Purpose, Source},
 };
 use agent_host_models::{Capabilities, Endpoint, Provider, RetryPolicy, Timeouts};
@@ -16,37 +18,37 @@ use std::{
     time::Duration,
 };
 
-/// Where Ollama's server listens (`OLLAMA_HOST` in its documentation).
+/// The default port of Ollama's server (`OLLAMA_HOST` in its documentation).
 const OLLAMA_PORT: u16 = 11434;
 
-/// A provider as it is configured, before it was needed: listing sessions needs no key.
+/// A provider as it is configured. Its key is not read yet: listing sessions needs none.
 #[derive(Clone, Debug)]
 pub struct ProviderConfig {
-    /// Which.
+    /// The provider.
     pub provider: Provider,
-    /// What its models can take.
+    /// The capabilities of its models.
     pub capabilities: Capabilities,
-    /// When its server is asked again.
+    /// When a request is retried.
     pub retry: RetryPolicy,
     timeouts: Timeouts,
-    /// As it was configured; absent for the provider's own.
+    /// As it is configured; absent for the provider's own.
     base_url: Option<String>,
-    /// Absent where there is none; a server without keys needs none.
+    /// Absent where none is configured; not every server needs one.
     key: Option<Source>,
-    /// Whether the configuration has a section of it.
+    /// True if the configuration has its section.
     has_section: bool,
 }
 
 impl ProviderConfig {
-    /// What the provider's section says, and where it is silent, the environment. `window_tokens` is what the file says of the
-    /// model's window; `base` is where the path of a key's file begins.
+    /// Resolves the provider's section, with the environment for absent keys. `window_tokens` is
+    /// the configured window.
     pub(super) fn resolve(
         provider: Provider,
         raw: Option<&RawProvider>,
         window_tokens: Option<u64>,
-        base: &Path,
-        environment: &Environment,
+        scope: Scope<'_>,
     ) -> Result<Self, ConfigError> {
+        let environment = scope.environment;
         let has_section = raw.is_some();
         let raw = raw.cloned().unwrap_or_default();
         let purpose = || Purpose {
@@ -55,7 +57,10 @@ impl ProviderConfig {
             of: format!("under [{}]", provider.name()),
         };
         let key = match raw.api_key.as_deref() {
-            Some(text) => Some(Source::parse(text, purpose(), base, environment)?),
+            Some(text) => {
+                let key = format!("{}.api-key", provider.name());
+                Some(Source::parse(text, &key, purpose(), scope)?)
+            }
             None => key_variable(provider, environment)
                 .map(|name| Source::variable(name, purpose(), environment)),
         };
@@ -93,29 +98,36 @@ impl ProviderConfig {
         })
     }
 
-    /// Reads the key, which may open a file or run a command, and takes up to a minute. Dropping the future ends the command.
+    /// Reads the key, which may open a file or run a command, and takes up to a minute. Dropping
+    /// the future ends the command.
     ///
     /// # Errors
-    /// When no base URL is known, or the key is not where it should be.
+    /// No base URL is known, or the key is not where it should be.
     pub async fn open(&self) -> Result<Endpoint, ConfigError> {
         let provider = self.provider;
         let base_url = self.base_url().ok_or_else(|| {
-            ConfigError::new(format!(
-                "it is not known where the model server of `{0}` is; set `base-url` under [{0}] in agent.toml, or the variable \
-                 {1}, to an address like http://127.0.0.1:11434/v1",
-                provider.name(),
-                provider.base_url_variable()
-            ))
+            let (name, variable) = (provider.name(), provider.base_url_variable());
+            ConfigError::new(
+                &format!("{name}.base-url"),
+                format!("it is not known where the model server of `{name}` is"),
+                format!(
+                    "set `base-url` under [{name}] in agent.toml, or the variable {variable}, to an \
+                     address like http://127.0.0.1:11434/v1"
+                ),
+            )
         })?;
         let key = match &self.key {
             Some(source) => Some(source.read().await?),
             // Another server than the provider's own may want none.
             None if provider.wants_key() && self.base_url.is_none() => {
-                return Err(ConfigError::new(format!(
-                    "there is no key for `{0}`; set the variable {1}, or `api-key` under [{0}] in agent.toml",
-                    provider.name(),
-                    self.key_source()
-                )));
+                let (name, variable) = (provider.name(), self.key_source());
+                return Err(ConfigError::new(
+                    &format!("{name}.api-key"),
+                    format!("there is no key for `{name}`"),
+                    format!(
+                        "set the variable {variable}, or `api-key` under [{name}] in agent.toml"
+                    ),
+                ));
             }
             None => None,
         };
@@ -127,26 +139,26 @@ impl ProviderConfig {
         })
     }
 
-    /// Where its server is; absent where nothing says so.
+    /// Returns the address of its server, where one is known.
     #[must_use]
     pub fn base_url(&self) -> Option<&str> {
         let configured = self.base_url.as_deref();
         configured.or_else(|| self.provider.default_base_url())
     }
 
-    /// Whether it is known where a key of it is.
+    /// True if the source of its key is known.
     #[must_use]
     pub fn has_key(&self) -> bool {
         self.key.is_some()
     }
 
-    /// Whether anything at all says that it is to be used.
+    /// True if a section, a key or an address of it is configured.
     #[must_use]
     pub fn is_configured(&self) -> bool {
         self.has_section || self.key.is_some() || self.base_url.is_some()
     }
 
-    /// Where its key is, or would be looked for: a variable, a file or a command, never the key.
+    /// Returns the source of its key, or the variable that is looked for: never the key itself.
     #[must_use]
     pub fn key_source(&self) -> String {
         let variable = self.provider.key_variables().first();
@@ -156,13 +168,13 @@ impl ProviderConfig {
         }
     }
 
-    /// The file with the key, which no guest may see.
+    /// Returns the file with the key, which no guest may see.
     pub(super) fn key_file(&self) -> Option<&Path> {
         self.key.as_ref()?.file()
     }
 }
 
-/// The first of the provider's variables for a key that is set.
+/// Returns the first of the provider's key variables that is set.
 pub(super) fn key_variable(provider: Provider, environment: &Environment) -> Option<&'static str> {
     let mut names = provider.key_variables().iter().copied();
     names.find(|name| environment.variable(name).is_some())
@@ -181,19 +193,20 @@ fn timeouts(raw: &RawProvider) -> Timeouts {
     }
 }
 
-/// The base URL that `OLLAMA_HOST` means to Ollama's own client: scheme, host, port and path may each be left out, a scheme without
-/// a port means the port of the scheme, and the address on which a server listens everywhere means this machine.
+/// Returns the base URL of an `OLLAMA_HOST` value as Ollama's own client reads it: scheme, host,
+/// port and path are optional, a scheme without a port means the port of the scheme, and an
+/// unspecified address means this machine.
 fn ollama_url(host: &str) -> String {
     let host = host.trim().trim_matches(['"', '\'']);
     let (scheme, rest, default_port) = match host.split_once("://") {
         Some(("http", rest)) => ("http", rest, 80),
         Some(("https", rest)) => ("https", rest, 443),
-        // Whatever it is, it is told when it is used.
+        // Reported when it is used.
         Some(_) => return host.to_owned(),
         None => ("http", host, OLLAMA_PORT),
     };
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // The colons of an IPv6 address are within brackets, or it has no port.
+    // The colons of an IPv6 address are in brackets, or it has no port.
     let bare = authority.trim_matches(['[', ']']).parse::<IpAddr>();
     let (name, port) = match (bare, authority.rsplit_once(':')) {
         (Err(_), Some((name, port))) => (name, port.parse().unwrap_or(default_port)),

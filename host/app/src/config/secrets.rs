@@ -1,41 +1,45 @@
-//! Secrets for tools: `[[secret]]` says where each is and to whom it may be sent; `secrets = [..]` of a tool or of `[grants]`
-//! and `--grant secret:NAME` say who may use it. One that is granted to nobody is never read.
+//! Secrets of tools: `[[secret]]` says where each is and to which server it may be sent; `secrets =
+//! [..]` of a tool or of `[grants]`, and `--grant secret:NAME`, say which tools may use it. A
+//! secret without a grant is never read.
 
 use super::{
-    Config, ConfigError, Environment, RawSecret, http_grants,
+    Config, ConfigError, SecretSection, http_grants,
     parse::nearest,
+    paths::Scope,
+    problem::{Problems, resolve_steps},
+    resolve::resolve_all,
     source::{Purpose, Source},
+    tools::check_name,
 };
 use agent_host_engine::policy::{AddressClass, HttpGrant, SecretGrant, classify};
 use agent_host_sandbox::Secrets;
-use agent_host_types::tool::is_tool_name;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     net::IpAddr,
     path::Path,
 };
 
-/// A configured secret, before it was needed.
+/// A configured secret that is not read yet.
 #[derive(Clone, Debug)]
 pub(super) struct SecretConfig {
-    /// What a tool gets that is granted it.
+    /// The grant that tools get.
     grant: SecretGrant,
     source: Source,
 }
 
 impl SecretConfig {
-    /// The file that it is in, which no guest may see.
+    /// Returns the file that it is in, which no guest may see.
     pub(super) fn file(&self) -> Option<&Path> {
         self.source.file()
     }
 }
 
 impl Config {
-    /// Reads the secrets of these names, each from its source, which may open files and run commands. Dropping the future ends a
-    /// command.
+    /// Reads the secrets of these names, each from its source, which may open files and run
+    /// commands. Dropping the future ends a command.
     ///
     /// # Errors
-    /// One of them is not where it should be, or cannot be sent or found again.
+    /// One of them is not where it should be, or cannot be sent or redacted.
     pub async fn read_secrets(&self, names: &BTreeSet<&str>) -> Result<Secrets, ConfigError> {
         let mut values = BTreeMap::new();
         for secret in &self.secrets {
@@ -46,46 +50,45 @@ impl Config {
             }
         }
         Secrets::new(values).map_err(|error| {
-            ConfigError::new(format!(
-                "the secrets cannot be used: {error}; grant fewer of them"
-            ))
+            let reason = format!("the secrets cannot be used: {error}");
+            ConfigError::new("secret", reason, "grant fewer of them")
         })
     }
 }
 
-/// The secrets of the configuration. Nothing is read from their sources.
-pub(super) fn from_raw(
-    raw: Vec<RawSecret>,
-    base: &Path,
-    environment: &Environment,
+/// Resolves `[[secret]]`. Nothing is read from their sources.
+pub(super) fn resolve(
+    raw: Vec<SecretSection>,
+    scope: Scope<'_>,
 ) -> Result<Vec<SecretConfig>, ConfigError> {
-    let mut secrets = Vec::<SecretConfig>::new();
-    for raw in raw {
-        let RawSecret {
+    let mut names = HashSet::new();
+    resolve_all("secret", raw, |raw| {
+        let SecretSection {
             name,
             from,
             audience: written,
             in_query,
         } = raw;
-        if !is_tool_name(&name) {
-            return Err(ConfigError::new(format!(
-                "the name `{}` of a secret cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; \
-                 change `name` under [[secret]]",
-                name.escape_debug()
-            )));
+        check_name(&name, "the name `", "` of a secret", "[[secret]]")?;
+        if !names.insert(name.clone()) {
+            return Err(ConfigError::new(
+                "name",
+                format!(
+                    "two secrets have the name `{name}`, and `secret://{name}` could not tell them apart"
+                ),
+                "change `name` of one",
+            )
+            .with_value(&name));
         }
-        if secrets.iter().any(|secret| secret.grant.name == name) {
-            return Err(ConfigError::new(format!(
-                "two secrets have the name `{name}`, and `secret://{name}` could not tell them apart; change `name` of one"
-            )));
-        }
-        let (scheme, host, port) = audience(&name, &written)?;
         let purpose = Purpose {
             what: format!("the secret `{name}`"),
             setting: "from",
             of: format!("of the secret `{name}`"),
         };
-        let source = Source::parse(&from, purpose, base, environment)?;
+        resolve_steps! {
+            (scheme, host, port) = audience(&name, &written);
+            source = Source::parse(&from, "from", purpose, scope);
+        }
         let grant = SecretGrant {
             name,
             scheme,
@@ -93,42 +96,50 @@ pub(super) fn from_raw(
             port,
             in_query,
         };
-        secrets.push(SecretConfig { grant, source });
-    }
-    Ok(secrets)
+        Ok(SecretConfig { grant, source })
+    })
 }
 
-/// The grants of secrets by their names. `place` is where the names stand, such as "[grants]".
+/// Resolves the names in the list `key` to grants. `place` is the list in messages, such as
+/// "[grants]".
 pub(super) fn granted(
     secrets: &[SecretConfig],
+    key: &str,
     names: &[String],
     place: &str,
 ) -> Result<Vec<SecretGrant>, ConfigError> {
+    let mut problems = Problems::default();
     let mut grants = Vec::new();
-    for name in names {
-        add(&mut grants, secrets, name, place)?;
+    for (index, name) in names.iter().enumerate() {
+        let key = format!("{key}[{index}]");
+        problems.take(add(&mut grants, secrets, &key, name, place));
     }
-    Ok(grants)
+    problems.or(grants)
 }
 
 /// Adds the grant of one secret by its name, once.
 pub(super) fn add(
     grants: &mut Vec<SecretGrant>,
     secrets: &[SecretConfig],
+    key: &str,
     name: &str,
     place: &str,
 ) -> Result<(), ConfigError> {
     let all = || secrets.iter().map(|secret| &secret.grant);
     let Some(grant) = all().find(|grant| grant.name == name) else {
         let known: Vec<&str> = all().map(|grant| grant.name.as_str()).collect();
-        let advice = match nearest(name, &known) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "add it, with where it is and to whom it may be sent".to_owned(),
-        };
-        return Err(ConfigError::new(format!(
-            "the secret `{}` is granted in {place}, and there is no [[secret]] of this name; {advice}",
-            name.escape_debug()
-        )));
+        let name_shown = name.escape_debug();
+        return Err(ConfigError::new(
+            key,
+            format!(
+                "the secret `{name_shown}` is granted in {place}, and there is no [[secret]] of this name"
+            ),
+            match nearest(name, &known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "add it, with where it is and to which server it may be sent".to_owned(),
+            },
+        )
+        .with_value(name));
     };
     if !grants.contains(grant) {
         grants.push(grant.clone());
@@ -136,16 +147,18 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Scheme, host and port of the only server that gets the secret.
+/// Returns scheme, host and port of the only server that gets the secret.
 fn audience(name: &str, written: &str) -> Result<(String, String, u16), ConfigError> {
     let refuse = |why: &str| {
-        ConfigError::new(format!(
-            "the audience `{}` of the secret `{name}` cannot be used: {why}; write it like `https://api.example.com` or \
-             `https://api.example.com:8443`",
-            written.escape_debug()
-        ))
+        let shown = written.escape_debug();
+        ConfigError::new(
+            "audience",
+            format!("the audience `{shown}` of the secret `{name}` cannot be used: {why}"),
+            "write it like `https://api.example.com` or `https://api.example.com:8443`",
+        )
+        .with_value(written)
     };
-    // The same spelling as a grant's, but complete and of one server.
+    // In the syntax of a grant, but complete and of one server.
     let HttpGrant {
         scheme,
         host,
@@ -161,12 +174,13 @@ fn audience(name: &str, written: &str) -> Result<(String, String, u16), ConfigEr
             "it is the whole of one server: no wildcard, method or path",
         ));
     }
-    // The way to a name leads over networks of others. Addresses that are not public do not leave this machine or its network.
-    let near = |host: &str| {
+    // The route to a name crosses networks of others. Addresses that are not public stay on this
+    // machine or its network.
+    let is_near = |host: &str| {
         host.parse::<IpAddr>()
             .is_ok_and(|address| classify(address) != AddressClass::Public)
     };
-    if scheme == "http" && !near(&host) {
+    if scheme == "http" && !is_near(&host) {
         return Err(refuse(
             "the secret would be sent unencrypted; `http://` is only for addresses of this machine and its network, such as \
              `http://127.0.0.1:8080`",

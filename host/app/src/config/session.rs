@@ -1,26 +1,29 @@
 //! `[session]`: how sessions are stored, and which of them are kept.
 
-use super::{ConfigError, RawKeep, RawSession};
+use super::{
+    ConfigError,
+    raw::{RawKeep, RawSession},
+};
 use agent_host_journal::{Retention, SqliteOptions};
 use std::time::Duration;
-use toml::Spanned;
 
-/// The days that sessions are kept for where nothing else is configured.
+/// The default age up to which sessions are kept, in days.
 const DEFAULT_DAYS: u64 = 30;
 
-/// The size of the database up to which they are kept, in bytes: 1 GiB.
+/// The default size of the database beyond which the oldest are removed, in bytes: 1 GiB.
 const DEFAULT_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// The smallest size that can be configured, in bytes: less is used by an empty database and one long session.
+/// The smallest size that can be configured, in bytes: less is used by an empty database and one
+/// long session.
 const MIN_BYTES: u64 = 1024 * 1024;
 
 /// The longest wait for the database, in milliseconds: what `SQLite` takes.
 const MAX_LOCK_TIMEOUT_MS: u64 = i32::MAX as u64;
 
-/// The most bytes of events in one session of a client that has a loop of its own.
+/// The maximum size of one session of an external client, in bytes of events.
 const MAX_CLIENT_SESSION_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A client's session has at most this part of what is kept.
+/// The minimum number of client sessions that fit into the kept size.
 const CLIENT_SESSIONS_KEPT: u64 = 16;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -35,8 +38,9 @@ pub struct SessionConfig {
 }
 
 impl SessionConfig {
-    /// How long a client's session may get, in bytes of events, before the next one begins: a session that is written to is
-    /// never removed, so it has to be small beside what is kept.
+    /// Returns the size after which a client's session is followed by the next one, in bytes of
+    /// events. A session that is written to is never removed, so it has to be small beside the kept
+    /// size.
     pub(super) fn client_session_bytes(&self) -> u64 {
         let part = self.keep.bytes.map(|bytes| bytes / CLIENT_SESSIONS_KEPT);
         part.map_or(MAX_CLIENT_SESSION_BYTES, |part| {
@@ -45,17 +49,9 @@ impl SessionConfig {
     }
 }
 
-/// Fills in what is absent, and refuses what cannot be.
-pub(super) fn resolve(raw: Option<Spanned<RawSession>>) -> Result<SessionConfig, ConfigError> {
-    let span = raw.as_ref().map(Spanned::span);
-    let raw = raw.map(Spanned::into_inner).unwrap_or_default();
-    resolved(raw).map_err(|error| match &span {
-        Some(span) => error.at(span),
-        None => error,
-    })
-}
-
-fn resolved(raw: RawSession) -> Result<SessionConfig, ConfigError> {
+/// Resolves the section.
+pub(super) fn resolve(raw: Option<RawSession>) -> Result<SessionConfig, ConfigError> {
+    let raw = raw.unwrap_or_default();
     let RawKeep { days, bytes } = raw.keep.unwrap_or_default();
     let age = match days.unwrap_or(DEFAULT_DAYS) {
         0 => None,
@@ -64,10 +60,14 @@ fn resolved(raw: RawSession) -> Result<SessionConfig, ConfigError> {
     let bytes = match bytes.unwrap_or(DEFAULT_BYTES) {
         0 => None,
         bytes if bytes < MIN_BYTES => {
-            return Err(ConfigError::new(format!(
-                "`bytes` of `keep` in [session] is {bytes}, and less than {MIN_BYTES} cannot be kept to; set it to at least \
-                 that, or to 0 for no bound"
-            )));
+            return Err(ConfigError::new(
+                "session.keep.bytes",
+                format!(
+                    "`bytes` of `keep` in [session] is {bytes}, and less than {MIN_BYTES} cannot be kept to"
+                ),
+                "set it to at least that, or to 0 for no bound",
+            )
+            .with_value(bytes));
         }
         bytes => Some(bytes),
     };
@@ -75,9 +75,12 @@ fn resolved(raw: RawSession) -> Result<SessionConfig, ConfigError> {
         None => SqliteOptions::default().lock_timeout,
         Some(ms @ 1..=MAX_LOCK_TIMEOUT_MS) => Duration::from_millis(ms),
         Some(ms) => {
-            return Err(ConfigError::new(format!(
-                "`lock-timeout-ms` in [session] is {ms}; set it to 1 to {MAX_LOCK_TIMEOUT_MS}, or leave it out"
-            )));
+            return Err(ConfigError::new(
+                "session.lock-timeout-ms",
+                format!("`lock-timeout-ms` in [session] is {ms}"),
+                format!("set it to 1 to {MAX_LOCK_TIMEOUT_MS}, or leave it out"),
+            )
+            .with_value(ms));
         }
     };
     Ok(SessionConfig {

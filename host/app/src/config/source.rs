@@ -1,6 +1,7 @@
-//! Where a key or a secret is, and reading it. Its text never appears in a configuration file, a message or a log.
+//! Sources of keys and secrets, and reading them. Their text never appears in a configuration file,
+//! a message or a log.
 
-use super::{ConfigError, Environment, paths::place};
+use super::{ConfigError, Environment, paths::Scope};
 use secrecy::SecretString;
 use std::{
     io::{self, Read as _},
@@ -9,27 +10,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The longest text, in bytes. Tokens of identity providers reach some KiB.
+/// The maximum length of the text, in bytes. Tokens of identity providers reach some KiB.
 const MAX_BYTES: u64 = 16 * 1024;
 
-/// How long a command may take to print the text; a person may have to unlock something meanwhile.
-const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit of a command; the user may have to unlock something meanwhile.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a running command is looked at.
+/// The interval at which a running command is polled.
 const COMMAND_POLL: Duration = Duration::from_millis(20);
 
-/// What a source is for, in words for messages.
+/// The purpose of a source, for messages.
 #[derive(Clone, Debug)]
 pub(super) struct Purpose {
-    /// What is there, such as "the model server's key".
+    /// The text that is there, such as "the model server's key".
     pub(super) what: String,
-    /// The setting that says where it is, such as `api-key`.
+    /// The key that names the source, such as `api-key`.
     pub(super) setting: &'static str,
-    /// What the setting belongs to, such as "under [openai-compat]".
+    /// The section or item of that key, such as "under [openai-compat]".
     pub(super) of: String,
 }
 
-/// Where a key or a secret is.
+/// The source of a key or a secret.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     purpose: Purpose,
@@ -51,33 +52,38 @@ enum Kind {
 }
 
 impl Source {
-    /// Reads `env:NAME`, `file:PATH` or `cmd:COMMAND`. The text is not repeated in errors: it may be what is looked for.
+    /// Parses the value of `key`: `env:NAME`, `file:PATH` or `cmd:COMMAND`. Errors do not repeat
+    /// the text, which may be the secret itself.
     pub(super) fn parse(
         text: &str,
+        key: &str,
         purpose: Purpose,
-        base: &Path,
-        environment: &Environment,
+        scope: Scope<'_>,
     ) -> Result<Self, ConfigError> {
         let kind = match text.split_once(':') {
             Some(("env", name)) if !name.is_empty() => {
-                return Ok(Self::variable(name, purpose, environment));
+                return Ok(Self::variable(name, purpose, scope.environment));
             }
-            Some(("file", path)) if !path.is_empty() => Kind::File(place(path, base, environment)?),
+            Some(("file", path)) if !path.is_empty() => Kind::File(scope.resolve_path(key, path)?),
             Some(("cmd", command)) if !command.trim().is_empty() => {
                 Kind::Command(command.to_owned())
             }
             Some(_) | None => {
                 let Purpose { what, setting, of } = purpose;
-                return Err(ConfigError::new(format!(
-                    "`{setting}` {of} does not say where {what} is; the text itself has no place in a file that is shared \
-                     and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
-                )));
+                return Err(ConfigError::new(
+                    key,
+                    format!(
+                        "`{setting}` {of} does not say where {what} is; the text itself has no \
+                         place in a file that is shared and committed"
+                    ),
+                    "write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)",
+                ));
             }
         };
         Ok(Self { purpose, kind })
     }
 
-    /// A variable of the environment.
+    /// Creates the source of an environment variable.
     pub(super) fn variable(name: &str, purpose: Purpose, environment: &Environment) -> Self {
         Self {
             purpose,
@@ -88,7 +94,7 @@ impl Source {
         }
     }
 
-    /// Where a person sets it, for messages.
+    /// Returns where the user sets it, for messages.
     pub(super) fn name(&self) -> String {
         match &self.kind {
             Kind::Variable { name, .. } => name.clone(),
@@ -97,7 +103,7 @@ impl Source {
         }
     }
 
-    /// The file, where it is in one. No guest may see it.
+    /// Returns the file, which no guest may see; absent for other sources.
     pub(super) fn file(&self) -> Option<&Path> {
         match &self.kind {
             Kind::File(path) => Some(path),
@@ -105,10 +111,11 @@ impl Source {
         }
     }
 
-    /// Reads it, which may open the file or run the command, and takes up to a minute. Dropping the future ends the command.
+    /// Reads the text, which may open the file or run the command, and takes up to a minute.
+    /// Dropping the future ends the command.
     ///
     /// # Errors
-    /// It is not there, or not one line of text.
+    /// The text is not there, or is not one line.
     pub(super) async fn read(&self) -> Result<SecretString, ConfigError> {
         match &self.kind {
             Kind::Variable {
@@ -116,9 +123,11 @@ impl Source {
             } => Ok(value.clone()),
             Kind::Variable { name, value: None } => {
                 let Purpose { what, setting, of } = &self.purpose;
-                Err(ConfigError::new(format!(
-                    "{what} should be in the variable {name}, which is not set; set it, or change `{setting}` {of}"
-                )))
+                Err(ConfigError::new(
+                    "",
+                    format!("{what} should be in the variable {name}, which is not set"),
+                    format!("set it, or change `{setting}` {of}"),
+                ))
             }
             Kind::File(path) => {
                 let mut bytes = Vec::new();
@@ -131,20 +140,22 @@ impl Source {
         }
     }
 
-    /// The error that what is there cannot be used.
+    /// Returns the error for text that cannot be used.
     pub(super) fn unusable(&self, why: &dyn std::fmt::Display) -> ConfigError {
         let Purpose { what, setting, of } = &self.purpose;
-        let place = match &self.kind {
+        let source = match &self.kind {
             Kind::Variable { .. } => format!("the variable {}", self.name()),
             Kind::File(_) => format!("the file {}", self.name()),
             Kind::Command(_) => self.name(),
         };
-        ConfigError::new(format!(
-            "cannot read {what} from {place}: {why}; correct `{setting}` {of}"
-        ))
+        ConfigError::new(
+            "",
+            format!("cannot read {what} from {source}: {why}"),
+            format!("correct `{setting}` {of}"),
+        )
     }
 
-    /// One line of text, without the spaces and the line end around it.
+    /// Checks that the bytes are one line of text, and trims it.
     fn line(&self, bytes: Vec<u8>) -> Result<SecretString, ConfigError> {
         if bytes.len() as u64 > MAX_BYTES {
             return Err(self.too_long());
@@ -160,7 +171,7 @@ impl Source {
         Ok(SecretString::from(line))
     }
 
-    /// Runs the command in the shell. What it says on stderr reaches the person; it reads nothing from stdin.
+    /// Runs the command in the shell. Its stderr reaches the user; its stdin is empty.
     async fn run(&self, command: &str) -> Result<SecretString, ConfigError> {
         let child = Command::new("sh")
             .args(["-c", command])
@@ -173,20 +184,20 @@ impl Source {
         let began = Instant::now();
         let status = loop {
             let status = running.0.try_wait();
-            // After it was looked at: what it printed before its end is in the pipe.
+            // After the poll: the output before its end is in the pipe.
             printed.read().map_err(|error| self.unusable(&error))?;
             if printed.bytes.len() as u64 > MAX_BYTES {
                 return Err(self.too_long());
             }
             match status {
                 Ok(Some(status)) => break status,
-                Ok(None) if began.elapsed() < COMMAND_PATIENCE => {
+                Ok(None) if began.elapsed() < COMMAND_TIMEOUT => {
                     tokio::time::sleep(COMMAND_POLL).await;
                 }
                 Ok(None) => {
                     return Err(self.unusable(&format!(
                         "it took longer than {} seconds",
-                        COMMAND_PATIENCE.as_secs()
+                        COMMAND_TIMEOUT.as_secs()
                     )));
                 }
                 Err(error) => return Err(self.unusable(&error)),
@@ -203,7 +214,8 @@ impl Source {
     }
 }
 
-/// The output of a command. Reading it never waits, not even for a process that the command left behind with its pipe.
+/// The output of a command. Reading it never blocks, not even for a process that the command left
+/// behind with its pipe.
 struct Printed {
     pipe: ChildStdout,
     bytes: Vec<u8>,
@@ -220,7 +232,7 @@ impl Printed {
         })
     }
 
-    /// Takes what is there, up to a byte more than a text may have.
+    /// Takes the available bytes, up to one more than the maximum.
     fn read(&mut self) -> io::Result<()> {
         let left = (MAX_BYTES + 1).saturating_sub(self.bytes.len() as u64);
         match (&mut self.pipe).take(left).read_to_end(&mut self.bytes) {
@@ -231,12 +243,12 @@ impl Printed {
     }
 }
 
-/// A command that is killed and reaped when nobody waits for it any more.
+/// A command that is killed and reaped on drop.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself, which is as well.
+        // Both fail if it has ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

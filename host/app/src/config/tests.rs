@@ -1,4 +1,4 @@
-//! What the tests share: a folder tree, and an environment in it that is not the process's own.
+//! What the tests share: a directory tree, and its own environment.
 
 mod approvals;
 mod bad;
@@ -29,7 +29,7 @@ fn finish<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(work)
 }
 
-/// A tree with a home folder and a project in it: `ROOT/home/ann/project`, where the process is.
+/// A tree with a home directory and a project in it: `ROOT/home/ann/project`, where the process is.
 struct Tree {
     _dir: TempDir,
     root: PathBuf,
@@ -73,12 +73,22 @@ impl Tree {
         Config::load(Some(&file), overrides, &self.environment)
     }
 
-    /// The text of the error that loading has to end in, with `ROOT` for the folder of this tree.
+    /// The text of the error that loading has to end in, with `ROOT` for the directory of this tree.
     fn refusal(&self, toml: &str, overrides: Overrides) -> String {
         match self.load(toml, overrides) {
             Ok(config) => panic!("{toml}: {config:?}"),
             Err(error) => self.portable(&error),
         }
+    }
+
+    /// Returns the reason and the fix of that error, without its place.
+    fn problem(&self, toml: &str, overrides: Overrides) -> String {
+        let error = self.load(toml, overrides).unwrap_err();
+        let [problem] = error.problems() else {
+            panic!("{toml}: {error:?}");
+        };
+        let text = format!("{}; {}", problem.reason, problem.fix);
+        text.replace(&self.root.display().to_string(), "ROOT")
     }
 
     fn portable(&self, error: &ConfigError) -> String {

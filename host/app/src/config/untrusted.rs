@@ -1,49 +1,44 @@
-//! Decides what configuration may say that came with a directory: an `agent.toml` that was found in
-//! the working directory and not named with `--config`, and the case files of `agent-host test`.
+//! Reviews configuration that came with a directory: an `agent.toml` that was found in the working
+//! directory and not named with `--config`, and the case files of `agent-host test`.
 //!
-//! Such a file may be from a repository, an archive or another person. Every field of its form has
-//! one of three standings:
+//! Such a file may be from a repository, an archive or another user. Every field of its form is in
+//! one of three classes:
 //!
-//! - **harmless**: it is taken as it is (the system prompt, the names of models, what makes
-//!   approvals stricter);
+//! - **harmless**: it is taken as it is (the system prompt, the names of models, stricter approvals);
 //! - **clamped**: a limit or budget is taken up to its default; a higher one is a demand;
 //! - **authority-bearing**: whatever it says is a demand, unless the default would grant the same.
 //!
-//! A file without demands is used at once. One with demands is used when the user trusts it:
-//! [`Untrusted::digest`] is what the trust is bound to, and covers every field that is clamped or
-//! authority-bearing, whatever its value, so that none of them changes unseen. It covers no bytes of
-//! other files: neither component files, which `agent.lock` pins, nor that lock, nor programs that a
-//! command line names. To trust a directory is to trust those that come with it.
+//! A file without demands is used at once. One with demands is used if the user trusts it: trust is
+//! bound to [`Untrusted::digest`], which covers every clamped or authority-bearing field, whatever
+//! its value, so that none of them changes unnoticed. It covers no bytes of other files: neither
+//! component files, which `agent.lock` pins, nor that lock, nor programs of a command line. To
+//! trust a directory is to trust those that come with it.
 //!
-//! Structs are destructured without `..`, so a new field does not compile before somebody decides
-//! about it here.
+//! Structs are destructured without `..`, so a new field does not compile before it is classified
+//! here.
 
 mod demands;
+mod settings;
 
 use super::{
-    ConfigError, Environment, Overrides, RawBudgets, RawConfig, RawContext, RawGrants, RawKeep,
-    RawLimits, RawProvider, RawSandbox, RawSecret, RawSession, RawTiming,
-    parse::Found,
-    paths::{canonical, place},
+    ConfigError, Environment, GrantsSection, LimitsSection, Overrides, SecretSection,
+    parse::ConfigFile,
+    paths::{Scope, canonical},
+    raw::{RawConfig, RawTiming},
 };
 use crate::trust::TrustFile;
-use agent_host_journal::SqliteOptions;
-use agent_host_models::{Provider, RetryPolicy, Timeouts};
-use agent_host_sandbox::SandboxConfig;
-use agent_host_types::{
-    budget::Budgets,
-    context::ContextLimits,
-    id::{Digest, json_digest},
-};
+use agent_host_models::Provider;
+use agent_host_types::budget::Budgets;
+use agent_host_types::id::{Digest, json_digest};
 use serde_json::{Value, json};
+use settings::take_budgets;
 use std::{
     collections::BTreeSet,
     fmt::Display,
     path::{Component, Path, PathBuf},
-    time::Duration,
 };
 
-/// The longest text of a file that a demand repeats, in characters.
+/// The maximum length of quoted text in a demand, in characters.
 const MAX_QUOTED: usize = 100;
 
 /// Configuration that came with a directory and asks for more than an untrusted one gets.
@@ -51,27 +46,27 @@ const MAX_QUOTED: usize = 100;
 pub struct Untrusted {
     /// The file, or the directory of the case files, without links.
     pub path: PathBuf,
-    /// The digest of its authority-bearing fields in normal form: the order of keys and the layout
-    /// of the text do not count.
+    /// The digest of its clamped and authority-bearing fields in normal form, which is independent
+    /// of the order of keys and of the layout.
     pub digest: Digest,
-    /// What it asks for, each as the end of a sentence that begins with "it". Text of the file in
-    /// it is quoted and escaped.
+    /// The demands, each as the end of a sentence that begins with "it". Text of the file is quoted
+    /// and escaped.
     pub demands: Vec<String>,
 }
 
 impl Untrusted {
     /// Reviews the `agent.toml` of the working directory; none where there is no such file, or it
-    /// asks for nothing.
+    /// has no demands.
     ///
     /// # Errors
-    /// When the file cannot be read or does not have the form of a configuration.
+    /// The file cannot be read, or does not have the form of a configuration.
     pub fn found(environment: &Environment) -> Result<Option<Self>, ConfigError> {
-        let found = RawConfig::find(None, &environment.cwd)?;
+        let found = ConfigFile::find(None, &environment.cwd)?;
         Ok(found.and_then(|found| review(&found, environment)))
     }
 
-    /// The error of a use without trust. `trust` is the command that trusts it, and `name_it` how
-    /// the user would name the file.
+    /// Returns the error of a use without trust. `trust` is the command that trusts it, and
+    /// `name_it` the argument that names the file.
     #[must_use]
     pub fn refusal(&self, trust: &str, name_it: &str) -> ConfigError {
         let (first, more) = match self.demands.as_slice() {
@@ -82,17 +77,21 @@ impl Untrusted {
             0 => String::new(),
             more => format!(" (and asks for {more} more)"),
         };
-        ConfigError::new(format!(
-            "{} came with its directory and is not trusted, and it {first}{more}; look at it, then run `{trust}`, or pass `--trust` for this run, or name it: {name_it}",
+        let fix = format!(
+            "look at it, then run `{trust}`, or pass `--trust` for this run, or name it: {name_it}"
+        );
+        let reason = format!(
+            "{} came with its directory and is not trusted, and it {first}{more}",
             self.path.display()
-        ))
+        );
+        ConfigError::new("--config", reason, fix)
     }
 }
 
 /// Refuses a found configuration that asks for more than an untrusted one gets, unless the user
 /// trusts it.
 pub(super) fn check(
-    found: &Found,
+    found: &ConfigFile,
     overrides: &Overrides,
     environment: &Environment,
 ) -> Result<(), ConfigError> {
@@ -105,8 +104,7 @@ pub(super) fn check(
     Err(untrusted.refusal("agent-host trust", "--config agent.toml"))
 }
 
-/// What a found configuration asks for.
-fn review(found: &Found, environment: &Environment) -> Option<Untrusted> {
+fn review(found: &ConfigFile, environment: &Environment) -> Option<Untrusted> {
     let base = found.path.parent().unwrap_or(&environment.cwd);
     let mut review = Review::of_configuration(base, environment);
     let authority = review.configuration(&found.raw);
@@ -116,24 +114,23 @@ fn review(found: &Found, environment: &Environment) -> Option<Untrusted> {
 /// A review of one file, or of several that belong together.
 #[derive(Debug)]
 pub struct Review<'a> {
-    /// Where relative paths begin.
+    /// The directory of the file, where relative paths begin.
     base: PathBuf,
     /// The directory that the file came with, without links.
     directory: PathBuf,
     environment: &'a Environment,
     use_of: UseOf,
     demands: Vec<String>,
-    /// The real paths of what is outside of the directory: a link that leads elsewhere is another
-    /// demand.
+    /// The real paths outside of the directory: a link that leads elsewhere changes the digest.
     outside: BTreeSet<String>,
 }
 
-/// What the file is used for.
+/// The use of the file.
 #[derive(Clone, Copy, Debug)]
 enum UseOf {
-    /// It configures an agent.
+    /// The configuration of an agent.
     Configuration,
-    /// It has cases of `agent-host test`: they write to copies, and reach no server unless they are
+    /// Cases of `agent-host test`, which write to copies, and reach no server unless they are
     /// recorded.
     Cases { recorded: bool },
 }
@@ -150,7 +147,7 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// Begins a review of the case files of the project in `directory`. `recorded` is whether their
+    /// Starts a review of the case files of the project in `directory`. `recorded` is true if their
     /// HTTP exchanges are recorded, for which servers are asked and secrets are read.
     #[must_use]
     pub fn of_cases(directory: &Path, recorded: bool, environment: &'a Environment) -> Self {
@@ -162,16 +159,16 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// Reviews what a case file says for all of its cases or for one of them, and returns it for
-    /// the digest.
+    /// Reviews the sections of a case file, or of one of its cases, and returns them for the
+    /// digest.
     pub fn cases(
         &mut self,
         file: &Path,
-        limits: Option<&RawLimits>,
-        grants: Option<&RawGrants>,
-        secrets: &[RawSecret],
+        limits: Option<&LimitsSection>,
+        grants: Option<&GrantsSection>,
+        secrets: &[SecretSection],
     ) -> Value {
-        // Paths begin where the file really is, as in `Config::resolve`.
+        // Paths begin at the real directory of the file, as in `Config::resolve`.
         let file = canonical(&self.environment.cwd.join(file));
         self.base = file.parent().map_or_else(PathBuf::new, Path::to_owned);
         self.limits("", limits);
@@ -182,7 +179,7 @@ impl<'a> Review<'a> {
         json!([format!("{file:?}"), limits, grants, secrets])
     }
 
-    /// Ends the review; none where nothing is asked for.
+    /// Ends the review; none where there are no demands.
     #[must_use]
     pub fn finish(self, path: PathBuf, authority: &Value) -> Option<Untrusted> {
         let digest = json_digest(&json!([authority, self.outside]));
@@ -198,7 +195,7 @@ impl<'a> Review<'a> {
         let RawConfig {
             model,
             fallback,
-            // What the model is told. Files are read from the directory alone.
+            // The system prompt. Files are read from the directory alone.
             system: _,
             instructions,
             state_dir,
@@ -207,7 +204,7 @@ impl<'a> Review<'a> {
             // To ask, which is the default, or to deny without asking.
             permission_prompts: _,
             approval_timing,
-            // Approvals that are not given in time are denied. Without it they wait for ever.
+            // A late approval is a denial. Without it they never expire.
             approval_expires_seconds: _,
             budgets,
             prices,
@@ -230,7 +227,7 @@ impl<'a> Review<'a> {
             self.model(model);
         }
         for file in instructions {
-            self.instructions(file.get_ref());
+            self.instructions(file);
         }
         if let Some(directory) = state_dir {
             self.reach(directory);
@@ -249,16 +246,16 @@ impl<'a> Review<'a> {
             Some(RawTiming::Batch) | None => {}
         }
         if let Some(budgets) = budgets {
-            harmless_budgets(*budgets.get_ref());
+            take_budgets(*budgets);
         }
         for (model, price) in prices {
-            self.price(model, price.get_ref());
+            self.price(model, price);
         }
         if let Some(context) = context {
-            self.context(*context.get_ref());
+            self.context(*context);
         }
         if let Some(session) = session {
-            self.session(*session.get_ref());
+            self.session(*session);
         }
         let providers = [
             (Provider::Anthropic, anthropic),
@@ -275,10 +272,10 @@ impl<'a> Review<'a> {
             self.tool(tool);
         }
         for tool in external_tool {
-            self.external_tool(tool.get_ref());
+            self.external_tool(tool);
         }
         for server in mcp {
-            self.server(server.get_ref());
+            self.server(server);
         }
         if let Some(grants) = grants {
             self.grants(grants);
@@ -309,149 +306,6 @@ impl<'a> Review<'a> {
         })
     }
 
-    /// Reviews the section of a provider, and returns its clamped and authority-bearing fields.
-    fn provider(&mut self, name: &str, raw: &RawProvider) -> Value {
-        let RawProvider {
-            base_url,
-            api_key,
-            // What the models take. A wrong word leads to a request that the provider refuses.
-            vision: _,
-            documents: _,
-            files_in_results: _,
-            parallel_calls: _,
-            denied_is_error: _,
-            max_output_tokens,
-            connect_timeout_seconds,
-            first_chunk_timeout_seconds,
-            idle_chunk_timeout_seconds,
-            total_timeout_seconds,
-            retries,
-        } = raw;
-        if let Some(url) = base_url {
-            self.demand(format!(
-                "sends the conversations of [{name}], and the key where one is set, to {}",
-                quoted(url)
-            ));
-        }
-        if let Some(source) = api_key {
-            self.demand(format!("takes the key of [{name}] from {}", quoted(source)));
-        }
-        if let Some(tokens) = max_output_tokens {
-            self.demand(format!("lets a reply of [{name}] have {tokens} tokens"));
-        }
-        let default = Timeouts::default();
-        let timeouts = [
-            ("connect", connect_timeout_seconds, default.connect),
-            (
-                "first-chunk",
-                first_chunk_timeout_seconds,
-                default.first_chunk,
-            ),
-            ("idle-chunk", idle_chunk_timeout_seconds, default.idle_chunk),
-            ("total", total_timeout_seconds, default.total),
-        ];
-        for (which, seconds, default) in timeouts {
-            let seconds = seconds.map(|seconds| Duration::from_secs(seconds.get()).as_secs());
-            let key = format!("{which}-timeout-seconds of [{name}]");
-            self.at_most(&key, seconds, default.as_secs());
-        }
-        let key = format!("retries of [{name}]");
-        self.at_most(&key, *retries, RetryPolicy::default().retries);
-        json!([
-            name,
-            base_url,
-            api_key,
-            max_output_tokens,
-            timeouts.map(|(_, seconds, _)| seconds),
-            retries,
-        ])
-    }
-
-    fn session(&mut self, raw: RawSession) {
-        let RawSession {
-            keep,
-            lock_timeout_ms,
-        } = raw;
-        if let Some(RawKeep { days, bytes }) = keep {
-            let default = || "the default".to_owned();
-            self.demand(format!(
-                "decides which of your sessions are removed: days = {}, bytes = {}",
-                days.map_or_else(default, |days| days.to_string()),
-                bytes.map_or_else(default, |bytes| bytes.to_string())
-            ));
-        }
-        let default = SqliteOptions::default().lock_timeout.as_millis();
-        self.at_most("lock-timeout-ms", lock_timeout_ms.map(u128::from), default);
-    }
-
-    fn context(&mut self, raw: RawContext) {
-        let RawContext {
-            window_tokens,
-            compact_at,
-            compact_to,
-            keep_results,
-        } = raw;
-        let default = ContextLimits::default();
-        self.at_most("window-tokens", window_tokens, default.window_tokens);
-        self.at_most("compact-at", compact_at, default.compact_at);
-        self.at_most("compact-to", compact_to, default.compact_to);
-        self.at_most("keep-results", keep_results, default.keep_results);
-    }
-
-    fn sandbox(&mut self, raw: RawSandbox) {
-        let RawSandbox {
-            concurrent_calls,
-            queued_calls,
-            concurrent_calls_per_tool,
-            queued_calls_per_tool,
-            guest_threads,
-            // Without a pool, calls are slower and as limited as with it.
-            pooling: _,
-            compile_memory_bytes,
-            compile_cpu_seconds,
-            compile_deadline_ms,
-        } = raw;
-        let default = SandboxConfig::default();
-        let compile = default.compile_limits;
-        for (key, value, default) in [
-            (
-                "concurrent-calls",
-                concurrent_calls,
-                default.concurrent_calls,
-            ),
-            ("queued-calls", queued_calls, default.queued_calls),
-            // Half of all is the default.
-            (
-                "concurrent-calls-per-tool",
-                concurrent_calls_per_tool,
-                default.concurrent_calls / 2,
-            ),
-            (
-                "queued-calls-per-tool",
-                queued_calls_per_tool,
-                default.queued_calls / 2,
-            ),
-            ("guest-threads", guest_threads, default.guest_threads),
-            (
-                "compile-memory-bytes",
-                compile_memory_bytes,
-                compile.memory_bytes,
-            ),
-            (
-                "compile-cpu-seconds",
-                compile_cpu_seconds,
-                compile.cpu_seconds,
-            ),
-            (
-                "compile-deadline-ms",
-                compile_deadline_ms,
-                compile.deadline_ms,
-            ),
-        ] {
-            self.at_most(key, value, default);
-        }
-    }
-
     fn demand(&mut self, text: impl Into<String>) {
         self.demands.push(text.into());
     }
@@ -465,30 +319,37 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// Where a path of the file really leads; absent where it is inside of the directory. A path
-    /// that cannot be resolved is refused later, with the reason.
+    /// Returns the real path of a path of the file; absent where it is inside of the directory. A
+    /// path that cannot be resolved is refused later, with the reason.
     fn reach(&mut self, path: &str) -> Option<PathBuf> {
-        let real = canonical(&place(path, &self.base, self.environment).ok()?);
+        let real = canonical(&self.scope().resolve_path("", path).ok()?);
         let climbs = real.components().any(|part| part == Component::ParentDir);
         if real.starts_with(&self.directory) && !climbs {
             return None;
         }
-        // Not every path is UTF-8; this form tells all of them apart.
+        // Not every path is UTF-8; this form is unique.
         self.outside.insert(format!("{real:?}"));
         Some(real)
     }
 
-    /// The path relative to the directory, without links; absent where it is the directory itself,
-    /// or outside.
+    fn scope(&self) -> Scope<'_> {
+        Scope {
+            base: &self.base,
+            environment: self.environment,
+        }
+    }
+
+    /// Returns the path relative to the directory, without links; absent where it is the directory
+    /// itself, or outside.
     fn path_inside(&self, path: &str) -> Option<String> {
-        let real = canonical(&place(path, &self.base, self.environment).ok()?);
+        let real = canonical(&self.scope().resolve_path("", path).ok()?);
         let inside = real.strip_prefix(&self.directory).ok()?;
         let inside = inside.to_string_lossy().into_owned();
         (!inside.is_empty()).then_some(inside)
     }
 }
 
-/// Whether a model is a script or a recording in a file, and not the name of one.
+/// True for a model that is a script or a recording in a file.
 fn is_file(model: &str) -> bool {
     match model.split_once(':') {
         Some(("script", name)) => super::model::is_path(name),
@@ -497,20 +358,8 @@ fn is_file(model: &str) -> bool {
     }
 }
 
-/// None of them has a default, so that each one is a bound where there was none; those of the
-/// command line hold in any case.
-fn harmless_budgets(raw: RawBudgets) {
-    let RawBudgets {
-        tokens: _,
-        usd: _,
-        wall_clock_seconds: _,
-        tool_calls: _,
-        identical_repeats: _,
-    } = raw;
-}
-
-/// Text of the file as it can be shown in a question: on one line, bounded, and with each character
-/// written out that could be taken for another one or is not seen.
+/// Quotes text of the file for a question: on one line, bounded, and with each deceptive or
+/// invisible character written out.
 fn quoted(text: &str) -> String {
     let mut chars = text.chars();
     let shown: String = chars.by_ref().take(MAX_QUOTED).collect();

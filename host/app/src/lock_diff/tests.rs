@@ -13,7 +13,7 @@ fn shown(tool: Option<&str>, aspect: Aspect, before: Option<&str>, after: Option
 }
 
 #[test]
-fn differences_read_well() {
+fn diff_lines_of_each_change() {
     let tool = Some("search");
     let words = "word ".repeat(20);
     let long = |middle: &str| format!("One {words}. Two. {middle} Four. Five.");
@@ -63,7 +63,7 @@ fn differences_read_well() {
 
 /// A component's text never stands where the signs of this program stand.
 #[test]
-fn text_cannot_pass_for_a_sign() {
+fn diff_text_cannot_imitate_a_sign() {
     let before = "same\n- removed\n+ added\n  effect: effectful -> read-only\n";
     let after = format!("{before}more\n");
     let found = shown(Some("t"), Aspect::Description, Some(before), Some(&after));
@@ -75,7 +75,7 @@ fn text_cannot_pass_for_a_sign() {
 
 /// Texts without anything in common take bounded time.
 #[test]
-fn a_hostile_text_is_compared_in_bounded_time() {
+fn diff_of_hostile_text_is_bounded_in_time() {
     let text = |offset: u32| -> String {
         (0..8_000)
             .map(|n| format!("{}\n", n * 2 + offset))
@@ -89,5 +89,5 @@ fn a_hostile_text_is_compared_in_bounded_time() {
         Some(&text(1)),
     );
     assert_eq!(found.lines().count(), 16_001);
-    assert!(begin.elapsed() < PATIENCE * 10, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < TIMEOUT * 10, "{:?}", begin.elapsed());
 }

@@ -33,7 +33,7 @@ fn found(files: &[(&str, &str)]) -> Result<(Language, String), String> {
             let dir = fs::canonicalize(&project).unwrap();
             Err(text.replace(dir.to_str().unwrap(), "DIR"))
         }
-        Err(AuthorError::Failed(text)) => panic!("{text}"),
+        Err(error) => panic!("{error}"),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use agent_host_app::{
     Config, Environment, Overrides,
-    config::{ConfigError, RawConfig, RawGrants, RawLimits, RawSecret},
+    config::{ConfigError, GrantsSection, LimitsSection, SecretSection},
 };
 use agent_host_types::question::Answer;
 use serde_json::{Map, Value};
@@ -62,9 +62,8 @@ pub(super) fn resolve(
     let reach = |grants, limits| reach(grants, limits, &secret, path, environment);
     let of_file = reach(grants.clone(), limits)?;
     case.into_iter()
-        .map(|raw| {
-            let span = raw.span();
-            let mut raw = raw.into_inner();
+        .enumerate()
+        .map(|(index, mut raw)| {
             let own = (raw.grants.take(), raw.limits.take());
             let reach = match own {
                 (None, None) => Ok(Arc::clone(&of_file)),
@@ -75,33 +74,26 @@ pub(super) fn resolve(
             };
             reach
                 .and_then(|reach| Case::resolve(raw, reach, path, environment))
-                .map_err(|error| error.at(&span))
+                .map_err(|error| error.within(&format!("case[{index}]")))
         })
         .collect()
 }
 
 /// Grants and limits, checked as those of `agent.toml` are.
 fn reach(
-    grants: RawGrants,
-    limits: Option<RawLimits>,
-    secrets: &[RawSecret],
+    grants: GrantsSection,
+    limits: Option<LimitsSection>,
+    secrets: &[SecretSection],
     path: &Path,
     environment: &Environment,
 ) -> Result<Arc<Config>, ConfigError> {
-    let raw = RawConfig {
-        grants: Some(grants),
-        limits,
-        secret: secrets.to_vec(),
-        tool: Some(Vec::new()),
-        ..RawConfig::default()
-    };
-    let file = Some(path.to_owned());
     // Nothing is kept for a case, so it does not matter where.
     let overrides = Overrides {
         state_dir: Some(environment.cwd.clone()),
         ..Overrides::default()
     };
-    Config::resolve(raw, file, overrides, environment).map(Arc::new)
+    let secrets = secrets.to_vec();
+    Config::of_sections(limits, grants, secrets, Some(path), overrides, environment).map(Arc::new)
 }
 
 impl Case {
@@ -127,7 +119,9 @@ impl Case {
         let input = match (input, input_json) {
             (Some(_), Some(_)) => {
                 return Err(ConfigError::new(
-                    "a case has `input` or `input-json`, and not both; remove one",
+                    "",
+                    "a case has `input` or `input-json`, and not both",
+                    "remove one",
                 ));
             }
             (Some(input), None) => value::from_table(input)?,
@@ -136,9 +130,11 @@ impl Case {
         };
         let calls = calls.unwrap_or(1);
         if !(1..=MAX_CALLS).contains(&calls) {
-            return Err(ConfigError::new(format!(
-                "`calls` is {calls}; a case has 1 to {MAX_CALLS} calls"
-            )));
+            return Err(ConfigError::new(
+                "",
+                format!("`calls` is {calls}"),
+                format!("a case has 1 to {MAX_CALLS} calls"),
+            ));
         }
         let folder = environment.cwd.join(path);
         let folder = folder.parent().unwrap_or(&environment.cwd);
@@ -180,7 +176,9 @@ fn answer(value: &toml::Value) -> Result<Answer, ConfigError> {
         | toml::Value::Datetime(_)
         | toml::Value::Array(_) => {}
     }
-    Err(ConfigError::new(format!(
-        "`{value}` is no answer; write the words in quotes, the number of a choice (from 0), or `{{ cancelled = true }}`"
-    )))
+    Err(ConfigError::new(
+        "",
+        format!("`{value}` is no answer"),
+        "write the words in quotes, the number of a choice (from 0), or `{ cancelled = true }`",
+    ))
 }

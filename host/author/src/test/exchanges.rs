@@ -37,8 +37,10 @@ impl Exchanges {
                 .by_ref()
                 .map(|name| (name.to_owned(), stand_in(name)))
                 .collect();
-            Secrets::new(values)
-                .map_err(|error| ConfigError::new(format!("the secrets cannot be used: {error}")))?
+            Secrets::new(values).map_err(|error| {
+                let reason = format!("the secrets cannot be used: {error}");
+                ConfigError::new("", reason, "grant fewer of them")
+            })?
         };
         let recording = match &case.recording {
             None => Recording::empty(),

@@ -59,7 +59,9 @@ impl Expect {
         let result = result(&mut raw)?;
         if result.is_none() && raw.golden.is_none() {
             return Err(ConfigError::new(
-                "the case expects no result; write one of `text`, `json`, `content`, `error-text`, `error-json`, `denied`, \
+                "",
+                "the case expects no result",
+                "write one of `text`, `json`, `content`, `error-text`, `error-json`, `denied`, \
                  `code`, `variant` or `golden` in [case.expect]",
             ));
         }
@@ -80,10 +82,14 @@ impl Expect {
             if pointer.is_empty() || pointer.starts_with('/') {
                 return Ok((pointer, value::from_toml(value)?));
             }
-            Err(ConfigError::new(format!(
-                "`{}` in `at` is no JSON pointer: it has to begin with `/`, such as `/words/0`",
-                pointer.escape_debug()
-            )))
+            Err(ConfigError::new(
+                "",
+                format!(
+                    "`{}` in `at` is no JSON pointer: it has to begin with `/`",
+                    pointer.escape_debug()
+                ),
+                "write it like `/words/0`",
+            ))
         });
         let merges = merges.map(|merges| merges.into_iter().map(value::from_table).collect());
         Ok(Self {
@@ -139,9 +145,11 @@ fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
     match (given.next(), given.next()) {
         (None, _) => Ok(None),
         (Some((_, expected)), None) => expected.map(Some),
-        (Some((one, _)), Some((other, _))) => Err(ConfigError::new(format!(
-            "a call has one result, and the case expects `{one}` and `{other}`; remove one of them"
-        ))),
+        (Some((one, _)), Some((other, _))) => Err(ConfigError::new(
+            "",
+            format!("a call has one result, and the case expects `{one}` and `{other}`"),
+            "remove one of them",
+        )),
     }
 }
 
@@ -189,7 +197,9 @@ fn denied(value: &toml::Value) -> Result<Expected, ConfigError> {
         | toml::Value::Datetime(_)
         | toml::Value::Array(_)
         | toml::Value::Table(_) => Err(ConfigError::new(
-            "`denied` is the reason in quotes, or `true` for any reason or none; correct it",
+            "",
+            "`denied` is the reason in quotes, or `true` for any reason or none",
+            "correct it",
         )),
     }
 }
@@ -207,10 +217,8 @@ fn codes(value: toml::Value) -> Result<Expected, ConfigError> {
             .and_then(|name| known.clone().find(|code| code.as_str() == name));
         found.ok_or_else(|| {
             let names: Vec<&str> = known.map(ToolErrorCode::as_str).collect();
-            ConfigError::new(format!(
-                "{value} is not the code of an abnormal end; there are {}",
-                names.join(", ")
-            ))
+            let reason = format!("{value} is not the code of an abnormal end");
+            ConfigError::new("", reason, format!("there are {}", names.join(", ")))
         })
     });
     codes.collect::<Result<_, _>>().map(Expected::Code)
@@ -221,7 +229,9 @@ fn denied_silently(truth: bool) -> Result<Expected, ConfigError> {
         return Ok(Expected::Output(ToolResultOutput::ExecutionDenied(None)));
     }
     Err(ConfigError::new(
-        "`denied-without-reason` can only be `true`; remove it, and expect another result",
+        "",
+        "`denied-without-reason` can only be `true`",
+        "remove it, and expect another result",
     ))
 }
 
@@ -238,7 +248,9 @@ fn content(parts: Vec<PartForm>) -> Result<Expected, ConfigError> {
         };
         if !is_good {
             return Err(ConfigError::new(
-                "each part of `content` is either `{ text = \"...\" }`, or a file with its `media-type`; correct it",
+                "",
+                "each part of `content` is either `{ text = \"...\" }`, or a file with its `media-type`",
+                "correct it",
             ));
         }
     }
@@ -251,18 +263,18 @@ fn expected_file(
     match value {
         toml::Value::String(text) => Ok((path, Some(text))),
         toml::Value::Boolean(false) => Ok((path, None)),
-        other => Err(ConfigError::new(format!(
-            "`{}` in `files` is {other}; write the file's text, or `false` for a file that is not there",
-            path.escape_debug()
-        ))),
+        other => Err(ConfigError::new(
+            "",
+            format!("`{}` in `files` is {other}", path.escape_debug()),
+            "write the file's text, or `false` for a file that is not there",
+        )),
     }
 }
 
 fn pattern(key: &str, text: &str) -> Result<Regex, ConfigError> {
     Regex::new(text).map_err(|error| {
-        ConfigError::new(format!(
-            "`{key}` is no regular expression: {error}; correct it"
-        ))
+        let reason = format!("`{key}` is no regular expression: {error}");
+        ConfigError::new("", reason, "correct it")
     })
 }
 

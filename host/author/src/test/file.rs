@@ -6,7 +6,10 @@ use super::{
 };
 use agent_host_app::{
     Environment,
-    config::{ConfigError, RawGrants, RawLimits, RawSecret, Review, Untrusted, canonical, parse},
+    config::{
+        ConfigError, GrantsSection, LimitsSection, Review, SecretSection, Untrusted, canonical,
+        parse,
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,7 +19,6 @@ use std::{
     io::Read as _,
     path::{Component, Path, PathBuf},
 };
-use toml::Spanned;
 
 /// The longest file with cases that is read, and the longest file of a case's own, in bytes.
 pub(super) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -26,13 +28,13 @@ pub(super) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawFile {
     /// The limits of its cases, as in `agent.toml`.
-    pub(super) limits: Option<RawLimits>,
+    pub(super) limits: Option<LimitsSection>,
     /// What its cases may reach, as in `agent.toml`.
-    pub(super) grants: RawGrants,
+    pub(super) grants: GrantsSection,
     /// The secrets that may be granted, as in `agent.toml`.
-    pub(super) secret: Vec<RawSecret>,
+    pub(super) secret: Vec<SecretSection>,
     /// The cases.
-    pub(super) case: Vec<Spanned<RawCase>>,
+    pub(super) case: Vec<RawCase>,
 }
 
 /// `[[case]]`.
@@ -58,9 +60,9 @@ pub(super) struct RawCase {
     /// What should come of it.
     pub(super) expect: RawExpect,
     /// Limits instead of the file's.
-    pub(super) limits: Option<RawLimits>,
+    pub(super) limits: Option<LimitsSection>,
     /// Grants instead of the file's.
-    pub(super) grants: Option<RawGrants>,
+    pub(super) grants: Option<GrantsSection>,
 }
 
 /// `[case.expect]`.
@@ -182,10 +184,8 @@ pub(super) fn read(path: &Path, environment: &Environment) -> Result<Vec<Case>, 
 
 fn cases_text(path: &Path, environment: &Environment) -> Result<String, ConfigError> {
     text_of(&environment.cwd.join(path)).map_err(|why| {
-        ConfigError::new(format!(
-            "cannot read the cases of {}: {why}",
-            path.display()
-        ))
+        let reason = format!("cannot read the cases of {}: {why}", path.display());
+        ConfigError::new("", reason, "correct the path, or the file")
     })
 }
 
@@ -225,7 +225,7 @@ pub(super) fn review(
                 expect: _,
                 limits,
                 grants,
-            } = case.get_ref();
+            } = case;
             authority.push(review.cases(path, limits.as_ref(), grants.as_ref(), &[]));
         }
     }
@@ -246,10 +246,14 @@ pub(super) fn own_file(key: &str, name: &str, folder: &Path) -> Result<PathBuf, 
             return Ok(path);
         }
     }
-    Err(ConfigError::new(format!(
-        "`{key}` is `{}`, and it has to be a file below the folder of its cases; write a relative path without `..`",
-        name.display()
-    )))
+    Err(ConfigError::new(
+        "",
+        format!(
+            "`{key}` is `{}`, and it has to be a file below the directory of its cases",
+            name.display()
+        ),
+        "write a relative path without `..`",
+    ))
 }
 
 /// Whether a path below a directory stays in it by the links on the way, too. A link that leads to

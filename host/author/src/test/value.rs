@@ -18,16 +18,14 @@ pub(super) fn from_toml(value: toml::Value) -> Result<Value, ConfigError> {
         toml::Value::Float(number) => match Number::from_f64(number) {
             Some(number) => Value::Number(number),
             None => {
-                return Err(ConfigError::new(format!(
-                    "JSON has no number {number}; correct it"
-                )));
+                let reason = format!("JSON has no number {number}");
+                return Err(ConfigError::new("", reason, "correct it"));
             }
         },
         toml::Value::Boolean(truth) => Value::Bool(truth),
         toml::Value::Datetime(date) => {
-            return Err(ConfigError::new(format!(
-                "JSON has no dates such as {date}; write it in quotes"
-            )));
+            let reason = format!("JSON has no dates such as {date}");
+            return Err(ConfigError::new("", reason, "write it in quotes"));
         }
         toml::Value::Array(values) => values
             .into_iter()
@@ -53,8 +51,10 @@ pub(super) fn from_table(table: toml::Table) -> Result<Map<String, Value>, Confi
 /// # Errors
 /// It is not JSON, or not of this form.
 pub(super) fn from_text<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, ConfigError> {
-    serde_json::from_str(text)
-        .map_err(|error| ConfigError::new(format!("`{key}` is not what it should be: {error}")))
+    serde_json::from_str(text).map_err(|error| {
+        let reason = format!("`{key}` is not what it should be: {error}");
+        ConfigError::new("", reason, "correct it")
+    })
 }
 
 /// Whether two values are the same. Numbers are compared by what they are worth, exactly: languages differ in whether they

@@ -36,8 +36,8 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     } = args;
     let input = read_input(&input)?;
     let config = configure(config, Overrides::default())?;
-    if let Some(error) = &config.ungranted {
-        return Err(Failure::usage(error));
+    if let Some(error) = &config.default_dir_refusal {
+        return Err(error.clone().into());
     }
     let registry = Registry::open_one(&config, &component).await?;
     // A server's own name for its tool is as good as the one that models call.

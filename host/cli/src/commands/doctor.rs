@@ -103,7 +103,7 @@ fn cache(config: &Config) -> Finding {
 /// The models, and every other provider that is configured.
 async fn models(config: &Config) -> Vec<(&'static str, Finding)> {
     let mut findings: Vec<(&'static str, Finding)> = Vec::new();
-    if let Some(error) = &config.models.unchosen {
+    if let Some(error) = &config.models.selection_error {
         findings.push(("model", Finding::Bad(error.to_string())));
     } else if config.models.first.is_none() {
         let text = "none is configured; `run` plays the scripted tour. Set a provider's key, `model` in agent.toml, or pass --model";
@@ -113,7 +113,7 @@ async fn models(config: &Config) -> Vec<(&'static str, Finding)> {
         let name = match checked.role {
             Role::First => "model",
             Role::Fallback => "fallback",
-            Role::Spare => "provider",
+            Role::Unused => "provider",
         };
         findings.push((name, answer(&checked)));
     }
@@ -125,7 +125,7 @@ fn answer(checked: &CheckedModel) -> Finding {
     let bad = |text: String| match role {
         Role::First | Role::Fallback => Finding::Bad(text),
         // Nobody asks it.
-        Role::Spare => Finding::Mind(text),
+        Role::Unused => Finding::Mind(text),
     };
     match answer {
         ModelAnswer::Local => Finding::Good(name.clone()),
@@ -140,7 +140,7 @@ fn answer(checked: &CheckedModel) -> Finding {
             };
             let answers = format!("{name} answers at {base_url}, {key}");
             match (role, listed) {
-                (Role::Spare, _) => Finding::Good(format!("{answers}; no model of it is used")),
+                (Role::Unused, _) => Finding::Good(format!("{answers}; no model of it is used")),
                 (_, Some(true)) => Finding::Good(answers),
                 (_, Some(false)) => Finding::Mind(format!(
                     "{answers}; its list of models does not have this one, which may be another name of one that it has"

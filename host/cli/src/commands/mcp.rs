@@ -171,7 +171,7 @@ fn started(served: &McpServed, terminal: &Terminal) -> Result<Value, Failure> {
         }
     }
     for tool in &served.tools {
-        let path = config.folder.join(tool);
+        let path = config.working_dir.join(tool);
         option(
             "--tool",
             if tool.starts_with("builtin:") {
@@ -182,17 +182,23 @@ fn started(served: &McpServed, terminal: &Terminal) -> Result<Value, Failure> {
         );
     }
     for grant in &served.config.grants {
-        option("--grant", grant_anywhere(grant, &config.folder)?);
+        option("--grant", grant_anywhere(grant, &config.working_dir)?);
     }
     // The folder that is granted because nobody named one would be another one where a client starts this.
     if config.implied_grant().is_some() {
         let mode = if served.config.write { ":rw" } else { "" };
-        option("--grant", format!("dir:{}{mode}", text(&config.folder)?));
+        option(
+            "--grant",
+            format!("dir:{}{mode}", text(&config.working_dir)?),
+        );
     } else if served.config.write {
         args.push("--write".to_owned());
     }
     if let Some(folder) = &served.config.state_dir {
-        args.extend(["--state-dir".to_owned(), text(&config.folder.join(folder))?]);
+        args.extend([
+            "--state-dir".to_owned(),
+            text(&config.working_dir.join(folder))?,
+        ]);
     }
     Ok(json!({ "command": text(&program)?, "args": args }))
 }

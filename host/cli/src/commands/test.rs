@@ -17,7 +17,7 @@ use agent_host_author::{
 use std::path::PathBuf;
 
 pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let environment = Environment::from_process().map_err(Failure::usage)?;
+    let environment = Environment::from_process()?;
     let (strict, json) = (args.strict, args.json);
     let plan = plan(args, &environment, terminal).await?;
     let report = test::test(&plan, &environment).await?;

@@ -15,7 +15,7 @@ use std::path::Path;
 const MAX_SHOWN: usize = 30;
 
 pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut environment = Environment::from_process().map_err(Failure::usage)?;
+    let mut environment = Environment::from_process()?;
     let file = trust_file(&environment)?;
     if args.list {
         for trusted in file.read()? {
@@ -40,14 +40,14 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         return Ok(Exit::Done);
     }
     environment.cwd = directory;
-    let configuration = Untrusted::found(&environment).map_err(Failure::usage)?;
+    let configuration = Untrusted::found(&environment)?;
     let cases = untrusted_cases(&environment)?;
     if configuration.is_none() && cases.is_none() {
         terminal.note("Nothing in this directory needs trust.");
     }
     for untrusted in configuration.iter().chain(&cases) {
         let path = escape_line(&untrusted.path.display().to_string());
-        if TrustFile::holds(untrusted, &environment).map_err(Failure::usage)? {
+        if TrustFile::holds(untrusted, &environment)? {
             terminal.note(&format!("{path} is trusted already."));
             continue;
         }
@@ -88,7 +88,7 @@ pub(super) fn settle(
         terminal.note(&format!("{}\nIt is trusted for this run.", told(untrusted)));
         return Ok(true);
     }
-    if TrustFile::holds(untrusted, environment).map_err(Failure::usage)? {
+    if TrustFile::holds(untrusted, environment)? {
         return Ok(true);
     }
     if !can_ask(terminal) || !asks(untrusted, terminal) {

@@ -411,6 +411,10 @@ fn settled(blob: &Blob) -> Event {
         output: ToolResultOutput::Content(vec![ContentPart::File(file)]),
         accounting: accounting(),
         audit: Vec::new(),
+        rule: None,
+        path: Vec::new(),
+        labels: Vec::new(),
+        tape: None,
     }
 }
 
@@ -422,6 +426,7 @@ pub(super) fn two_turns(session: SessionId, blobs: [&Blob; 2]) -> Vec<EventRecor
         system: None,
         folder: Some("/home/ann".to_owned()),
         client: None,
+        parent: None,
     };
     let events = [
         started,

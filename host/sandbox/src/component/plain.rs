@@ -113,7 +113,8 @@ impl PlainComponent {
                 signature,
             };
             let why = if taken.insert(function.tool.to_ascii_lowercase()) {
-                function.definition(&Docs::default(), effect).check().err()
+                let checked = function.definition(&Docs::default(), effect).check();
+                checked.err().map(|error| error.to_string())
             } else {
                 Some(format!(
                     "another function is the tool `{}` already",

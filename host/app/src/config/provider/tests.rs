@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 
 /// As Ollama's own clients read it.
 #[test]
-fn what_ollama_host_means() {
+fn ollama_host_is_read_as_by_its_client() {
     for (host, url) in [
         ("127.0.0.1", "http://127.0.0.1:11434"),
         (" '1.2.3.4:56789' ", "http://1.2.3.4:56789"),

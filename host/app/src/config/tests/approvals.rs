@@ -21,7 +21,7 @@ fn confirmation(approval: Approval, decisions: &[DecisionKind]) -> Confirmation 
 }
 
 #[test]
-fn a_tool_says_when_it_is_asked_about_and_what_may_be_decided() {
+fn approval_of_tool_is_resolved() {
     let tree = Tree::new();
     for (toml, expected) in [
         ("", confirmation(Approval::ByEffect, &DecisionKind::ALL)),
@@ -64,7 +64,7 @@ fn a_tool_says_when_it_is_asked_about_and_what_may_be_decided() {
 }
 
 #[test]
-fn timing_and_expiry_are_read() {
+fn approval_timing_and_expiry_are_resolved() {
     let tree = Tree::new();
     for (toml, expected) in [
         ("", (Timing::Batch, None)),
@@ -84,7 +84,7 @@ fn timing_and_expiry_are_read() {
 }
 
 #[test]
-fn external_tools_are_read() {
+fn external_tools_are_resolved() {
     let tree = Tree::new();
     let schema = json!({"type": "object", "properties": {"amount": {"type": "integer"}}});
     std::fs::write(tree.cwd().join("data/pay.json"), schema.to_string()).unwrap();
@@ -139,7 +139,7 @@ fn external_tools_are_read() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_place() {
+fn external_tool_with_bad_value_is_refused() {
     let tree = Tree::new();
     std::fs::write(tree.cwd().join("broken.json"), "{").unwrap();
     let external = |rest: &str| format!("[[external-tool]]\ndescription = \"Pays.\"\n{rest}");
@@ -147,48 +147,48 @@ fn what_cannot_be_is_refused_with_its_place() {
     for (toml, expected) in [
         (
             format!("{FILES}approval = \"alway\""),
-            "line 4, column 12: `alway` is not a value of this key; did you mean `always`?",
+            "`alway` is not a value of this key; did you mean `always`?",
         ),
         (
             format!("{FILES}approval = [\"aprove\"]"),
-            "line 4, column 13: `aprove` is not a value of this key; did you mean `approve`?",
+            "`aprove` is not a value of this key; did you mean `approve`?",
         ),
         (
             format!("{FILES}approval = 1"),
-            "line 4, column 12: invalid type: integer `1`, expected a word such as \"always\", or a list of decisions; correct it",
+            "invalid type: integer `1`, expected a word such as \"always\", or a list of decisions; correct it",
         ),
         (
             "approval-timing = \"in_order\"".to_owned(),
-            "line 1, column 19: `in_order` is not a value of this key; did you mean `in-order`?",
+            "`in_order` is not a value of this key; did you mean `in-order`?",
         ),
         (
             external(&format!("name = \"p y\"\n{object}")),
-            "line 1, column 1: the tool name `p y` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; \
+            "the tool name `p y` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; \
              change `name` under [[external-tool]]",
         ),
         (
             external("name = \"pay\"\ninput-schema = { type = \"string\" }"),
-            "line 1, column 1: `input-schema` of the external tool `pay` cannot be used: the root of an input schema must have \
+            "`input-schema` of the external tool `pay` cannot be used: the root of an input schema must have \
              `\"type\": \"object\"`; correct it",
         ),
         (
             external("name = \"pay\"\ninput-schema = \"gone.json\""),
-            "line 1, column 1: cannot read `input-schema` of the external tool `pay` from ROOT/home/ann/project/gone.json: No \
+            "cannot read `input-schema` of the external tool `pay` from ROOT/home/ann/project/gone.json: No \
              such file or directory (os error 2); check the path and its permissions",
         ),
         (
             external("name = \"pay\"\ninput-schema = \"broken.json\""),
-            "line 1, column 1: cannot read `input-schema` of the external tool `pay` from ROOT/home/ann/project/broken.json: it \
+            "cannot read `input-schema` of the external tool `pay` from ROOT/home/ann/project/broken.json: it \
              is not JSON (EOF while parsing an object at line 1 column 1); correct it",
         ),
         (
             external(&format!("name = \"pay\"\n{object}approval = []")),
-            "line 1, column 1: `approval` of `pay` is an empty list, so that nobody could decide anything; list decisions of \
+            "`approval` of `pay` is an empty list, so that no decision is possible; list decisions of \
              `approve`, `edit`, `reject` and `respond`, or write `\"always\"` for all of them",
         ),
         (
             format!("[[external-tool]]\ndescription = \" \"\nname = \"pay\"\n{object}"),
-            "line 1, column 1: `description` of the external tool `pay` is empty, and the model goes by it; say what the tool does",
+            "`description` of the external tool `pay` is empty, and the model goes by it; say what the tool does",
         ),
         (
             [
@@ -196,18 +196,18 @@ fn what_cannot_be_is_refused_with_its_place() {
                 external(&format!("name = \"pay\"\n{object}")),
             ]
             .concat(),
-            "line 5, column 1: two external tools have the name `pay`, and the model could not tell them apart; change `name` of \
+            "two external tools have the name `pay`, and the model could not tell them apart; change `name` of \
              one",
         ),
     ] {
         assert_eq!(
-            tree.refusal(&toml, Overrides::default()),
-            format!("cannot use ROOT/home/ann/project/agent.toml: {expected}"),
+            tree.problem(&toml, Overrides::default()),
+            expected,
             "{toml}"
         );
     }
     assert_eq!(
-        tree.refusal("approval-expires-seconds = 0", Overrides::default()),
-        "`approval-expires-seconds` is 0, with which nobody could decide in time; set it to at least 1, or leave it out"
+        tree.problem("approval-expires-seconds = 0", Overrides::default()),
+        "`approval-expires-seconds` is 0, with which every approval would come too late; set it to at least 1, or leave it out"
     );
 }

@@ -1,4 +1,4 @@
-//! Configurations that are refused, each with the whole text that a person reads.
+//! Configurations that are refused, each with its whole text.
 
 use super::Tree;
 use crate::config::{Config, ConfigError, Environment, MAX_CONFIG_BYTES, Overrides};
@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use std::path::Path;
 
 #[test]
-fn a_wrong_form_is_refused_with_its_place_and_a_hint() {
+fn config_of_wrong_form_is_refused_with_a_hint() {
     let tree = Tree::new();
     for (toml, expected) in [
         (
@@ -84,7 +84,7 @@ fn a_wrong_form_is_refused_with_its_place_and_a_hint() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn config_with_bad_value_is_refused() {
     let tree = Tree::new();
     for (toml, expected) in [
         (
@@ -102,7 +102,7 @@ fn what_cannot_be_is_refused() {
         ),
         (
             "state-dir = \"\"",
-            "a path in the configuration is empty; write `.` for the folder of agent.toml, or remove the key",
+            "a path in the configuration is empty; write `.` for the directory of agent.toml, or remove the key",
         ),
         (
             "model = \"llama3.2\"",
@@ -135,12 +135,12 @@ fn what_cannot_be_is_refused() {
             "two tools have the name `a`, and `agent.lock` could not tell them apart; change `name` of one",
         ),
     ] {
-        assert_eq!(tree.refusal(toml, Overrides::default()), expected);
+        assert_eq!(tree.problem(toml, Overrides::default()), expected);
     }
 }
 
 #[test]
-fn what_the_command_line_says_is_checked_too() {
+fn overrides_with_bad_value_are_refused() {
     let tree = Tree::new();
     let zero = Overrides {
         max_turns: Some(0),
@@ -165,13 +165,13 @@ fn what_the_command_line_says_is_checked_too() {
     };
     assert_eq!(
         tree.refusal("[[grants.dir]]\nhost = \"data\"", write),
-        "`--write` makes the grant of the current folder writable, and ROOT/home/ann/project is not granted; pass \
-         `--grant dir:PATH:rw` for the folder that tools may write to"
+        "`--write` makes the grant of the working directory writable, and ROOT/home/ann/project is not granted; pass \
+         `--grant dir:PATH:rw` for the directory that tools may write to"
     );
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
+fn config_file_unreadable_is_named() {
     let tree = Tree::new();
     let load = |path: &Path| -> ConfigError {
         Config::load(Some(path), Overrides::default(), &tree.environment).unwrap_err()
@@ -208,24 +208,24 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn without_a_home_folder_the_state_folder_has_to_be_named() {
+fn state_dir_without_home_has_to_be_named() {
     let mut tree = Tree::new();
     tree.environment.variables.clear();
     let expected = "it is not known where sessions are to be kept: there is no HOME and no XDG_STATE_HOME; set `state-dir` in \
                     agent.toml, or pass `--state-dir DIR`";
     assert_eq!(tree.refusal("", Overrides::default()), expected);
-    // Empty and relative values are no folders.
+    // Empty and relative values are not directories.
     tree.set("HOME", "");
     tree.set("XDG_STATE_HOME", "state");
     assert_eq!(tree.refusal("", Overrides::default()), expected);
     assert_eq!(
-        tree.refusal("state-dir = \"~/state\"", Overrides::default()),
-        "the path `~/state` begins with the home folder, and there is no HOME; write the whole path"
+        tree.problem("state-dir = \"~/state\"", Overrides::default()),
+        "the path `~/state` begins with the home directory, and there is no HOME; write the whole path"
     );
 }
 
 #[test]
-fn an_environment_shows_no_values() {
+fn environment_debug_shows_no_values() {
     let environment = Environment {
         cwd: "/w".into(),
         variables: [("KEY".to_owned(), "secret".to_owned())].into(),

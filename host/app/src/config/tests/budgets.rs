@@ -27,7 +27,7 @@ fn price(input: u64, cached_input: u64, output: u64) -> Price {
 }
 
 #[test]
-fn the_file_and_the_command_line_set_budgets() {
+fn budgets_of_file_and_command_line() {
     let tree = Tree::new();
     let toml = format!(
         r#"
@@ -80,7 +80,7 @@ fn the_file_and_the_command_line_set_budgets() {
 
 /// Any of the models may answer, so the highest price of each kind counts.
 #[test]
-fn a_budget_of_money_holds_whichever_model_answers() {
+fn usd_budget_uses_the_highest_price() {
     let tree = Tree::new();
     let toml = |fallback: &str| {
         format!(
@@ -103,9 +103,10 @@ fn a_budget_of_money_holds_whichever_model_answers() {
     );
 }
 
-/// The model's own price before any pattern, and of patterns the longest; a script costs nothing unless a price says so.
+/// The model's own price before any pattern, and of patterns the longest; a script costs nothing
+/// unless a price says so.
 #[test]
-fn the_nearest_price_counts() {
+fn price_of_longest_match_is_used() {
     let tree = Tree::new();
     for (model, own, expected) in [
         ("openai-compat:mini", "", price(1, 1, 0)),
@@ -133,9 +134,8 @@ fn the_nearest_price_counts() {
 }
 
 #[test]
-fn budgets_that_bound_nothing_or_everything_are_refused() {
+fn budget_of_zero_or_no_amount_is_refused() {
     let tree = Tree::new();
-    let place = "cannot use ROOT/home/ann/project/agent.toml: line 1, column 1: ";
     let zero = |name: &str| {
         format!(
             "the budget `{name}` is 0, which is used up before anything is done; set it to at least 1, or leave it out"
@@ -143,7 +143,7 @@ fn budgets_that_bound_nothing_or_everything_are_refused() {
     };
     let amount = |what: &str, value: &str| {
         format!(
-            "{what} is {value}, which is no amount of US dollars; write a number that is not negative, with at most 6 decimal \
+            "{what} is {value}, which is not an amount of US dollars; write a number that is not negative, with at most 6 decimal \
              places"
         )
     };
@@ -167,22 +167,22 @@ fn budgets_that_bound_nothing_or_everything_are_refused() {
         ),
         (
             "[prices.llama]\ninput = 1\noutput = 1".to_owned(),
-            "`llama` in [prices] is no model; write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every model \
+            "`llama` in [prices] is not a model; write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every model \
              whose name begins so"
                 .to_owned(),
         ),
     ] {
-        assert_eq!(tree.refusal(&toml, Overrides::default()), format!("{place}{expected}"), "{toml}");
+        assert_eq!(tree.problem(&toml, Overrides::default()), expected, "{toml}");
     }
-    let unpriced = "there is a budget of US dollars and no price of the model `openai-compat:m`, so that nothing would hold it; \
+    let unpriced = "there is a budget of US dollars and no price of the model `openai-compat:m`, so that nothing would enforce it; \
                     add [prices.\"openai-compat:m\"] with `input` and `output`, in US dollars for a million tokens, or remove \
                     the budget";
     assert_eq!(
-        tree.refusal(
+        tree.problem(
             &format!("{model}\n[budgets]\nusd = 1"),
             Overrides::default()
         ),
-        format!("{}{unpriced}", place.replace("line 1", "line 2"))
+        unpriced
     );
     let overrides = Overrides {
         max_usd: Some(1.0),
@@ -192,7 +192,7 @@ fn budgets_that_bound_nothing_or_everything_are_refused() {
 }
 
 #[test]
-fn keys_of_budgets_and_prices_are_checked() {
+fn budget_and_price_keys_are_checked() {
     let tree = Tree::new();
     for (toml, expected) in [
         (

@@ -1,4 +1,5 @@
-//! Any text as `agent.toml` and as `agent.lock`: a configuration, or one readable paragraph that names the file.
+//! Any text as `agent.toml` and as `agent.lock`: a configuration, or one readable paragraph that
+//! names the file.
 
 use super::Tree;
 use crate::{LockFile, Overrides, mutations::mutated};

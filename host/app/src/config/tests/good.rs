@@ -1,7 +1,9 @@
 //! Configurations that hold: defaults, precedence, and where paths begin.
 
 use super::{Tree, finish, granted};
-use crate::config::{ComponentSource, Config, ModelConfig, Overrides, RawConfig, RawLimits};
+use crate::config::{
+    ComponentSource, Config, LimitsSection, ModelConfig, Overrides, parse, raw::RawConfig,
+};
 use agent_host_engine::{
     policy::{DirMode, DirQuota},
     turn::Prompts,
@@ -41,17 +43,21 @@ fn builtin(name: &'static str) -> (&'static str, ComponentSource, Approval, bool
 }
 
 #[test]
-fn without_a_file_the_defaults_hold() {
+fn config_without_a_file_is_the_default() {
     let tree = Tree::new();
     let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
     assert_eq!(config.file, None);
-    assert_eq!(config.folder, tree.cwd());
+    assert_eq!(config.working_dir, tree.cwd());
     assert_eq!(
         config.state_dir,
         tree.home().join(".local/state/agent-host")
     );
     assert_eq!(config.cache_dir, tree.home().join(".cache/agent-host"));
-    assert!(config.models.first.is_none() && config.system.is_none() && config.ungranted.is_none());
+    assert!(
+        config.models.first.is_none()
+            && config.system.is_none()
+            && config.default_dir_refusal.is_none()
+    );
     assert_eq!((config.budgets.turns, config.prompts), (50, Prompts::Ask));
     assert_eq!(config.limits, Limits::default());
     assert_eq!(config.sandbox, SandboxConfig::default());
@@ -101,7 +107,7 @@ fn without_a_file_the_defaults_hold() {
 }
 
 #[test]
-fn every_key_is_read() {
+fn raw_config_every_key_is_read() {
     let tree = Tree::new();
     let toml = r#"
         model = "openai-compat:llama3.2"
@@ -272,7 +278,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn the_command_line_wins_and_its_paths_begin_at_the_working_folder() {
+fn overrides_win_over_the_file() {
     let mut tree = Tree::new();
     tree.set("XDG_STATE_HOME", "/xdg/state");
     tree.set("XDG_CACHE_HOME", "/xdg/cache");
@@ -326,7 +332,7 @@ fn the_command_line_wins_and_its_paths_begin_at_the_working_folder() {
 }
 
 #[test]
-fn without_a_home_folder_compiled_code_is_kept_beside_the_sessions() {
+fn cache_dir_without_home_is_in_state_dir() {
     let mut tree = Tree::new();
     tree.environment.variables.clear();
     let config = tree
@@ -336,7 +342,7 @@ fn without_a_home_folder_compiled_code_is_kept_beside_the_sessions() {
 }
 
 #[test]
-fn a_script_is_a_word_or_a_file() {
+fn script_is_a_word_or_a_file() {
     let tree = Tree::new();
     for (model, expected) in [
         ("script:tour", Err("tour")),
@@ -356,7 +362,7 @@ fn a_script_is_a_word_or_a_file() {
 }
 
 #[test]
-fn guests_never_reach_what_decides_about_them() {
+fn protected_paths_cover_configuration() {
     let tree = Tree::new();
     let toml = "model = \"script:s.toml\"\nstate-dir = \"../state\"\ncache-dir = \"/nowhere/cache\"\n[openai-compat]\napi-key \
                 = \"file:key\"\n[[tool]]\nname = \"t\"\ncomponent = \"t.wasm\"\n[[tool]]\nname = \"f\"\ncomponent = \
@@ -386,15 +392,15 @@ fn guests_never_reach_what_decides_about_them() {
 }
 
 #[test]
-fn the_raw_form_keeps_what_was_not_said_apart() {
+fn raw_config_keeps_absent_keys_absent() {
     assert_eq!(
-        RawConfig::parse(Path::new("x"), "").unwrap(),
+        parse::<RawConfig>(Path::new("x"), "").unwrap(),
         RawConfig::default()
     );
-    let raw = RawConfig::parse(Path::new("x"), "[limits]\nhttp-requests = 0").unwrap();
-    let limits = RawLimits {
+    let raw: RawConfig = parse(Path::new("x"), "[limits]\nhttp-requests = 0").unwrap();
+    let limits = LimitsSection {
         http_requests: Some(0),
-        ..RawLimits::default()
+        ..LimitsSection::default()
     };
     assert_eq!(
         raw,
@@ -403,4 +409,48 @@ fn the_raw_form_keeps_what_was_not_said_apart() {
             ..RawConfig::default()
         }
     );
+}
+
+/// The keys of a table, from the hint for an unknown one.
+fn known_keys(table: &str) -> Vec<String> {
+    let toml = format!("{table}\nunknown-key-of-a-test = 1");
+    let error = parse::<RawConfig>(Path::new("x"), &toml).unwrap_err();
+    let fix = &error.problems()[0].fix;
+    let keys = fix
+        .strip_prefix("the keys here are ")
+        .expect(fix)
+        .split(", ");
+    keys.map(|key| key.trim_matches('`').to_owned()).collect()
+}
+
+#[test]
+fn configuration_reference_names_every_key() {
+    let page = include_str!("../../../CONFIGURATION.md");
+    let (_, example) = page.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("\n```").unwrap();
+    parse::<RawConfig>(Path::new("CONFIGURATION.md"), example).unwrap();
+    for table in [
+        "",
+        "[budgets]",
+        "[context]",
+        "[session]",
+        "[prices.x]",
+        "[openai-compat]",
+        "[[tool]]",
+        "[[mcp]]",
+        "[[external-tool]]",
+        "[[grants.dir]]",
+        "[[grants.http]]",
+        "[[grants.env]]",
+        "[grants]",
+        "[[secret]]",
+        "[sandbox]",
+    ] {
+        for key in known_keys(table) {
+            let is_named = example.contains(&format!("{key} = "))
+                || example.contains(&format!("[{key}"))
+                || example.contains(&format!(".{key}]"));
+            assert!(is_named, "{table} {key}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Grants: what a folder or a host may be, where folders are mounted, and what is refused.
+//! Grants: hosts and directories, guest paths, refusals.
 
 use super::{Tree, granted};
 use crate::config::{Config, Overrides, http_grants::to_argument};
@@ -8,12 +8,7 @@ use pretty_assertions::assert_eq;
 const RO: DirMode = DirMode::ReadOnly;
 const RW: DirMode = DirMode::ReadWrite;
 
-/// An error in a grant that begins on this line of the file.
-fn placed(line: usize, text: &str) -> String {
-    format!("cannot use ROOT/home/ann/project/agent.toml: line {line}, column 1: {text}")
-}
-
-/// Host (with `ROOT` for the tree), guest and mode of each folder.
+/// Host (with `ROOT` for the tree), guest and mode of each directory.
 fn dirs(tree: &Tree, config: &Config) -> Vec<(String, String, DirMode)> {
     let root = tree.root.display().to_string();
     let grants = config.grants.dirs.iter();
@@ -29,7 +24,7 @@ fn dirs(tree: &Tree, config: &Config) -> Vec<(String, String, DirMode)> {
 }
 
 #[test]
-fn folders_of_the_command_line() {
+fn dir_grant_of_command_line_is_placed() {
     let tree = Tree::new();
     std::fs::create_dir_all(tree.root.join("srv/data")).unwrap();
     std::fs::create_dir(tree.root.join("srv/a b:rw")).unwrap();
@@ -45,7 +40,7 @@ fn folders_of_the_command_line() {
             true,
             vec![(project.to_owned(), "/workspace", RW)],
         ),
-        // A named folder takes the place of the one that nobody named.
+        // A named directory replaces the default one.
         (
             "",
             vec!["dir:data".to_owned()],
@@ -66,7 +61,7 @@ fn folders_of_the_command_line() {
                 ("ROOT/srv/data".to_owned(), "/mnt/data-2", RO),
             ],
         ),
-        // Beside configured folders it takes a place that is free.
+        // Beside configured directories it gets a free guest path.
         (
             "[[grants.dir]]\nhost = \"data\"",
             vec![format!("dir:{root}/srv/a b:rw:rw")],
@@ -82,14 +77,14 @@ fn folders_of_the_command_line() {
             false,
             vec![(project.to_owned(), "/workspace", RO)],
         ),
-        // An HTTP grant says nothing about folders.
+        // An HTTP grant says nothing about directories.
         (
             "",
             vec!["http:example.com".to_owned()],
             false,
             vec![(project.to_owned(), "/workspace", RO)],
         ),
-        // Whoever names the home folder or the root means it.
+        // The home directory or the root may be named.
         (
             "",
             vec![format!("dir:{home}")],
@@ -127,16 +122,20 @@ fn folders_of_the_command_line() {
 }
 
 #[test]
-fn the_home_folder_and_larger_ones_are_not_granted_by_themselves() {
+fn home_directory_is_not_granted_by_default() {
     let mut tree = Tree::new();
     std::os::unix::fs::symlink(tree.home(), tree.root.join("link")).unwrap();
     for (cwd, shown, what) in [
-        (tree.home(), "ROOT/home/ann", "the home folder"),
-        (tree.root.join("link"), "ROOT/home/ann", "the home folder"),
+        (tree.home(), "ROOT/home/ann", "the home directory"),
+        (
+            tree.root.join("link"),
+            "ROOT/home/ann",
+            "the home directory",
+        ),
         (
             tree.root.join("home"),
             "ROOT/home",
-            "a folder that holds the home folder",
+            "a directory that contains the home directory",
         ),
         ("/".into(), "/", "the whole file system"),
     ] {
@@ -150,20 +149,23 @@ fn the_home_folder_and_larger_ones_are_not_granted_by_themselves() {
             let config = Config::load(None, overrides, &tree.environment).unwrap();
             assert_eq!(config.grants.dirs.len(), 0);
             assert_eq!(
-                tree.portable(&config.ungranted.unwrap()),
+                tree.portable(&config.default_dir_refusal.unwrap()),
                 format!(
-                    "the current folder {shown} is not granted to the tools by itself: it is {what}, with keys and private \
-                     files in it; change to a smaller folder, or name the folder that you mean with `--grant dir:PATH`"
+                    "the working directory {shown} is not granted to the tools by default: it is {what}, with keys and private \
+                     files in it; change to a smaller directory, or name the directory that you mean with `--grant dir:PATH`"
                 )
             );
         }
         let config = Config::load(None, granted(&["dir:."]), &tree.environment).unwrap();
-        assert_eq!((config.grants.dirs.len(), config.ungranted), (1, None));
+        assert_eq!(
+            (config.grants.dirs.len(), config.default_dir_refusal),
+            (1, None)
+        );
     }
 }
 
 #[test]
-fn what_the_kernel_shows_as_files_is_never_granted() {
+fn dir_grant_of_kernel_files_is_refused() {
     let mut tree = Tree::new();
     for (name, target) in [
         ("processes", "/proc"),
@@ -174,8 +176,8 @@ fn what_the_kernel_shows_as_files_is_never_granted() {
     }
     let refused = |folder: &str, kernel: &str| {
         format!(
-            "the folder {folder} is never granted: what is in {kernel} are no files but the kernel's view of processes, with \
-             their environment, and of devices; grant a folder that holds files"
+            "the directory {folder} is never granted: {kernel} has no files but the kernel's view of processes, with \
+             their environment, and of devices; grant a directory of files"
         )
     };
     for (host, folder, kernel) in [
@@ -191,18 +193,15 @@ fn what_the_kernel_shows_as_files_is_never_granted() {
         let expected = refused(folder, kernel);
         // Neither the file nor the command line may, not even for one tool.
         let lists = [
-            (1, format!("[[grants.dir]]\nhost = \"{host}\"")),
-            (
-                4,
-                format!(
-                    "[[tool]]\nname = \"t\"\ncomponent = \"builtin:files\"\n[[tool.dir]]\nhost = \"{host}\""
-                ),
+            format!("[[grants.dir]]\nhost = \"{host}\""),
+            format!(
+                "[[tool]]\nname = \"t\"\ncomponent = \"builtin:files\"\n[[tool.dir]]\nhost = \"{host}\""
             ),
         ];
-        for (line, toml) in lists {
+        for toml in lists {
             assert_eq!(
-                tree.refusal(&toml, Overrides::default()),
-                placed(line, &expected),
+                tree.problem(&toml, Overrides::default()),
+                expected,
                 "{toml}"
             );
         }
@@ -218,13 +217,13 @@ fn what_the_kernel_shows_as_files_is_never_granted() {
     let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
     assert_eq!(config.grants.dirs.len(), 0);
     assert_eq!(
-        config.ungranted.unwrap().to_string(),
+        config.default_dir_refusal.unwrap().to_string(),
         refused("/sys/kernel", "/sys")
     );
 }
 
 #[test]
-fn a_grant_of_everything_hides_what_the_kernel_shows() {
+fn dir_grant_of_root_hides_kernel_files() {
     let tree = Tree::new();
     for (argument, hidden) in [("dir:/", true), ("dir:.", false)] {
         let config = tree.load("", granted(&[argument])).unwrap();
@@ -243,9 +242,9 @@ fn a_grant_of_everything_hides_what_the_kernel_shows() {
 }
 
 #[test]
-fn folders_that_are_refused() {
+fn dir_grant_with_bad_path_is_refused() {
     let tree = Tree::new();
-    let here = |line: usize, text: String| placed(line, &text);
+    let here = |text: String| text;
     std::fs::write(tree.cwd().join("file"), "").unwrap();
     let two = |guest: &str| {
         format!(
@@ -254,20 +253,20 @@ fn folders_that_are_refused() {
     };
     let apart = |guest: &str| {
         format!(
-            "the folders ROOT/home/ann/project and ROOT/home/ann/project/data are granted at /workspace and {guest}, of \
+            "the directories ROOT/home/ann/project and ROOT/home/ann/project/data are granted at /workspace and {guest}, of \
              which one is the other or lies in it, so a path there could mean either; give one of them another `guest` path, \
              such as /mnt/NAME"
         )
     };
     let wide = |path: &str, what: &str| {
         format!(
-            "agent.toml may not grant {path}: it is {what}, with keys and private files in it; grant a smaller folder, or, \
+            "agent.toml may not grant {path}: it is {what}, with keys and private files in it; grant a smaller directory, or, \
              if you mean it, take the grant out of agent.toml and pass `--grant dir:{path}` on the command line"
         )
     };
     let guest = |guest: &str| {
         format!(
-            "the guest path `{guest}` cannot be used: it has to begin with `/` and name a folder without `.` or `..`; write \
+            "the guest path `{guest}` cannot be used: it has to begin with `/` and name a directory without `.` or `..`; write \
              it like `/workspace`"
         )
     };
@@ -277,65 +276,59 @@ fn folders_that_are_refused() {
         (two("/workspace/in"), apart("/workspace/in")),
         (
             dir("host = \"/\""),
-            here(1, wide("/", "the whole file system")),
+            here(wide("/", "the whole file system")),
         ),
         (
             dir("host = \"~\""),
-            here(1, wide("ROOT/home/ann", "the home folder")),
+            here(wide("ROOT/home/ann", "the home directory")),
         ),
         (
             dir("host = \"../..\""),
-            here(1, wide("ROOT/home", "a folder that holds the home folder")),
+            here(wide("ROOT/home", "a directory that contains the home directory")),
         ),
         (
             "[[tool]]\nname = \"t\"\ncomponent = \"builtin:files\"\n[[tool.dir]]\nhost = \"~\"".to_owned(),
-            here(4, wide("ROOT/home/ann", "the home folder")),
+            here(wide("ROOT/home/ann", "the home directory")),
         ),
-        (dir("host = \".\"\nguest = \"data\""), here(1, guest("data"))),
-        (dir("host = \".\"\nguest = \"/\""), here(1, guest("/"))),
-        (dir("host = \".\"\nguest = \"/a/../b\""), here(1, guest("/a/../b"))),
-        (dir("host = \".\"\nguest = \"/a//b\""), here(1, guest("/a//b"))),
+        (dir("host = \".\"\nguest = \"data\""), here(guest("data"))),
+        (dir("host = \".\"\nguest = \"/\""), here(guest("/"))),
+        (dir("host = \".\"\nguest = \"/a/../b\""), here(guest("/a/../b"))),
+        (dir("host = \".\"\nguest = \"/a//b\""), here(guest("/a//b"))),
         (
             dir("host = \"gone\""),
-            here(
-                1,
-                "the folder ROOT/home/ann/project/gone cannot be granted: No such file or directory (os error 2); make it, \
+            here("the directory ROOT/home/ann/project/gone cannot be granted: No such file or directory (os error 2); create it, \
                  or correct the path"
                     .to_owned(),
             ),
         ),
         (
             dir("host = \"file\""),
-            here(
-                1,
-                "the folder ROOT/home/ann/project/file cannot be granted: it is not a folder; make it, or correct the path"
+            here("the directory ROOT/home/ann/project/file cannot be granted: it is not a directory; create it, or correct the path"
                     .to_owned(),
             ),
         ),
         (
             dir("host = \".\"\ndeny = [\"a[\"]"),
-            here(
-                1,
-                "the path pattern `a[` is not a glob: unclosed character class; missing ']'; correct it in the grant's \
+            here("the path pattern `a[` is not a glob: unclosed character class; missing ']'; correct it in the grant's \
                  allow, deny, mask or allow-run-later list"
                     .to_owned(),
             ),
         ),
     ] {
-        assert_eq!(tree.refusal(&toml, Overrides::default()), expected, "{toml}");
+        assert_eq!(tree.problem(&toml, Overrides::default()), expected, "{toml}");
     }
     for (grant, expected) in [
         (
             "dir:",
-            "`--grant dir:` names no folder; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+            "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
         ),
         (
             "dir::rw",
-            "`--grant dir:` names no folder; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+            "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
         ),
         (
             "dir:data:rwx",
-            "the folder ROOT/home/ann/project/data:rwx cannot be granted: No such file or directory (os error 2); make it, or \
+            "the directory ROOT/home/ann/project/data:rwx cannot be granted: No such file or directory (os error 2); create it, or \
              correct the path",
         ),
         (
@@ -349,7 +342,7 @@ fn folders_that_are_refused() {
 }
 
 #[test]
-fn hosts_of_the_command_line() {
+fn http_grant_of_command_line_is_read() {
     let tree = Tree::new();
     let grant = |scheme: Option<&str>, host: &str, port| HttpGrant {
         scheme: scheme.map(str::to_owned),
@@ -412,7 +405,7 @@ fn hosts_of_the_command_line() {
 }
 
 #[test]
-fn methods_and_paths_of_the_file() {
+fn http_grant_methods_and_paths_are_read() {
     let tree = Tree::new();
     let toml = "[[grants.http]]\nhost = \"a.example\"\nmethods = [\"get\"]\npath = \"/v1/\"\n\
                 [[tool]]\nname = \"t\"\ncomponent = \"builtin:fetch\"\n\
@@ -429,7 +422,7 @@ fn methods_and_paths_of_the_file() {
 }
 
 #[test]
-fn hosts_that_are_refused() {
+fn http_grant_with_bad_host_is_refused() {
     let tree = Tree::new();
     let host =
         |host: &str, why: &str| format!("the host `{host}` of an HTTP grant cannot be used: {why}");
@@ -456,16 +449,13 @@ fn hosts_that_are_refused() {
     ] {
         let toml = format!("[[grants.http]]\nhost = \"{written}\"");
         assert_eq!(
-            tree.refusal(&toml, Overrides::default()),
-            placed(1, &host(written, why))
+            tree.problem(&toml, Overrides::default()),
+            host(written, why)
         );
     }
     let long = format!("{}.example", "a".repeat(64));
     let toml = format!("[[grants.http]]\nhost = \"{long}\"");
-    assert_eq!(
-        tree.refusal(&toml, Overrides::default()),
-        placed(1, &host(&long, name))
-    );
+    assert_eq!(tree.problem(&toml, Overrides::default()), host(&long, name));
     for (rest, expected) in [
         (
             "scheme = \"ftp\"",
@@ -491,10 +481,7 @@ fn hosts_that_are_refused() {
     ] {
         let toml =
             format!("model = \"script:tour\"\n\n[[grants.http]]\nhost = \"a.example\"\n{rest}");
-        assert_eq!(
-            tree.refusal(&toml, Overrides::default()),
-            placed(3, expected)
-        );
+        assert_eq!(tree.problem(&toml, Overrides::default()), expected);
     }
     for (argument, why) in [
         (
@@ -528,7 +515,7 @@ fn hosts_that_are_refused() {
 }
 
 #[test]
-fn what_holds_without_grants_can_be_written_down() {
+fn implied_grant_can_be_written_down() {
     let mut tree = Tree::new();
     let lines = |host: &str| {
         format!(
@@ -549,7 +536,7 @@ fn what_holds_without_grants_can_be_written_down() {
         let config = tree.load(toml, overrides).unwrap();
         assert_eq!(config.implied_grant().as_ref(), expected, "{toml}");
     }
-    // It grants what it says, also from a file in another folder.
+    // It grants what it says, also from a file in another directory.
     let implied = tree.load("", Overrides::default()).unwrap();
     let written = tree.load(&here, Overrides::default()).unwrap();
     assert_eq!(dirs(&tree, &written), dirs(&tree, &implied));

@@ -14,7 +14,7 @@ fn write(tree: &Tree, name: &str, content: impl AsRef<[u8]>) {
 }
 
 #[test]
-fn each_file_stands_under_its_name_behind_the_system_prompt() {
+fn instruction_files_follow_the_system_prompt() {
     let tree = Tree::new();
     write(&tree, "AGENTS.md", "\nUse tabs.\n");
     write(&tree, "data/style.md", "Be kind.");
@@ -51,7 +51,7 @@ fn each_file_stands_under_its_name_behind_the_system_prompt() {
 }
 
 #[test]
-fn what_is_no_instruction_file_is_refused_with_its_place() {
+fn instruction_file_unusable_is_refused() {
     let tree = Tree::new();
     fs::write(tree.root.join("srv/ours.md"), "Ours.").unwrap();
     symlink(tree.root.join("srv/ours.md"), tree.cwd().join("out.md")).unwrap();
@@ -65,30 +65,30 @@ fn what_is_no_instruction_file_is_refused_with_its_place() {
         (
             "\"gone.md\"",
             17,
-            "cannot read the instructions `gone.md`: No such file or directory (os error 2); correct `instructions`, or make the \
+            "cannot read the instructions `gone.md`: No such file or directory (os error 2); correct `instructions`, or create the \
              file",
         ),
         (
             "\"out.md\"",
             17,
-            "cannot read the instructions `out.md`: they are in ROOT/srv/ours.md, outside of the folder of agent.toml; write the \
+            "cannot read the instructions `out.md`: they are in ROOT/srv/ours.md, outside of the directory of agent.toml; write the \
              whole path if it is meant",
         ),
         (
             "\"../../../srv/ours.md\"",
             17,
-            "cannot read the instructions `../../../srv/ours.md`: they are in ROOT/srv/ours.md, outside of the folder of \
+            "cannot read the instructions `../../../srv/ours.md`: they are in ROOT/srv/ours.md, outside of the directory of \
              agent.toml; write the whole path if it is meant",
         ),
         (
             "\"data\"",
             17,
-            "cannot read the instructions `data`: it is no file; name a text file",
+            "cannot read the instructions `data`: it is not a regular file; name a text file",
         ),
         (
             "\"socket\"",
             17,
-            "cannot read the instructions `socket`: it is no file; name a text file",
+            "cannot read the instructions `socket`: it is not a regular file; name a text file",
         ),
         (
             "\"noise.md\"",
@@ -98,7 +98,7 @@ fn what_is_no_instruction_file_is_refused_with_its_place() {
         (
             "\"a.md\", \"\"",
             25,
-            "a path in the configuration is empty; write `.` for the folder of agent.toml, or remove the key",
+            "a path in the configuration is empty; write `.` for the directory of agent.toml, or remove the key",
         ),
         (
             "\"long.md\"",

@@ -19,7 +19,7 @@ fn open(tree: &Tree, server: &str) -> Result<(String, Option<String>, String), C
 }
 
 #[test]
-fn where_the_address_and_the_key_come_from() {
+fn provider_address_and_key_sources() {
     let mut tree = Tree::new();
     tree.set("MY_KEY", "from-variable");
     tree.set("EMPTY", "");
@@ -76,9 +76,10 @@ fn where_the_address_and_the_key_come_from() {
     );
 }
 
-/// Address, key and the key's source of each provider, from the variables of its own SDK and without any.
+/// Address, key and the key's source of each provider, from the variables of its own SDK and
+/// without any.
 #[test]
-fn what_each_provider_reads_from_the_environment() {
+fn provider_variables_of_the_environment() {
     const COMPAT: &str = "OPENAI_COMPAT_API_KEY";
     // The variables, and what they come to.
     type Case = (
@@ -176,7 +177,7 @@ fn what_each_provider_reads_from_the_environment() {
 }
 
 #[test]
-fn a_server_or_key_that_is_not_there() {
+fn provider_without_server_or_key_is_refused() {
     let mut tree = Tree::new();
     tree.set("EMPTY", "");
     std::fs::write(tree.cwd().join("empty"), " \n").unwrap();
@@ -252,17 +253,17 @@ fn a_server_or_key_that_is_not_there() {
 }
 
 #[test]
-fn a_key_in_the_file_is_refused_and_not_repeated() {
+fn key_in_the_file_is_refused_and_not_repeated() {
     let tree = Tree::new();
     for provider in Provider::ALL.map(Provider::name) {
         for key in ["sk-live-123", "", "env:", "https:sk-live-123", "cmd: "] {
             // Refused whichever model is chosen.
             let toml = format!("[{provider}]\napi-key = \"{key}\"");
             assert_eq!(
-                tree.refusal(&toml, Overrides::default()),
+                tree.problem(&toml, Overrides::default()),
                 format!(
                     "`api-key` under [{provider}] does not say where the model server's key is; the text itself has no place in a \
-                     file that is shared and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
+                     file that is shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
                 )
             );
         }
@@ -270,7 +271,7 @@ fn a_key_in_the_file_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn a_configuration_can_be_printed_without_its_keys() {
+fn config_debug_shows_no_keys() {
     for provider in Provider::ALL {
         let mut tree = Tree::new();
         let variable = provider.key_variables()[0];

@@ -18,7 +18,7 @@ fn opened(tree: &Tree, toml: &str) -> ServerConfig {
 }
 
 #[test]
-fn a_program_gets_path_and_what_is_granted_and_nothing_else() {
+fn mcp_program_environment_is_path_and_grants() {
     let mut tree = Tree::new();
     tree.set("PATH", "/bin");
     tree.set("GITHUB_TOKEN", "t");
@@ -45,7 +45,7 @@ fn a_program_gets_path_and_what_is_granted_and_nothing_else() {
 
 /// Variables are secrets by their names, or by holding a password in an address.
 #[test]
-fn secrets_of_a_server_are_its_token_and_what_is_named_like_one() {
+fn mcp_server_secrets_are_token_and_named_values() {
     let variables = [
         ("GITHUB_TOKEN", "ghp_0123456789", true),
         ("api-key", "0123456789ab", true),
@@ -88,7 +88,7 @@ fn secrets_of_a_server_are_its_token_and_what_is_named_like_one() {
 }
 
 #[test]
-fn what_is_absent_has_the_documented_values() {
+fn mcp_server_defaults_are_as_documented() {
     let tree = Tree::new();
     let server = opened(
         &tree,
@@ -103,7 +103,7 @@ fn what_is_absent_has_the_documented_values() {
 }
 
 #[test]
-fn what_is_set_is_taken_over() {
+fn mcp_server_settings_are_resolved() {
     let mut tree = Tree::new();
     tree.set("TOKEN", "the-token");
     let toml = "[[mcp]]\nname = \"web\"\nurl = \"https://example.com/mcp\"\ntoken = \"env:TOKEN\"\n\
@@ -136,7 +136,7 @@ fn what_is_set_is_taken_over() {
 }
 
 #[test]
-fn the_files_of_servers_are_no_guests() {
+fn mcp_server_files_are_protected() {
     let tree = Tree::new();
     let config = tree
         .load(
@@ -152,7 +152,7 @@ fn the_files_of_servers_are_no_guests() {
 }
 
 #[test]
-fn what_is_no_server_says_why() {
+fn mcp_server_with_bad_settings_is_refused() {
     let tree = Tree::new();
     let cases = [
         ("", "needs either `command`"),
@@ -190,7 +190,7 @@ fn what_is_no_server_says_why() {
         ("command = [\"a\"]\ndeadline-ms = 0\n", "nonzero"),
         (
             "command = [\"a\"]\n[[mcp]]\nname = \"m\"\ncommand = [\"b\"]\n",
-            "line 4, column 1: the name `m` is used twice",
+            "line 5, column 8: the name `m` is used twice",
         ),
         (
             "command = [\"a\"]\n[[tool]]\nname = \"m\"\ncomponent = \"builtin:files\"\n",

@@ -15,7 +15,7 @@ fn chosen(config: &Config) -> (Option<String>, Vec<String>, Option<&str>) {
 }
 
 #[test]
-fn where_no_model_is_named_the_only_key_chooses() {
+fn model_is_selected_by_the_only_key() {
     let several = "no model is named, and there are keys for several providers: `anthropic` (ANTHROPIC_API_KEY), `gemini` \
                    (GOOGLE_API_KEY); choose one with `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml";
     let unknown = "no model is named, and OPENAI_COMPAT_API_KEY is for `openai-compat`, whose models are not known; choose one with \
@@ -55,9 +55,13 @@ fn where_no_model_is_named_the_only_key_chooses() {
         }
         // Listing sessions needs no model, so loading works in any case.
         let config = tree.load("", Overrides::default()).unwrap();
-        let unchosen = config.models.unchosen.as_ref().map(ToString::to_string);
+        let selection_error = config
+            .models
+            .selection_error
+            .as_ref()
+            .map(ToString::to_string);
         let (first, _, chosen_by) = chosen(&config);
-        let found = match unchosen {
+        let found = match selection_error {
             Some(error) => Err(error),
             None => Ok(first.zip(chosen_by.map(str::to_owned))),
         };
@@ -65,12 +69,12 @@ fn where_no_model_is_named_the_only_key_chooses() {
             .map(|chosen| chosen.map(|(model, by)| (model.to_owned(), by.to_owned())))
             .map_err(str::to_owned);
         assert_eq!(found, expected, "{variables:?}");
-        // Whoever names one is not asked about keys.
+        // A named model ignores keys.
         let named = tree
             .load("model = \"ollama:m\"", Overrides::default())
             .unwrap();
         assert_eq!(
-            (chosen(&named), named.models.unchosen.is_none()),
+            (chosen(&named), named.models.selection_error.is_none()),
             ((Some("ollama:m".to_owned()), Vec::new(), None), true)
         );
     }
@@ -78,7 +82,7 @@ fn where_no_model_is_named_the_only_key_chooses() {
 
 /// A key that the configuration knows of chooses like one of the environment.
 #[test]
-fn a_key_of_the_configuration_chooses() {
+fn model_is_selected_by_configured_key() {
     let tree = Tree::new();
     let toml = "[openai]\napi-key = \"cmd:pass show openai\"";
     let config = tree.load(toml, Overrides::default()).unwrap();
@@ -93,7 +97,7 @@ fn a_key_of_the_configuration_chooses() {
 }
 
 #[test]
-fn models_in_the_place_of_another() {
+fn fallback_models_are_resolved_in_order() {
     let tree = Tree::new();
     let toml = "model = \"anthropic:a\"\nfallback = [\"ollama:b\", \"anthropic:a\", \"script:./s.toml\", \"ollama:b\"]";
     let script = format!("script:{}", tree.cwd().join("./s.toml").display());
@@ -115,7 +119,7 @@ fn models_in_the_place_of_another() {
 }
 
 #[test]
-fn each_provider_has_its_section() {
+fn provider_has_its_own_section() {
     let tree = Tree::new();
     let toml = "model = \"gemini:m\"\n[anthropic]\nvision = false\n[gemini]\ndocuments = false\n";
     let config = tree.load(toml, Overrides::default()).unwrap();

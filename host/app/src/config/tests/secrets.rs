@@ -1,4 +1,5 @@
-//! Secrets and environment variables for tools: what is granted to whom, what is read when, and what is refused.
+//! Secrets and environment variables for tools: what is granted to whom, what is read when, and
+//! what is refused.
 
 use super::{Tree, finish, granted};
 use crate::config::{Config, Overrides};
@@ -33,7 +34,7 @@ fn names(config: &Config) -> Vec<(&str, Vec<&str>)> {
 }
 
 #[test]
-fn secrets_are_granted_by_name_and_to_nobody_by_themselves() {
+fn secret_is_granted_only_by_name() {
     let tree = Tree::new();
     let both = secret("a") + &secret("b");
     let two = tool("plain", "") + &tool("own", "secrets = [\"b\"]") + &tool("none", "secrets = []");
@@ -67,7 +68,7 @@ fn secrets_are_granted_by_name_and_to_nobody_by_themselves() {
 }
 
 #[test]
-fn an_audience_is_one_server() {
+fn secret_audience_is_one_server() {
     let tree = Tree::new();
     for (audience, scheme, host, port) in [
         ("https://api.example.com", "https", "api.example.com", 443),
@@ -114,7 +115,7 @@ fn an_audience_is_one_server() {
     ] {
         let toml =
             format!("[[secret]]\nname = \"s\"\nfrom = \"env:TOKEN\"\naudience = \"{audience}\"\n");
-        let refusal = tree.refusal(&toml, Overrides::default());
+        let refusal = tree.problem(&toml, Overrides::default());
         assert!(
             refusal.starts_with(&format!(
                 "the audience `{audience}` of the secret `s` cannot be used: "
@@ -128,14 +129,14 @@ fn an_audience_is_one_server() {
 }
 
 #[test]
-fn secrets_that_cannot_be_used() {
+fn secret_with_bad_settings_is_refused() {
     let tree = Tree::new();
     let unknown = |name: &str, place: &str, advice: &str| {
         format!(
             "the secret `{name}` is granted in {place}, and there is no [[secret]] of this name; {advice}"
         )
     };
-    let add = "add it, with where it is and to whom it may be sent";
+    let add = "add it, with where it is and to which server it may be sent";
     for (toml, grant, expected) in [
         (
             secret("a b"),
@@ -153,7 +154,7 @@ fn secrets_that_cannot_be_used() {
             "[[secret]]\nname = \"a\"\nfrom = \"gh-token-123\"\naudience = \"https://api.example.com\"\n".to_owned(),
             None,
             "`from` of the secret `a` does not say where the secret `a` is; the text itself has no place in a file that is \
-             shared and committed: write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
+             shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
                 .to_owned(),
         ),
         (
@@ -169,7 +170,7 @@ fn secrets_that_cannot_be_used() {
         (String::new(), Some("secret:x"), unknown("x", "`--grant`", add)),
     ] {
         assert_eq!(
-            tree.refusal(&toml, granted(&Vec::from_iter(grant))),
+            tree.problem(&toml, granted(&Vec::from_iter(grant))),
             expected,
             "{toml}"
         );
@@ -177,7 +178,7 @@ fn secrets_that_cannot_be_used() {
 }
 
 #[test]
-fn secrets_are_read_when_asked_for_and_no_earlier() {
+fn secret_is_read_only_when_requested() {
     let mut tree = Tree::new();
     tree.set("TOKEN", "from-variable");
     tree.set("SHORT", "1234567");
@@ -254,7 +255,7 @@ fn secrets_are_read_when_asked_for_and_no_earlier() {
 }
 
 #[test]
-fn variables_are_given_by_name() {
+fn env_grant_gives_variables_by_name() {
     let mut tree = Tree::new();
     tree.set("LANG", "C.UTF-8");
     tree.set("EMPTY", "");
@@ -301,7 +302,7 @@ fn variables_are_given_by_name() {
 }
 
 #[test]
-fn variables_that_cannot_be_given() {
+fn env_grant_with_bad_variable_is_refused() {
     let tree = Tree::new();
     let refused = |name: &str, why: &str| {
         format!(
@@ -361,6 +362,6 @@ fn variables_that_cannot_be_given() {
                 .to_owned(),
         ),
     ] {
-        assert_eq!(tree.refusal(&toml, Overrides::default()), expected, "{toml}");
+        assert_eq!(tree.problem(&toml, Overrides::default()), expected, "{toml}");
     }
 }

@@ -1,7 +1,8 @@
-//! What a denial suggests is a configuration, and allows what was denied and no more than grants can say.
+//! What a denial suggests is a configuration, and allows what was denied and no more than grants
+//! can say.
 
 use super::Tree;
-use crate::config::{Config, Overrides, RawConfig, http_grants::to_argument};
+use crate::config::{Config, Overrides, http_grants::to_argument, parse, raw::RawConfig};
 use agent_host_engine::policy::{FileOp, Grants, HttpRequest, Ruling, decide_file, decide_http};
 use agent_host_types::tool::Effect;
 use pretty_assertions::assert_eq;
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 use std::{path::Path, sync::Arc};
 
 fn grants(tree: &Tree, toml: &str, overrides: Overrides) -> Arc<Grants> {
-    let raw = RawConfig::parse(Path::new("agent.toml"), toml).unwrap();
+    let raw: RawConfig = parse(Path::new("agent.toml"), toml).unwrap();
     Config::resolve(raw, None, overrides, &tree.environment)
         .unwrap()
         .grants
@@ -31,7 +32,7 @@ fn can_be_granted(request: &HttpRequest<'_>) -> bool {
 
 proptest! {
     #[test]
-    fn an_http_suggestion_allows_the_request_and_not_its_neighbours(
+    fn http_suggestion_allows_exactly_the_request(
         method in prop::sample::select(vec!["GET", "HEAD", "POST", "PROPFIND", "get"]),
         scheme in prop::sample::select(vec!["http", "https"]),
         host in prop::sample::select(vec![
@@ -59,7 +60,8 @@ proptest! {
             HttpRequest { host: "a.api.example", ..request },
             HttpRequest { port: 8081, ..request },
         ];
-        // A path that ends in `/` covers what is below it, and a path that no grant can name is left out of the suggestion.
+        // A path that ends in `/` covers what is below it, and a path that no grant can name is
+        // left out of the suggestion.
         if toml.contains("\npath = ") {
             neighbours.push(HttpRequest { path: &nested, ..request });
             if !path.ends_with('/') {
@@ -78,7 +80,7 @@ proptest! {
     }
 }
 
-/// The lines of a grant with some of them changed, as a person does it.
+/// The lines of a grant with some of them changed, as an operator does it.
 fn changed(block: &str, suggestion: &str) -> String {
     let mut lines: Vec<&str> = block.lines().collect();
     for change in suggestion.lines().filter(|line| !line.starts_with('#')) {
@@ -90,7 +92,7 @@ fn changed(block: &str, suggestion: &str) -> String {
 }
 
 #[test]
-fn a_folder_suggestion_allows_the_operation_and_not_its_neighbours() {
+fn dir_suggestion_allows_exactly_the_operation() {
     let tree = Tree::new();
     let allowed = |toml: &str, op, path| {
         let grants = grants(&tree, toml, Overrides::default());

@@ -241,7 +241,7 @@ fn demands_quote_what_the_file_says() {
 }
 
 #[test]
-fn configuration_that_is_a_link_out_of_the_directory_is_not_found_there() {
+fn config_link_out_of_directory_is_refused() {
     let tree = tree();
     let outside = tree.root.join("srv/agent.toml");
     fs::write(&outside, "max-turns = 3\n").unwrap();
@@ -254,7 +254,7 @@ fn configuration_that_is_a_link_out_of_the_directory_is_not_found_there() {
     assert_eq!(
         tree.portable(&error),
         "ROOT/home/ann/project/agent.toml is a link to ROOT/srv/agent.toml, outside of the directory, and is not used unless \
-         it is named: --config agent.toml"
+         it is named; pass `--config agent.toml`"
     );
     let named = tree.cwd().join("agent.toml");
     let config = Config::load(Some(&named), Overrides::default(), &tree.environment).unwrap();

@@ -1,22 +1,23 @@
-//! What tools, grants, secrets and servers of an untrusted file ask for.
+//! Demands of the tools, grants, secrets and servers of an untrusted file.
 
 use super::{Review, UseOf, is_file, quoted};
 use crate::config::{
-    DEFAULT_MASK, RawApproval, RawDirGrant, RawEnvGrant, RawExternalTool, RawGrants, RawHttpGrant,
-    RawLimits, RawMcp, RawPrice, RawSecret, RawTool, dir_grants, paths::too_wide,
+    DEFAULT_MASK, GrantsSection, LimitsSection, SecretSection,
+    approval::RawApproval,
+    dir_grants,
+    paths::too_wide,
+    raw::{RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawPrice, RawTool},
 };
 use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::tool::{Approval, DecisionKind, Effect};
 use std::{collections::BTreeMap, num::NonZeroUsize, path::Path};
-use toml::Spanned;
 
-/// What has the grants of `[grants]`, in words.
+/// The holder of the grants of `[grants]`, in words.
 const EVERY_TOOL: &str = "every tool";
 
 impl Review<'_> {
-    /// A model by its name may be asked. A script or a recording in a file would speak in its
-    /// place.
+    /// Demands a script or a recording in a file, which would answer in place of a model.
     pub(super) fn model(&mut self, model: &str) {
         if !is_file(model) {
             return;
@@ -85,7 +86,7 @@ impl Review<'_> {
     pub(super) fn external_tool(&mut self, raw: &RawExternalTool) {
         let RawExternalTool {
             name,
-            // What the model and people read of it.
+            // Read by the model and the user.
             title: _,
             description: _,
             input_schema,
@@ -125,7 +126,7 @@ impl Review<'_> {
             approval,
             approvals,
             concurrent_calls,
-            // How long a call and the start may take, and whether the session goes without it.
+            // Time limits, and whether a session runs without it.
             deadline_ms: _,
             connect_timeout_seconds: _,
             required: _,
@@ -162,8 +163,8 @@ impl Review<'_> {
         self.variables(&who, env);
     }
 
-    pub(super) fn grants(&mut self, raw: &RawGrants) {
-        let RawGrants {
+    pub(super) fn grants(&mut self, raw: &GrantsSection) {
+        let GrantsSection {
             dir,
             http,
             env,
@@ -175,8 +176,8 @@ impl Review<'_> {
         self.secret_names(EVERY_TOOL, secrets);
     }
 
-    pub(super) fn secret(&mut self, raw: &RawSecret) {
-        let RawSecret {
+    pub(super) fn secret(&mut self, raw: &SecretSection) {
+        let SecretSection {
             name,
             from,
             audience,
@@ -194,8 +195,8 @@ impl Review<'_> {
         ));
     }
 
-    /// `place` is for what they hold, in words that follow the name of a limit.
-    pub(super) fn limits(&mut self, place: &str, raw: Option<&RawLimits>) {
+    /// Demands raised limits. `place` follows the name of a limit.
+    pub(super) fn limits(&mut self, place: &str, raw: Option<&LimitsSection>) {
         for (name, value, default) in raw.into_iter().flat_map(|raw| raw.beside_defaults()) {
             let key = format!("{}{place}", name.replace('_', "-"));
             self.at_most(&key, value, default);
@@ -230,18 +231,16 @@ impl Review<'_> {
         self.at_most(&key, calls.map(NonZeroUsize::get), default);
     }
 
-    fn dirs<'r>(&mut self, who: &str, dirs: impl IntoIterator<Item = &'r Spanned<RawDirGrant>>) {
-        for dir in dirs {
-            self.dir(who, dir.get_ref());
-        }
+    fn dirs<'r>(&mut self, who: &str, dirs: impl IntoIterator<Item = &'r RawDirGrant>) {
+        dirs.into_iter().for_each(|dir| self.dir(who, dir));
     }
 
-    /// Reading the directory that the file came with, or a part of it, is what the default grants,
-    /// or less.
+    /// Demands a directory grant beyond the default, which is to read the directory that the file
+    /// came with, or a part of it.
     fn dir(&mut self, who: &str, raw: &RawDirGrant) {
         let RawDirGrant {
             host,
-            // Where guests find it, and what is kept from them.
+            // Its guest path, and stricter rules.
             guest: _,
             mode,
             allow: _,
@@ -290,10 +289,10 @@ impl Review<'_> {
         ));
     }
 
-    /// Whether a directory inside of the file's own is not granted by default, or only in part.
+    /// True if a directory inside of the file's own is not granted by default, or only in part.
     fn is_kept_from_tools(&self, host: &str) -> bool {
         let refused = match self.use_of {
-            UseOf::Configuration => dir_grants::of_current_folder(self.environment).is_err(),
+            UseOf::Configuration => dir_grants::of_working_dir(self.environment).is_err(),
             UseOf::Cases { .. } => too_wide(&self.directory, self.environment).is_some(),
         };
         let Some(inside) = self.path_inside(host) else {
@@ -310,7 +309,7 @@ impl Review<'_> {
         refused || hidden
     }
 
-    fn hosts<'r>(&mut self, who: &str, hosts: impl IntoIterator<Item = &'r Spanned<RawHttpGrant>>) {
+    fn hosts<'r>(&mut self, who: &str, hosts: impl IntoIterator<Item = &'r RawHttpGrant>) {
         if self.is_offline() {
             return;
         }
@@ -321,7 +320,7 @@ impl Review<'_> {
                 port,
                 methods,
                 path,
-            } = host.get_ref();
+            } = host;
             let methods = methods
                 .as_ref()
                 .map(|methods| format!("{}=", methods.join(",")));
@@ -340,7 +339,7 @@ impl Review<'_> {
         for variable in variables {
             let RawEnvGrant {
                 name,
-                // The file's own text, for tools that have nothing else of it.
+                // Text of the file itself.
                 value: _,
                 from_host,
             } = variable;
@@ -362,7 +361,7 @@ impl Review<'_> {
         }
     }
 
-    /// Whether no server is reached and no secret is read, whatever is granted.
+    /// True if no server is reached and no secret is read, whatever is granted.
     fn is_offline(&self) -> bool {
         matches!(self.use_of, UseOf::Cases { recorded: false })
     }

@@ -4,7 +4,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{Terminal, bytes, escape},
 };
-use agent_host_app::OpenError;
+use agent_host_app::HostError;
 use agent_host_engine::journal::JournalError;
 use agent_host_journal::{JournalStore, KeepReason, Pruned, Retention};
 use agent_host_types::id::SessionId;
@@ -199,7 +199,7 @@ pub(super) async fn find(store: &dyn JournalStore, name: &str) -> Result<Session
 
 /// What the journal says, with the exit code that goes with it.
 pub(super) fn told(error: JournalError) -> Failure {
-    OpenError::from(error).into()
+    HostError::from(error).into()
 }
 
 fn unusable(path: &Path, verb: &str, why: &dyn std::fmt::Display) -> Failure {

@@ -85,6 +85,7 @@ pub(in crate::tests) fn small() -> Vec<Value> {
         system: None,
         folder: None,
         client: None,
+        parent: None,
     };
     vec![
         json!({"format": "agent-host-session", "version": 1, "session": session, "events": 2, "blobs": 1}),

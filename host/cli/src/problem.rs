@@ -1,0 +1,35 @@
+//! Renders configuration problems for the terminal, with the line of the file and a caret.
+
+#[cfg(test)]
+mod tests;
+
+use crate::terminal::{RED, escape_line};
+use agent_host_app::{ConfigError, ConfigProblem};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::fmt::Write as _;
+
+/// Writes each problem in a block of its own. Problems without a place take one paragraph. Styles
+/// are for [`Terminal::note`](crate::terminal::Terminal::note), which removes them where stderr is
+/// not a terminal.
+pub(crate) fn render(error: &ConfigError) -> String {
+    let blocks: Vec<String> = error.problems().iter().map(block).collect();
+    blocks.join("\n")
+}
+
+fn block(problem: &ConfigProblem) -> String {
+    let span = problem.span.as_ref();
+    let Some((span, excerpt)) = span.and_then(|span| Some((span, span.excerpt.as_ref()?))) else {
+        let mut text = format!("{RED}error:{RED:#} ");
+        let _ = write!(text, "{}", escape_line(&problem.to_string()));
+        return text;
+    };
+    let snippet = Snippet::source(&excerpt.text)
+        .path(escape_line(&span.file.display().to_string()))
+        .line_start(excerpt.line)
+        .annotation(AnnotationKind::Primary.span(excerpt.mark.clone()));
+    let report = [Level::ERROR
+        .primary_title(escape_line(&problem.reason))
+        .element(snippet)
+        .element(Level::HELP.message(escape_line(&problem.fix)))];
+    Renderer::styled().render(&report)
+}
