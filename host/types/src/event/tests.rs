@@ -401,7 +401,7 @@ fn unreadable_event_is_refused_with_the_reason() {
         ),
         (
             json!("turn-ended"),
-            "is not in the form that was written (invalid type: string \"turn-ended\", expected internally tagged enum Event)",
+            "is not in the form that was written (invalid type: string \"turn-ended\", expected internally tagged enum Event at line 1 column 12)",
         ),
         (
             json!({"kind": "approval-requested", "request": "r", "turn": 1, "calls": []}),
