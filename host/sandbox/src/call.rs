@@ -95,7 +95,6 @@ impl ToolComponent {
         }
     }
 
-    /// Checks, admits and starts a call.
     async fn start(&self, call: &Call<'_>) -> Result<RunningCall, ToolFailure> {
         self.check_input(call.tool, call.input)?;
         let target = self.target(call)?;

@@ -139,8 +139,6 @@ impl SandboxConfig {
         self.queued_calls_per_tool.unwrap_or(half)
     }
 
-    /// # Errors
-    /// A number is out of bounds.
     pub(crate) fn check(&self) -> Result<(), SandboxError> {
         let bounds = [
             ("guest_threads", self.guest_threads, 1..=MAX_GUEST_THREADS),

@@ -27,7 +27,6 @@ pub(super) struct GuestJob {
 
 /// The function to call, with its arguments.
 pub(super) enum Target {
-    /// `agent:tool/tool.call`.
     Tool(HostPre<CallState>, wit::ToolCall),
     /// A function of a plain component.
     Function(BoundCall),
@@ -42,7 +41,6 @@ pub(super) enum GuestEnd {
 
 pub(super) type GuestResult = Result<GuestEnd, ToolFailure>;
 
-/// Runs a call to its end.
 pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
     // Declared after the job, so the store and its instance drop before the permit.
     let mut store = configure_store(job.target.engine(), job.setup)?;

@@ -21,15 +21,6 @@ const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The bytes of a component. Creating it from a vector or from static bytes copies nothing. A file
 /// is hashed in chunks, and held in memory only to compile it.
-///
-/// ```
-/// use agent_host_sandbox::ComponentBytes;
-/// use std::path::PathBuf;
-///
-/// let from_memory = ComponentBytes::from(vec![0x00, 0x61, 0x73, 0x6d]);
-/// let from_file = ComponentBytes::from(PathBuf::from("tools/weather.wasm"));
-/// # let _ = (from_memory, from_file);
-/// ```
 #[derive(Clone, Debug)]
 pub struct ComponentBytes(ByteSource);
 
@@ -60,10 +51,6 @@ impl ComponentBytes {
         }
     }
 
-    /// Hashes the bytes.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is too large.
     pub(crate) fn identify(self) -> Result<Identified, LoadError> {
         match self.0 {
             ByteSource::Memory(bytes) => Identified::in_memory(bytes),
@@ -98,10 +85,6 @@ impl Identified {
         })
     }
 
-    /// Returns the bytes.
-    ///
-    /// # Errors
-    /// The file cannot be read again, or has changed.
     pub(crate) fn into_bytes(self) -> Result<Bytes, LoadError> {
         let path = match self.source {
             ByteSource::Memory(bytes) => return Ok(bytes),
@@ -130,7 +113,6 @@ fn hash(file: File) -> io::Result<(blake3::Hash, u64)> {
     }
 }
 
-/// Reads at most [`MAX_COMPONENT_BYTES`] + 1 bytes.
 fn read(file: File) -> Result<Bytes, LoadError> {
     let mut bytes = Vec::new();
     file.take(MAX_COMPONENT_BYTES + 1)

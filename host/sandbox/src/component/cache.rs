@@ -30,11 +30,9 @@ const KEY_FILE: &str = "key";
 /// The bound on all entries together, in bytes: fifty components the size of Python's.
 const MAX_CACHE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// The cache in one directory.
 pub(crate) struct Cache {
     dir: CacheDir,
     key: Key,
-    /// The fingerprint of the engine.
     engine: [u8; blake3::OUT_LEN],
 }
 

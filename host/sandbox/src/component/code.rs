@@ -44,9 +44,7 @@ impl<'a> TrustedCode<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CompileError {
     OutOfMemory,
-    /// With the parser's message.
     Malformed(String),
-    /// With the compiler's message.
     UnsupportedFeature(String),
 }
 

@@ -96,7 +96,6 @@ impl Compiler {
         }
     }
 
-    /// Runs one child from its start to its end.
     async fn run(
         &self,
         header: Vec<u8>,

@@ -34,7 +34,6 @@ const STDIO_BYTES: usize = 2 * 1024;
 /// The bytes that the guest may pass to the host at once: the texts of all tools.
 const TRANSFER_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Runs the export `definitions`.
 pub(crate) async fn query(
     shared: &Arc<Shared>,
     pre: &HostPre<CallState>,
@@ -102,10 +101,6 @@ async fn run(
     definitions.map_err(|error: wasmtime::Error| failure::of_guest(&error, store.data()))
 }
 
-/// Validates the definitions of a component.
-///
-/// # Errors
-/// `contract-mismatch`, naming the tool and the reason.
 pub(crate) fn check(raw: Vec<RawDefinition>) -> Result<Definitions, LoadError> {
     Definitions::check(raw).map_err(|error| LoadError::Definitions(error.to_string()))
 }

@@ -24,11 +24,8 @@ const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
 /// The bound on a name that a component chose, in bytes.
 const MAX_NAME_BYTES: usize = 120;
 
-/// How a component is called.
 pub(crate) enum EntryPoint {
-    /// Through its export `agent:tool/tool`.
     Contract(HostPre<CallState>),
-    /// Through its own functions.
     Plain(PlainComponent),
 }
 

@@ -71,7 +71,6 @@ impl LoadSlot {
     }
 }
 
-/// Loads a component.
 pub(crate) async fn load(
     shared: &Arc<Shared>,
     component: ComponentBytes,

@@ -16,7 +16,6 @@ use crate::{
 use agent_host_types::failure::{ToolErrorCode, ToolFailure};
 use std::{sync::Arc, time::Duration};
 
-/// The admission of all calls of one sandbox.
 pub(crate) struct Admission {
     semaphore: Arc<FairSemaphore>,
     limits: AdmissionLimits,
@@ -29,7 +28,6 @@ struct AdmissionLimits {
     tool: Quota,
 }
 
-/// The queue of one tool.
 pub(crate) struct ToolQueue {
     tenant: Arc<Tenant>,
     limits: AdmissionLimits,

@@ -15,7 +15,6 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// The semaphore; permits are acquired through its tenants.
 pub(crate) struct FairSemaphore(Mutex<State>);
 
 struct State {

@@ -19,7 +19,6 @@ const INITIAL_REQUIRED: u32 = 16;
 /// The bound on that number, which doubles with each inline call that overruns.
 const MAX_REQUIRED: u32 = 1 << 20;
 
-/// The history of one tool.
 pub(crate) struct InlineHistory {
     /// Quick calls in a row.
     streak: AtomicU32,

@@ -9,7 +9,6 @@ use wasmtime::{Engine, EngineWeak};
 /// yields and its deadline is checked.
 pub(crate) const TICK: Duration = Duration::from_millis(5);
 
-/// Starts the thread.
 pub(crate) fn start<'a>(engines: impl Iterator<Item = &'a Engine>) -> io::Result<()> {
     let engines: Vec<EngineWeak> = engines.map(Engine::weak).collect();
     thread::Builder::new()
