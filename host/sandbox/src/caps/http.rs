@@ -19,7 +19,7 @@ mod target;
 pub(crate) mod tests;
 
 pub(crate) use client::HttpClient;
-pub use recording::{Recording, RecordingError, RecordingLineError};
+pub use recording::{Recording, RecordingError};
 
 use crate::{caps::as_count, gate::Gate, secrets::Redactors};
 use agent_host_types::{limits::Limits, output::ToolResultOutput};
@@ -135,11 +135,13 @@ impl HttpCtx {
 }
 
 /// Sends the requests of one call.
+#[derive(Clone)]
 struct GatedHttp {
     gate: Arc<Gate>,
     client: Arc<HttpClient>,
     budget: Arc<HttpBudget>,
     limits: Limits,
+    /// All are redacted from recordings, the granted ones from responses.
     secrets: Redactors,
     /// The end of the call, whatever the server does.
     deadline: Instant,
@@ -162,17 +164,14 @@ impl GatedHttp {
         if self.holds_secrets() {
             redact::request_identity_encoding(request.headers_mut());
         }
-        let header = fields::bytes(request.headers());
-        if header > self.limits.http_header_bytes {
-            let size = u32::try_from(header).unwrap_or(u32::MAX);
-            target.refuse_header_bytes("request", self.limits.http_header_bytes);
-            return Err(Error::HttpRequestHeaderSectionSize(Some(size)));
-        }
+        target
+            .check_header_bytes("request", request.headers(), self.limits.http_header_bytes)
+            .map_err(Error::HttpRequestHeaderSectionSize)?;
         let hint = request.body().size_hint();
         let declared = fields::prepare(request.headers_mut(), hint.exact())?;
         let length = declared.unwrap_or(hint.lower());
         if !self.budget.request.fits(length) {
-            target.refuse_request_bytes(self.limits.http_request_bytes);
+            target.refuse_body_bytes("request", self.limits.http_request_bytes);
             return Err(Error::HttpRequestBodySize(Some(length)));
         }
         let exchange = HttpExchange {
@@ -228,21 +227,16 @@ impl WasiHttpHooks for GatedHttp {
         _settled: IoFuture,
     ) -> Box<dyn Future<Output = SendResult> + Send> {
         let admitted = self.admit(&mut request);
-        let secrets = self.secrets.clone();
-        let plain_only = self.holds_secrets();
-        let client = Arc::clone(&self.client);
-        let header_limit = self.limits.http_header_bytes;
+        let call = self.clone();
         Box::new(async move {
             let (exchange, url) = admitted?;
             let outgoing = OutgoingRequest {
+                call,
                 exchange,
                 url,
-                secrets,
-                plain_only,
-                header_limit,
                 options: options.unwrap_or_default(),
             };
-            let response = outgoing.run(&client, request).await?;
+            let response = outgoing.run(request).await?;
             let settled: IoFuture = Box::new(async { Ok(()) });
             Ok((response, settled))
         })
@@ -251,30 +245,22 @@ impl WasiHttpHooks for GatedHttp {
 
 /// An admitted request.
 struct OutgoingRequest {
+    call: GatedHttp,
     exchange: HttpExchange,
     /// The target's URL, or one with a secret in its query, which is never shown.
     url: Url,
-    /// All are redacted from recordings, the granted ones from responses.
-    secrets: Redactors,
-    /// Refuse an encoded response, because a secret in it would not be found.
-    plain_only: bool,
-    header_limit: u64,
     options: RequestOptions,
 }
 
 impl OutgoingRequest {
-    async fn run(
-        self,
-        client: &HttpClient,
-        request: Request<WasiBody>,
-    ) -> Result<Response<WasiBody>, Error> {
+    async fn run(self, request: Request<WasiBody>) -> Result<Response<WasiBody>, Error> {
         let (parts, body) = request.into_parts();
-        let Some(recording) = client.recording() else {
+        let Some(recording) = self.call.client.recording() else {
             let body = match body.size_hint().exact() {
                 Some(0) => None,
                 Some(_) | None => Some(body::outgoing(body, self.exchange.clone())),
             };
-            let response = self.send(client, parts, body).await?;
+            let response = self.send(parts, body).await?;
             return self.receive(response);
         };
         let body = body::read_request(body, &self.exchange).await?;
@@ -284,8 +270,8 @@ impl OutgoingRequest {
             recording.replay_response(&recorded)?
         } else {
             let body = (!body.is_empty()).then(|| body.into());
-            let response = self.send_buffered(client, parts, body).await;
-            recording.record_outcome(recorded, response.as_ref(), &self.secrets.all);
+            let response = self.send_buffered(parts, body).await;
+            recording.record_outcome(recorded, response.as_ref(), &self.call.secrets.all);
             response?
         };
         self.receive(response.into())
@@ -294,11 +280,10 @@ impl OutgoingRequest {
     /// Sends the request, and reads the whole response, at most what the call may receive.
     async fn send_buffered(
         &self,
-        client: &HttpClient,
         parts: request::Parts,
         body: Option<reqwest::Body>,
     ) -> Result<Response<Bytes>, Error> {
-        let response = self.send(client, parts, body).await?;
+        let response = self.send(parts, body).await?;
         let (parts, body) = Response::<reqwest::Body>::from(response).into_parts();
         let body = body::read_response(body, &self.exchange).await?;
         Ok(Response::from_parts(parts, body))
@@ -306,7 +291,6 @@ impl OutgoingRequest {
 
     async fn send(
         &self,
-        client: &HttpClient,
         parts: request::Parts,
         body: Option<reqwest::Body>,
     ) -> Result<reqwest::Response, Error> {
@@ -314,6 +298,7 @@ impl OutgoingRequest {
             target, deadline, ..
         } = &self.exchange;
         let connect = self.options.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+        let client = &self.call.client;
         let client = client.for_target(Arc::clone(target), connect.min(CONNECT_TIMEOUT))?;
         let mut outgoing = client
             .request(parts.method, self.url.clone())
@@ -331,13 +316,12 @@ impl OutgoingRequest {
 
     fn receive(self, response: reqwest::Response) -> Result<Response<WasiBody>, Error> {
         let HttpExchange { target, budget, .. } = &self.exchange;
-        let header = fields::bytes(response.headers());
-        if header > self.header_limit {
-            let size = u32::try_from(header).unwrap_or(u32::MAX);
-            target.refuse_header_bytes("response", self.header_limit);
-            return Err(Error::HttpResponseHeaderSectionSize(Some(size)));
-        }
-        if self.plain_only && redact::is_encoded(response.headers()) {
+        let holds_secrets = self.call.holds_secrets();
+        let (limits, secrets) = (&self.call.limits, self.call.secrets.granted);
+        target
+            .check_header_bytes("response", response.headers(), limits.http_header_bytes)
+            .map_err(Error::HttpResponseHeaderSectionSize)?;
+        if holds_secrets && redact::is_encoded(response.headers()) {
             target.refuse(
                 "secrets.content-encoding",
                 "a tool that may use secrets is not given encoded responses, in which a secret would not be found",
@@ -348,16 +332,16 @@ impl OutgoingRequest {
         if let Some(length) = response.content_length()
             && !budget.response.fits(length)
         {
-            target.refuse_response_bytes(budget.response.limit());
+            target.refuse_body_bytes("response", budget.response.limit());
             return Err(Error::HttpResponseBodySize(Some(length)));
         }
         let mut redacted = Response::builder().status(response.status());
         if let Some(fields) = redacted.headers_mut() {
-            *fields = redact::fields(response.headers(), &self.secrets.granted);
+            *fields = redact::fields(response.headers(), &secrets);
         }
         let pause = self.options.between_bytes_timeout;
         let body = body::incoming(response, self.exchange, pause);
-        let body = redact::body(body, self.secrets.granted);
+        let body = redact::body(body, secrets);
         redacted
             .body(body)
             .map_err(|_| ExchangeError::Protocol.into_error())

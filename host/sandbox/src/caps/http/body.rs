@@ -86,7 +86,7 @@ impl HttpExchange {
     fn sent(&self, piece: Bytes) -> Result<Bytes, ExchangeError> {
         let meter = &self.budget.request;
         if !meter.take(length(&piece)) {
-            self.target.refuse_request_bytes(meter.limit());
+            self.target.refuse_body_bytes("request", meter.limit());
             return Err(ExchangeError::RequestBodySize(meter.limit()));
         }
         self.target.gate().count_out(length(&piece));
@@ -100,7 +100,7 @@ impl HttpExchange {
         if meter.take(length(&piece)) {
             Ok(piece)
         } else {
-            self.target.refuse_response_bytes(meter.limit());
+            self.target.refuse_body_bytes("response", meter.limit());
             Err(Error::HttpResponseBodySize(Some(meter.limit())))
         }
     }

@@ -69,7 +69,7 @@ impl HttpClient {
         target: Arc<RequestTarget>,
         connect_timeout: Duration,
     ) -> Result<reqwest::Client, Error> {
-        let resolver = pinned(target, Arc::clone(&self.names));
+        let names = Arc::clone(&self.names);
         reqwest::Client::builder()
             // Our roots and protocol, whatever the process default is.
             .tls_backend_preconfigured(self.tls.clone())
@@ -95,23 +95,19 @@ impl HttpClient {
             // Name lookup, connection and TLS together; the whole exchange has its own deadline.
             .connect_timeout(connect_timeout)
             // Connections are made to checked addresses only.
-            .dns_resolver(resolver)
+            .dns_resolver(Arc::new(PinnedResolver { target, names }))
             .build()
             .map_err(|_| Error::ConfigurationError)
     }
 }
 
-/// Returns a resolver for one request.
-pub(super) fn pinned(target: Arc<RequestTarget>, names: Arc<ToolLookups>) -> Arc<dyn Resolve> {
-    Arc::new(Pinned { target, names })
+/// The resolver of one request.
+pub(super) struct PinnedResolver {
+    pub(super) target: Arc<RequestTarget>,
+    pub(super) names: Arc<ToolLookups>,
 }
 
-struct Pinned {
-    target: Arc<RequestTarget>,
-    names: Arc<ToolLookups>,
-}
-
-impl Resolve for Pinned {
+impl Resolve for PinnedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (target, names) = (Arc::clone(&self.target), Arc::clone(&self.names));
         Box::pin(async move {

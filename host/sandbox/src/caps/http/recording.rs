@@ -7,11 +7,10 @@
 mod tests;
 
 use super::error::ExchangeError;
-use agent_host_engine::secrets::Secrets;
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use agent_host_core::secrets::Secrets;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
-use serde::{Deserialize, Serialize};
+use http::{HeaderName, Response, header};
+use serde::{Deserialize, Serialize, de::Error as _};
 use sha2::{Digest as _, Sha256};
 use std::{
     fmt,
@@ -50,33 +49,12 @@ pub enum RecordingError {
         /// The number of the line, from 1.
         line: usize,
         /// The fault of the line.
-        source: RecordingLineError,
+        source: serde_json::Error,
     },
 }
 
-/// A line of a recording is not an exchange.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecordingLineError {
-    /// It is the header of another recording.
-    #[error("another recording begins here")]
-    SecondHeader,
-    /// The JSON has another form.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    /// The status is not an HTTP status code.
-    #[error("the status is invalid")]
-    Status,
-    /// A header field cannot be sent.
-    #[error("a header field is invalid")]
-    HeaderField,
-    /// The body is not base64.
-    #[error("the body is not base64")]
-    Base64(#[from] base64::DecodeError),
-}
-
-/// The HTTP exchanges of a component's calls, which are being recorded or replayed. The text form
-/// is JSON lines: first a `recording`, then an `exchange` each.
+/// The HTTP exchanges of a component's calls, which are being recorded or replayed. The text form is
+/// JSON lines: first a `recording`, then an `exchange` each.
 #[derive(Debug)]
 pub struct Recording {
     is_replay: bool,
@@ -120,25 +98,8 @@ pub(super) struct RecordedRequest {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum RecordedOutcome {
-    Response(RecordedResponse),
+    Response(#[serde(with = "response_text")] Response<Bytes>),
     Error(RecordedError),
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct RecordedResponse {
-    status: u16,
-    /// In their order; a name may come twice.
-    headers: Vec<(String, String)>,
-    body: RecordedBody,
-}
-
-/// A body: as text if it is UTF-8.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum RecordedBody {
-    Text(String),
-    Base64(String),
 }
 
 /// A failure of the network. A refusal of the gate is none.
@@ -181,8 +142,13 @@ impl Recording {
                 return Err(RecordingError::NotARecording);
             }
         }
-        let exchanges = lines.map(|(line, text)| {
-            RecordedExchange::parse(text).map_err(|source| RecordingError::Line { line, source })
+        let exchanges = lines.map(|(line, text)| match serde_json::from_str(text) {
+            Ok(Line::Exchange(exchange)) => Ok(exchange),
+            Ok(Line::Recording { .. }) => Err(RecordingError::Line {
+                line,
+                source: serde_json::Error::custom("another recording begins here"),
+            }),
+            Err(source) => Err(RecordingError::Line { line, source }),
         });
         Ok(Self::replaying(exchanges.collect::<Result<_, _>>()?))
     }
@@ -240,10 +206,7 @@ impl Recording {
             return Err(Error::ConnectionRefused);
         };
         match exchanges.list.remove(index).outcome {
-            // `parse` has converted every response once.
-            RecordedOutcome::Response(response) => {
-                Response::try_from(response).map_err(|_| Error::HttpProtocolError)
-            }
+            RecordedOutcome::Response(response) => Ok(response),
             RecordedOutcome::Error(error) => Err(error.into_error()),
         }
     }
@@ -257,9 +220,7 @@ impl Recording {
         secrets: &Secrets,
     ) {
         let outcome = match outcome {
-            Ok(response) => Some(RecordedOutcome::Response(RecordedResponse::new(
-                response, secrets,
-            ))),
+            Ok(response) => Some(RecordedOutcome::Response(redacted(response, secrets))),
             Err(error) => RecordedError::new(error).map(RecordedOutcome::Error),
         };
         if let Some(outcome) = outcome {
@@ -272,21 +233,6 @@ impl Recording {
         self.exchanges
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl RecordedExchange {
-    /// Parses a line, so that what cannot be replayed is an error now.
-    fn parse(line: &str) -> Result<Self, RecordingLineError> {
-        match serde_json::from_str(line)? {
-            Line::Exchange(exchange) => {
-                if let RecordedOutcome::Response(response) = &exchange.outcome {
-                    Response::try_from(response.clone())?;
-                }
-                Ok(exchange)
-            }
-            Line::Recording { .. } => Err(RecordingLineError::SecondHeader),
-        }
     }
 }
 
@@ -311,44 +257,76 @@ impl fmt::Display for RecordedRequest {
     }
 }
 
-impl RecordedResponse {
-    fn new(response: &Response<Bytes>, secrets: &Secrets) -> Self {
-        let fields = super::redact::fields(response.headers(), secrets);
-        let headers = fields.iter().filter_map(|(name, value)| {
-            let value = value.to_str().ok()?;
-            (!CREDENTIALS.contains(name)).then(|| (name.as_str().to_owned(), value.to_owned()))
-        });
-        let redacted = secrets.redacted(response.body());
-        let body = redacted.as_deref().unwrap_or(response.body());
-        Self {
-            status: response.status().as_u16(),
-            headers: headers.collect(),
-            body: match std::str::from_utf8(body) {
-                Ok(text) => RecordedBody::Text(text.to_owned()),
-                Err(_) => RecordedBody::Base64(STANDARD.encode(body)),
-            },
-        }
+/// Returns a copy of a response without credentials and values of secrets.
+fn redacted(response: &Response<Bytes>, secrets: &Secrets) -> Response<Bytes> {
+    let body = secrets.redacted(response.body()).map(Bytes::from);
+    let mut redacted = Response::new(body.unwrap_or_else(|| response.body().clone()));
+    *redacted.status_mut() = response.status();
+    *redacted.headers_mut() = super::redact::fields(response.headers(), secrets);
+    for name in CREDENTIALS {
+        redacted.headers_mut().remove(name);
     }
+    redacted
 }
 
-impl TryFrom<RecordedResponse> for Response<Bytes> {
-    type Error = RecordingLineError;
+/// The text form of a response.
+mod response_text {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    use bytes::Bytes;
+    use http::Response;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-    fn try_from(recorded: RecordedResponse) -> Result<Self, RecordingLineError> {
-        let invalid = || RecordingLineError::HeaderField;
-        let mut fields = HeaderMap::new();
-        for (name, value) in recorded.headers {
-            let name: HeaderName = name.parse().map_err(|_| invalid())?;
-            fields.append(name, HeaderValue::try_from(value).map_err(|_| invalid())?);
-        }
-        let mut response = Self::new(match recorded.body {
-            RecordedBody::Text(text) => text.into(),
-            RecordedBody::Base64(text) => STANDARD.decode(text)?.into(),
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct ResponseText {
+        status: u16,
+        /// In their order; a name may come twice.
+        headers: Vec<(String, String)>,
+        body: BodyText,
+    }
+
+    /// Text if the body is UTF-8.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum BodyText {
+        Text(String),
+        Base64(String),
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        response: &Response<Bytes>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let headers = response.headers().iter().filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         });
-        *response.status_mut() =
-            StatusCode::from_u16(recorded.status).map_err(|_| RecordingLineError::Status)?;
-        *response.headers_mut() = fields;
-        Ok(response)
+        let text = ResponseText {
+            status: response.status().as_u16(),
+            headers: headers.collect(),
+            body: match std::str::from_utf8(response.body()) {
+                Ok(text) => BodyText::Text(text.to_owned()),
+                Err(_) => BodyText::Base64(STANDARD.encode(response.body())),
+            },
+        };
+        text.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Response<Bytes>, D::Error> {
+        let text = ResponseText::deserialize(deserializer)?;
+        let body = match text.body {
+            BodyText::Text(text) => text.into(),
+            BodyText::Base64(text) => {
+                let body = STANDARD.decode(text);
+                body.map_err(|_| D::Error::custom("the body is not base64"))?
+            }
+        };
+        let mut response = Response::builder().status(text.status);
+        for (name, value) in text.headers {
+            response = response.header(name, value);
+        }
+        response.body(body.into()).map_err(D::Error::custom)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The URL of one request as it will be sent, and its checks by the gate. Never the guest's text:
 //! only the parsed form, which is also what the client sends.
 
-use super::own_address::is_own;
+use super::{fields, own_address::is_own};
 use crate::gate::Gate;
-use agent_host_engine::policy::{HttpRequest, SecretPlace};
-use http::Request;
+use agent_host_core::policy::{HttpRequest, SecretPlace};
+use http::{HeaderMap, Request};
 use reqwest::Url;
 use std::{net::IpAddr, sync::Arc};
 use wasmtime_wasi_http::{Error, WasiBody};
@@ -103,22 +103,30 @@ impl RequestTarget {
             .refuse(&format!("{} {}", self.method, self.url), rule, reason);
     }
 
-    /// Records the limit of header fields. `message` is `request` or `response`.
-    pub(super) fn refuse_header_bytes(&self, message: &str, limit: u64) {
+    /// Checks the size of the header fields of a `message`: `request` or `response`.
+    ///
+    /// # Errors
+    /// Their size, if it is over the limit.
+    pub(super) fn check_header_bytes(
+        &self,
+        message: &str,
+        fields: &HeaderMap,
+        limit: u64,
+    ) -> Result<(), Option<u32>> {
+        let size = fields::bytes(fields);
+        if size <= limit {
+            return Ok(());
+        }
         let reason = format!("the {message}'s header fields may have at most {limit} bytes");
         self.refuse("limits.http-header-bytes", &reason);
+        Err(Some(u32::try_from(size).unwrap_or(u32::MAX)))
     }
 
-    pub(super) fn refuse_request_bytes(&self, limit: u64) {
+    /// Records the limit of the bodies of a call's `message`s: `request` or `response`.
+    pub(super) fn refuse_body_bytes(&self, message: &str, limit: u64) {
         let reason =
-            format!("the bodies of a call's requests may have at most {limit} bytes together");
-        self.refuse("limits.http-request-bytes", &reason);
-    }
-
-    pub(super) fn refuse_response_bytes(&self, limit: u64) {
-        let reason =
-            format!("the bodies of a call's responses may have at most {limit} bytes together");
-        self.refuse("limits.http-response-bytes", &reason);
+            format!("the bodies of a call's {message}s may have at most {limit} bytes together");
+        self.refuse(&format!("limits.http-{message}-bytes"), &reason);
     }
 
     pub(super) fn gate(&self) -> &Gate {

@@ -47,15 +47,15 @@ fn invalid_recording_error_names_the_line() {
         ),
         (
             exchange(r#"{"response":{"status":99,"headers":[],"body":{"text":""}}}"#),
-            "line 2: the status is invalid",
+            "line 2: invalid status code",
         ),
         (
             exchange(r#"{"response":{"status":200,"headers":[["a b","c"]],"body":{"text":""}}}"#),
-            "line 2: a header field is invalid",
+            "line 2: invalid HTTP header name",
         ),
         (
             exchange(r#"{"response":{"status":200,"headers":[["a","b\n"]],"body":{"text":""}}}"#),
-            "line 2: a header field is invalid",
+            "line 2: failed to parse header value",
         ),
         (
             exchange(r#"{"response":{"status":200,"headers":[],"body":{"base64":"?"}}}"#),

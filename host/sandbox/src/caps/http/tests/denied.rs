@@ -1,7 +1,7 @@
 //! Requests that must not be sent, in every spelling.
 
 use super::{
-    super::{client::pinned, names::ToolLookups, target::RequestTarget},
+    super::{client::PinnedResolver, names::ToolLookups, target::RequestTarget},
     call::{Call, HELLO, grant, names, request},
     server::Server,
 };
@@ -10,7 +10,7 @@ use agent_host_engine::policy::Grants;
 use agent_host_types::{limits::Limits, tool::Effect};
 use http::{Method, Request};
 use pretty_assertions::assert_eq;
-use reqwest::dns::Name;
+use reqwest::dns::{Name, Resolve as _};
 use std::sync::{Arc, atomic::Ordering};
 
 #[tokio::test]
@@ -226,10 +226,10 @@ async fn name_is_pinned_to_allowed_addresses() {
     let target = RequestTarget::new(&request("GET", "http://mixed.example/"), gate)
         .ok()
         .unwrap();
-    let resolver = pinned(
-        Arc::new(target),
-        Arc::new(ToolLookups::new(Arc::clone(&names) as Arc<_>)),
-    );
+    let resolver = PinnedResolver {
+        target: Arc::new(target),
+        names: Arc::new(ToolLookups::new(Arc::clone(&names) as Arc<_>)),
+    };
     let found = resolver
         .resolve("mixed.example".parse::<Name>().unwrap())
         .await;
