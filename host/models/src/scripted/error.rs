@@ -62,7 +62,7 @@ pub enum InvalidScript {
         line: Option<usize>,
         /// The parser's error.
         #[source]
-        error: toml::de::Error,
+        error: Box<toml::de::Error>,
     },
     /// It has no turns.
     #[error("it has no turns; write at least one `[[turn]]`")]

@@ -169,6 +169,7 @@ impl Script {
         let script: Self = toml::from_str(source).map_err(|error| {
             let before = error.span().and_then(|span| source.get(..span.start));
             let line = before.map(|before| before.matches('\n').count() + 1);
+            let error = Box::new(error);
             invalid(InvalidScript::Toml { line, error })
         })?;
         if script.turns.is_empty() {
