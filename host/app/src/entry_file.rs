@@ -140,9 +140,10 @@ impl<T: Serialize + DeserializeOwned> EntryFile<T> {
     pub(crate) fn read(&self) -> Result<Vec<T>, EntryError> {
         let text = match trusted_file::read(&self.path, MAX_BYTES) {
             Ok(text) => text,
-            Err(FileError { kind, .. }) if kind == io::ErrorKind::NotFound => {
-                return Ok(Vec::new());
-            }
+            Err(FileError {
+                kind: io::ErrorKind::NotFound,
+                ..
+            }) => return Ok(Vec::new()),
             Err(error) => return Err(self.fault("read", error.into())),
         };
         let broken = |reason| EntryError::Invalid {

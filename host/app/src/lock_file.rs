@@ -112,7 +112,10 @@ impl LockFile {
                 path: path.clone(),
                 reason,
             })?,
-            Err(FileError { kind, .. }) if kind == io::ErrorKind::NotFound => Lock::default(),
+            Err(FileError {
+                kind: io::ErrorKind::NotFound,
+                ..
+            }) => Lock::default(),
             Err(error) => {
                 let source = error.into();
                 return Err(LockError::Read { path, source });

@@ -5,8 +5,8 @@ use super::{
     problem::{Problems, key_path, resolve_steps},
     raw::{RawBudgets, RawPrice},
 };
-use agent_host_types::budget::{Budgets, Price, UsdBudget};
-use std::{collections::BTreeMap, fmt::Display};
+use agent_host_core::turn::{Budgets, Price, UsdBudget};
+use std::collections::BTreeMap;
 
 /// The decimal places of a dollar that count.
 const USD_PLACES: usize = 6;
@@ -70,7 +70,7 @@ fn count(
     match flag.or(key) {
         Some(0) => Err(used_up(
             option,
-            flag,
+            flag.is_some(),
             name,
             "set it to at least 1, or leave it out",
         )),
@@ -78,10 +78,11 @@ fn count(
     }
 }
 
-fn used_up(option: &str, flag: Option<impl Display>, name: &str, fix: &str) -> ConfigError {
-    let key = match flag {
-        Some(_) => option.to_owned(),
-        None => format!("budgets.{name}"),
+fn used_up(option: &str, is_flag: bool, name: &str, fix: &str) -> ConfigError {
+    let key = if is_flag {
+        option.to_owned()
+    } else {
+        format!("budgets.{name}")
     };
     let reason = format!("the budget `{name}` is 0, which is used up before anything is done");
     ConfigError::new(&key, reason, fix).with_value(0)
@@ -100,7 +101,7 @@ fn usd_budget(
     let micros = match micros(dollars) {
         Some(0) => {
             let fix = "set it to an amount, or leave it out";
-            return Err(used_up("--max-usd", flag, "usd", fix));
+            return Err(used_up("--max-usd", flag.is_some(), "usd", fix));
         }
         Some(micros) => micros,
         None => return Err(not_an_amount(place, dollars, "the budget `usd`")),

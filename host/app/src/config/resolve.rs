@@ -58,13 +58,13 @@ impl Config {
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
         let Some(found) = ConfigFile::find(file, &environment.cwd)? else {
-            return Self::resolve(RawConfig::default(), None, overrides, environment);
+            return Self::resolve(RawConfig::default(), None, &overrides, environment);
         };
         if file.is_none() {
             untrusted::check(&found, &overrides, environment)?;
         }
         let ConfigFile { raw, path, text } = found;
-        Self::resolve(raw, Some(&path), overrides, environment)
+        Self::resolve(raw, Some(&path), &overrides, environment)
             .map_err(|error| error.in_file(&path, &text))
     }
 
@@ -89,13 +89,13 @@ impl Config {
             tool: Some(Vec::new()),
             ..RawConfig::default()
         };
-        Self::resolve(raw, file, overrides, environment)
+        Self::resolve(raw, file, &overrides, environment)
     }
 
     pub(super) fn resolve(
         raw: RawConfig,
         file: Option<&Path>,
-        overrides: Overrides,
+        overrides: &Overrides,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
         let cwd = environment.cwd.as_path();
@@ -106,7 +106,7 @@ impl Config {
         };
         resolve_steps! {
             (state_dir, cache_dir) = directories(&raw, overrides.state_dir.as_deref(), scope);
-            (models, names) = ModelsConfig::resolve(&raw, &overrides, scope);
+            (models, names) = ModelsConfig::resolve(&raw, overrides, scope);
             () = budgets::check_prices(&raw.prices);
             instructions = instructions::resolve(raw.system, &raw.instructions, scope);
             session = session::resolve(raw.session);
@@ -116,9 +116,9 @@ impl Config {
             external_tools = external::resolve(raw.external_tool, scope);
         }
         resolve_steps! {
-            budgets = budgets::resolve(raw.max_turns, raw.budgets, &raw.prices, &overrides, &names);
+            budgets = budgets::resolve(raw.max_turns, raw.budgets, &raw.prices, overrides, &names);
             context = context::resolve(raw.context, &names);
-            grants = grants::resolve(raw.grants, &overrides, &secrets, scope);
+            grants = grants::resolve(raw.grants, overrides, &secrets, scope);
             servers = mcp::resolve(raw.mcp, &limits, scope);
         }
         let general = tools::General {

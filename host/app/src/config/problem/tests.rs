@@ -19,7 +19,7 @@ fn error_of(toml: &str) -> ConfigError {
     };
     let file = Path::new("agent.toml");
     let resolved = parse(file, toml)
-        .and_then(|raw| Config::resolve(raw, None, Overrides::default(), &environment));
+        .and_then(|raw| Config::resolve(raw, None, &Overrides::default(), &environment));
     resolved.unwrap_err().in_file(file, toml)
 }
 
@@ -35,7 +35,7 @@ fn rows(error: &ConfigError) -> Vec<Row<'_>> {
                 excerpt.line,
                 excerpt.column,
                 excerpt.text.as_str(),
-                &excerpt.text[excerpt.mark.clone()],
+                excerpt.text.get(excerpt.mark.clone()).unwrap(),
             )
         })
         .collect()

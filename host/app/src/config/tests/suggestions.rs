@@ -11,7 +11,7 @@ use std::{path::Path, sync::Arc};
 
 fn grants(tree: &Tree, toml: &str, overrides: Overrides) -> Arc<Grants> {
     let raw: RawConfig = parse(Path::new("agent.toml"), toml).unwrap();
-    Config::resolve(raw, None, overrides, &tree.environment)
+    Config::resolve(raw, None, &overrides, &tree.environment)
         .unwrap()
         .grants
 }
