@@ -1,8 +1,9 @@
 //! Which `Host` and `Origin` values are accepted. Browsers set both: a foreign page can send
 //! requests to this machine, and can make its own name resolve to it (DNS rebinding).
 
+use crate::Refusal;
 use http::{
-    HeaderMap, Uri,
+    HeaderMap, StatusCode, Uri,
     header::{HOST, ORIGIN},
     uri::{Authority, Scheme},
 };
@@ -84,14 +85,18 @@ pub(crate) fn own_hosts(address: SocketAddr) -> Vec<AllowedHost> {
     hosts.map(|host| AllowedHost { host, port }).collect()
 }
 
-/// Why a request's `Host` is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HostError {
-    /// It is no name of the server.
-    Foreign,
-    /// It is absent, repeated or malformed.
-    Invalid,
-}
+const FOREIGN_HOST: Refusal = Refusal::new(
+    StatusCode::FORBIDDEN,
+    "the server is not to be called by this Host; its operator can allow it with --allow-host",
+);
+const INVALID_HOST: Refusal = Refusal::new(
+    StatusCode::BAD_REQUEST,
+    "the request needs one Host field with a name or an address",
+);
+const FOREIGN_ORIGIN: Refusal = Refusal::new(
+    StatusCode::FORBIDDEN,
+    "pages of this Origin may not use the server; its operator can allow them with --allow-origin",
+);
 
 /// Returns the `Host` of a request. The authority of an absolute request target, if there is one,
 /// must be allowed as well.
@@ -99,20 +104,40 @@ pub(crate) fn check_host(
     uri: &Uri,
     headers: &HeaderMap,
     allowed: &[AllowedHost],
-) -> Result<AllowedHost, HostError> {
-    let parse = |text| parse_host(text).ok_or(HostError::Invalid);
+) -> Result<AllowedHost, Refusal> {
+    let parse = |text| parse_host(text).ok_or(INVALID_HOST);
     let mut fields = headers.get_all(HOST).iter();
     let (Some(field), None) = (fields.next(), fields.next()) else {
-        return Err(HostError::Invalid);
+        return Err(INVALID_HOST);
     };
-    let host = parse(field.to_str().map_err(|_| HostError::Invalid)?)?;
+    let host = parse(field.to_str().map_err(|_| INVALID_HOST)?)?;
     let target = uri.authority().map(Authority::as_str);
     let target = target.map(parse).transpose()?;
     let is_allowed = |host: &AllowedHost| allowed.iter().any(|allowed| allowed.covers(host));
     if is_allowed(&host) && target.as_ref().is_none_or(is_allowed) {
         Ok(host)
     } else {
-        Err(HostError::Foreign)
+        Err(FOREIGN_HOST)
+    }
+}
+
+/// Returns true if a request to `host` comes from a web page of an allowed origin, and false if it
+/// comes from none or from a page of the server itself.
+pub(crate) fn check_origin(
+    headers: &HeaderMap,
+    host: &AllowedHost,
+    allowed: &[AllowedOrigin],
+) -> Result<bool, Refusal> {
+    let mut fields = headers.get_all(ORIGIN).iter();
+    let field = match (fields.next(), fields.next()) {
+        (None, _) => return Ok(false),
+        (Some(field), None) => field,
+        (Some(_), Some(_)) => return Err(FOREIGN_ORIGIN),
+    };
+    match field.to_str().ok().and_then(parse_origin) {
+        Some(origin) if allowed.contains(&origin) => Ok(true),
+        Some(origin) if origin.is_at(host) => Ok(false),
+        Some(_) | None => Err(FOREIGN_ORIGIN),
     }
 }
 
@@ -123,36 +148,6 @@ impl AllowedHost {
             && self
                 .port
                 .is_none_or(|port| port == host.port.unwrap_or(HTTP_PORT))
-    }
-}
-
-/// The web page that a request comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OriginCheck {
-    /// None, or one of the server itself.
-    Own,
-    /// One that the operator allowed.
-    Allowed,
-    /// Any other.
-    Foreign,
-}
-
-/// Checks the `Origin` of a request that was sent to `host`.
-pub(crate) fn check_origin(
-    headers: &HeaderMap,
-    host: &AllowedHost,
-    allowed: &[AllowedOrigin],
-) -> OriginCheck {
-    let mut fields = headers.get_all(ORIGIN).iter();
-    let field = match (fields.next(), fields.next()) {
-        (None, _) => return OriginCheck::Own,
-        (Some(field), None) => field,
-        (Some(_), Some(_)) => return OriginCheck::Foreign,
-    };
-    match field.to_str().ok().and_then(parse_origin) {
-        Some(origin) if allowed.contains(&origin) => OriginCheck::Allowed,
-        Some(origin) if origin.is_at(host) => OriginCheck::Own,
-        Some(_) | None => OriginCheck::Foreign,
     }
 }
 

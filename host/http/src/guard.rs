@@ -1,158 +1,109 @@
 //! The checks that a request passes before it reaches a route, as layers around the routes.
 
-use crate::{
-    HttpOptions, Token,
-    allowed::{AllowedHost, AllowedOrigin, HostError, OriginCheck, check_host, check_origin},
-    cors,
-    limits::HttpLimits,
-    token::AuthResult,
-};
+use crate::{HttpLimits, HttpOptions, allowed::check_host, allowed::check_origin, cors};
 use axum::{
     Router,
     body::Body,
     extract::{DefaultBodyLimit, Request, State},
     middleware::{Next, from_fn_with_state},
-    response::{IntoResponse as _, Response},
+    response::{IntoResponse, Response},
 };
 use http::{
-    HeaderName, HeaderValue, Method, StatusCode,
+    Method, StatusCode,
     header::{AUTHORIZATION, CONNECTION, ORIGIN, WWW_AUTHENTICATE},
 };
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use std::sync::Arc;
 
-/// The values that requests are checked against.
-#[derive(Debug)]
-struct RequestGuard {
-    hosts: Vec<AllowedHost>,
-    origins: Vec<AllowedOrigin>,
-    exposed_headers: Vec<HeaderName>,
-    token: Token,
-    limits: HttpLimits,
+/// A refused request: a response with a short text, after which the connection is closed.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal {
+    status: StatusCode,
+    reason: &'static str,
+    /// The `WWW-Authenticate` field.
+    challenge: Option<&'static str>,
 }
 
-/// Puts the checks around the routes of a router. `hosts` are the server's own names.
-pub(crate) fn protect(router: Router, hosts: Vec<AllowedHost>, options: HttpOptions) -> Router {
-    let HttpOptions {
-        token,
-        mut allowed_hosts,
-        allowed_origins,
-        exposed_headers,
-        limits,
-    } = options;
-    allowed_hosts.extend(hosts);
-    let guard = Arc::new(RequestGuard {
-        hosts: allowed_hosts,
-        origins: allowed_origins,
-        exposed_headers,
-        token,
-        limits,
-    });
+impl Refusal {
+    /// Makes a refusal.
+    #[must_use]
+    pub const fn new(status: StatusCode, reason: &'static str) -> Self {
+        Self {
+            status,
+            reason,
+            challenge: None,
+        }
+    }
+
+    /// Makes a refusal of a request without a valid token.
+    pub(crate) const fn unauthorized(challenge: &'static str, reason: &'static str) -> Self {
+        Self {
+            challenge: Some(challenge),
+            ..Self::new(StatusCode::UNAUTHORIZED, reason)
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let close = [(CONNECTION, "close")];
+        let challenge = self.challenge.map(|text| [(WWW_AUTHENTICATE, text)]);
+        (self.status, close, challenge, self.reason).into_response()
+    }
+}
+
+/// Puts the checks around the routes of a router.
+pub(crate) fn protect(router: Router, options: HttpOptions) -> Router {
+    let options = Arc::new(options);
     // The layer that is added last runs first. Layers of routes run after the path is matched: a
     // client that gets a 401 for an unknown path looks for a way to log in there.
     router
         .route_layer(DefaultBodyLimit::disable())
-        .route_layer(from_fn_with_state(Arc::clone(&guard), read_body))
-        .route_layer(from_fn_with_state(Arc::clone(&guard), authenticate))
-        .layer(from_fn_with_state(guard, check_source))
-}
-
-/// Returns a refusal with a short text, after which the connection is closed.
-#[must_use]
-pub fn refuse(status: StatusCode, reason: &'static str) -> Response {
-    (status, [(CONNECTION, "close")], reason).into_response()
+        .route_layer(from_fn_with_state(Arc::clone(&options), authenticate))
+        .layer(from_fn_with_state(options, check_source))
 }
 
 /// Checks `Host` and `Origin`, against DNS rebinding and requests from foreign web pages.
 async fn check_source(
-    State(guard): State<Arc<RequestGuard>>,
+    State(options): State<Arc<HttpOptions>>,
     request: Request,
     next: Next,
-) -> Response {
+) -> Result<Response, Refusal> {
     let headers = request.headers();
-    let host = match check_host(request.uri(), headers, &guard.hosts) {
-        Ok(host) => host,
-        Err(HostError::Foreign) => {
-            return refuse(
-                StatusCode::FORBIDDEN,
-                "the server is not to be called by this Host; its operator can allow it with --allow-host",
-            );
-        }
-        Err(HostError::Invalid) => {
-            return refuse(
-                StatusCode::BAD_REQUEST,
-                "the request needs one Host field with a name or an address",
-            );
-        }
-    };
-    match check_origin(headers, &host, &guard.origins) {
-        OriginCheck::Own => next.run(request).await,
-        OriginCheck::Allowed => {
-            let origin = headers.get(ORIGIN).cloned();
-            let mut response = next.run(request).await;
-            if let Some(origin) = origin {
-                cors::allow(&mut response, origin, &guard.exposed_headers);
-            }
-            response
-        }
-        OriginCheck::Foreign => refuse(
-            StatusCode::FORBIDDEN,
-            "pages of this Origin may not use the server; its operator can allow them with --allow-origin",
-        ),
+    let host = check_host(request.uri(), headers, &options.allowed_hosts)?;
+    let is_cross_origin = check_origin(headers, &host, &options.allowed_origins)?;
+    let origin = headers.get(ORIGIN).filter(|_| is_cross_origin).cloned();
+    let mut response = next.run(request).await;
+    if let Some(origin) = origin {
+        cors::allow(&mut response, origin, &options.exposed_headers);
     }
+    Ok(response)
 }
 
-/// Checks the token, and removes it: no route needs it, and an absent value cannot be logged.
+/// Checks the token and removes it, since no route needs it and an absent value cannot be logged;
+/// then reads the body of a request whose method has one. That of any other request is dropped.
 async fn authenticate(
-    State(guard): State<Arc<RequestGuard>>,
+    State(options): State<Arc<HttpOptions>>,
     mut request: Request,
     next: Next,
-) -> Response {
+) -> Result<Response, Refusal> {
     if cors::is_preflight(request.method(), request.headers()) {
-        return cors::preflight(request.headers());
+        return Ok(cors::preflight(request.headers()));
     }
-    let (challenge, reason) = match guard.token.check(request.headers()) {
-        AuthResult::Valid => {
-            request.headers_mut().remove(AUTHORIZATION);
-            return next.run(request).await;
-        }
-        AuthResult::Missing => (
-            "Bearer",
-            "the request needs the server's token: Authorization: Bearer TOKEN",
-        ),
-        AuthResult::Invalid => (
-            "Bearer error=\"invalid_token\"",
-            "the token is not the server's; ask its operator for it",
-        ),
-    };
-    let mut refusal = refuse(StatusCode::UNAUTHORIZED, reason);
-    refusal
-        .headers_mut()
-        .insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-    refusal
-}
-
-/// Reads the body of a request whose method has one, bounded in bytes and in total time. That of
-/// any other request is dropped unread.
-async fn read_body(
-    State(guard): State<Arc<RequestGuard>>,
-    request: Request,
-    next: Next,
-) -> Response {
+    options.token.check(request.headers())?;
+    request.headers_mut().remove(AUTHORIZATION);
     let (parts, body) = request.into_parts();
     let body = match parts.method {
-        Method::POST | Method::PUT | Method::PATCH => match read(body, &guard.limits).await {
-            Ok(body) => body,
-            Err((status, reason)) => return refuse(status, reason),
-        },
+        Method::POST | Method::PUT | Method::PATCH => read(body, &options.limits).await?,
         _ => Body::empty(),
     };
-    next.run(Request::from_parts(parts, body)).await
+    Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
-async fn read(body: Body, limits: &HttpLimits) -> Result<Body, (StatusCode, &'static str)> {
-    const TOO_LONG: (StatusCode, &str) = (
+/// Reads a body, bounded in bytes and in total time.
+async fn read(body: Body, limits: &HttpLimits) -> Result<Body, Refusal> {
+    const TOO_LONG: Refusal = Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "the request's body is too long; send less at once",
     );
@@ -163,8 +114,11 @@ async fn read(body: Body, limits: &HttpLimits) -> Result<Body, (StatusCode, &'st
     match tokio::time::timeout(limits.body_time, whole).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes().into()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(TOO_LONG),
-        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the request's body broke off")),
-        Err(_) => Err((
+        Ok(Err(_)) => Err(Refusal::new(
+            StatusCode::BAD_REQUEST,
+            "the request's body broke off",
+        )),
+        Err(_) => Err(Refusal::new(
             StatusCode::REQUEST_TIMEOUT,
             "the request's body was too long in coming",
         )),

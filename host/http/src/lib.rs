@@ -40,7 +40,7 @@ mod tests;
 mod token;
 
 pub use allowed::{AllowedHost, AllowedOrigin, ParseAllowedError};
-pub use guard::refuse;
+pub use guard::Refusal;
 pub use limits::{HttpLimits, HttpOptions};
 pub use server::{HttpServer, exposure_warning};
 pub use token::{Token, TokenFormatError};

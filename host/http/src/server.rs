@@ -86,8 +86,10 @@ impl HttpServer {
     /// # Panics
     /// Panics when the router has no routes.
     pub async fn serve(self, router: Router, shutdown: CancellationToken) {
-        let limits = self.options.limits;
-        let router = guard::protect(router, own_hosts(self.address), self.options);
+        let mut options = self.options;
+        let limits = options.limits;
+        options.allowed_hosts.extend(own_hosts(self.address));
+        let router = guard::protect(router, options);
         let mut connections = JoinSet::new();
         tokio::select! {
             never = accept(&self.listener, &router, limits, &shutdown, &mut connections) => {

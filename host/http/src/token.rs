@@ -1,5 +1,6 @@
 //! The bearer token of a server.
 
+use crate::Refusal;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, header::AUTHORIZATION};
 use std::fmt;
@@ -26,16 +27,6 @@ pub enum TokenFormatError {
     /// It cannot be sent in a header field.
     #[error("it is not one line of ASCII letters, digits and signs without spaces")]
     NotPrintable,
-}
-
-/// The outcome of checking a request's token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AuthResult {
-    Valid,
-    /// The request has another token, several, or another scheme.
-    Invalid,
-    /// The request has no `Authorization` field.
-    Missing,
 }
 
 impl Token {
@@ -71,23 +62,25 @@ impl Token {
         Ok((Self(blake3::hash(text.as_bytes())), text))
     }
 
-    /// Compares a request's token with this one.
-    pub(crate) fn check(&self, headers: &HeaderMap) -> AuthResult {
+    /// Checks that a request has this token, once, as its bearer token.
+    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let mut fields = headers.get_all(AUTHORIZATION).iter();
-        let Some(field) = fields.next() else {
-            return AuthResult::Missing;
-        };
+        let field = fields.next().ok_or(Refusal::unauthorized(
+            "Bearer",
+            "the request needs the server's token: Authorization: Bearer TOKEN",
+        ))?;
         let field = field.as_bytes();
         let space = field.iter().position(|byte| *byte == b' ');
         let (scheme, token) = field.split_at(space.unwrap_or(field.len()));
         // Hashes compare in constant time, so response times reveal nothing of the token.
         let is_valid = scheme.eq_ignore_ascii_case(b"bearer")
             && Self(blake3::hash(token.trim_ascii())) == *self;
-        if is_valid && fields.next().is_none() {
-            AuthResult::Valid
-        } else {
-            AuthResult::Invalid
-        }
+        (is_valid && fields.next().is_none())
+            .then_some(())
+            .ok_or(Refusal::unauthorized(
+                "Bearer error=\"invalid_token\"",
+                "the token is not the server's; ask its operator for it",
+            ))
     }
 }
 

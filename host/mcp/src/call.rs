@@ -69,32 +69,15 @@ impl fmt::Debug for Call {
 /// Runs the calls of all connections.
 #[derive(Debug)]
 pub(crate) struct CallRunner {
-    host: Arc<Host>,
-    catalog: Arc<CurrentCatalog>,
-    sessions: Arc<OpenSessions>,
-    pending: PendingCalls,
-    tasks: TaskTracker,
-    stop: CancellationToken,
+    pub(crate) host: Arc<Host>,
+    pub(crate) catalog: Arc<CurrentCatalog>,
+    pub(crate) sessions: Arc<OpenSessions>,
+    pub(crate) pending: PendingCalls,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
 }
 
 impl CallRunner {
-    pub(crate) fn new(
-        host: Arc<Host>,
-        catalog: Arc<CurrentCatalog>,
-        sessions: Arc<OpenSessions>,
-        tasks: TaskTracker,
-        stop: CancellationToken,
-    ) -> Self {
-        Self {
-            host,
-            catalog,
-            sessions,
-            pending: PendingCalls::default(),
-            tasks,
-            stop,
-        }
-    }
-
     /// Runs the call of a `tools/call` request.
     ///
     /// # Errors

@@ -47,43 +47,18 @@ const HANDSHAKE_METHODS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
 /// Serves one connection.
 #[derive(Clone, Debug)]
 pub struct Handler {
-    calls: Arc<CallRunner>,
-    catalog: Arc<CurrentCatalog>,
-    listeners: Arc<Listeners>,
+    pub(crate) calls: Arc<CallRunner>,
+    pub(crate) catalog: Arc<CurrentCatalog>,
+    pub(crate) listeners: Arc<Listeners>,
     /// This connection.
-    own: Arc<Connection>,
+    pub(crate) own: Arc<Connection>,
     /// The connection of all requests of the stateless lifecycle.
-    stateless: Arc<Connection>,
+    pub(crate) stateless: Arc<Connection>,
     /// Cancelled when the server closes.
-    stop: CancellationToken,
-    /// Cancelled at the end of the client's input, if the transport has one.
-    end: CancellationToken,
-}
-
-impl Handler {
-    pub(crate) fn new(
-        calls: Arc<CallRunner>,
-        catalog: Arc<CurrentCatalog>,
-        listeners: Arc<Listeners>,
-        stateless: Arc<Connection>,
-        stop: CancellationToken,
-    ) -> Self {
-        Self {
-            calls,
-            catalog,
-            listeners,
-            own: Arc::default(),
-            stateless,
-            stop,
-            end: CancellationToken::new(),
-        }
-    }
-
-    /// Sets the token whose cancellation ends subscriptions. They would otherwise last until the
-    /// connection is closed.
-    pub(crate) fn until(self, end: CancellationToken) -> Self {
-        Self { end, ..self }
-    }
+    pub(crate) stop: CancellationToken,
+    /// Cancelled at the end of the client's input, if the transport has one. Ends subscriptions,
+    /// which would otherwise last until the connection is closed.
+    pub(crate) end: CancellationToken,
 }
 
 impl ServerHandler for Handler {

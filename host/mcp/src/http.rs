@@ -11,7 +11,7 @@ mod usage;
 pub use token::{ConfiguredToken, TOKEN_VARIABLE, TokenError, configured_token};
 
 use admission::{Admission, admit};
-use agent_host_http::{HttpServer, refuse};
+use agent_host_http::{HttpServer, Refusal};
 use axum::{Router, middleware::from_fn_with_state};
 use http::{HeaderName, StatusCode};
 use rmcp::{
@@ -78,7 +78,7 @@ pub async fn serve<H: ServerHandler + Send + 'static>(
     let router = Router::new()
         .route_service(PATH, protocol)
         .route_layer(from_fn_with_state(admission, admit))
-        .fallback(async || refuse(StatusCode::NOT_FOUND, "there is nothing but /mcp here"));
+        .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "there is nothing but /mcp here"));
     tokio::select! {
         never = sessions.expire() => match never {},
         () = server.serve(router, shutdown) => {}

@@ -1,5 +1,5 @@
-//! A call's output as a result of the protocol, without loss: `_meta` holds what the protocol has no
-//! field for, so a client that knows the keys restores the exact value without parsing text.
+//! A call's output as a result of the protocol, without loss: `_meta` holds what the protocol has
+//! no field for, so a client that knows the keys restores the exact value without parsing text.
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +34,7 @@ pub(crate) enum Structured {
 }
 
 impl Structured {
-    /// Returns what a version of the protocol allows. An unknown one is taken for one with a handshake.
+    /// Returns what a version of the protocol allows. An unknown one counts as one with a handshake.
     pub(crate) fn of(version: Option<&ProtocolVersion>) -> Self {
         match version {
             Some(version) if !version.has_initialize() => Self::Any,

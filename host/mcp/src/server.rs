@@ -7,6 +7,7 @@ use crate::{
     handler::Handler,
     listeners::Listeners,
     open_sessions::OpenSessions,
+    pending::PendingCalls,
     reload::{Reloaded, Reloader},
 };
 use agent_host_app::Host;
@@ -55,13 +56,14 @@ impl Server {
         let catalog = Arc::new(CurrentCatalog::new(&host));
         let sessions = Arc::<OpenSessions>::default();
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let calls = Arc::new(CallRunner::new(
-            Arc::clone(&host),
-            Arc::clone(&catalog),
-            Arc::clone(&sessions),
-            tasks.clone(),
-            stop.clone(),
-        ));
+        let calls = Arc::new(CallRunner {
+            host: Arc::clone(&host),
+            catalog: Arc::clone(&catalog),
+            sessions: Arc::clone(&sessions),
+            pending: PendingCalls::default(),
+            tasks: tasks.clone(),
+            stop: stop.clone(),
+        });
         tasks.spawn(maintain(
             Arc::clone(&sessions),
             Arc::clone(&calls),
@@ -90,13 +92,15 @@ impl Server {
     /// whichever handler they reach.
     #[must_use]
     pub fn handler(&self) -> Handler {
-        Handler::new(
-            Arc::clone(&self.calls),
-            Arc::clone(&self.catalog),
-            Arc::clone(&self.listeners),
-            Arc::clone(&self.stateless),
-            self.stop.clone(),
-        )
+        Handler {
+            calls: Arc::clone(&self.calls),
+            catalog: Arc::clone(&self.catalog),
+            listeners: Arc::clone(&self.listeners),
+            own: Arc::default(),
+            stateless: Arc::clone(&self.stateless),
+            stop: self.stop.clone(),
+            end: CancellationToken::new(),
+        }
     }
 
     /// Reloads changed components that the operator has accepted, until the server closes, and

@@ -83,7 +83,8 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let transport = StdioTransport::new(input, output);
-    let handler = server.handler().until(transport.end());
+    let mut handler = server.handler();
+    handler.end = transport.end.clone();
     let out = Arc::clone(&transport.out);
     let served = match serve_server_with_ct(handler, transport, stop).await {
         Ok(running) => running
@@ -127,7 +128,7 @@ pub(crate) struct StdioTransport<R, W> {
     is_open: bool,
     /// The deadline of running requests, set at the end of the input.
     drain_until: Option<Instant>,
-    /// Cancelled at the end of the input.
+    /// Cancelled at the end of the input, when requests may still run.
     end: CancellationToken,
 }
 
@@ -149,11 +150,6 @@ where
             drain_until: None,
             end: CancellationToken::new(),
         }
-    }
-
-    /// Returns a token that is cancelled at the end of the input, when requests may still run.
-    fn end(&self) -> CancellationToken {
-        self.end.clone()
     }
 
     /// Returns true if another line can be taken.
@@ -268,7 +264,7 @@ where
         }
     }
 
-    /// Cancel safe: what was read is kept in `self`.
+    /// Cancel safe: input that was read is kept in `self`.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if let Some(until) = self.drain_until

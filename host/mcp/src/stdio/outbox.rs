@@ -14,8 +14,8 @@ use tokio::{
     sync::{Mutex as AsyncMutex, Notify},
 };
 
-/// Unwritten bytes from which on nothing more is read from the client. Responses to running requests
-/// are queued beyond it.
+/// Unwritten bytes from which on nothing more is read from the client. Responses to running
+/// requests are queued beyond it.
 pub(super) const MAX_UNWRITTEN_BYTES: usize = 1024 * 1024;
 
 pub(super) struct Outbox<W> {

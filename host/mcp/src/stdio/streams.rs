@@ -1,5 +1,5 @@
-//! The process's standard input and output. Pipes and sockets, which clients start servers with, are
-//! read and written without a thread.
+//! The process's standard input and output. Pipes and sockets, which clients start servers with,
+//! are read and written without a thread.
 
 use std::{
     fs::File,
