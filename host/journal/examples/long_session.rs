@@ -15,7 +15,7 @@ use agent_host_types::{
     model::{ModelReply, Provenance, StopReason, Usage},
     output::ToolResultOutput,
     tool::{Effect, ToolCall, ToolRuntime},
-    turn::{Outcome, TurnSummary},
+    turn::{TurnEnd, TurnReport, TurnSummary},
 };
 use serde_json::{Value, json};
 use std::{error::Error, path::Path, time::Instant};
@@ -191,18 +191,21 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
             tape: None,
         },
         Event::TurnEnded {
-            outcome: Outcome::NeedsMoreTurns {
+            outcome: TurnReport {
                 summary: summary(turn, StopReason::ToolUse, 1),
+                end: TurnEnd::NeedsMoreTurns,
             },
         },
         requested(turn + 1),
         replied(turn + 1, answer),
         Event::TurnEnded {
-            outcome: Outcome::Done {
+            outcome: TurnReport {
                 summary: summary(turn + 1, StopReason::EndTurn, 0),
-                text,
-                output: None,
-                result: None,
+                end: TurnEnd::Done {
+                    text,
+                    output: None,
+                    result: None,
+                },
             },
         },
     ]

@@ -5,7 +5,7 @@ use super::{
     problem::{Problems, key_path, resolve_steps},
     raw::{RawBudgets, RawPrice},
 };
-use agent_host_core::turn::{Budgets, Price, UsdBudget};
+use agent_host_types::budget::{Budgets, Price, UsdBudget};
 use std::collections::BTreeMap;
 
 /// The decimal places of a dollar that count.

@@ -28,8 +28,10 @@ use super::{
 };
 use crate::trust::TrustFile;
 use agent_host_models::Provider;
-use agent_host_types::budget::Budgets;
-use agent_host_types::id::{Digest, json_digest};
+use agent_host_types::{
+    budget::Budgets,
+    id::{Digest, json_digest},
+};
 use serde_json::{Value, json};
 use settings::take_budgets;
 use std::{

@@ -7,7 +7,7 @@
 mod tests;
 
 use super::error::ExchangeError;
-use agent_host_core::secrets::Secrets;
+use agent_host_engine::secrets::Secrets;
 use bytes::Bytes;
 use http::{HeaderName, Response, header};
 use serde::{Deserialize, Serialize, de::Error as _};

@@ -3,7 +3,7 @@
 
 use super::{fields, own_address::is_own};
 use crate::gate::Gate;
-use agent_host_core::policy::{HttpRequest, SecretPlace};
+use agent_host_engine::policy::{HttpRequest, SecretPlace};
 use http::{HeaderMap, Request};
 use reqwest::Url;
 use std::{net::IpAddr, sync::Arc};
