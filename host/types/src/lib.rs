@@ -5,6 +5,15 @@
 //! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: what a turn takes and gives.
 //! - [`budget`], [`context`], [`limits`], [`accounting`]: bounds, and what was used of them.
 
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!(
+    "agent-host runs on Linux, on x86_64 (tested) and aarch64 (built, untested); on another system, \
+     run it in the container of host/cli/deploy/Containerfile"
+);
+
 pub mod accounting;
 pub mod approval;
 pub mod budget;
