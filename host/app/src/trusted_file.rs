@@ -23,7 +23,7 @@ pub(crate) struct FileError {
     /// The kind of the failed operation, so that an absent file can be told apart.
     pub(crate) kind: io::ErrorKind,
     pub(crate) reason: String,
-    /// What to do.
+    /// The next step.
     pub(crate) fix: String,
 }
 

@@ -216,7 +216,7 @@ pub enum StoreError {
         session: SessionId,
         /// Where it is stored.
         location: Arc<str>,
-        /// What is wrong with it.
+        /// The fault.
         #[source]
         damage: Damage,
     },
@@ -371,7 +371,7 @@ pub enum StoreError {
     },
 }
 
-/// What is wrong with a stored session.
+/// A fault of a stored session.
 #[derive(Debug, thiserror::Error)]
 pub enum Damage {
     /// An event between others is absent.

@@ -29,7 +29,7 @@ pub(crate) struct Row {
     pub(crate) listing: Listing,
 }
 
-/// What an event adds to its session's [`crate::SessionInfo`].
+/// The part of [`crate::SessionInfo`] that one event sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Listing {
     pub(crate) title: Option<String>,

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::num::NonZeroU32;
 
-/// What a server and its model accept beyond text. Each server can be configured, since compatible
+/// The content that a server and its model accept beyond text. Each server can be configured, since compatible
 /// ones differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
@@ -62,7 +62,7 @@ pub(crate) struct ImageLimits {
 }
 
 impl Capabilities {
-    /// What the models of Anthropic, Google and OpenAI accept on their providers' own wires.
+    /// The capabilities of the models of Anthropic, Google and OpenAI on their own wires.
     const NATIVE: Self = Self {
         vision: true,
         documents: true,
@@ -105,7 +105,7 @@ pub(crate) struct Wire {
     pub(crate) default_base_url: Option<&'static str>,
     /// True if the provider's own servers refuse every request without a key.
     pub(crate) wants_key: bool,
-    /// What its models accept, as far as that holds for all of them.
+    /// The capabilities that all of its models have.
     pub(crate) capabilities: Capabilities,
     /// True if it serves models that may not accept images, so that a failure may be due to one.
     pub(crate) may_be_blind: bool,
@@ -198,7 +198,7 @@ pub(crate) enum DecodeError {
     TooMany {
         /// The most items.
         limit: usize,
-        /// What they are, in the plural.
+        /// Their kind, in the plural.
         items: &'static str,
     },
     /// The response ended without a reason to stop.

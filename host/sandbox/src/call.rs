@@ -48,7 +48,7 @@ pub struct Call<'a> {
     pub idempotency_key: &'a str,
     /// The effect that the policy assumes; never weaker than the tool's declaration.
     pub effect: Effect,
-    /// What the operator granted.
+    /// The grants of the operator.
     pub grants: Arc<Grants>,
     /// The secrets of all tools. The granted ones are substituted in requests and redacted from
     /// responses; all of them are redacted from the report.

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the paths and variables of a configuration file are resolved against.
+/// The directory and environment that a configuration file is resolved against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     /// The directory of the file, where relative paths begin.

@@ -31,7 +31,7 @@ pub struct ConfigProblem {
     pub value: Option<String>,
     /// Why it cannot be used.
     pub reason: String,
-    /// What to do.
+    /// The next step.
     pub fix: String,
     /// Where it is written; absent for what is in no file.
     pub span: Option<ConfigSpan>,

@@ -32,7 +32,7 @@ pub(super) struct RawConfig {
     pub(super) cache_dir: Option<String>,
     /// The maximum of model calls of one user message.
     pub(super) max_turns: Option<u64>,
-    /// What happens to calls that need approval.
+    /// Whether calls that need approval are asked about or denied.
     pub(super) permission_prompts: Option<RawPrompts>,
     /// When approvals are asked for.
     pub(super) approval_timing: Option<RawTiming>,

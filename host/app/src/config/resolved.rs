@@ -59,7 +59,7 @@ pub struct Config {
     pub context: Option<ContextLimits>,
     /// The budgets of one user message.
     pub budgets: Budgets,
-    /// What happens to calls that need approval.
+    /// Whether calls that need approval are asked about or denied.
     pub prompts: Prompts,
     /// When approvals are asked for.
     pub timing: Timing,

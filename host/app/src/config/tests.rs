@@ -1,4 +1,4 @@
-//! What the tests share: a directory tree, and its own environment.
+//! Shared fixtures: a directory tree, and its own environment.
 
 mod approvals;
 mod bad;

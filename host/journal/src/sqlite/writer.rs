@@ -1,5 +1,5 @@
 //! The thread that writes. It owns the write connection, and commits all batches that arrived while it
-//! was busy in one transaction (group commit): a commit waits for the disk, so many sessions share each
+//! was busy in one transaction (group commit): a commit waits for the disk, so sessions share each
 //! wait. Each batch is answered once, after its transaction has ended.
 
 use super::{

@@ -57,7 +57,7 @@ pub(crate) struct ModelEntry {
     pub(crate) has_key: bool,
     /// The setting of the key.
     pub(crate) key_source: String,
-    /// What it accepted.
+    /// The accepted request.
     #[serde(flatten)]
     pub(crate) capabilities: Capabilities,
     retries: u32,

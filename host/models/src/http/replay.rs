@@ -41,7 +41,7 @@ pub enum RecordingError {
     Line {
         /// The line's number, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The fault.
         #[source]
         reason: RecordingLineError,
     },
@@ -67,7 +67,7 @@ pub enum RecordingError {
     NoResponse,
 }
 
-/// What is wrong with a line of a recording.
+/// A fault of one line of a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingLineError {
     /// It is not an entry.

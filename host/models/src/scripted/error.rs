@@ -18,7 +18,7 @@ pub enum ScriptError {
     Invalid {
         /// The script's name.
         script: String,
-        /// What is wrong with it.
+        /// The fault.
         #[source]
         reason: InvalidScript,
     },
@@ -49,7 +49,7 @@ pub enum ScriptError {
     },
 }
 
-/// What is wrong with a script file.
+/// A fault of a script file.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidScript {
     /// It is too long.
@@ -75,7 +75,7 @@ pub enum InvalidScript {
     ReservedName(String),
 }
 
-/// What is wrong with a template or an expression.
+/// A fault of a template or an expression.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// An error of the template engine, with its causes and its line.

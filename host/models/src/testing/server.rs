@@ -41,7 +41,7 @@ impl Received {
     }
 }
 
-/// What follows the bytes of a response.
+/// The end of a response, after its bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
     End,

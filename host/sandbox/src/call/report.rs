@@ -1,4 +1,4 @@
-//! What a report says of a call's result: secrets redacted, refusals of the gate named.
+//! The result in a call's report: secrets redacted, refusals of the gate named.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What can be seen of a running call: the end of its stdout and stderr, the peak of its memory,
+//! The visible state of a running call: the end of its stdout and stderr, the peak of its memory,
 //! its progress reports. The guest's side writes it and the caller reads it; it outlives the guest,
 //! because a call that is stopped has done something, too.
 
@@ -18,7 +18,7 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Nothing is to be seen yet. Of each stream so many bytes are kept.
+    /// Starts empty; keeps the last `stdio_bytes` bytes of each stream.
     pub(crate) fn new(stdio_bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             stdout: Tail::new(stdio_bytes),
@@ -28,7 +28,7 @@ impl Telemetry {
         })
     }
 
-    /// The call's memories have so many bytes now.
+    /// Records the size of the call's memories, in bytes.
     pub(crate) fn has_memory(&self, bytes: u64) {
         self.peak.fetch_max(bytes, Ordering::Relaxed);
     }

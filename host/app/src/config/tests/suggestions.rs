@@ -1,4 +1,4 @@
-//! What a denial suggests is a configuration, and allows what was denied and no more than grants
+//! The suggestion of a denial is a configuration, and allows what was denied and no more than grants
 //! can say.
 
 use super::Tree;

@@ -1,4 +1,4 @@
-//! What a configuration may say that came with its directory, and what trust in it is bound to.
+//! Limits on configuration that came with its directory, and the digest that trust is bound to.
 
 use super::Tree;
 use crate::{

@@ -157,16 +157,16 @@ async fn session_with_another_last_event_is_refused() {
     drop((journal, store));
     let state = dir.path().join("state");
     let before = fs::read(state.join("agent-host.db")).unwrap();
-    let go_on = async |text: &str| {
+    let resume_with = async |text: &str| {
         let store = open(&state).unwrap();
         let journal = store.open_session(session).unwrap();
         journal.append(&[record(session, 1, input(text))], Vec::new());
         journal.barrier().await.unwrap();
     };
-    go_on("one").await;
+    resume_with("one").await;
     let note = fs::read(state.join(format!("locks/{session}.lock"))).unwrap();
     fs::write(state.join("agent-host.db"), before).unwrap();
-    go_on("other").await;
+    resume_with("other").await;
     fs::write(state.join(format!("locks/{session}.lock")), note).unwrap();
     let store = open(&state).unwrap();
     let refused = text(read(&store, session));

@@ -5,7 +5,7 @@ use serde_json::json;
 
 const KEY: &str = "sesame";
 
-/// What was written.
+/// The recorded bytes.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
