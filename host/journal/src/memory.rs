@@ -33,7 +33,8 @@ const DEFAULT_LIMIT: u64 = 256 * 1024 * 1024;
 /// and for embedders that keep no sessions. Clones share one store.
 ///
 /// ```
-/// use agent_host_core::{id::SessionId, session::{Session, SessionStart}};
+/// use agent_host_engine::session::{Session, SessionStart};
+/// use agent_host_types::id::SessionId;
 /// use agent_host_journal::{JournalStore as _, MemoryStore};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {

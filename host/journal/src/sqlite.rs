@@ -62,7 +62,8 @@ impl Default for SqliteOptions {
 /// waits for the last write and closes the file.
 ///
 /// ```
-/// use agent_host_core::{id::SessionId, session::{Session, SessionStart}};
+/// use agent_host_engine::session::{Session, SessionStart};
+/// use agent_host_types::id::SessionId;
 /// use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {

@@ -39,7 +39,8 @@ const PROVIDER: &str = "script";
 /// A model that plays a script.
 ///
 /// ```
-/// use agent_host_core::{message::{Message, Role}, model::{Model, ModelRequest}};
+/// use agent_host_engine::model::Model;
+/// use agent_host_types::{message::{Message, Role}, model::ModelRequest};
 /// use agent_host_models::Scripted;
 ///
 /// let model = Scripted::parse("hello", "[[turn]]\ntext = 'You said: {{ prompt }}'")?;

@@ -37,7 +37,7 @@ pub enum Compiled {
 /// ```no_run
 /// // Not run, because it needs a component: see `guest-tools/README.md` for building one.
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use agent_host_core::{id::CallId, limits::Limits, tool::Effect};
+/// use agent_host_types::{id::CallId, limits::Limits, tool::Effect};
 /// use agent_host_sandbox::{Call, CallContext, Sandbox, SandboxConfig};
 /// use std::{path::PathBuf, sync::Arc};
 ///
