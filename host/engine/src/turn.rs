@@ -136,8 +136,8 @@ pub struct Settings {
     pub prompts: Prompts,
     /// When approval is requested.
     pub timing: Timing,
-    /// How long a request for approval stays open, in milliseconds; `None` for no limit. An expired
-    /// one is denied.
+    /// The lifetime of an approval request, in milliseconds; `None` for no limit. An expired one is a
+    /// denial.
     pub approval_expiry_ms: Option<u64>,
     /// The maximum number of read-only calls that run concurrently.
     pub parallel_calls: usize,

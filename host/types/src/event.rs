@@ -191,7 +191,7 @@ pub enum Event {
         tool: String,
         /// The question.
         question: Question,
-        /// How the answer reaches the call.
+        /// The delivery of the answer to the call.
         answered_by: AnsweredBy,
         /// The resources that the run used.
         accounting: Accounting,

@@ -140,7 +140,7 @@ impl DecisionKind {
     }
 }
 
-/// Where the calls of a tool run.
+/// The runtime of the calls of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolRuntime {

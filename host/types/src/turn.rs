@@ -100,7 +100,7 @@ pub struct TurnReport {
     pub summary: TurnSummary,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum TurnEnd {
@@ -178,7 +178,7 @@ pub struct TurnSummary {
     pub tool_calls: u64,
     /// The time from input to end, in milliseconds.
     pub duration_ms: u64,
-    /// Where the calls of this turn run: externally, if any of them does.
+    /// The runtime of the calls of this turn: external if any of them is.
     pub tool_runtime: ToolRuntime,
 }
 
@@ -199,7 +199,7 @@ pub enum TurnError {
         misfit(*needed_tokens, *window_tokens, said.as_deref())
     )]
     ContextWindow {
-        /// How large the request is, in estimated tokens.
+        /// The size of the request, in estimated tokens.
         needed_tokens: u64,
         /// The model's window as configured, in tokens.
         window_tokens: u64,

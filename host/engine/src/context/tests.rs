@@ -1,4 +1,4 @@
-//! What a compaction replaces, how much it saves, and the text that it leaves.
+//! The choice of what a compaction replaces, its saving, and the text that it leaves.
 
 mod estimates;
 mod property;

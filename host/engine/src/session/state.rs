@@ -62,7 +62,7 @@ pub struct BatchCall {
     pub answers: Vec<AnsweredQuestion>,
     /// The shared state at its first run.
     pub(crate) shared: Option<Arc<Map<String, Value>>>,
-    /// How the answer to its open question reaches it.
+    /// The delivery of the answer to its open question.
     pub(crate) asked: Option<AnsweredBy>,
     /// Whether it was dispatched externally.
     pub dispatched_externally: bool,

@@ -1,4 +1,4 @@
-//! What a copy takes over from a session, and what it leaves behind.
+//! The content of a copy, and the parts of the original that it leaves out.
 
 use super::*;
 use agent_host_types::{
