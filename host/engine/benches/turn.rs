@@ -1,6 +1,6 @@
-//! What the loop itself costs in a turn: a journal in memory, a model and a tool that answer at once. Prints the median and the
-//! 99th percentile of each kind of turn, with a new session and with long ones, and fails where a median is not under the bound.
-//! The figures are in the README.
+//! Measures the cost of the loop per turn: a journal in memory, a model and a tool that return at
+//! once. Prints the median and the 99th percentile of each kind of turn, with a new session and
+//! with long ones, and fails if a median exceeds the bound. The figures are in host/BENCHMARKS.md.
 
 #![expect(
     clippy::print_stdout,
@@ -36,16 +36,16 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The most that the median of a turn may be, with up to a thousand messages of history.
+/// The bound on the median of a turn, with up to 1,000 messages of history.
 const BOUND: Duration = Duration::from_millis(1);
 
-/// The turns of each kind that are measured.
+/// The number of measured turns of each kind.
 const TURNS: usize = 200;
 
-/// A paragraph, as long as messages often are.
+/// A paragraph of the length of a typical message.
 const WORDS: &str = "The quick brown fox jumps over the lazy dog, and nobody knows why. ";
 
-/// Calls the tool where the last message is the person's `call`, and else says a paragraph.
+/// Calls the tool if the last message is `call`, and otherwise replies with a paragraph.
 struct Prompt;
 
 impl Model for Prompt {
@@ -83,7 +83,7 @@ impl Model for Prompt {
     }
 }
 
-/// One tool that answers a paragraph at once.
+/// A tool that returns a paragraph at once.
 struct Read(Vec<RegisteredTool>);
 
 impl Read {
@@ -122,7 +122,7 @@ impl ToolRunner for Read {
     }
 }
 
-/// A loop around one session.
+/// A loop over one session.
 struct Loop {
     agent: Agent,
     session: Session,
@@ -168,7 +168,7 @@ impl Loop {
         self.turn(AgentInput::Text(text.into())).await
     }
 
-    /// Adds so many messages, two at a time.
+    /// Adds `messages` messages, two at a time.
     async fn lengthen(&mut self, messages: usize) {
         for _ in 0..messages.div_ceil(2) {
             self.say(WORDS).await;
@@ -176,26 +176,26 @@ impl Loop {
     }
 }
 
-/// The median and the 99th percentile.
+/// Returns the median and the 99th percentile.
 fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
     times.sort();
     let at = |part: usize| times.get(times.len() * part / 100).copied();
     (at(50).unwrap(), at(99).unwrap())
 }
 
-/// Measures turns of text alone and turns with one effectful call, behind so many messages, which the model is shown whole or
-/// as far as they fit into its window.
+/// Measures turns of text alone and turns with one effectful call, after `history` messages, of
+/// which the model is shown all or the part that fits its window.
 async fn measure(
     history: usize,
     context: Option<ContextLimits>,
 ) -> [(&'static str, Duration, Duration); 2] {
-    let mut talk = Loop::new(context);
-    talk.lengthen(history).await;
+    let mut text_only = Loop::new(context);
+    text_only.lengthen(history).await;
     let mut calling = Loop::new(context);
     calling.lengthen(history).await;
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        let (took, outcome) = talk.say("and then?").await;
+        let (took, outcome) = text_only.say("and then?").await;
         assert!(matches!(outcome.end, TurnEnd::Done { .. }));
         texts.push(took);
         let (took, outcome) = calling.say("call").await;
@@ -215,7 +215,7 @@ fn main() {
         .build()
         .unwrap();
     println!("messages  turn                   median       99 %");
-    // The first turns of a process find cold caches; they are not counted.
+    // Warms the caches up; not counted.
     runtime.block_on(measure(0, None));
     let window = Some(ContextLimits::default());
     let runs = [(0, None), (1_000, None), (10_000, None), (10_000, window)];

@@ -1,4 +1,5 @@
-//! The whole loop as a library: a model and a tool written in place, a journal in memory, and no sandbox.
+//! The whole loop as a library: a model and a tool in this file, a journal in memory, and no
+//! sandbox.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use agent_host_engine::{
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, from_value, json};
 use std::{future::ready, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
-/// Asks for the tool first, and then repeats what the tool said.
+/// A model that calls the tool first and then repeats its result.
 struct Script;
 
 impl Model for Script {
@@ -31,7 +32,7 @@ impl Model for Script {
 }
 type Reply = Result<ModelReply, ModelError>;
 
-/// One tool, run in this process.
+/// A tool that runs in this process.
 struct CountWords([RegisteredTool; 1], InputSchema);
 
 impl ToolRunner for CountWords {

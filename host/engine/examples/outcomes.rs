@@ -1,5 +1,5 @@
-//! Every end of a turn with the input that resumes from it: what a program around the loop has to handle. The model
-//! is a list of replies and the tools are a match, so it runs without a network, a file or a sandbox.
+//! Every end of a turn with the input that resumes from it. The model is a list of replies and the
+//! tools are a match, so the example needs no network, file or sandbox.
 #![cfg_attr(
     not(test),
     expect(clippy::print_stdout, reason = "an example shows what it does")
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, from_value, json};
 use std::{collections::VecDeque, error::Error, future::ready, sync::Arc, sync::Mutex};
 use tokio_util::sync::CancellationToken;
 
-/// Says one reply after the other.
+/// A model that returns one reply after the other.
 struct Script(Mutex<VecDeque<ModelReply>>);
 
 impl Model for Script {
@@ -50,7 +50,7 @@ fn calls(tool: &str) -> ModelReply {
     }
 }
 
-/// The tools of this process; the registry says which of them asks a person and which runs elsewhere.
+/// The tools of this process; the registry says which needs approval and which runs externally.
 struct Tools(Vec<RegisteredTool>);
 
 impl ToolRunner for Tools {
@@ -74,7 +74,7 @@ impl ToolRunner for Tools {
                 accounting: Accounting::default(),
                 audit: Vec::new(),
             }),
-            // What a function returns becomes a result: text, JSON, or an error as text.
+            // A function's return value becomes a result: text, JSON, or an error as text.
             "search" => {
                 CallReport::of(ToolResultOutput::from_run(Ok(Some(json!(["a flight"]))))).into()
             }
@@ -102,7 +102,7 @@ fn tool(
     })
 }
 
-/// The input of the next turn; none where the run has its answer.
+/// Returns the input of the next turn; `None` after the final answer.
 fn next(
     end: TurnEnd,
     settings: &mut Settings,
@@ -110,15 +110,15 @@ fn next(
 ) -> Option<AgentInput> {
     Some(match end {
         TurnEnd::Done { .. } => return None,
-        // The model has yet to hear of the results.
+        // The model has not seen the results yet.
         TurnEnd::NeedsMoreTurns => AgentInput::Continue,
-        // The message is in the session, so the model can be asked again.
+        // The message is in the session, so the model can be called again.
         TurnEnd::Error { .. } => AgentInput::Continue,
         TurnEnd::BudgetExceeded { .. } => {
             settings.budgets.turns += 3;
             AgentInput::Continue
         }
-        // One decision for each call, in their order.
+        // One decision for each call, in order.
         TurnEnd::AwaitingConfirmation { continuation, .. } => AgentInput::Resume {
             decisions: continuation
                 .calls()
@@ -131,13 +131,13 @@ fn next(
             continuation,
             answer: Answer::Choice { index: 0 },
         },
-        // One result for each call, in any order, whenever they are there.
+        // One result for each call, in any order and at any time.
         TurnEnd::PendingToolCalls { continuation, .. } => AgentInput::SubmitToolResults {
             results: continuation.calls().iter().map(paid).collect(),
             continuation,
         },
         TurnEnd::Refusal { .. } => {
-            // Somebody stops the next turn before it begins.
+            // Cancels the next turn before it starts.
             cancel.cancel();
             AgentInput::Message(Message::text(Role::User, "Then without the upgrade."))
         }
@@ -155,14 +155,14 @@ fn paid(call: &PendingCall) -> SubmittedResult {
     }
 }
 
-/// The name of a turn's end in JSON.
+/// Returns the JSON name of a turn's end.
 fn name(report: &TurnReport) -> String {
     let form = json!(report);
     let name = form.get("type").and_then(Value::as_str);
     name.unwrap_or_default().to_owned()
 }
 
-/// Runs to the answer, and returns the report of each turn.
+/// Runs to the final answer, and returns the report of each turn.
 async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
     let replies = [
         calls("search"),
@@ -203,7 +203,7 @@ async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
         let report = agent.run_turn(&mut session, given, &cx).await;
         reports.push(report.clone());
         if let TurnEnd::Error { .. } = report.end {
-            // The server is back.
+            // The server is available again.
             agent.model = Arc::new(Script(Mutex::new(replies.clone().into())));
         }
         input = next(report.end, &mut agent.settings, &mut cancel);
@@ -225,7 +225,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 #[cfg(test)]
 #[tokio::test]
-async fn every_outcome_leads_on_to_the_answer() {
+async fn every_end_resumes_until_the_answer() {
     let outcomes: Vec<String> = run().await.unwrap().iter().map(name).collect();
     let expected = [
         "error",

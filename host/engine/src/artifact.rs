@@ -100,8 +100,9 @@ pub struct Artifacts {
 }
 
 impl Artifacts {
-    /// Adds the artifacts of the session's next event: the files with bytes and a name in the result of a call, in a copy also
-    /// those that it took over. A file that a tool gives as text is part of what the model reads, and is none.
+    /// Adds the artifacts of the session's next event: the files with bytes and a name in the
+    /// result of a call, in a copy also those that it took over. A file that a tool gives as text
+    /// is part of what the model reads, and is none.
     pub fn add(&mut self, event: Event) {
         if let Event::CallSettled {
             call_id,

@@ -1,8 +1,9 @@
-//! What a model is shown of a conversation that comes near the end of its window: how large a request is, which old results
-//! become references, and what one summary stands for.
+//! Keeps a conversation within the model's window: estimates sizes, turns old results into
+//! references and old messages into a summary.
 //!
-//! Pure functions over messages. The turn asks them and records what they say as events; a session follows those, so that
-//! whoever reads the events again has the same conversation, byte for byte. Nothing is lost: the events and blobs keep it all.
+//! Pure functions over messages. The turn records their results as events and a session replays
+//! those, so that every reader of the events has the same conversation, byte for byte. The events
+//! and blobs keep everything.
 
 pub(crate) mod estimate;
 pub(crate) mod reference;

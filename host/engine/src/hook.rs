@@ -1,4 +1,4 @@
-//! Hooks: code of an embedder that looks at what goes to and comes from the model and the tools, and may step in.
+//! Hooks: an embedder's code that inspects, and may replace or stop, model calls and tool calls.
 
 use crate::{BoxFuture, tool::Invocation};
 use agent_host_types::{
@@ -7,28 +7,28 @@ use agent_host_types::{
 };
 use std::future::ready;
 
-/// The verdict of a hook. Of several hooks the strongest verdict counts, and of equal ones the first: `Fallback` beats `Block`,
-/// which beats `Retry`, which beats `Pass`.
+/// The verdict of a hook. The strongest of several counts, and of equals the first: `Fallback` >
+/// `Block` > `Retry` > `Pass`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict<T> {
     /// Continue.
     Pass,
-    /// Do it again. Before anything happened, this is `Pass`. The loop bounds how often it listens ([`MAX_RETRIES`]).
+    /// Repeat the call, at most [`MAX_RETRIES`] times. Before the call, the same as `Pass`.
     Retry,
-    /// Stop here, for this reason. A blocked model call ends the turn as a refusal; a blocked tool call is denied,
-    /// and the result of one that ran is withheld.
+    /// Stop, for this reason. A blocked model call ends the turn as a refusal; a blocked tool call
+    /// is denied, and the result of one that ran is withheld.
     Block(String),
     /// Continue with this value instead.
     Fallback(T),
 }
 
-/// How often one model call or one tool call is repeated because a hook asked for it. After that, `Retry` is `Pass`.
+/// The maximum repetitions of one model call or tool call. After that, `Retry` is `Pass`.
 pub const MAX_RETRIES: u32 = 2;
 
-/// Looks at model calls and tool calls. Every method passes unless it is written otherwise. Hooks run on the loop: a slow
+/// Inspects model calls and tool calls. Every default method passes. Hooks run on the loop: a slow
 /// one delays the session.
 pub trait Hook: Send + Sync {
-    /// Before a model is asked. A fallback is the reply, and no model is asked.
+    /// Runs before a model call. A fallback becomes the reply, without a model call.
     fn before_model<'a>(
         &'a self,
         _request: &'a ModelRequest,
@@ -36,7 +36,8 @@ pub trait Hook: Send + Sync {
         Box::pin(ready(Verdict::Pass))
     }
 
-    /// After a model replied. `Retry` asks it again; the tokens of the reply that is thrown away are counted.
+    /// Runs after a model's reply. `Retry` calls the model again; the discarded reply's tokens
+    /// count.
     fn after_model<'a>(
         &'a self,
         _request: &'a ModelRequest,
@@ -45,7 +46,8 @@ pub trait Hook: Send + Sync {
         Box::pin(ready(Verdict::Pass))
     }
 
-    /// Before a tool runs, when policy and user have allowed it. A fallback is the result, and the tool does not run.
+    /// Runs before a tool, after policy and user allowed it. A fallback becomes the result, and the
+    /// tool does not run.
     fn before_tool<'a>(
         &'a self,
         _invocation: &'a Invocation,
@@ -53,7 +55,8 @@ pub trait Hook: Send + Sync {
         Box::pin(ready(Verdict::Pass))
     }
 
-    /// After a tool ran. `Retry` runs it again with the same idempotency key, unless it is effectful.
+    /// Runs after a tool. `Retry` runs it again with the same idempotency key, unless it is
+    /// effectful.
     fn after_tool<'a>(
         &'a self,
         _invocation: &'a Invocation,
@@ -64,7 +67,7 @@ pub trait Hook: Send + Sync {
 }
 
 impl<T> Verdict<T> {
-    /// The stronger of two; this one, if they are equally strong.
+    /// Returns the stronger of two; `self` if they are equal.
     #[must_use]
     pub fn or_stronger(self, other: Self) -> Self {
         if other.strength() > self.strength() {

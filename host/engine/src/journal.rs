@@ -1,5 +1,5 @@
-//! The journal of a session: the trait that the loop writes through, its error, and an implementation
-//! in memory. agent-host-journal stores journals.
+//! The journal of a session: the trait that the loop writes through, its error, and an
+//! implementation in memory. agent-host-journal stores journals.
 
 #[cfg(test)]
 mod tests;
@@ -18,10 +18,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Error of a journal or of its store. Its text says what failed, why, and what to do.
+/// An error of a journal or its storage. The message says what failed, why, and what to do.
 ///
-/// The variants are the stable kinds. What an implementation knows beyond that is in the shared
-/// error, which is the same for every barrier that a failed write refuses.
+/// The variants are the stable kinds; the source has the implementation's details. Clones share it,
+/// since a failed write refuses every later barrier with the same error.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
     /// The storage failed: a full disk, a lost file, missing permission.
@@ -42,7 +42,7 @@ pub enum JournalError {
         /// The process that holds the claim, if it is known.
         owner: Option<SessionOwner>,
     },
-    /// The session that is to begin exists.
+    /// The session to start already exists.
     #[error(
         "cannot begin session {session}: there is a session of this id; resume it, or begin one with another id"
     )]
@@ -50,23 +50,23 @@ pub enum JournalError {
         /// The session.
         session: SessionId,
     },
-    /// The session, blob or place in a session does not exist.
+    /// The session, the blob or the position in a session does not exist.
     #[error(transparent)]
     NotFound(Arc<dyn Error + Send + Sync>),
 }
 
 impl JournalError {
-    /// Makes a [`JournalError::Storage`] of an error or a text.
+    /// Makes a [`JournalError::Storage`] from an error or a text.
     pub fn storage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Storage(Arc::from(source.into()))
     }
 
-    /// Makes a [`JournalError::Corrupt`] of an error or a text.
+    /// Makes a [`JournalError::Corrupt`] from an error or a text.
     pub fn corrupt(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Corrupt(Arc::from(source.into()))
     }
 
-    /// Makes a [`JournalError::NotFound`] of an error or a text.
+    /// Makes a [`JournalError::NotFound`] from an error or a text.
     pub fn not_found(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::NotFound(Arc::from(source.into()))
     }
@@ -77,9 +77,9 @@ impl JournalError {
 pub struct SessionOwner {
     /// The process id on that host.
     pub pid: u32,
-    /// The host's name; the store may be shared by several hosts.
+    /// The host's name; several hosts may share the storage.
     pub host: String,
-    /// When it took the claim, as RFC 3339 in UTC.
+    /// The time of the claim, as RFC 3339 in UTC.
     pub since: String,
 }
 
@@ -90,40 +90,39 @@ impl fmt::Display for SessionOwner {
     }
 }
 
-/// The journal of one session, claimed for writing by this process alone until it is dropped.
+/// The journal of one session, claimed for writing by this process until it is dropped.
 ///
-/// `append` queues events in order; they become durable together at the next `barrier`. An error of
-/// `barrier` means that nothing since the last one is known to be stored: the loop stops before it
-/// does anything further. Every later barrier fails with the same error, unless [`Journal::retry`]
-/// is called first.
+/// `append` queues events in order; the next `barrier` makes them durable together. An error of
+/// `barrier` means that nothing since the last one is known to be stored, so the loop stops. Every
+/// later barrier fails with the same error until [`Journal::retry`] is called.
 pub trait Journal: Send + Sync {
-    /// The session.
+    /// Returns the id of the session.
     fn session(&self) -> SessionId;
 
-    /// Queues records and the blobs that they refer to. Cheap: nothing has to be written yet. A
-    /// journal that writes before the barrier writes the records of one call together or not at all.
+    /// Queues records and the blobs that they refer to. Cheap: need not write anything. A journal
+    /// that writes before the barrier writes the records of one call together or not at all.
     fn append(&self, records: &[EventRecord], blobs: Vec<Blob>);
 
-    /// Makes everything that was appended durable.
+    /// Makes all appended records durable.
     ///
     /// # Errors
     /// [`JournalError::Storage`].
     fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>>;
 
-    /// After a failed barrier, has the next one write again everything that is not known to be
-    /// stored. Only for a session that knows the result of everything that it recorded, such as that
-    /// a call did not run because its intention was not stored. Returns false if that cannot succeed.
+    /// After a failed barrier, makes the next one write everything that is not known to be stored.
+    /// Only for a session that knows the result of all its records, such as that a call did not run
+    /// because its intent was not stored. Returns false if that cannot succeed.
     fn retry(&self) -> bool {
         true
     }
 
-    /// Bytes appended since the journal was opened, as far as they are counted.
+    /// The bytes appended since the journal was opened, if the implementation counts them.
     fn appended_bytes(&self) -> u64 {
         0
     }
 
-    /// Reads the next records of the session in order from number `from` on, those not yet durable
-    /// included: one page of bounded size, and an empty one behind the last record.
+    /// Reads records in order from position `from`, including those that are not durable yet: one
+    /// page of bounded size, empty after the last record.
     ///
     /// # Errors
     /// [`JournalError::Storage`] or [`JournalError::Corrupt`].
@@ -132,11 +131,12 @@ pub trait Journal: Send + Sync {
     /// Reads a blob.
     ///
     /// # Errors
-    /// [`JournalError::NotFound`], or [`JournalError::Corrupt`] when the bytes do not have the digest.
+    /// [`JournalError::NotFound`], or [`JournalError::Corrupt`] if the bytes do not match the
+    /// digest.
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>>;
 }
 
-/// A journal of one session in memory, for tests and for sessions that are not kept.
+/// A journal in memory, for tests and sessions that are not stored.
 #[derive(Debug)]
 pub struct MemoryJournal {
     session: SessionId,

@@ -1,12 +1,13 @@
-//! The agent loop and everything pure around it, over the values of `agent-host-types`. Opens no file, socket or WebAssembly
-//! module; other crates implement its traits.
+//! The agent loop and everything pure around it, over the values of `agent-host-types`. Opens no
+//! file, socket or WebAssembly module; other crates implement its traits.
 //!
 //! - [`turn::Agent`] runs turns of a [`session::Session`]: budgets, the model, approvals, tools.
-//! - [`model::Model`], [`tool::ToolRunner`], [`journal::Journal`] and [`observer::Observer`] are implemented outside;
-//!   [`hook::Hook`] by embedders.
-//! - [`policy`] decides about calls, files, HTTP requests and secrets; [`schema`] and [`definitions`] validate values and
-//!   definitions from untrusted sources; [`secrets`] redacts; [`spill`] moves large results to blobs; [`context`] keeps a
-//!   conversation within the model's window.
+//! - [`model::Model`], [`tool::ToolRunner`], [`journal::Journal`] and [`observer::Observer`] are
+//!   implemented outside; [`hook::Hook`] by embedders.
+//! - [`policy`] decides about calls, files, HTTP requests and secrets; [`schema`] and
+//!   [`definitions`] validate values and definitions from untrusted sources; [`secrets`] redacts.
+//! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
+//!   [`context`] keeps a conversation within the model's window.
 
 pub mod artifact;
 pub mod context;

@@ -1,4 +1,4 @@
-//! The observer of a session: durable events, and transient progress.
+//! The observer of a session: durable events and transient progress.
 
 use crate::turn::{Step, StepResult};
 use agent_host_types::{
@@ -9,77 +9,76 @@ use serde_json::{Map, Value};
 /// A transient progress event; never journaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Live<'a> {
-    /// The model has been asked and is silent so far.
+    /// The model was called and has not replied yet.
     ModelAsked,
     /// More text of the answer.
     Text(&'a str),
     /// More text of the model's reasoning.
     Reasoning(&'a str),
-    /// The model's attempt broke off and starts anew; its text so far does not count.
+    /// The model's attempt failed and restarts; its text so far is void.
     Restarted,
-    /// Old results were too much for the model's window, and references stand in their places.
+    /// Old results exceeded the model's window and are now references.
     ResultsReferenced {
-        /// How many.
+        /// The number of results.
         count: usize,
-        /// How large a request was and is.
+        /// The size of a request before and after.
         size: CompactionStats,
     },
-    /// The older part of the conversation was too much for the model's window, and a summary stands in its place.
+    /// The older part of the conversation exceeded the model's window and is now a summary.
     HistorySummarised {
-        /// How many messages it stands for.
+        /// The number of replaced messages.
         messages: usize,
-        /// How large a request was and is.
+        /// The size of a request before and after.
         size: CompactionStats,
     },
-    /// Something that the user should know of the model's request; a sentence, which is no part of the answer.
+    /// A sentence about the model's request for the user; not part of the answer.
     Note(&'a str),
-    /// A call begins.
+    /// A call starts.
     CallStarted {
         /// The call.
         call_id: &'a CallId,
         /// The tool.
         tool: &'a str,
-        /// What it runs with.
+        /// The arguments.
         input: &'a Map<String, Value>,
     },
-    /// A running call reports how far it is.
+    /// A running call reports progress.
     CallProgress {
         /// The call.
         call_id: &'a CallId,
-        /// The tool's words.
+        /// The tool's message.
         message: &'a str,
-        /// Between 0 and 1, where it is known.
+        /// The fraction, between 0 and 1, if known.
         fraction: Option<f64>,
     },
-    /// A call has its result, whether it ran or not.
+    /// A call has its result, whether or not it ran.
     CallEnded {
         /// The call.
         call_id: &'a CallId,
         /// The tool.
         tool: &'a str,
-        /// What it was to run with, where the model's arguments could be read.
+        /// The arguments, if the model's text is valid.
         input: Option<&'a Map<String, Value>>,
         /// The result, with its bytes.
         output: &'a ToolResultOutput,
-        /// How long it ran, in microseconds.
+        /// The duration of the run, in microseconds.
         wall_us: u64,
     },
 }
 
-/// Watches a session. Implemented by the terminal, by `stream-json`, and by tests. Its methods are called from the loop and must
-/// return at once.
+/// Watches a session. The loop calls the methods and waits for them, so they must return at once.
 pub trait Observer: Send + Sync {
-    /// A record has become durable. Records come in order and each comes once.
+    /// A record became durable. Called once for each, in order.
     fn recorded(&self, record: &EventRecord);
 
-    /// Progress.
+    /// Progress was made.
     fn live(&self, live: Live<'_>);
 
-    /// A step of a turn is over. What it found may not be durable yet.
+    /// A step of a turn ended. Its output may not be durable yet.
     fn step(&self, _step: Step, _result: &StepResult) {}
 }
 
-/// Ignores everything.
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 

@@ -1,5 +1,5 @@
-//! A session: its journal, and the state that follows from the journal's records. Nothing is kept here that cannot be read
-//! back from them.
+//! A session: its journal, and the state derived from the records. Everything here can be rebuilt
+//! from them.
 
 mod client;
 mod copy;
@@ -32,16 +32,16 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// What is written down when a session begins.
+/// The first record of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionStart {
     /// The version of the program.
     pub program: String,
-    /// The standing instructions for the model.
+    /// The system prompt.
     pub system: Option<String>,
-    /// The working folder, for people who look for a session later.
+    /// The working directory, shown in lists of sessions.
     pub folder: Option<String>,
-    /// The program whose loop it is, with its version, where that is a client's.
+    /// The name and version of the client that drives the loop; `None` if this program does.
     pub client: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub struct Session {
     journal: Arc<dyn Journal>,
     state: SessionState,
     next_seq: u64,
-    /// Records that are appended and not yet durable; observers hear of them at the barrier.
+    /// Records that are appended and not yet durable; the barrier reports them to the observer.
     undurable: Vec<EventRecord>,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Begins a session in an empty journal. Its first event becomes durable with the first turn.
+    /// Starts a session in an empty journal. Its first event becomes durable with the first turn.
     #[must_use]
     pub fn start(journal: Arc<dyn Journal>, start: SessionStart) -> Self {
         let mut session = Self {
@@ -105,10 +105,11 @@ impl Session {
         session
     }
 
-    /// Opens a session again: reads its records and follows them to the state in which it was left.
+    /// Reopens a session: reads its records and replays them to its last state.
     ///
     /// # Errors
-    /// When the journal cannot be read, holds no session, or holds records that this program cannot follow.
+    /// When the journal cannot be read, holds no session, or holds records that this program cannot
+    /// replay.
     pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
         let mut state = SessionState::default();
         let mut next_seq = 0;
@@ -122,7 +123,7 @@ impl Session {
                 }
                 Ok::<_, JournalError>(())
             };
-            // The next page is read while this one is followed.
+            // Reads the next page while this one is replayed.
             let behind = page.last().map_or(0, |last| last.seq.saturating_add(1));
             let (next, followed) = tokio::join!(journal.records(behind), follow);
             followed?;
@@ -142,19 +143,19 @@ impl Session {
         })
     }
 
-    /// The session's id.
+    /// Returns the session's id.
     #[must_use]
     pub fn id(&self) -> SessionId {
         self.journal.session()
     }
 
-    /// What follows from the records so far.
+    /// Returns the state derived from the records so far.
     #[must_use]
     pub fn state(&self) -> &SessionState {
         &self.state
     }
 
-    /// Takes back an approval that was remembered in this session.
+    /// Revokes an approval remembered in this session.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -168,12 +169,12 @@ impl Session {
         self.barrier(observer).await
     }
 
-    /// Adds an event, and the blobs that it refers to. It becomes durable at the next barrier.
+    /// Adds an event and the blobs that it refers to. The next barrier makes them durable.
     pub(crate) fn record(&mut self, event: Event, blobs: Vec<Blob>) {
         self.record_all(vec![event], blobs);
     }
 
-    /// Adds events that make no sense without each other: whatever happens, all of them become durable or none.
+    /// Adds events that become durable together or not at all.
     pub(crate) fn record_all(&mut self, events: Vec<Event>, blobs: Vec<Blob>) {
         let first = self.undurable.len();
         for event in events {
@@ -191,7 +192,7 @@ impl Session {
         self.journal.append(new, blobs);
     }
 
-    /// Makes everything so far durable, and then tells the observer.
+    /// Makes all records durable, then reports them to the observer.
     pub(crate) async fn barrier(&mut self, observer: &dyn Observer) -> Result<(), JournalError> {
         self.journal.barrier().await?;
         for record in self.undurable.drain(..) {
@@ -200,28 +201,28 @@ impl Session {
         Ok(())
     }
 
-    /// The journal, for a barrier while others go on recording.
+    /// Returns the journal, for a barrier that does not block other recorders.
     pub(crate) fn journal(&self) -> Arc<dyn Journal> {
         Arc::clone(&self.journal)
     }
 
-    /// Takes out the records before this place, which have become durable.
+    /// Removes and returns the records before this position, which became durable.
     pub(crate) fn durable(&mut self, before: u64) -> Vec<EventRecord> {
         let count = self.undurable.partition_point(|record| record.seq < before);
         self.undurable.drain(..count).collect()
     }
 
-    /// How many records wait to become durable.
+    /// Returns the number of records that are not durable yet.
     pub(crate) fn undurable(&self) -> usize {
         self.undurable.len()
     }
 
-    /// The place that the next record will have.
+    /// Returns the position of the next record.
     pub(crate) fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// Whether the use of a continuation waits to become durable. Nothing that it allows may run before it is.
+    /// Whether the use of a continuation is not durable yet. Nothing that it allows may run before.
     pub(crate) fn decision_is_undurable(&self) -> bool {
         self.undurable.iter().any(|record| {
             matches!(
@@ -231,14 +232,14 @@ impl Session {
         })
     }
 
-    /// Whether a call's result waits to become durable. The model may not hear of it before it is.
+    /// Whether a call's result is not durable yet. The model must not be shown it before.
     pub(crate) fn result_is_undurable(&self) -> bool {
         self.undurable
             .iter()
             .any(|record| matches!(record.event, Event::CallSettled { .. }))
     }
 
-    /// The conversation as the model is shown it, but for the bytes of its files.
+    /// Returns the conversation as the model is shown it, with files as blob references.
     pub(crate) fn conversation(&self) -> Result<Vec<Message>, JournalError> {
         self.state.all_messages().map_err(|error| {
             JournalError::corrupt(format!(
@@ -248,7 +249,7 @@ impl Session {
         })
     }
 
-    /// Puts the bytes of files back in place of the references to their blobs.
+    /// Replaces blob references by the bytes of the files.
     pub(crate) async fn hydrate_all(&self, messages: &mut [Message]) -> Result<(), JournalError> {
         for message in messages {
             for part in &mut message.content {
@@ -276,8 +277,8 @@ impl Session {
     }
 }
 
-/// Records are followed only in their order and in the form that this program knows: a newer form may say things that it
-/// would lose.
+/// Checks that a record is in order and has the supported version: a newer form may hold facts that
+/// this program would lose.
 fn check_record(record: &EventRecord, place: u64, session: SessionId) -> Result<(), JournalError> {
     if record.v != EVENT_VERSION {
         return Err(JournalError::corrupt(format!(
@@ -294,7 +295,8 @@ fn check_record(record: &EventRecord, place: u64, session: SessionId) -> Result<
     Ok(())
 }
 
-/// Milliseconds since 1970. A clock before 1970 reads as 1970: time is for people here, order comes from `seq`.
+/// Returns the milliseconds since 1970; 0 if the clock is before that. Time is for display only;
+/// `seq` orders.
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,5 +1,6 @@
-//! Moves bytes and long text of a result to blobs before it enters the history. Long text keeps its
-//! head, its tail and the digest of the blob with the whole text.
+//! Stores large results: moves bytes, and text beyond [`INLINE_TEXT_BYTES`], to blobs before a
+//! result enters the history. Long text keeps its head, its tail and the digest of the blob with
+//! the whole text.
 
 use agent_host_types::{
     message::Message,
@@ -9,7 +10,7 @@ use agent_host_types::{
 #[cfg(test)]
 mod tests;
 
-/// How much text of one result stays inline, all parts together, in bytes. The rest is in a blob.
+/// The inline text of one result, all parts together, in bytes. The rest is in a blob.
 pub const INLINE_TEXT_BYTES: usize = 50 * 1024;
 
 /// A result in the form that the journal stores, with its blobs.
@@ -21,11 +22,11 @@ pub struct SpilledOutput {
     pub blobs: Vec<Blob>,
 }
 
-/// The longest text that always stays: a note in its place would not be shorter.
+/// The longest text that always stays inline, in bytes: a note in its place would not be shorter.
 const NOTE_BYTES: usize = 256;
 
-/// Moves bytes and long text of a result to blobs. Long JSON becomes text, since without its middle
-/// it is not JSON; success stays success and failure stays failure.
+/// Moves bytes and long text of a result to blobs. Long JSON becomes text, since it is not JSON
+/// without its middle; a success stays a success and a failure a failure.
 #[must_use]
 pub fn spill_output(output: ToolResultOutput) -> SpilledOutput {
     let mut spill = Spill::new();
@@ -106,7 +107,7 @@ impl Spill {
     }
 
     /// Keeps a text that fits. Otherwise keeps its head in three fifths of the budget and its tail
-    /// in one; the last fifth is for the note between them.
+    /// in one fifth; the last fifth is for the note between them.
     fn text(&mut self, text: String) -> String {
         if text.len() <= self.left.max(NOTE_BYTES) {
             self.left = self.left.saturating_sub(text.len());

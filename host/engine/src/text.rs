@@ -99,10 +99,10 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Frames untrusted text in a question of the host, so that no row looks like the host's own: escapes
-/// it, including joiners, unusual spaces and characters like the bar, and breaks it into rows of at
-/// most `columns` that begin with a bar. Beyond `max_rows` rows, a last row says how many are not
-/// shown.
+/// Frames untrusted text in a question of the host, so that no row looks like the host's own:
+/// escapes it, including joiners, unusual spaces and characters like the bar, and breaks it into
+/// rows of at most `columns` that begin with a bar. Beyond `max_rows` rows, a last row says how
+/// many are not shown.
 #[must_use]
 pub fn framed(text: &str, columns: usize, max_rows: usize) -> String {
     let width = columns.saturating_sub(BAR_COLUMNS).max(MIN_FRAME_COLUMNS);

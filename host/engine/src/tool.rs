@@ -92,7 +92,8 @@ impl CallReport {
 /// Receives the progress of a running call: a message, and the fraction if known.
 pub type ProgressSink<'a> = &'a (dyn Fn(&str, Option<f64>) + Send + Sync);
 
-/// Runs tools. agent-host-app implements it over the sandbox, tests and embedders over plain closures.
+/// Runs tools. agent-host-app implements it over the sandbox, tests and embedders over plain
+/// closures.
 pub trait ToolRunner: Send + Sync {
     /// Returns all tools, in the order for the model.
     fn tools(&self) -> &[RegisteredTool];
@@ -102,8 +103,8 @@ pub trait ToolRunner: Send + Sync {
         None
     }
 
-    /// Returns the executable files that the arguments name and the call may rewrite, by the tool's paths, for display before
-    /// the approval.
+    /// Returns the executable files that the arguments name and the call may rewrite, by the tool's
+    /// paths, for display before the approval.
     fn executables(&self, _tool: &str, _input: &Map<String, Value>) -> Vec<String> {
         Vec::new()
     }
@@ -114,8 +115,9 @@ pub trait ToolRunner: Send + Sync {
     /// `unknown-tool` or `invalid-input`, with the path of the first argument that does not fit.
     fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure>;
 
-    /// Runs one call to its end. When [`Invocation::cancel`] is cancelled, stops the call and reports at once: after 500 ms the
-    /// future is dropped, which stops the call and loses its audit and accounting.
+    /// Runs one call to its end. When [`Invocation::cancel`] is cancelled, stops the call and
+    /// reports at once: after 500 ms the future is dropped, which stops the call and loses its
+    /// audit and accounting.
     fn run<'a>(
         &'a self,
         invocation: Invocation,

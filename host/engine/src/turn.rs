@@ -1,8 +1,9 @@
-//! One turn of the loop: at most one model call and the tool calls that it asked for.
+//! One turn of the loop: at most one model call, and the tool calls that it requests.
 //!
-//! [`Agent::run_turn`] is the only way in: the CLI, tests and embedders all call it, and loop while the outcome is
-//! `NeedsMoreTurns`. Inside, a short pipeline of steps runs: check budgets, call the model, check approval, execute tools.
-//! Each step reads the session, adds events to it, and returns where the turn goes next.
+//! [`Agent::run_turn`] is the only entry point; callers repeat it while the turn ends with
+//! `NeedsMoreTurns`. A pipeline of four steps runs: check budgets, call the model, check approval,
+//! execute tools. Each step reads the session, adds events to it, and returns the next step or the
+//! end.
 
 mod approval;
 mod approval_view;
@@ -101,15 +102,15 @@ use tokio_util::sync::CancellationToken;
 /// ```
 #[derive(Clone)]
 pub struct Agent {
-    /// The model.
+    /// The model to call.
     pub model: Arc<dyn Model>,
-    /// The tools that it may call.
+    /// The tools of the model.
     pub tools: Arc<dyn ToolRunner>,
     /// Hooks around model calls and tool calls.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// The key that signs continuations.
     pub key: ContinuationKey,
-    /// The rules of the loop.
+    /// The settings of the loop.
     pub settings: Settings,
 }
 
@@ -122,24 +123,25 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// The rules of the loop.
+/// The settings of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The budgets of one message of the user.
+    /// The budgets of one user message.
     pub budgets: Budgets,
-    /// The tool through which a run has to end.
+    /// The tool that must end the run.
     pub until_tool: Option<UntilTool>,
     /// The schema of the answer. An answer that does not fit is sent back once.
     pub output_schema: Option<Arc<AnswerSchema>>,
-    /// How calls that need approval are treated.
+    /// The treatment of calls that need approval.
     pub prompts: Prompts,
     /// When approval is requested.
     pub timing: Timing,
-    /// How long a request for approval stays open, in milliseconds; `None` for no limit. An expired one is denied.
+    /// The lifetime of an approval request, in milliseconds; `None` for no limit. An expired one is a
+    /// denial.
     pub approval_expiry_ms: Option<u64>,
-    /// How many read-only calls run side by side.
+    /// The maximum number of read-only calls that run concurrently.
     pub parallel_calls: usize,
-    /// How the conversation is kept within the model's window; absent where it has no end, as that of a script.
+    /// The limits of the model's window; `None` for an unlimited one, such as a script's.
     pub context: Option<ContextLimits>,
 }
 
@@ -158,42 +160,44 @@ impl Default for Settings {
     }
 }
 
-/// When approval of the calls of a batch is requested.
+/// The time at which approval of a batch's calls is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timing {
-    /// For all of them before anything of the batch runs.
+    /// Request all approvals before anything of the batch runs.
     #[default]
     Batch,
-    /// For each when its turn comes: the calls before it have run.
+    /// Request each approval after the calls before it have run.
     InOrder,
 }
 
-/// How calls that need approval are treated.
+/// The treatment of calls that need approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prompts {
-    /// The turn ends with `AwaitingConfirmation`.
+    /// End the turn with `AwaitingConfirmation`.
     Ask,
-    /// No one can be asked: the calls are denied.
+    /// Deny the calls, since no one can be asked.
     Deny,
 }
 
-/// The part of a turn or a client call that its caller passes anew each time, so that nothing in it can be outdated.
+/// The part of a turn or a client call that the caller passes anew each time, so that nothing in it
+/// is outdated.
 #[derive(Clone, Copy)]
 pub struct TurnContext<'a> {
     /// Receives events and progress.
     pub observer: &'a dyn Observer,
-    /// The approvals remembered outside of the session, as they are now: a rule that was revoked since the last turn is not among
-    /// them any more.
+    /// The current approvals remembered outside the session; a revoked rule is no longer among
+    /// them.
     pub approvals: &'a [ApprovalRule],
-    /// Stops the turn.
+    /// Cancels the turn.
     pub cancel: &'a CancellationToken,
 }
 
 impl Agent {
     /// Runs one turn.
     ///
-    /// When `cx.cancel` is cancelled, running calls are stopped and answered, and the turn ends as [`TurnEnd::Cancelled`]. A failure
-    /// is an end too; everything before it is in the journal. When the journal itself fails, nothing further is done.
+    /// When `cx.cancel` is cancelled, running calls are stopped and answered, and the turn ends as
+    /// [`TurnEnd::Cancelled`]. A failure is an end too; everything before it is in the journal.
+    /// After a failure of the journal itself, nothing more runs.
     pub async fn run_turn(
         &self,
         session: &mut Session,
@@ -287,7 +291,7 @@ impl Agent {
     }
 }
 
-/// Where the calls of the open batch run.
+/// Returns where the calls of the open batch run.
 fn runtime_of(session: &Session) -> ToolRuntime {
     let mut batch = session.state().batch().iter();
     if batch.any(|entry| entry.dispatched_externally) {

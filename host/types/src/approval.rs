@@ -77,8 +77,8 @@ impl Decision {
     }
 }
 
-/// A remembered approval. It covers the tool exactly as it was when approved: another component, definition or grants under the
-/// same name need a new approval.
+/// A remembered approval. It covers the tool exactly as it was when approved: another component,
+/// definition or grants under the same name need a new approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ApprovalRule {

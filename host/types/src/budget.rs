@@ -1,25 +1,26 @@
-//! What one message of the person may cost before the loop stops and asks whether it is to go on.
+//! The budgets of a run: bounds on the cost of one message of the user.
 //!
-//! Every budget counts from the person's last message. Model calls and their cost are held to it before a model is asked,
-//! calls before they run. What waits for a person costs no time.
+//! Every budget counts from the user's last message. Tokens, money, time and model calls are
+//! checked before a model call, tool calls before they run. Time spent waiting for the user is not
+//! counted.
 
 use crate::model::Usage;
 use serde::{Deserialize, Serialize};
 
-/// The budgets of a run. An absent one does not bound.
+/// The budgets of a run; an absent one does not bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budgets {
-    /// The model's replies. A final answer on the last one is an answer.
+    /// The model's replies. The last one may still be the final answer.
     pub turns: u64,
     /// The tokens that the model reads and writes.
     pub tokens: Option<u64>,
-    /// What the model costs.
+    /// The cost of the model.
     pub usd: Option<UsdBudget>,
-    /// The time of all turns, in milliseconds.
+    /// The duration of all turns, in milliseconds.
     pub wall_ms: Option<u64>,
     /// The tool calls that run.
     pub tool_calls: Option<u64>,
-    /// How often the same tool runs with the same arguments.
+    /// The runs of one tool with the same arguments.
     pub repeats: Option<u64>,
 }
 
@@ -36,16 +37,17 @@ impl Default for Budgets {
     }
 }
 
-/// A budget of money, with what the model costs. Both are whole millionths of a US dollar, so that sums are exact.
+/// A budget of money, with the model's price. Both are whole millionths of a US dollar, so that
+/// sums are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsdBudget {
-    /// What may be spent, in millionths of a dollar.
+    /// The budget, in millionths of a dollar.
     pub micros: u64,
-    /// What tokens cost.
+    /// The price of tokens.
     pub price: Price,
 }
 
-/// What a model costs for a million tokens of each kind, in millionths of a US dollar.
+/// The price of a million tokens of each kind, in millionths of a US dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Price {
     /// Tokens read that were not in the provider's cache.
@@ -57,7 +59,8 @@ pub struct Price {
 }
 
 impl Price {
-    /// What these tokens cost, in millionths of a dollar, rounded up: a budget is never passed by rounding.
+    /// Returns the cost in millionths of a dollar, rounded up, so that rounding never exceeds a
+    /// budget.
     #[must_use]
     pub fn micros(&self, usage: Usage) -> u64 {
         let fresh = usage.input_tokens.saturating_sub(usage.cached_input_tokens);
@@ -69,46 +72,46 @@ impl Price {
     }
 }
 
-/// Which budget ended a turn.
+/// The budget that ended a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 pub enum Budget {
     /// [`Budgets::turns`].
     Turns {
-        /// How many are allowed.
+        /// The allowed number.
         limit: u64,
     },
     /// [`Budgets::tokens`].
     Tokens {
-        /// How many are allowed.
+        /// The allowed number.
         limit: u64,
-        /// How many were used.
+        /// The used number.
         used: u64,
     },
     /// [`Budgets::usd`].
     Usd {
-        /// What may be spent, in millionths of a dollar.
+        /// The budget, in millionths of a dollar.
         limit_micros: u64,
-        /// What was spent, in millionths of a dollar.
+        /// The amount spent, in millionths of a dollar.
         used_micros: u64,
     },
     /// [`Budgets::wall_ms`].
     WallClock {
-        /// How long the turns may take, in milliseconds.
+        /// The allowed duration, in milliseconds.
         limit_ms: u64,
-        /// How long they took, in milliseconds.
+        /// The duration of the turns, in milliseconds.
         used_ms: u64,
     },
     /// [`Budgets::tool_calls`]. The calls beyond it were answered without running.
     ToolCalls {
-        /// How many are allowed.
+        /// The allowed number.
         limit: u64,
     },
     /// [`Budgets::repeats`]. The repetition was answered without running.
     Repeats {
-        /// The tool that was called again with the same arguments.
+        /// The tool of the repeated call.
         tool: String,
-        /// How often it may run with them.
+        /// The allowed number of runs.
         limit: u64,
     },
 }

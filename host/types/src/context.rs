@@ -1,4 +1,4 @@
-//! The limits of a model's window, and what a compaction of the conversation leaves behind.
+//! The limits of a model's window, and the events' values for compaction.
 
 use crate::{
     id::CallId,
@@ -6,22 +6,25 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The window of a model of which nothing is known, in tokens: what most hosted models have at least.
+/// The window assumed for an unknown model, in tokens; most hosted models have at least this.
 pub const DEFAULT_WINDOW_TOKENS: u64 = 128_000;
 
-/// How the conversation is kept within the model's window. What a provider has cached is the beginning of a conversation, so the
-/// old part changes seldom and by much: not before `compact_at`, and then down to `compact_to`.
+/// The limits that keep a conversation within the model's window. Providers cache the beginning of
+/// a conversation, so it changes seldom and by much: a request that exceeds `compact_at` is
+/// compacted down to `compact_to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimits {
     /// The model's window, in tokens.
     pub window_tokens: u64,
-    /// Whether it is known to be that, so that nobody is asked what does not fit. Else the provider decides.
+    /// Whether the window is known, so that a larger request is never sent. Otherwise the provider
+    /// decides.
     pub is_known: bool,
-    /// From which size on a request is made smaller, in percent of the window. The rest is for the reply.
+    /// The size above which a request is compacted, in percent of the window. The rest is for the
+    /// reply.
     pub compact_at: u64,
-    /// How large it may be then, in percent of the window.
+    /// The target size of a compaction, in percent of the window.
     pub compact_to: u64,
-    /// How many of the newest messages with results are left as they are.
+    /// The number of newest messages with results that are never replaced.
     pub keep_results: usize,
 }
 
@@ -38,20 +41,20 @@ impl Default for ContextLimits {
 }
 
 impl ContextLimits {
-    /// From how many tokens on a request is made smaller.
+    /// Returns the size above which a request is compacted, in tokens.
     #[must_use]
     pub fn threshold(&self) -> u64 {
         self.percent(self.compact_at)
     }
 
-    /// How many tokens it may have then.
+    /// Returns the target size of a compaction, in tokens.
     #[must_use]
     pub fn goal(&self) -> u64 {
         self.percent(self.compact_to)
     }
 
-    /// The most tokens of a summary, and the least that a change of the old part has to save: a sixteenth of the window. A
-    /// summary that a person would still read has a few thousand.
+    /// Returns the maximum size of a summary and the minimum saving of a compaction: a sixteenth of
+    /// the window, at most 4,096 tokens, which is about as long as a readable summary gets.
     #[must_use]
     pub fn allowance(&self) -> u64 {
         (self.window_tokens / 16).min(4096)
@@ -63,22 +66,22 @@ impl ContextLimits {
     }
 }
 
-/// An old result of which the model is shown a reference from now on.
+/// An old result that is replaced by a reference in later requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReferencedResult {
     /// The call that it answers.
     pub call_id: CallId,
-    /// What stands in its place. It names the blob with the whole result; a failure is still one.
+    /// The reference, which names the blob of the whole result; a failure stays a failure.
     pub output: ToolResultOutput,
-    /// That blob.
+    /// The blob of the whole result.
     pub blob: BlobRef,
 }
 
-/// The sizes of a request before and after a change, in estimated tokens.
+/// The size of a request before and after a compaction, in estimated tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionStats {
-    /// Before.
+    /// The size before.
     pub before_tokens: u64,
-    /// After.
+    /// The size after.
     pub after_tokens: u64,
 }

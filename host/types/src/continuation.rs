@@ -1,4 +1,4 @@
-//! The handle of a paused turn: what it waits for, bound to exactly the session, the turn and the calls, and signed.
+//! The handle of a paused turn, bound by a signature to the session, the turn and the calls.
 
 #[cfg(test)]
 mod tests;
@@ -16,61 +16,61 @@ use serde_json::{Map, Value};
 /// The version of [`Continuation`]'s form.
 pub const CONTINUATION_VERSION: u32 = 1;
 
-/// The handle of a paused turn. It carries what somebody needs to see in order to go on, and what binds the answer to exactly
-/// that. Each is used once.
+/// The handle of a paused turn: the waiting request, for display, and a signature that binds the
+/// response to exactly that request. Valid once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Continuation {
     /// The version of the form.
     pub version: u32,
-    /// The session that it belongs to.
+    /// The session.
     pub session: SessionId,
-    /// The turn that it pauses.
+    /// The paused turn.
     pub turn: u64,
-    /// The request in the journal.
+    /// The name of the request in the journal.
     pub request: String,
-    /// What it waits for.
+    /// The input that the turn waits for.
     pub awaiting: Awaiting,
-    /// The results that calls of the same batch already have, in the order of the calls.
+    /// The results of the batch so far, in the order of the calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed: Vec<ToolResult>,
-    /// The tokens of the turn; going on asks no model.
+    /// The tokens of the turn; resuming it calls no model.
     pub usage: Usage,
-    /// When it is too late, in milliseconds since 1970; absent for never.
+    /// The expiry, in milliseconds since 1970; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<u64>,
-    /// The keyed hash over all of the above.
+    /// The keyed hash over all other fields.
     pub signature: Digest,
 }
 
-/// What a paused turn waits for.
+/// The input that a paused turn waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Awaiting {
-    /// A person confirms calls.
+    /// Decisions about calls.
     Confirm {
-        /// The place of the first of them in its batch, from 0.
+        /// The position of the first of them in its batch, from 0.
         index: usize,
         /// The calls, in the model's order.
         calls: Vec<PendingCall>,
     },
-    /// A person answers a call's question.
+    /// The answer to a call's question.
     Answer {
         /// The call.
         call_id: CallId,
         /// The tool.
         tool: String,
-        /// What it asks.
+        /// The question.
         question: Question,
     },
-    /// Somebody outside runs calls and submits their results.
+    /// The results of external calls.
     External {
         /// The calls, in the model's order.
         calls: Vec<PendingCall>,
     },
 }
 
-/// A call that waits.
+/// A waiting call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PendingCall {
@@ -78,30 +78,30 @@ pub struct PendingCall {
     pub call_id: CallId,
     /// The tool.
     pub tool: String,
-    /// The tool's name for people.
+    /// The tool's display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The tool's effect, as the policy sees it.
     pub effect: Effect,
-    /// Exactly what will run.
+    /// The exact arguments of the run.
     pub input: Map<String, Value>,
-    /// What the model asked for, where a person put `input` in its place.
+    /// The model's arguments, if the user replaced them by `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_input: Option<Map<String, Value>>,
-    /// The digest of `input`: what is approved is what runs.
+    /// The digest of `input`, which binds the approval to it.
     pub input_digest: Digest,
-    /// The executable files that `input` names and the call may rewrite, by the tool's paths. What it writes otherwise is known
-    /// only when it runs.
+    /// The executable files that `input` names and the call may rewrite, by the tool's paths. Other
+    /// writes are known only when the call runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executables: Vec<String>,
-    /// The rule that asks; of a call that runs outside, the one that allows it.
+    /// The rule that requires approval; for an external call, the rule that allows it.
     pub rule: String,
-    /// What a person may decide about it.
+    /// The allowed decisions.
     pub decisions: Vec<DecisionKind>,
 }
 
 impl Awaiting {
-    /// The kind's name, as in JSON.
+    /// Returns the kind's name, as in JSON.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl Awaiting {
 }
 
 impl Continuation {
-    /// The calls that wait; none where a question does.
+    /// Returns the waiting calls; none if a question is open.
     #[must_use]
     pub fn calls(&self) -> &[PendingCall] {
         match &self.awaiting {

@@ -1,4 +1,4 @@
-//! The events of a session: everything that ever happened in it, in order. All other views are readings of this list.
+//! The events of a session: a complete, ordered record from which every other view is derived.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -19,120 +19,123 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The version of the JSON form below. It goes up when a field or a kind is added, so that an older program refuses what it
-/// would lose.
+/// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
+/// program refuses records that it would misread.
 pub const EVENT_VERSION: u32 = 1;
 
-/// One event with its place in the session.
+/// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// The version of the form, [`EVENT_VERSION`].
+    /// The form's version, [`EVENT_VERSION`].
     pub v: u32,
     /// The session.
     pub session: SessionId,
-    /// The place in the session, from 0, without gaps.
+    /// The position in the session, from 0, without gaps.
     pub seq: u64,
-    /// When it happened, in milliseconds since 1970 (UTC).
+    /// The time, in milliseconds since 1970 (UTC).
     pub at_ms: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What happened.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Event {
-    /// The session began.
+    /// The session started.
     SessionStarted {
-        /// The version of the program that began it.
+        /// The version of the program that started it.
         program: String,
-        /// The standing instructions.
+        /// The system prompt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         system: Option<String>,
-        /// The working folder, for people who look for a session.
+        /// The working directory, shown in lists of sessions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         folder: Option<String>,
-        /// The program whose loop it is, with its version, where that is a client's and not this one.
+        /// The name and version of the client that drives the loop; absent if this program does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<String>,
-        /// The call that started this session, where it is one of a nested agent.
+        /// The call that started this session, for a nested agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<ParentCall>,
     },
-    /// The events before this one were copied from another session or another journal. What waited, ran or was allowed there
-    /// does not wait, run or hold here; the calls that had no result are answered next.
+    /// The events before this one were copied from another session or journal. Open requests,
+    /// running calls and remembered approvals of the original do not carry over; calls without a
+    /// result are answered next.
     SessionForked {
-        /// The session that they were copied from.
+        /// The original session.
         from: SessionId,
-        /// The place of the last of them.
+        /// The position of the last copied event.
         at: u64,
     },
-    /// The person said something.
+    /// The user sent a message.
     InputReceived {
-        /// What they said; files are blobs.
+        /// The message; files are blobs.
         message: Message,
         /// The sender, as the front end names it; absent for the user of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// A model was asked.
+    /// The model was called.
     ModelRequested {
         /// The turn, from 1.
         turn: u64,
-        /// Which model.
+        /// The model.
         provenance: Provenance,
-        /// How many messages it was shown.
+        /// The number of messages in the request.
         messages: usize,
-        /// How many tools it was offered.
+        /// The number of tools in the request.
         tools: usize,
         /// The digest of the request ([`crate::model::ModelRequest::digest`]).
         request_digest: Digest,
         /// The blob of the system prompt; absent where there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         system: Option<BlobRef>,
-        /// How large the request is by estimate, in tokens. What the provider counted is in the reply; nobody is billed by this.
+        /// The estimated size of the request, in tokens. The reply has the provider's count;
+        /// nothing is billed by the estimate.
         estimated_tokens: u64,
     },
-    /// Old results are too much for the model's window: it is shown references to them from now on.
+    /// Old results exceed the model's window and are replaced by references in all later requests.
     ResultsReferenced {
-        /// What stands in their places, in the order of the conversation.
+        /// The references, in the order of the conversation.
         results: Vec<ReferencedResult>,
-        /// How large a request was and is.
+        /// The size of a request before and after.
         size: CompactionStats,
     },
-    /// The older part of the conversation is too much for the model's window: it is shown a summary from now on, which the model
-    /// wrote in a request of its own.
+    /// The older part of the conversation exceeds the model's window and is replaced in all later
+    /// requests by a summary, which the model wrote in a separate request.
     HistorySummarised {
-        /// How many messages it stands for, from the beginning of what the model was shown.
+        /// The number of replaced messages, counted from the first one that the model was shown.
         messages: usize,
-        /// The message in their place: the person's first message, the summary, and what they said last if that is among those.
+        /// The replacement: the user's first message, the summary, and the user's newest message if
+        /// it is among the replaced ones.
         message: Message,
-        /// Which model wrote it.
+        /// The model that wrote it.
         provenance: Provenance,
-        /// The tokens of that request.
+        /// The tokens of the summary request.
         usage: Usage,
-        /// From the request to the end of the summary, in milliseconds.
+        /// The time from the request to the end of the summary, in milliseconds.
         duration_ms: u64,
-        /// How large a request was and is.
+        /// The size of a request before and after.
         size: CompactionStats,
     },
-    /// The model answered.
+    /// The model replied.
     ModelReplied {
         /// The turn.
         turn: u64,
-        /// What it answered; each call id is unique in the session.
+        /// The reply; each call id is unique in the session.
         reply: ModelReply,
-        /// The tokens of replies to this request that were thrown away before.
+        /// The tokens of discarded replies to this request.
         #[serde(default, skip_serializing_if = "Usage::is_none")]
         discarded: Usage,
-        /// From the request to the end of the answer, in milliseconds.
+        /// The time from the request to the end of the reply, in milliseconds.
         duration_ms: u64,
-        /// The entry of a recording that this was written to or replayed from.
+        /// The entry of a recording that the reply was written to or replayed from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tape: Option<String>,
     },
-    /// A client that has a loop of its own asked for a call which does not run; why not is in what settles it. Of a call that runs
-    /// `CallIntended` says the same.
+    /// A client with its own loop requested a call that does not run; its result has the reason. A
+    /// call that runs has `CallIntended` in its place.
     CallReceived {
         /// The call.
         call_id: CallId,
@@ -147,38 +150,38 @@ pub enum Event {
         call_id: CallId,
         /// The tool.
         tool: String,
-        /// The arguments that it runs with; they differ from the model's where a person edited them.
+        /// The arguments that it runs with; they differ from the model's if the user edited them.
         input: Map<String, Value>,
         /// The digest of the arguments' canonical JSON.
         input_digest: Digest,
-        /// The effect that the policy went by.
+        /// The effect that the policy applied.
         effect: Effect,
-        /// The key that every attempt at this call carries.
+        /// The idempotency key of every attempt.
         idempotency_key: String,
-        /// The policy rule that allowed the call, or asked and was answered.
+        /// The policy rule that allowed the call, or required the approval.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// The calls that this one is nested in, outermost first; empty for a call of the model.
+        /// The enclosing calls, outermost first; empty for a call of the model.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         path: Vec<CallId>,
     },
-    /// Calls wait for a person. This is the continuation that a later decision consumes.
+    /// Calls wait for approval. A decision consumes this request.
     ApprovalRequested {
-        /// Names this request; a decision carries it.
+        /// The request's name, which the decision carries.
         request: String,
         /// The turn.
         turn: u64,
-        /// The place of the first of the calls in its batch, from 0.
+        /// The position of the first of the calls in its batch, from 0.
         index: usize,
         /// The calls, in the model's order.
         calls: Vec<PendingCall>,
-        /// When it is too late to decide, in milliseconds since 1970.
+        /// The time after which no decision is accepted, in milliseconds since 1970.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at_ms: Option<u64>,
     },
-    /// A call ended a run with a question. Its answer consumes the request.
+    /// A call ended a run with a question. The answer consumes this request.
     QuestionAsked {
-        /// Names this request.
+        /// The request's name.
         request: String,
         /// The turn.
         turn: u64,
@@ -186,105 +189,106 @@ pub enum Event {
         call_id: CallId,
         /// The tool.
         tool: String,
-        /// What it asks.
+        /// The question.
         question: Question,
-        /// How the answer reaches it.
+        /// The delivery of the answer to the call.
         answered_by: AnsweredBy,
-        /// What the run used.
+        /// The resources that the run used.
         accounting: Accounting,
-        /// What it asked of the gate.
+        /// The run's requests to the gate.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         audit: Vec<AuditEntry>,
     },
-    /// A person does not want to be asked again about calls like one that they approved.
+    /// The user asked to remember an approval.
     ApprovalRemembered {
-        /// Which calls.
+        /// The calls that it covers.
         rule: ApprovalRule,
-        /// How long.
+        /// Its lifetime.
         scope: RememberScope,
     },
-    /// A remembered approval of this session holds no longer.
+    /// A remembered approval of this session was revoked.
     ApprovalRevoked {
-        /// Which.
+        /// The revoked rule.
         rule: ApprovalRule,
     },
-    /// A person answered a question. Journaled durably before the call goes on.
+    /// The user answered a question. Durable before the call resumes.
     AnswerReceived {
-        /// The request that it answers.
+        /// The answered request.
         request: String,
         /// The call.
         call_id: CallId,
-        /// What they answered.
+        /// The answer.
         answer: Answer,
-        /// Who answered, as the front end names them; absent for the user of the session.
+        /// The sender, as the front end names it; absent for the user of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// The model's answer does not fit the schema that was asked for, and is sent back.
+    /// The model's answer does not fit the requested schema and is sent back.
     RepairRequested {
-        /// What the model reads.
+        /// The message to the model.
         message: String,
     },
-    /// Calls were handed outside. Their results consume the request.
+    /// Calls were dispatched externally. Their results consume this request.
     CallsDelegated {
-        /// Names this request.
+        /// The request's name.
         request: String,
         /// The turn.
         turn: u64,
         /// The calls, in the model's order.
         calls: Vec<PendingCall>,
     },
-    /// A person decided. Journaled durably before anything that it allows.
+    /// The user decided about calls. Durable before anything that the decision allows.
     DecisionRecorded {
-        /// The request that it answers.
+        /// The decided request.
         request: String,
         /// One decision for each pending call, in order.
         decisions: Vec<Decision>,
-        /// Who decided, as the front end names them, or [`EXPIRY`]; absent for the user of the session.
+        /// The sender, as the front end names it, or [`EXPIRY`]; absent for the user of the
+        /// session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// A call ended; the model hears of it only after this is durable.
+    /// A call ended; durable before the model is shown its result.
     CallSettled {
         /// The call.
         call_id: CallId,
         /// The tool.
         tool: String,
-        /// What it came to; bytes are blobs.
+        /// The result; bytes are blobs.
         output: ToolResultOutput,
-        /// What it used.
+        /// The resources that the call used.
         accounting: Accounting,
-        /// What it asked of the gate.
+        /// The call's requests to the gate.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         audit: Vec<AuditEntry>,
         /// The policy rule that denied the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// The calls that this one is nested in, outermost first; empty for a call of the model.
+        /// The enclosing calls, outermost first; empty for a call of the model.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         path: Vec<CallId>,
         /// The labels of the output for information flow control.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         labels: Vec<String>,
-        /// The entry of a recording that this was written to or replayed from.
+        /// The entry of a recording that the result was written to or replayed from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tape: Option<String>,
     },
-    /// A call's change to the session's state was applied.
+    /// A call's change was merged into the session's shared state.
     StateMerged {
         /// The call.
         call_id: CallId,
-        /// The change: a JSON object that is merged deeply.
+        /// The change: a JSON object, merged deeply.
         delta: Map<String, Value>,
     },
     /// A turn ended.
     TurnEnded {
-        /// How.
+        /// The report.
         outcome: TurnReport,
     },
 }
 
-/// The `by` of decisions that the host made because no one decided in time.
+/// The `by` of decisions that the host makes when an approval request expires.
 pub const EXPIRY: &str = "expiry";
 
 /// A call of another session.
@@ -296,10 +300,10 @@ pub struct ParentCall {
     pub call_id: CallId,
 }
 
-/// An error of reading a stored event. The texts follow "event 3 of the session".
+/// An error of reading a stored event. The messages follow "event 3 of the session".
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
-    /// Written by another version of the program.
+    /// Written by a newer version of the program.
     #[error(
         "has version {0} and this program knows versions up to {EVENT_VERSION}; use the agent-host that wrote it, probably a newer one"
     )]

@@ -1,9 +1,13 @@
-//! The values that the crates of agent-host exchange and store, with their JSON forms. Nothing here is asynchronous, and no
-//! value depends on the engine.
+//! The values that the crates of agent-host exchange and store, with their JSON forms. Nothing here
+//! is asynchronous, and no value depends on the engine.
 //!
-//! - [`message`], [`output`], [`model`], [`tool`]: what models and tools are sent and return.
-//! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: what a turn takes and gives.
-//! - [`budget`], [`context`], [`limits`], [`accounting`]: bounds, and what was used of them.
+//! - [`message`], [`output`], [`model`], [`tool`]: the data sent to and returned by models and
+//!   tools; [`media`]: media types of files.
+//! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: the
+//!   input and the report of a turn.
+//! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
+//!   bound.
+//! - [`failure`]: abnormal ends of calls; [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
 
 #[cfg(not(all(
     target_os = "linux",

@@ -98,11 +98,11 @@ pub struct LockedTool {
 /// The comparison of a component or server with the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockStatus {
-    /// It equals the accepted state.
+    /// The entry equals the accepted state.
     Same,
-    /// It was never accepted.
+    /// The entry was never accepted.
     New,
-    /// It differs in at least one place.
+    /// The entry differs in at least one place.
     Changed(Vec<Change>),
 }
 

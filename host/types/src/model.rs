@@ -1,4 +1,4 @@
-//! What a model is asked, what it answers, and why it did not.
+//! The request to a model, its reply, and its error.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Which model answers.
+/// The provider and the model of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The provider, as in `--model PROVIDER:NAME`.
@@ -21,20 +21,21 @@ pub struct Provenance {
     pub model: String,
 }
 
-/// What a model is asked. Files in it carry their bytes: the loop has put them back from their blobs.
+/// A request to a model. Its files have their bytes, which the loop has loaded from the blobs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelRequest {
-    /// The standing instructions.
+    /// The system prompt.
     pub system: Option<String>,
-    /// The conversation. Every tool call in it is answered exactly once, right after the message that made it.
+    /// The conversation. Every tool call in it is answered exactly once, right after the message
+    /// that made it.
     pub messages: Vec<Message>,
     /// The tools that the model may call.
     pub tools: Vec<ToolDefinition>,
 }
 
 impl ModelRequest {
-    /// Returns the digest of the request's canonical JSON: compact, with fields in their declared order and map keys sorted. The
-    /// files in it must be references to their blobs.
+    /// Returns the digest of the request's canonical JSON: compact, with fields in their declared
+    /// order and map keys sorted. The files in it must be references to their blobs.
     ///
     /// # Errors
     /// None is known; writing JSON may fail.
@@ -43,7 +44,7 @@ impl ModelRequest {
     }
 }
 
-/// What a model answered.
+/// A reply of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
     /// The text, possibly empty.
@@ -51,7 +52,7 @@ pub struct ModelReply {
     /// The calls, in the model's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// Why the model stopped; absent where the provider did not say.
+    /// The reason why the model stopped; absent if the provider sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     /// The tokens of this request and reply.
@@ -59,13 +60,14 @@ pub struct ModelReply {
     /// The provider's id of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// What the provider wants back unchanged with this message; keyed by provider.
+    /// Values that the provider requires back unchanged with this message; keyed by provider.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-    /// Which model answered; absent where it is the one that was asked.
+    /// The model that replied; absent if it is the one that was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
-    /// The reply as the provider sent it, for whoever reads the journal; no model sees it again. Absent where it came in pieces.
+    /// The reply as the provider sent it, for readers of the journal; no model is shown it again.
+    /// Absent for a streamed reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
 }
@@ -95,23 +97,23 @@ impl ModelReply {
     }
 }
 
-/// Why a model stopped, in one vocabulary for all providers.
+/// The reason why a model stopped, uniform for all providers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
-    /// It had said what it wanted to say.
+    /// The model finished its answer.
     EndTurn,
-    /// It wants tools to run.
+    /// The model requests tool calls.
     ToolUse,
-    /// It reached the most tokens that it may write. Its calls may be incomplete and never run.
+    /// The reply reached the maximum number of tokens. Its calls may be incomplete and never run.
     MaxTokens,
-    /// It wrote a stop sequence.
+    /// The model wrote a stop sequence.
     StopSequence,
-    /// It declined to answer.
+    /// The model declined to answer.
     Refusal,
     /// The conversation no longer fits the model's window.
     ContextWindow,
-    /// The provider paused a long turn; asking again continues it.
+    /// The provider paused a long reply; the next request continues it.
     PauseTurn,
 }
 
@@ -122,13 +124,13 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens written.
     pub output_tokens: u64,
-    /// Those of the tokens read that came from the provider's cache.
+    /// The tokens read from the provider's cache, included in `input_tokens`.
     #[serde(default)]
     pub cached_input_tokens: u64,
 }
 
 impl Usage {
-    /// Whether nothing was used, or nobody counted.
+    /// Whether nothing was used, or the provider does not count.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -145,21 +147,22 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// Why a model did not answer. The text is for people: it says what happened, why, and what to do.
+/// The error of a model call. The message says what happened, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct ModelError {
-    /// What kind of fault it is.
+    /// The kind of the error.
     pub kind: ModelErrorKind,
-    /// The whole text, the provider's own words included; never a key.
+    /// The whole message, including the provider's; never a key.
     pub message: String,
-    /// The time that the server wants to pass before the next request, in seconds, where it is longer than an adapter waits.
+    /// The delay that the server requests before the next request, in seconds, if it is longer than
+    /// an adapter waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<u64>,
 }
 
 impl ModelError {
-    /// Makes an error.
+    /// Creates an error.
     #[must_use]
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
@@ -170,7 +173,7 @@ impl ModelError {
     }
 }
 
-/// The kinds of model faults.
+/// The kinds of errors of a model call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelErrorKind {
@@ -180,7 +183,8 @@ pub enum ModelErrorKind {
     NotFound,
     /// The server refuses the request as it is (other 4xx).
     InvalidRequest,
-    /// The request is longer than the model's window. The loop makes the conversation shorter and asks again, once.
+    /// The request exceeds the model's window. The loop compacts the conversation and repeats the
+    /// request once.
     ContextWindow,
     /// Too many requests, still after the retries.
     RateLimited,

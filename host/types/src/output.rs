@@ -14,7 +14,8 @@ use serde_json::Value;
 /// without it made a model give up the tool for good.
 pub const DENIED_TEXT: &str = "Tool call execution denied.";
 
-/// How many parts one result may have. Together with the bound on inline text it bounds what a result adds to the history.
+/// The maximum number of parts of one result. With the bound on inline text it bounds what a result
+/// adds to the history.
 pub const MAX_PARTS: usize = 256;
 
 /// The result of a tool call.

@@ -50,7 +50,7 @@ pub struct AnsweredQuestion {
     pub answer: Answer,
 }
 
-/// How the answer reaches the call.
+/// The delivery of the answer to the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnsweredBy {
@@ -66,7 +66,7 @@ pub enum AnsweredBy {
 pub struct PendingQuestion {
     /// The question.
     pub question: Question,
-    /// How the answer reaches the call.
+    /// The delivery of the answer to the call.
     pub answered_by: AnsweredBy,
     /// The resources that the run used.
     pub accounting: Accounting,

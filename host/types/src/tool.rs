@@ -140,7 +140,7 @@ impl DecisionKind {
     }
 }
 
-/// Where the calls of a tool run.
+/// The runtime of the calls of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolRuntime {
@@ -163,7 +163,7 @@ pub struct RegisteredTool {
     pub approval: Approval,
     /// The decisions that the user may take; not empty.
     pub decisions: Vec<DecisionKind>,
-    /// Where its calls run.
+    /// The runtime of its calls.
     pub runtime: ToolRuntime,
     /// The digest of the component with its grants; absent for tools outside components.
     pub component: Option<Digest>,

@@ -1,4 +1,4 @@
-//! What goes into a turn and what comes out.
+//! The input and the report of a turn.
 
 use crate::{
     approval::Decision,
@@ -14,46 +14,46 @@ use crate::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// What starts a turn.
+/// The input of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentInput {
-    /// The person said something.
+    /// A message of the user.
     Text(String),
-    /// The person said something with files in it.
+    /// A message of the user with files.
     Message(Message),
-    /// Decisions about the calls that wait.
+    /// Decisions about the waiting calls.
     Resume {
-        /// What the earlier turn returned.
+        /// The continuation of the paused turn.
         continuation: Continuation,
         /// One decision for each call of the continuation, in order.
         decisions: Vec<Decision>,
     },
     /// The answer to a call's question.
     Answer {
-        /// What the earlier turn returned.
+        /// The continuation of the paused turn.
         continuation: Continuation,
         /// The answer.
         answer: Answer,
     },
-    /// The results of calls that ran outside.
+    /// The results of external calls.
     SubmitToolResults {
-        /// What the earlier turn returned.
+        /// The continuation of the paused turn.
         continuation: Continuation,
         /// One result for each call of the continuation, in any order.
         results: Vec<SubmittedResult>,
     },
-    /// Go on where the last turn ended.
+    /// Resume where the last turn ended.
     Continue,
 }
 
-/// The result of a call that ran outside. In JSON it has the union as `output`, or any other value as `value`, which becomes
-/// text or JSON.
+/// The result of an external call. Its JSON form has either the result union as `output`, or any
+/// other value as `value`, which becomes text or JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Submitted")]
 pub struct SubmittedResult {
     /// The call.
     pub call_id: CallId,
-    /// What it came to.
+    /// The result.
     pub output: ToolResultOutput,
 }
 
@@ -67,7 +67,7 @@ struct Submitted {
     value: Option<Value>,
 }
 
-/// A value that is there, which `null` is, too.
+/// Deserializes a present value, including `null`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -90,34 +90,35 @@ impl TryFrom<Submitted> for SubmittedResult {
     }
 }
 
-/// A turn that is over. In JSON the fields of `end` stand beside `summary`.
+/// The report of a turn. In JSON the fields of `end` stand beside `summary`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnReport {
-    /// How it ended.
+    /// The end.
     #[serde(flatten)]
     pub end: TurnEnd,
-    /// What it used, and where the session stands.
+    /// The figures of the turn and the session.
     pub summary: TurnSummary,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum TurnEnd {
-    /// Tools ran, and the model has not seen their results. Run another turn with [`AgentInput::Continue`].
+    /// Tools ran, and the model has not seen their results. Run the next turn with
+    /// [`AgentInput::Continue`].
     NeedsMoreTurns,
     /// The model gave its answer.
     Done {
         /// The answer as text.
         text: String,
-        /// The answer as the value that `output_schema` asks for.
+        /// The answer as a value, if `output_schema` is set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Value>,
-        /// The result that ended the run, where `until_tool` requires one.
+        /// The result that ended the run, if `until_tool` is set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<ToolResult>,
     },
-    /// A budget is used up. With a larger one the session can be continued.
+    /// A budget is used up. The session resumes with a larger one.
     BudgetExceeded {
         /// The budget.
         budget: Budget,
@@ -132,7 +133,7 @@ pub enum TurnEnd {
         /// Resumed with the answer.
         continuation: Continuation,
     },
-    /// Calls are to run outside of this process.
+    /// Calls are to run externally.
     PendingToolCalls {
         /// Resumed with the results.
         continuation: Continuation,
@@ -142,30 +143,30 @@ pub enum TurnEnd {
         /// The model's text.
         text: String,
     },
-    /// The turn was cancelled. Every call that had begun is answered.
+    /// The turn was cancelled. Every started call has a result.
     Cancelled,
-    /// The turn failed. Everything recorded before is kept.
+    /// The turn failed. Everything recorded before it is kept.
     Error {
         /// The reason.
         error: TurnError,
     },
 }
 
-/// Facts of a turn.
+/// The figures of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnSummary {
     /// The session.
     pub session: SessionId,
-    /// The turn: the number of its model call, from 1. A turn that ended before its model call has the number of the last
-    /// one, which is 0 in a new session.
+    /// The number of the turn's model call, from 1. A turn that ended before its model call has the
+    /// number of the previous one, which is 0 in a new session.
     pub turn: u64,
-    /// The turns of the session so far.
+    /// The model calls of the session so far.
     pub total_turns: u64,
     /// The tokens of this turn.
     pub turn_usage: Usage,
     /// The tokens of the session so far.
     pub total_usage: Usage,
-    /// Which model answered.
+    /// The model that replied.
     pub provenance: Provenance,
     /// The provider's id of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,9 +176,9 @@ pub struct TurnSummary {
     pub stop_reason: Option<StopReason>,
     /// The calls that the model asked for in this turn.
     pub tool_calls: u64,
-    /// From input to outcome, in milliseconds.
+    /// The time from input to end, in milliseconds.
     pub duration_ms: u64,
-    /// Where the calls of this turn run: outside, if any of them does.
+    /// The runtime of the calls of this turn: external if any of them is.
     pub tool_runtime: ToolRuntime,
 }
 
@@ -185,61 +186,61 @@ pub struct TurnSummary {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum TurnError {
-    /// The model did not answer.
+    /// The model call failed.
     #[error("{error}")]
     Model {
-        /// Why.
+        /// The model's error.
         error: ModelError,
     },
-    /// The conversation does not fit into the model's window, also not with what can be made shorter.
+    /// The conversation does not fit into the model's window, even after compaction.
     #[error(
         "context-window: {}; the largest part is {largest}, and nothing more of the conversation can be made shorter. Use a model \
          with a larger window, and set `window-tokens` under [context] to it, or begin a new session and ask for less at once",
         misfit(*needed_tokens, *window_tokens, said.as_deref())
     )]
     ContextWindow {
-        /// How large the request is, in estimated tokens.
+        /// The size of the request, in estimated tokens.
         needed_tokens: u64,
         /// The model's window as configured, in tokens.
         window_tokens: u64,
         /// The largest part of the request, in words.
         largest: String,
-        /// What the provider said, where it refused the request.
+        /// The provider's message, if it refused the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
     },
-    /// The journal could not be written or read; nothing further was done.
+    /// The journal could not be written or read; the turn stopped there.
     #[error("{message}")]
     Journal {
-        /// Why.
+        /// The journal's error.
         message: String,
     },
-    /// The model stopped without calling the tool through which the run was to end.
+    /// The model stopped without calling a required tool.
     #[error(
         "until-tool-not-called: the model stopped without {}; send another message, or run without `until-tool`",
         list(tools)
     )]
     UntilToolNotCalled {
-        /// The tools of which one was to be called.
+        /// The tools, one of which had to be called.
         tools: Vec<String>,
     },
-    /// The model's answer does not fit the schema that was asked for, also not after it was told why.
+    /// The model's answer does not fit the schema, even after one repair request.
     #[error(
         "the model's answer does not fit the output schema: {message}; try another model, or a simpler schema"
     )]
     InvalidAnswer {
-        /// Why.
+        /// The mismatch.
         message: String,
     },
-    /// The input does not fit the state of the session. Nothing ran, and the session is as it was.
+    /// The input does not fit the state of the session. Nothing ran or was recorded.
     #[error("{message}")]
     Input {
-        /// Why.
+        /// The reason.
         message: String,
     },
 }
 
-/// How a request does not fit.
+/// Returns the message for a request that does not fit.
 fn misfit(needed: u64, window: u64, said: Option<&str>) -> String {
     match said {
         None => {
@@ -251,7 +252,7 @@ fn misfit(needed: u64, window: u64, said: Option<&str>) -> String {
     }
 }
 
-/// Names for a sentence.
+/// Joins names for a sentence.
 fn list(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     quoted.join(" or ")

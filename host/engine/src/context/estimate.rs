@@ -1,5 +1,5 @@
-//! How many tokens something has, by rule of thumb. Nobody is billed by it: it says when a conversation comes near the end of a
-//! window, and how large a request was where the provider does not count.
+//! Token estimates by rule of thumb. They decide when to compact, and are the size of a request
+//! where the provider reports none; nothing is billed by them.
 
 use agent_host_types::{
     message::{Message, ToolResult},
@@ -10,25 +10,26 @@ use agent_host_types::{
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Bytes of text for one token. English prose has a little more, code and JSON a little less.
+/// Bytes of text per token. English prose has slightly more, code and JSON slightly less.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// What wraps a message, a call or a result on the wires, in tokens.
+/// The framing of a message, a call or a result on the wire, in tokens.
 const FRAME_TOKENS: u64 = 4;
 
-/// An image. Providers scale large ones down: Anthropic counts up to about 1,600 tokens, the others fewer.
+/// An image. Providers scale large ones down: Anthropic counts up to about 1,600 tokens, the others
+/// fewer.
 const IMAGE_TOKENS: u64 = 1_600;
 
-/// Bytes of a PDF or another file for one token: a page of about 50 KB counts as some 2,000 tokens with the providers that read
-/// PDFs.
+/// Bytes of a PDF or another file per token: providers that read PDFs count about 2,000 tokens for
+/// a page of about 50 KB.
 const FILE_BYTES_PER_TOKEN: u64 = 25;
 
-/// No text has so many bytes for a token as four times the rule. What a provider reports below that leaves something out, such
-/// as what it had cached.
+/// The factor by which no text exceeds the estimated bytes per token. A provider's lower count
+/// omits something, such as cached tokens.
 const IMPLAUSIBLE: u64 = 4;
 
-/// What a provider counted for a request, and the estimate of its messages then. From there on the estimates of what is added
-/// and removed count.
+/// A provider's count for a request with the estimate of its messages; later sizes add and subtract
+/// estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measured {
     input_tokens: u64,
@@ -36,7 +37,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// The measure of a request whose messages had this estimate; none where the provider does not count.
+    /// Returns the measure of a request with this estimate; `None` if the provider does not count.
     pub(crate) fn of(usage: Usage, messages: u64) -> Option<Self> {
         (usage.input_tokens > 0).then_some(Self {
             input_tokens: usage.input_tokens,
@@ -44,7 +45,7 @@ impl Measured {
         })
     }
 
-    /// The size of a request, whose messages now have this estimate.
+    /// Returns the size of a request whose messages now have this estimate.
     pub(crate) fn now(self, messages: u64) -> u64 {
         let added = messages.saturating_sub(self.messages);
         let removed = self.messages.saturating_sub(messages);
@@ -53,22 +54,21 @@ impl Measured {
     }
 }
 
-/// The tokens of a text of so many bytes.
+/// Returns the tokens of a text of this length.
 pub(crate) fn bytes(bytes: u64) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN)
 }
 
-/// How many bytes of text so many tokens have.
+/// Returns the bytes of text with this number of tokens.
 pub(crate) fn bytes_of(tokens: u64) -> usize {
     usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)
 }
 
-/// A text.
 pub(crate) fn text(text: &str) -> u64 {
     bytes(text.len() as u64)
 }
 
-/// A message, with all that providers are sent of it.
+/// Estimates everything of a message that a provider is sent.
 pub(crate) fn message(message: &Message) -> u64 {
     let calls = message
         .tool_calls
@@ -85,17 +85,14 @@ pub(crate) fn message(message: &Message) -> u64 {
         + message.tool_results.iter().map(result).sum::<u64>()
 }
 
-/// Several messages.
 pub(crate) fn messages<'a>(messages: impl IntoIterator<Item = &'a Message>) -> u64 {
     messages.into_iter().map(message).sum()
 }
 
-/// A result.
 pub(crate) fn result(result: &ToolResult) -> u64 {
     FRAME_TOKENS + text(&result.name) + output(&result.output)
 }
 
-/// What a call came to.
 pub(crate) fn output(output: &ToolResultOutput) -> u64 {
     match output {
         ToolResultOutput::Text(words)
@@ -107,7 +104,6 @@ pub(crate) fn output(output: &ToolResultOutput) -> u64 {
     }
 }
 
-/// Text and files.
 pub(crate) fn parts(parts: &[ContentPart]) -> u64 {
     let part = |part: &ContentPart| match part {
         ContentPart::Text { text: words } => text(words),
@@ -116,7 +112,7 @@ pub(crate) fn parts(parts: &[ContentPart]) -> u64 {
     parts.iter().map(part).sum()
 }
 
-/// The tools that a model is offered.
+/// Estimates the tools of a request.
 pub(crate) fn tools<'a>(definitions: impl IntoIterator<Item = &'a ToolDefinition>) -> u64 {
     let one = |tool: &ToolDefinition| {
         FRAME_TOKENS + text(&tool.name) + text(&tool.description) + json(&tool.input_schema)
@@ -133,20 +129,20 @@ fn file(file: &FilePart) -> u64 {
         FileData::Text(words) => FRAME_TOKENS + text(words),
         FileData::Bytes(bytes) => of_size(bytes.len() as u64),
         FileData::Blob(blob) => of_size(blob.size),
-        // Whatever is there: as much as an image.
+        // The size is unknown: counted like an image.
         FileData::Url(_) => IMAGE_TOKENS,
     }
 }
 
-/// The tokens of a value's JSON text, which is not made for it.
+/// Estimates a value by the length of its JSON text, without building the text.
 fn json(value: &impl Serialize) -> u64 {
     let mut count = Count(0);
-    // Counting cannot fail, and what has no JSON form is sent to nobody.
+    // Counting cannot fail, and a value without a JSON form is never sent.
     let _ = serde_json::to_writer(&mut count, value);
     bytes(count.0)
 }
 
-/// Counts what is written.
+/// A writer that counts bytes.
 struct Count(u64);
 
 impl Write for Count {

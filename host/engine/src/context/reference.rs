@@ -1,4 +1,5 @@
-//! Old results as references: a short text says what was there, how it began, and in which blob the whole of it is.
+//! References in place of old results: the kind, size and beginning of a result, and the blob that
+//! holds all of it.
 
 use super::{estimate, shortened};
 use agent_host_types::{
@@ -7,28 +8,28 @@ use agent_host_types::{
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
 };
 
-/// A smaller result stays: a reference would hardly save anything. In tokens.
+/// The smallest result that is replaced, in tokens. A reference to a smaller one would save little.
 const LEAST_TOKENS: u64 = 256;
 
-/// How much of a result's beginning the reference shows, in bytes.
+/// The bytes of a result's beginning in a reference.
 const HEAD_BYTES: usize = 200;
 
-/// How many files of a result it names.
+/// The number of files that a reference names.
 const NAMED_FILES: usize = 8;
 
-/// A result that becomes a reference.
+/// A result replaced by a reference.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Eviction {
     pub(crate) result: ReferencedResult,
     /// The whole result.
     pub(crate) blob: Blob,
-    /// What that saves, in tokens.
+    /// The saved tokens.
     pub(crate) saves: u64,
 }
 
-/// The results to refer to, the oldest first, until so many tokens are saved. Those of the newest `keep` messages with results
-/// stay as they are, and always those that the model has not seen. `is_repeatable` says whether a tool may be called again only
-/// to see its result.
+/// Chooses results to replace, oldest first, until `tokens` tokens are saved. Excludes those of the
+/// newest `keep` messages with results, and those that the model has not seen. `is_repeatable` says
+/// whether a tool may be called again only to see its result.
 pub(crate) fn choose(
     messages: &[Message],
     keep: usize,
@@ -62,7 +63,7 @@ pub(crate) fn choose(
     chosen
 }
 
-/// The reference to a result, if it is smaller than that.
+/// Returns the reference to a result; `None` if it would not be smaller.
 fn evict(result: &ToolResult, is_repeatable: bool) -> Option<Eviction> {
     let size = estimate::output(&result.output);
     if size < LEAST_TOKENS {
@@ -99,7 +100,7 @@ fn evict(result: &ToolResult, is_repeatable: bool) -> Option<Eviction> {
     })
 }
 
-/// What a result is in a word, and its bytes; nothing where the call did not run, which is told as it is.
+/// Returns the kind and the bytes of a result; `None` if the call did not run.
 fn whole(output: &ToolResultOutput) -> Option<(String, Vec<u8>)> {
     match output {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
@@ -116,7 +117,7 @@ fn whole(output: &ToolResultOutput) -> Option<(String, Vec<u8>)> {
     }
 }
 
-/// The files among the parts.
+/// Lists the files among the parts.
 fn files(parts: &[ContentPart]) -> String {
     let files: Vec<&FilePart> = parts
         .iter()
@@ -136,7 +137,7 @@ fn files(parts: &[ContentPart]) -> String {
     }
 }
 
-/// A file in a few words.
+/// Describes a file in a few words.
 pub(super) fn describe(file: &FilePart) -> String {
     let name = file.filename.as_deref().unwrap_or("a file");
     let place = match &file.data {
@@ -152,7 +153,7 @@ pub(super) fn describe(file: &FilePart) -> String {
     )
 }
 
-/// How a result began, in words that follow the note.
+/// Returns the beginning of a result, as the end of the note.
 fn beginning(output: &ToolResultOutput) -> String {
     let text = match output {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! What becomes shorter, by how much, and what it reads like afterwards.
+//! The choice of what a compaction replaces, its saving, and the text that it leaves.
 
 mod estimates;
 mod property;
@@ -14,7 +14,7 @@ use agent_host_types::{
     tool::ToolCall,
 };
 
-/// A window of ten thousand tokens: shortened at 8,000, down to 5,000, a summary of at most 625.
+/// A window of 10,000 tokens: compacted above 8,000 to 5,000, with a summary of at most 625.
 pub(super) const LIMITS: ContextLimits = ContextLimits {
     window_tokens: 10_000,
     is_known: true,
@@ -23,8 +23,8 @@ pub(super) const LIMITS: ContextLimits = ContextLimits {
     keep_results: 1,
 };
 
-/// A conversation from a sketch: `u` is a message of the person, `a` the model's answer, and `c` a call with its result. Each
-/// text has so many bytes.
+/// Builds a conversation from a sketch: `u` is a message of the user, `a` the model's answer, and
+/// `c` a call with its result. Each text has `bytes` bytes.
 fn conversation(sketch: &str, bytes: usize) -> Vec<Message> {
     let mut messages = Vec::new();
     for (place, kind) in sketch.chars().enumerate() {
@@ -51,7 +51,7 @@ fn conversation(sketch: &str, bytes: usize) -> Vec<Message> {
 }
 
 #[test]
-fn limits_are_parts_of_the_window() {
+fn limits_are_percentages_of_the_window() {
     let table = [
         (LIMITS, [8_000, 5_000, 625]),
         (ContextLimits::default(), [102_400, 64_000, 4_096]),
@@ -76,9 +76,9 @@ fn limits_are_parts_of_the_window() {
     }
 }
 
-/// Nothing is cut within a character.
+/// A text is cut between characters.
 #[test]
-fn long_text_says_how_much_is_missing() {
+fn long_text_is_cut_with_the_missing_bytes() {
     let table = [
         ("abc", 3, "abc"),
         ("abcd", 3, "abc [1 more bytes]"),

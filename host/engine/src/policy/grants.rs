@@ -92,8 +92,9 @@ pub struct DirGrant {
     pub quota: DirQuota,
 }
 
-/// The quota of one call in a granted directory, in addition to [`agent_host_types::limits::Limits`] over all
-/// directories. The names are those of `quota` in `agent.toml`.
+/// The quota of one call in a granted directory, in addition to
+/// [`agent_host_types::limits::Limits`] over all directories. The names are those of `quota` in
+/// `agent.toml`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DirQuota {

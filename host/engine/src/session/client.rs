@@ -1,4 +1,4 @@
-//! A session whose loop is a client's: its calls run side by side, and each records for itself.
+//! A session driven by an external client: its calls run concurrently, and each records for itself.
 
 use super::Session;
 use crate::{
@@ -19,27 +19,28 @@ use std::{
     },
 };
 
-/// The call that shared state is recorded under which a session takes over from the one before it.
+/// The call id under which a successor session records the shared state that it takes over.
 const CARRIED_OVER: &str = "carried-over";
 
-/// So many records may wait for a barrier; the call that comes then waits for one itself. A few hundred bytes each.
+/// The maximum number of records without a barrier, a few hundred bytes each; the next call then
+/// waits for one.
 const MAX_UNDURABLE: usize = 1024;
 
 /// A session that several calls use at once.
 ///
-/// Nobody but calls records in it, so its state stays small however many there are: only the shared state of the tools and what a
-/// person wants to be remembered.
+/// Only calls record in it, so its state stays small: the shared state of the tools and the
+/// remembered approvals.
 pub struct ClientSession {
     id: SessionId,
     journal: Arc<dyn Journal>,
     session: Mutex<Session>,
-    /// How many calls there were.
+    /// The number of calls.
     calls: AtomicU64,
     /// Whether the last barrier failed.
     failed: AtomicBool,
-    /// Whether nothing of it can be written any more.
+    /// Whether no later barrier can succeed.
     lost: AtomicBool,
-    /// The session that took its place. Set and read while `session` is locked.
+    /// The successor. Set and read while `session` is locked.
     successor: OnceLock<Arc<Self>>,
 }
 
@@ -52,7 +53,7 @@ impl fmt::Debug for ClientSession {
 }
 
 impl ClientSession {
-    /// Lets calls use a session side by side.
+    /// Makes a session usable by concurrent calls.
     #[must_use]
     pub fn new(session: Session) -> Self {
         Self {
@@ -66,8 +67,9 @@ impl ClientSession {
         }
     }
 
-    /// Lets a new session take the place of this one, with the shared state of the tools and the remembered approvals. Calls that
-    /// began here end here; what they still merge into the shared state reaches the new session, too.
+    /// Makes a new session the successor of this one, with the shared state of the tools and the
+    /// remembered approvals. Calls that started here end here; their later merges are forwarded to
+    /// the successor.
     #[must_use]
     pub fn continue_in(&self, mut new: Session) -> Arc<Self> {
         let session = self.lock();
@@ -85,42 +87,43 @@ impl ClientSession {
         new
     }
 
-    /// Whether calls should begin in a session that takes the place of this one: nothing of it can be written any more, or it has
-    /// at least `most_bytes` bytes of events.
+    /// Whether new calls should start in a successor: this session cannot be written any more, or
+    /// has at least `most_bytes` bytes of events.
     #[must_use]
     pub fn is_over(&self, most_bytes: u64) -> bool {
         self.is_lost() || self.journal.appended_bytes() >= most_bytes
     }
 
-    /// Whether the last barrier failed, and a later one may not.
+    /// Whether the last barrier failed and a later one may succeed.
     #[must_use]
     pub fn is_unwritten(&self) -> bool {
         self.failed.load(Ordering::Relaxed) && !self.is_lost()
     }
 
-    /// Whether nothing of it can be written any more.
+    /// Whether no later barrier can succeed.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// The session's id.
+    /// Returns the session's id.
     #[must_use]
     pub fn id(&self) -> SessionId {
         self.id
     }
 
-    /// Makes what was recorded so far durable. Read-only calls do not wait for it, so whoever serves them does it now and then, and
-    /// at the end. After a failure it tries again with everything that is not stored: a call that failed has its end among that.
+    /// Makes all records so far durable. Read-only calls do not wait for this, so the caller
+    /// flushes periodically and at the end. After a failure, retries with everything that is not
+    /// stored, including the results of calls that failed.
     ///
     /// # Errors
-    /// When the journal cannot be written. Calls of the session fail until it can be again.
+    /// When the journal cannot be written. Calls of the session fail until it can.
     pub async fn flush(&self, observer: &dyn Observer) -> Result<(), JournalError> {
         let before = self.lock().next_seq();
         if self.failed.load(Ordering::Relaxed) && !self.journal.retry() {
             self.lost.store(true, Ordering::Relaxed);
         }
-        // Not under the lock: calls go on recording while the disk is waited for.
+        // Without the lock: calls record while the disk is written.
         let ended = self.journal.barrier().await;
         self.failed.store(ended.is_err(), Ordering::Relaxed);
         ended?;
@@ -131,7 +134,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Waits for a barrier if too much waits for one, or the last one failed: nothing goes on past that.
+    /// Waits for a barrier if [`MAX_UNDURABLE`] records wait for one, or the last one failed.
     pub(crate) async fn flush_if_full(&self, observer: &dyn Observer) -> Result<(), JournalError> {
         if !self.failed.load(Ordering::Relaxed) && self.lock().undurable() < MAX_UNDURABLE {
             return Ok(());
@@ -139,8 +142,8 @@ impl ClientSession {
         self.flush(observer).await
     }
 
-    /// Hands what a call merged into the shared state on to the session that took the place of this one, if there is one.
-    /// `_locked` is this session, in which the call was settled.
+    /// Forwards a call's merges into the shared state to the successor, if there is one. `_locked`
+    /// is this session, in which the call was settled.
     pub(crate) fn forward_merges(
         &self,
         _locked: &MutexGuard<'_, Session>,
@@ -155,7 +158,8 @@ impl ClientSession {
         successor.forward_merges(&session, merges);
     }
 
-    /// An id that no other call of the session has: nobody but clients calls in it, and it is never opened again to be gone on with.
+    /// Returns a call id that is unique in the session: only client calls are recorded in it, and
+    /// it is never resumed.
     pub(crate) fn new_call_id(&self) -> CallId {
         CallId(format!(
             "client-{}",
@@ -163,7 +167,6 @@ impl ClientSession {
         ))
     }
 
-    /// The session, for a moment.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,9 @@
-//! A copy of a session: its events under another id or in another journal, with nothing of what was open or allowed there.
+//! A copy of a session: its events under another id or in another journal, without the original's
+//! open requests and approvals.
 //!
-//! A copy goes on from what was said. It never goes on from what was about to happen: a call that has no result in the
-//! original is answered here without running, since the original may run it; continuations stay with the original; and no
-//! remembered approval is taken over. So the content of a copy may come from anybody.
+//! A copy resumes from the conversation, never from a pending effect: a call without a result is
+//! answered without running, since the original may run it; continuations and remembered approvals
+//! stay with the original. So the content of a copy may come from an untrusted source.
 
 #[cfg(test)]
 mod tests;
@@ -19,11 +20,11 @@ use agent_host_types::{
 };
 use std::collections::HashSet;
 
-/// What the model reads of a call that had not begun.
-const NOT_BEGUN: &str =
+/// The result of a call that had not started.
+const NOT_STARTED: &str =
     "This call did not run: the conversation was copied before it did, and goes on without it.";
 
-/// A copy in the making: records go in one by one, and come out as the copy has them.
+/// A copy in progress: takes the original's records one by one and returns the copy's.
 #[derive(Debug)]
 pub struct SessionCopy {
     from: SessionId,
@@ -34,7 +35,8 @@ pub struct SessionCopy {
 }
 
 impl SessionCopy {
-    /// Begins to copy a session into another one. Both may have the same id if they are in different journals.
+    /// Starts to copy a session into another one. Both may have the same id if they are in
+    /// different journals.
     #[must_use]
     pub fn new(from: SessionId, into: SessionId) -> Self {
         Self {
@@ -46,10 +48,10 @@ impl SessionCopy {
         }
     }
 
-    /// The original's next record, as the copy has it.
+    /// Converts the original's next record.
     ///
     /// # Errors
-    /// [`JournalError::Corrupt`] when it is not the next one, or says what no session says.
+    /// [`JournalError::Corrupt`] if it is out of order, or no session could have recorded it.
     pub fn next(&mut self, record: EventRecord) -> Result<EventRecord, JournalError> {
         check_record(&record, self.next_seq, self.from)?;
         self.check(&record.event).map_err(|why| {
@@ -62,28 +64,28 @@ impl SessionCopy {
         Ok(self.follow(record.at_ms, record.event))
     }
 
-    /// How many records it has so far.
+    /// Returns the number of records so far.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.next_seq
     }
 
-    /// Whether it has none yet.
+    /// Whether there are no records yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.next_seq == 0
     }
 
-    /// The blobs to which the file parts of the records so far refer.
+    /// Returns the blobs of the file parts of the records so far.
     #[must_use]
     pub fn blobs(&self) -> &HashSet<Digest> {
         &self.blobs
     }
 
-    /// Ends the copy, behind the records so far: the records that make it a session of its own.
+    /// Ends the copy after the records so far; returns the records that complete it.
     ///
     /// # Errors
-    /// [`JournalError::Corrupt`] when there was no record.
+    /// [`JournalError::Corrupt`] if there was no record.
     pub fn finish(mut self) -> Result<Vec<EventRecord>, JournalError> {
         let Some(at) = self.next_seq.checked_sub(1) else {
             return Err(JournalError::corrupt(format!(
@@ -99,8 +101,8 @@ impl SessionCopy {
             }
             let tool = entry.call.name;
             let output = match entry.intended {
-                None => ToolResultOutput::ExecutionDenied(Some(NOT_BEGUN.to_owned())),
-                Some(_) => begun(&tool).into(),
+                None => ToolResultOutput::ExecutionDenied(Some(NOT_STARTED.to_owned())),
+                Some(_) => interrupted_result(&tool).into(),
             };
             let settled = Event::CallSettled {
                 call_id: entry.call.id,
@@ -131,7 +133,7 @@ impl SessionCopy {
         }
     }
 
-    /// What the loop never records. A fragment that follows "its event 3".
+    /// Returns why the loop would never record an event, as a clause after "its event 3".
     fn check(&self, event: &Event) -> Result<(), &'static str> {
         match event {
             Event::SessionStarted { .. } if self.next_seq > 0 => Err("begins the session again"),
@@ -147,7 +149,7 @@ impl SessionCopy {
         }
     }
 
-    /// A summary parts no call from its results, and gives nobody words but the person.
+    /// Checks that a summary keeps calls with their results, and is a message of the user.
     fn check_summary(&self, count: usize, message: &Message) -> Result<(), &'static str> {
         let Ok(messages) = self.state.all_messages() else {
             return Err("summarises messages that cannot be read again");
@@ -164,7 +166,8 @@ impl SessionCopy {
     }
 }
 
-/// Returns the blobs to which an event refers: its file parts, and the results that it took out of the conversation.
+/// Returns the blobs to which an event refers: its file parts, and the results that it replaced by
+/// references.
 pub fn referenced_blobs(event: &Event) -> impl Iterator<Item = Digest> {
     let referenced = match event {
         Event::ResultsReferenced { results, .. } => results.as_slice(),
@@ -201,8 +204,8 @@ pub fn referenced_blobs(event: &Event) -> impl Iterator<Item = Digest> {
     referenced.chain(system).chain(files)
 }
 
-/// What the model is told of a call that had begun, here or outside, and has no result.
-fn begun(tool: &str) -> ToolFailure {
+/// Returns the result of a call that had started, here or externally, and has none.
+fn interrupted_result(tool: &str) -> ToolFailure {
     let message = format!(
         "The conversation was copied while `{tool}` ran. What came of the call is not known here, and it is not repeated. Check before you call it again."
     );

@@ -1,5 +1,5 @@
-//! The conversation of a session, as the model is shown it. All but its end is kept as JSON text, which takes a third of the memory
-//! of the values, so that a session of a million events can be held.
+//! The conversation of a session, as the model is shown it. All but its end is kept as JSON text,
+//! which takes a third of the memory of the values, so that a session of a million events fits.
 
 #[cfg(test)]
 mod tests;
@@ -8,17 +8,17 @@ use crate::context::estimate;
 use agent_host_types::{context::ReferencedResult, message::Message};
 use std::collections::HashMap;
 
-/// How many messages go into one text.
+/// The messages per text.
 const CHUNK: usize = 1024;
 
 /// The messages, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
-    /// The older ones, each a JSON array of [`CHUNK`] messages.
+    /// The older messages, each a JSON array of [`CHUNK`] messages.
     older: Vec<Box<[u8]>>,
-    /// The last ones: up to twice [`CHUNK`].
+    /// The last messages: up to twice [`CHUNK`].
     end: Vec<Message>,
-    /// The estimated tokens of all of them.
+    /// The estimated tokens of all messages.
     tokens: u64,
 }
 
@@ -29,7 +29,8 @@ impl History {
         if self.end.len() < 2 * CHUNK {
             return;
         }
-        // Everything here came from JSON or goes there, so it has a JSON form; what had none would stay as it is.
+        // Every message comes from JSON or is written as JSON, so this succeeds; otherwise the
+        // chunk would stay as it is.
         let chunk = self.end.get(..CHUNK).map(serde_json::to_vec);
         if let Some(Ok(chunk)) = chunk {
             self.older.push(chunk.into());
@@ -37,7 +38,7 @@ impl History {
         }
     }
 
-    /// The last messages, and all of a conversation that is not long.
+    /// Returns the last messages: all of a short conversation.
     pub(super) fn end(&self) -> &[Message] {
         &self.end
     }
@@ -46,12 +47,12 @@ impl History {
         self.older.len() * CHUNK + self.end.len()
     }
 
-    /// The estimated tokens of all messages.
+    /// Returns the estimated tokens of all messages.
     pub(super) fn tokens(&self) -> u64 {
         self.tokens
     }
 
-    /// All messages.
+    /// Returns all messages.
     pub(super) fn all(&self) -> Result<Vec<Message>, serde_json::Error> {
         let mut all = Vec::with_capacity(self.len());
         for chunk in &self.older {
@@ -62,7 +63,7 @@ impl History {
         Ok(all)
     }
 
-    /// Puts references into the places of results.
+    /// Replaces results by references.
     pub(super) fn evict_results(&mut self, results: &[ReferencedResult]) {
         let references: HashMap<_, _> = results
             .iter()
@@ -79,7 +80,7 @@ impl History {
         });
     }
 
-    /// Puts one message into the place of the first `count`.
+    /// Replaces the first `count` messages by one.
     pub(super) fn summarise(&mut self, count: usize, message: &Message) {
         self.rewrite(|mut messages| {
             messages.splice(..count.min(messages.len()), [message.clone()]);
@@ -87,7 +88,8 @@ impl History {
         });
     }
 
-    /// Makes another conversation of it. What cannot be read again, which nothing is known to do, stays as it is.
+    /// Replaces the conversation. A chunk that cannot be parsed, which no known message causes,
+    /// stays as it is.
     fn rewrite(&mut self, change: impl FnOnce(Vec<Message>) -> Vec<Message>) {
         let Ok(messages) = self.all() else {
             return;

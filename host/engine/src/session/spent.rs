@@ -1,4 +1,4 @@
-//! What was spent since the person last said something: what budgets are held against.
+//! The usage since the user's last message, which the budgets bound.
 
 use agent_host_types::{
     id::{Digest, json_digest},
@@ -7,31 +7,31 @@ use agent_host_types::{
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Sums over the events since the person's last message.
+/// Sums over the events since the user's last message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// The model's replies. A model call that failed is not among them.
+    /// The model's replies; failed model calls are excluded.
     pub turns: u64,
     /// The tokens of those replies.
     pub usage: Usage,
-    /// The time of the turns that ended, in milliseconds.
+    /// The duration of the turns that ended, in milliseconds.
     pub wall_ms: u64,
-    /// The tool calls that ran; one that was repeated after a crash counts once.
+    /// The tool calls that ran; a repetition after a crash counts once.
     pub calls: u64,
-    /// The answers that were sent back because they did not fit the schema.
+    /// The answers sent back because they did not fit the schema.
     pub repairs: u64,
-    /// How often each tool ran with each arguments.
+    /// The runs of each tool with each arguments.
     same: HashMap<(String, Digest), u64>,
 }
 
 impl Spent {
-    /// How often this tool ran with these arguments.
+    /// Returns the runs of this tool with these arguments.
     #[must_use]
     pub fn repeats(&self, call: &(String, Digest)) -> u64 {
         self.same.get(call).copied().unwrap_or_default()
     }
 
-    /// Counts a call that begins.
+    /// Counts a call that starts.
     pub(super) fn call(&mut self, tool: &str, input_digest: Digest) {
         self.calls += 1;
         *self
@@ -41,7 +41,7 @@ impl Spent {
     }
 }
 
-/// What makes two calls the same: the tool and the arguments.
+/// Returns the key by which calls are equal: the tool and the digest of the arguments.
 pub(crate) fn identity(tool: &str, input: &Map<String, Value>) -> (String, Digest) {
     (tool.to_owned(), json_digest(&Value::Object(input.clone())))
 }

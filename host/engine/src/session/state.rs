@@ -1,5 +1,5 @@
-//! The state of a session as a fold over its events. `apply` is the only thing that changes it; it never fails and never
-//! looks at anything but the event.
+//! The state of a session as a fold over its events. Only `apply` changes it; it never fails and
+//! reads nothing but the event.
 
 mod apply;
 #[cfg(test)]
@@ -21,18 +21,18 @@ use agent_host_types::{
 use serde_json::{Map, Value};
 use std::{collections::HashSet, sync::Arc};
 
-/// What follows from the events so far.
+/// The state derived from the events so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionState {
     system: Option<String>,
     /// The blob of the system prompt of the last request.
     system_blob: Option<Digest>,
     messages: History,
-    /// The person's first message, which outlives every summary.
+    /// The user's first message, which every summary keeps.
     first_input: Option<Message>,
-    /// Their newest, if it is another one, and its place among the messages.
+    /// The user's newest message, if it is another one, and its position among the messages.
     last_input: Option<(Message, usize)>,
-    /// What the provider counted for the last request.
+    /// The provider's count for the last request.
     measured: Option<Measured>,
     turns: u64,
     spent: Spent,
@@ -47,34 +47,34 @@ pub struct SessionState {
     shared: Arc<Map<String, Value>>,
 }
 
-/// A call of the model's last message, while not all of that message's calls are answered.
+/// A call of the model's last message, until all calls of that message are answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchCall {
     /// The call.
     pub call: ToolCall,
-    /// What a person decided about it.
+    /// The user's decision about it.
     pub decision: Option<Decision>,
-    /// The effect with which it was about to run. With no result beside it, the run was interrupted.
+    /// The effect with which it started. Without a result, the run was interrupted.
     pub intended: Option<Effect>,
     /// Its result.
     pub result: Option<ToolResult>,
-    /// What it asked in earlier runs, with the answers.
+    /// The questions of earlier runs, with the answers.
     pub answers: Vec<AnsweredQuestion>,
-    /// The shared state when it first ran.
+    /// The shared state at its first run.
     pub(crate) shared: Option<Arc<Map<String, Value>>>,
-    /// How the answer to its open question reaches it.
+    /// The delivery of the answer to its open question.
     pub(crate) asked: Option<AnsweredBy>,
-    /// Whether it was handed outside.
+    /// Whether it was dispatched externally.
     pub dispatched_externally: bool,
 }
 
-/// What the model's reply of the current turn told. It lasts while the turn is paused, so that a turn that resumes after a
-/// decision sums up the same facts, and is empty between turns.
+/// The figures of the current turn's model reply. Kept while the turn is paused, so that the
+/// resumed turn reports them too; empty between turns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TurnStats {
-    /// Who answered, or was asked and has not answered.
+    /// The model that replied, or was called and has not replied.
     pub(crate) provenance: Option<Provenance>,
-    /// The tokens of the reply, and of what the reply took besides.
+    /// The tokens of the reply, of discarded replies and of summaries.
     pub(crate) usage: Usage,
     /// The tokens of summaries before the request.
     pub(crate) summaries: Usage,
@@ -82,11 +82,11 @@ pub(crate) struct TurnStats {
     pub(crate) response_id: Option<String>,
     /// Why the model stopped.
     pub(crate) stop_reason: Option<StopReason>,
-    /// How many calls it made.
+    /// The number of its calls.
     pub(crate) tool_calls: u64,
 }
 
-/// What the session waits for.
+/// The open request of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Open {
     pub(crate) request: String,
@@ -96,42 +96,43 @@ pub(crate) struct Open {
 }
 
 impl SessionState {
-    /// The standing instructions.
+    /// Returns the system prompt.
     #[must_use]
     pub fn system(&self) -> Option<&str> {
         self.system.as_deref()
     }
 
-    /// The digest of the system prompt of the last request, which is stored as a blob.
+    /// Returns the digest of the last request's system prompt, which is stored as a blob.
     pub(crate) fn system_blob(&self) -> Option<Digest> {
         self.system_blob
     }
 
-    /// The end of the conversation as the model is shown it: at least its last 1,024 messages, and all of a shorter one. Every call
-    /// in it is answered; those of the open batch follow in [`Self::batch`].
+    /// Returns the end of the conversation as the model is shown it: at least its last 1,024
+    /// messages, and all of a shorter one. Every call in it is answered; those of the open batch
+    /// are in [`Self::batch`].
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         self.messages.end()
     }
 
-    /// How many messages the conversation has; a summary is one.
+    /// Returns the number of messages in the conversation; a summary is one.
     #[must_use]
     pub fn message_count(&self) -> usize {
         self.messages.len()
     }
 
-    /// The conversation as the model is shown it: old results may be references, and the beginning a summary. The older
-    /// messages of a long one are kept as text, and read again here.
+    /// Returns the conversation as the model is shown it, with references and a summary in place of
+    /// old parts. Older messages of a long conversation are parsed from JSON text.
     ///
     /// # Errors
-    /// When one of them cannot be read again, which no message that the loop records is known to do.
+    /// When one of them cannot be parsed, which no message that the loop records is known to cause.
     pub fn all_messages(&self) -> Result<Vec<Message>, serde_json::Error> {
         self.messages.all()
     }
 
-    /// How large a request is, in tokens: what the provider counted for the last one, and an estimate of what has changed since;
-    /// where it did not count, an estimate of all. `saved` tokens of the conversation are not counted; `fixed` estimates
-    /// what is not conversation.
+    /// Returns the size of a request in tokens: the provider's count for the last one and an
+    /// estimate of the changes since, or an estimate of everything. `saved` tokens of the
+    /// conversation are subtracted; `fixed` estimates the rest of the request.
     pub(crate) fn context_tokens(&self, saved: u64, fixed: impl FnOnce() -> u64) -> u64 {
         let messages = self.messages.tokens().saturating_sub(saved);
         match self.measured {
@@ -140,7 +141,7 @@ impl SessionState {
         }
     }
 
-    /// The person's messages that a summary leaves as they are.
+    /// Returns the user's messages that a summary keeps.
     pub(crate) fn inputs(&self) -> Inputs<'_> {
         Inputs {
             first: self.first_input.as_ref(),
@@ -148,48 +149,48 @@ impl SessionState {
         }
     }
 
-    /// The model calls of the session so far.
+    /// Returns the number of model calls so far.
     #[must_use]
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// The approvals that the person does not want to give again in this session.
+    /// Returns the approvals remembered in this session.
     #[must_use]
     pub fn remembered(&self) -> &[ApprovalRule] {
         &self.remembered
     }
 
-    /// What was spent since the person last said something.
+    /// Returns the usage since the user's last message.
     #[must_use]
     pub fn spent(&self) -> &Spent {
         &self.spent
     }
 
-    /// What the calls of the session merged into its shared state so far: a JSON object.
+    /// Returns the shared state that the calls of the session merged so far: a JSON object.
     #[must_use]
     pub fn shared(&self) -> &Arc<Map<String, Value>> {
         &self.shared
     }
 
-    /// Whether the provider paused the model's last reply: asking again continues it.
+    /// Whether the provider paused the model's last reply; the next request continues it.
     #[must_use]
     pub fn model_paused(&self) -> bool {
         self.model_paused
     }
 
-    /// What is known of the current turn.
+    /// Returns the figures of the current turn.
     pub(crate) fn turn_stats(&self) -> &TurnStats {
         &self.turn_stats
     }
 
-    /// The tokens of the session so far.
+    /// Returns the tokens of the session so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// The text of the model's last message, possibly empty.
+    /// Returns the text of the model's last message, possibly empty.
     #[must_use]
     pub fn last_assistant_text(&self) -> &str {
         let last = self
@@ -205,13 +206,13 @@ impl SessionState {
         text.unwrap_or_default()
     }
 
-    /// The calls of the model's last message, in its order; empty when all are answered.
+    /// Returns the calls of the model's last message, in its order; empty if all are answered.
     #[must_use]
     pub fn batch(&self) -> &[BatchCall] {
         &self.batch
     }
 
-    /// How the last turn ended.
+    /// Returns the report of the last turn.
     #[must_use]
     pub fn last_report(&self) -> Option<&TurnReport> {
         self.last_report.as_ref()
@@ -223,14 +224,14 @@ impl SessionState {
         self.call_ids.contains(id)
     }
 
-    /// What the session waits for, if it does.
+    /// Returns the open request.
     pub(crate) fn open(&self) -> Option<&Open> {
         self.open.as_ref()
     }
 }
 
 impl BatchCall {
-    /// The arguments that it runs with: the model's, or those that a person put in their place.
+    /// Returns the arguments of the run: the model's, or those of the user's edit.
     #[must_use]
     pub fn effective_input(&self) -> Option<&Map<String, Value>> {
         match &self.decision {

@@ -19,9 +19,9 @@ fn record(session: SessionId, seq: u64) -> EventRecord {
     }
 }
 
-/// What this program would misread it does not open; each text names what is wrong.
+/// Records that this program would misread are refused, with the reason.
 #[tokio::test]
-async fn only_whole_sessions_of_this_version_are_opened() {
+async fn incomplete_or_newer_session_is_refused() {
     let (id, other) = (SessionId::new(), SessionId::new());
     let newer = EventRecord {
         v: EVENT_VERSION + 1,
@@ -57,7 +57,7 @@ async fn only_whole_sessions_of_this_version_are_opened() {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_at_the_place_where_it_was_left() {
+async fn session_resumes_at_its_last_record() {
     let journal = Arc::new(MemoryJournal::new(SessionId::new()));
     let start = SessionStart {
         program: "test".into(),
@@ -81,9 +81,9 @@ async fn a_session_goes_on_at_the_place_where_it_was_left() {
     assert_eq!(places, [0, 1]);
 }
 
-/// A blob that is gone is an error that says so, and never an empty file.
+/// A missing blob is an error, not an empty file.
 #[tokio::test]
-async fn a_lost_blob_is_an_error() {
+async fn lost_blob_is_an_error() {
     let journal = Arc::new(MemoryJournal::new(SessionId::new()));
     let mut session = Session::start(journal, SessionStart::default());
     let lost = Digest::of(b"lost");

@@ -1,4 +1,4 @@
-//! The approval step: which calls a person has to confirm before they run.
+//! The approval step: selects the calls that the user must approve before they run.
 
 use super::{Agent, Prompts, Step, StepResult, Timing};
 use crate::turn::TurnContext;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 impl Agent {
     pub(super) fn check_approval(&self, session: &mut Session, cx: &TurnContext<'_>) -> StepResult {
         let batch = session.state().batch();
-        // The first call whose turn it is; with the other timing, all calls have their turn now.
+        // The next call; with `Timing::Batch`, all calls are next.
         let next = batch.iter().position(|entry| entry.result.is_none());
         let asked_about = |index: usize| match self.settings.timing {
             Timing::Batch => true,
@@ -47,15 +47,16 @@ impl Agent {
         }
     }
 
-    /// What a person has to be shown of a call; nothing when they need not or cannot be asked. Calls that cannot run anyway
-    /// (unknown tool, invalid arguments) are answered without asking anybody.
+    /// Returns the view of a call for the user's decision; `None` if no decision is needed or
+    /// possible. Calls that cannot run anyway (unknown tool, invalid arguments) are answered
+    /// without asking.
     pub(super) fn pending(
         &self,
         session: &Session,
         entry: &BatchCall,
         cx: &TurnContext<'_>,
     ) -> Option<PendingCall> {
-        // A call that runs again with an answer was confirmed before its first run.
+        // A call that runs again with an answer was approved before its first run.
         let asked_before = entry.decision.is_some() || !entry.answers.is_empty();
         if self.settings.prompts == Prompts::Deny
             || asked_before
@@ -70,8 +71,9 @@ impl Agent {
         }
     }
 
-    /// Whether a call may have changed something when its process died, so that it must not run again: its tool was effectful,
-    /// or it was idempotent then and is not any more. What only read, changed nothing, whatever its tool is now.
+    /// Whether a call may have changed something when its process died, so that it must not run
+    /// again: its tool was effectful, or was idempotent and is not any more. A read-only run
+    /// changed nothing, whatever its tool is now.
     pub(super) fn is_in_doubt(&self, entry: &BatchCall) -> bool {
         let now = self.tool(&entry.call.name).map(|tool| tool.effect);
         matches!(
@@ -80,7 +82,7 @@ impl Agent {
         )
     }
 
-    /// What the policy says to a call that could run.
+    /// Returns the policy's decision about a call; `None` if it cannot run.
     fn ruling(&self, session: &Session, entry: &BatchCall, cx: &TurnContext<'_>) -> Option<Ruling> {
         let tool = self.tool(&entry.call.name)?;
         let input = entry.call.input.as_ref()?;
@@ -88,7 +90,8 @@ impl Agent {
         Some(self.decide_call(session, tool, input, cx))
     }
 
-    /// What the policy says to a call with these arguments, with what people want to be remembered.
+    /// Returns the policy's decision about a call with these arguments, given the remembered
+    /// approvals.
     pub(super) fn decide_call(
         &self,
         session: &Session,
@@ -102,7 +105,7 @@ impl Agent {
         decide_call(tool, input_digest, remembered)
     }
 
-    /// A call as somebody outside of the loop sees it.
+    /// Returns a call as the caller of the loop sees it.
     pub(super) fn describe(&self, entry: &BatchCall, rule: String) -> Option<PendingCall> {
         let tool = self.tool(&entry.call.name)?;
         let input = entry.effective_input()?.clone();
@@ -129,7 +132,8 @@ impl Agent {
     }
 }
 
-/// The place of a request in the journal names it: unique, also when one turn asks twice.
+/// Returns a unique name for a request: its position in the journal, since one turn may have
+/// several requests.
 pub(super) fn request_name(session: &Session) -> String {
     format!("{}/{}", session.id(), session.next_seq())
 }

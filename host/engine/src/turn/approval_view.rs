@@ -1,5 +1,5 @@
-//! Renders a call or a question for the user who decides about it. Text of the host comes first and last; text of a model or a
-//! tool stands between, in frames. Pure.
+//! Renders a call or a question for the user who decides about it. The host's text comes first and
+//! last; text of a model or a tool stands between, in frames. Pure.
 
 #[cfg(test)]
 mod tests;
@@ -9,33 +9,32 @@ use agent_host_types::{continuation::PendingCall, question::Question};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// The most rows of a title, and of a question's prompt.
+/// The maximum number of rows of a title and of a question's prompt.
 const MAX_TITLE_ROWS: usize = 3;
 const MAX_PROMPT_ROWS: usize = 40;
 
-/// A call in words, wherever it is put before the user: exactly what will run, with nothing shortened and nothing hidden. As
-/// text it is all of them.
+/// A call as text for the user, complete and unshortened. `Display` writes all parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPreview {
     /// The tool's name and its effect, as the policy sees it.
     pub what: String,
-    /// The tool's name for people, in a frame.
+    /// The tool's display name, in a frame.
     pub title: Option<String>,
     /// The whole arguments, in a frame.
     pub arguments: String,
-    /// What stands below them: their size, and the rule that asks.
+    /// The size of the arguments, and the rule that requires approval.
     pub below: String,
 }
 
 impl CallPreview {
-    /// The words for a waiting call, in rows as long as they are.
+    /// Renders a waiting call, without wrapping rows.
     #[must_use]
     pub fn unwrapped(call: &PendingCall) -> Self {
         let name = call.input_digest.to_string();
         Self::new(call, &call.input, &name, usize::MAX)
     }
 
-    /// The words for a call with these arguments, which are called `name`, on a screen of `columns` columns.
+    /// Renders a call with these arguments, labelled `name`, for a screen of `columns` columns.
     #[must_use]
     pub fn new(call: &PendingCall, input: &Map<String, Value>, name: &str, columns: usize) -> Self {
         let text = serde_json::to_string_pretty(input).unwrap_or_default();
@@ -55,7 +54,8 @@ impl CallPreview {
     }
 }
 
-/// That the arguments name executable files, where they do. Nothing is known of arguments that the user wrote instead.
+/// Returns a note on the executable files that the arguments name. Unknown for arguments that the
+/// user wrote instead.
 fn executables(call: &PendingCall, input: &Map<String, Value>, columns: usize) -> String {
     if call.executables.is_empty() || *input != call.input {
         return String::new();
@@ -83,7 +83,7 @@ impl fmt::Display for CallPreview {
     }
 }
 
-/// The tool's name and its effect, as the policy sees it.
+/// Returns the tool's name and its effect, as the policy sees it.
 #[must_use]
 pub fn call_heading(call: &PendingCall) -> String {
     format!(
@@ -93,21 +93,21 @@ pub fn call_heading(call: &PendingCall) -> String {
     )
 }
 
-/// A tool's question in words, wherever it is put before the user. As text it is all of them.
+/// A tool's question as text for the user. `Display` writes all parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuestionPreview {
-    /// Which tool asks.
+    /// The tool that asks.
     pub asks: String,
-    /// What it asks, in a frame.
+    /// The question, in a frame.
     pub prompt: String,
-    /// The choices, in a frame each.
+    /// The choices, each in a frame.
     pub choices: Vec<String>,
-    /// What stands below them: who gets the answer.
+    /// The recipient of the answer.
     pub below: String,
 }
 
 impl QuestionPreview {
-    /// The words for a question of a tool, on a screen of `columns` columns.
+    /// Renders a question of a tool for a screen of `columns` columns.
     #[must_use]
     pub fn new(tool: &str, question: &Question, columns: usize) -> Self {
         let tool = escape_line(tool);

@@ -1,5 +1,5 @@
-//! Starts a turn: the input is checked against the state of the session, and calls that an earlier turn left open are
-//! dealt with. Nothing is recorded before every check has passed.
+//! Starts a turn: checks the input against the state of the session, and answers calls that an
+//! earlier turn left open. Nothing is recorded before every check has passed.
 
 use super::{Agent, Step, Transition, execute, resume};
 use crate::turn::TurnContext;
@@ -12,7 +12,7 @@ use agent_host_types::{
     turn::{AgentInput, TurnError},
 };
 
-/// The model's text for a call that still waited when a new message came.
+/// The result of a call that still waited when a new message came.
 const SUPERSEDED: &str = "This call did not run: the person sent a new message first.";
 
 impl Agent {
@@ -52,8 +52,8 @@ impl Agent {
         }
     }
 
-    /// A new message: calls that still wait are answered first, since a conversation with unanswered calls is one that no
-    /// provider accepts.
+    /// Takes a new message. Waiting calls are answered first, since providers refuse a conversation
+    /// with unanswered calls.
     fn receive(&self, session: &mut Session, message: Message, cx: &TurnContext<'_>) -> Transition {
         for entry in session.state().batch().to_vec() {
             if entry.result.is_some() {
@@ -96,8 +96,8 @@ impl Agent {
     }
 }
 
-/// Checks what would make every later turn fail: a file that no provider accepts, a blob that is not there, a record that
-/// cannot be read again.
+/// Checks for content that would make every later turn fail: a file that no provider accepts, a
+/// missing blob, a record that cannot be parsed.
 fn check_message(message: &Message) -> Result<(), TurnError> {
     for (index, part) in message.content.iter().enumerate() {
         part.validate()

@@ -1,4 +1,4 @@
-//! Budgets checked against what a session spent.
+//! Checks the budgets against the usage of a session.
 
 use crate::session::{SessionState, Spent};
 use agent_host_types::{
@@ -7,7 +7,8 @@ use agent_host_types::{
 };
 use std::time::Duration;
 
-/// The budget that is used up, so that no model is asked. `elapsed` is the time of the turn so far.
+/// Returns the budget that is used up, so that no model is called. `elapsed` is the duration of the
+/// turn so far.
 pub(super) fn exceeded(
     budgets: &Budgets,
     state: &SessionState,
@@ -43,7 +44,7 @@ pub(super) fn exceeded(
         .map(|limit_ms| Budget::WallClock { limit_ms, used_ms })
 }
 
-/// The budget that a call would pass, after the `admitted` further calls.
+/// Returns the budget that a call would exceed, after the `admitted` calls of the same batch.
 pub(super) fn refusing(
     budgets: &Budgets,
     spent: &Spent,
@@ -67,7 +68,7 @@ pub(super) fn refusing(
         })
 }
 
-/// What the model reads of a call that this budget kept from running.
+/// Returns the result of a call that this budget refused.
 pub(super) fn refusal(budget: &Budget) -> String {
     match budget {
         Budget::ToolCalls { limit } => format!(

@@ -1,8 +1,9 @@
-//! Calls of a client that has a loop of its own: its model asks for one call at a time, and its person is asked through it.
+//! Calls of an external client with its own loop: its model requests one call at a time, and its
+//! user is asked through it.
 //!
-//! Such a call passes the same policy, limits and journal as one of the loop's own model, by the same code; the differences:
-//! several run side by side in one session, and the server of the client holds a paused call itself. Budgets belong to a user's
-//! message and do not apply here.
+//! Such a call passes the same policy, limits and journal as one of the loop's own model, by the
+//! same code. The differences: several run concurrently in one session, and the client's server
+//! holds a paused call. Budgets belong to a user's message and do not apply.
 
 use super::{
     Agent,
@@ -29,25 +30,26 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value};
 
-/// A call of a client, from when it is asked for until it is settled.
+/// A call of a client, from its request to its result.
 #[derive(Debug)]
 pub struct ClientCall {
     entry: BatchCall,
-    /// The question with which its last run ended, with that run.
+    /// The question that ended its last run, with that run.
     asked: Option<(Box<Run>, PendingQuestion)>,
-    /// Its result, where a person's answer is it.
+    /// The result, if the user's answer is the result.
     answered: Option<ToolResultOutput>,
-    /// Whether a decision or an answer was recorded that may not be durable yet.
+    /// Whether a decision or an answer is recorded that may not be durable yet.
     fresh: bool,
 }
 
-/// Why a call of a client has no result: the journal could not be written.
+/// An error of the journal that leaves a client's call without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientCallError {
-    /// It did not run.
+    /// The call did not run.
     #[error("a call did not run: {0}")]
     NotRun(#[source] JournalError),
-    /// It ran. Its result is not told before it is stored, which happens when the journal can be written again.
+    /// The call ran. Its result is returned only after it is stored, once the journal can be
+    /// written again.
     #[error("a call ran, and its result is not stored yet: {0}")]
     NotStored(#[source] JournalError),
 }
@@ -55,21 +57,22 @@ pub enum ClientCallError {
 /// The state of a client's call after a run.
 #[derive(Debug)]
 pub enum ClientCallEnd {
-    /// It has its result.
+    /// The call has its result.
     Settled {
-        /// The whole result; the journal has it too, and for what is only read later than the reply.
+        /// The whole result, bytes included; the journal stores large parts as blobs.
         output: ToolResultOutput,
-        /// The end of what the tool wrote to stdout and stderr, for people.
+        /// The end of the tool's output to stdout and stderr, for display.
         stdio: String,
     },
-    /// A person has to confirm it: [`Agent::decide_client_call`], and then it goes on.
+    /// The call needs approval. [`Agent::decide_client_call`] takes the decision; then it can
+    /// resume.
     Confirm(PendingCall),
-    /// It asks a person: [`Agent::answer_client_call`], and then it goes on.
+    /// The call asks the user. [`Agent::answer_client_call`] takes the answer; then it can resume.
     Question(agent_host_types::question::Question),
 }
 
 impl ClientCall {
-    /// The id that the host gave it.
+    /// Returns the id that the host assigned.
     #[must_use]
     pub fn id(&self) -> &CallId {
         &self.entry.call.id
@@ -77,7 +80,7 @@ impl ClientCall {
 }
 
 impl Agent {
-    /// Takes a call. Nothing is recorded before [`Self::run_client_call`].
+    /// Creates a call. Nothing is recorded before [`Self::run_client_call`].
     #[must_use]
     pub fn client_call(
         &self,
@@ -99,21 +102,22 @@ impl Agent {
         }
     }
 
-    /// Runs a call until it is settled or a person is needed, as [`crate::turn::Settings::prompts`] allows.
+    /// Runs a call until it is settled or needs the user, as [`crate::turn::Settings::prompts`]
+    /// allows.
     ///
-    /// A read-only call waits for no barrier: what it recorded rides in the next one. Any other is durably intended before it runs,
-    /// and durably settled before this returns.
+    /// A read-only call waits for no barrier: the next one makes its records durable. Any other is
+    /// durably intended before it runs, and durably settled before this returns.
     ///
     /// # Errors
-    /// When the journal cannot be written. The next call of the session tries to write again what was not.
+    /// When the journal cannot be written. The next call of the session retries the write.
     pub async fn run_client_call(
         &self,
         session: &ClientSession,
         call: &mut ClientCall,
         cx: &TurnContext<'_>,
     ) -> Result<ClientCallEnd, ClientCallError> {
-        let room = session.flush_if_full(cx.observer).await;
-        room.map_err(ClientCallError::NotRun)?;
+        let flushed = session.flush_if_full(cx.observer).await;
+        flushed.map_err(ClientCallError::NotRun)?;
         if let Some(output) = call.answered.take() {
             return Ok(self.settle_skipped_call(session, cx, call, output));
         }
@@ -134,7 +138,7 @@ impl Agent {
         let shared = {
             let mut session = session.lock();
             let shared = session.state().shared().clone();
-            // What a run that goes on after a question sees is what its first run saw.
+            // A run that resumes after a question sees the shared state of the first run.
             let shared = call.entry.shared.get_or_insert(shared).clone();
             let intended = call_intended(&session, &run);
             session.record(intended, Vec::new());
@@ -143,7 +147,7 @@ impl Agent {
         if (std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly)
             && let Err(error) = session.flush(cx.observer).await
         {
-            // If the intention is stored later, so is that nothing came of it.
+            // If the intent is stored later, so is its result: the call did not run.
             self.settle_skipped(
                 &mut session.lock(),
                 cx,
@@ -177,10 +181,10 @@ impl Agent {
         Ok(settled)
     }
 
-    /// Takes a person's decision about a call that has to be confirmed. The call goes on with [`Self::run_client_call`].
+    /// Records the user's decision about a call. [`Self::run_client_call`] resumes the call.
     ///
     /// # Errors
-    /// When it is not one that may be made about this call; nothing is recorded then.
+    /// When the decision is not allowed for this call; nothing is recorded then.
     pub fn decide_client_call(
         &self,
         session: &ClientSession,
@@ -214,7 +218,7 @@ impl Agent {
         let remembered = rules
             .into_iter()
             .map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
-        // Together: a request that waits for nobody would look like an open one.
+        // Recorded together: a request alone would look like an open one.
         let events = [requested, decided].into_iter().chain(remembered).collect();
         session.record_all(events, Vec::new());
         call.entry.decision = Some(decision);
@@ -222,11 +226,10 @@ impl Agent {
         Ok(())
     }
 
-    /// Takes a person's answer to the question with which a call's last run ended. The call goes on with
-    /// [`Self::run_client_call`].
+    /// Records the user's answer to a call's question. [`Self::run_client_call`] resumes the call.
     ///
     /// # Errors
-    /// When nothing was asked, or the question does not allow the answer; nothing is recorded then.
+    /// When there is no question, or it does not allow the answer; nothing is recorded then.
     pub fn answer_client_call(
         &self,
         session: &ClientSession,
@@ -264,7 +267,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Answers a call that does not run. What it asked for is recorded with the answer.
+    /// Answers a call that does not run, and records its request with the answer.
     fn settle_skipped_call(
         &self,
         session: &ClientSession,
@@ -290,7 +293,7 @@ impl Agent {
     }
 }
 
-/// The result of a call whose intention could not be stored.
+/// Returns the result of a call whose intent could not be stored.
 fn unwritable() -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::ToolUnavailable,
@@ -298,7 +301,7 @@ fn unwritable() -> ToolFailure {
     )
 }
 
-/// What a client reads of a tool that whoever runs the loop would have to run.
+/// Returns the result of a call whose tool runs externally.
 fn external_tool() -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::ToolUnavailable,

@@ -1,5 +1,6 @@
-//! Keeping a request within the model's window: old results become references, then older messages a summary. What changes is
-//! recorded before the model is asked, so that a session that is resumed asks the same.
+//! Compaction: keeps a request within the model's window. Old results become references, then older
+//! messages a summary. The events are recorded before the model is called, so that a resumed
+//! session sends the same request.
 
 use super::Agent;
 use crate::turn::TurnContext;
@@ -18,24 +19,24 @@ use agent_host_types::{
 };
 use std::time::Instant;
 
-/// What was done to make a request fit.
+/// The outcome of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compaction {
-    /// Nothing: it fits, or nothing can be made shorter.
+    /// The request fits, or nothing can be made shorter.
     Unchanged,
     /// The conversation is shorter now.
     Changed,
-    /// The turn was stopped meanwhile.
+    /// The turn was cancelled.
     Cancelled,
 }
 
 impl Agent {
-    /// How large the next request is, in estimated tokens.
+    /// Returns the estimated size of the next request, in tokens.
     pub(super) fn request_tokens(&self, session: &Session) -> u64 {
         self.tokens_without(session, 0)
     }
 
-    /// Makes the conversation shorter where the next request comes near the end of the window.
+    /// Compacts the conversation if the next request exceeds the threshold.
     pub(super) async fn compact_if_needed(
         &self,
         session: &mut Session,
@@ -55,7 +56,7 @@ impl Agent {
         Ok(compaction)
     }
 
-    /// Makes the conversation shorter although it should have fitted: the model found it too long.
+    /// Compacts the conversation after the model refused a request as too long.
     pub(super) async fn compact_after_refusal(
         &self,
         session: &mut Session,
@@ -72,7 +73,7 @@ impl Agent {
         self.compact(session, limits, cx).await
     }
 
-    /// The error of a conversation that does not fit; `refusal` is the model's.
+    /// Returns the error of a conversation that does not fit; `refusal` is the model's error.
     pub(super) fn too_long(
         &self,
         session: &Session,
@@ -105,7 +106,7 @@ impl Agent {
         }
     }
 
-    /// Puts references into the places of old results, where that saves enough.
+    /// Replaces old results by references, if that saves enough.
     fn evict_results(
         &self,
         session: &mut Session,
@@ -137,16 +138,17 @@ impl Agent {
         Ok(Compaction::Changed)
     }
 
-    /// Has the model summarise the older messages, where that saves enough.
+    /// Replaces the older messages by a summary of the model, if that saves enough.
     async fn summarise(
         &self,
         session: &mut Session,
         limits: ContextLimits,
         cx: &TurnContext<'_>,
     ) -> Result<Compaction, TurnError> {
-        let room = limits.goal().saturating_sub(self.fixed_tokens(session));
+        let available = limits.goal().saturating_sub(self.fixed_tokens(session));
         let messages = session.conversation()?;
-        let Some(plan) = summary::plan(&messages, session.state().inputs(), room, limits) else {
+        let Some(plan) = summary::plan(&messages, session.state().inputs(), available, limits)
+        else {
             return Ok(Compaction::Unchanged);
         };
         let older = messages.get(..plan.messages).unwrap_or_default();
@@ -179,7 +181,7 @@ impl Agent {
         Ok(Compaction::Changed)
     }
 
-    /// The summary and its tokens; nothing where the turn was stopped meanwhile.
+    /// Returns the summary and its tokens; `None` if the turn was cancelled.
     async fn ask_summary(
         &self,
         session: &Session,
@@ -190,7 +192,7 @@ impl Agent {
         let asked = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return Ok(None),
-            // Nobody is shown a summary as it arrives: it is no answer.
+            // The deltas of a summary are not shown: it is no answer.
             asked = self.ask_model(request, &|_| {}) => asked,
         };
         let (reply, mut usage) = match asked {
@@ -213,20 +215,20 @@ impl Agent {
         Ok(Some((text, usage)))
     }
 
-    /// How large the next request is without so many tokens of the conversation.
+    /// Returns the size of the next request without `saved` tokens of the conversation.
     fn tokens_without(&self, session: &Session, saved: u64) -> u64 {
         let fixed = || self.fixed_tokens(session);
         session.state().context_tokens(saved, fixed)
     }
 
-    /// What a request has besides the conversation.
+    /// Returns the size of a request without the conversation.
     fn fixed_tokens(&self, session: &Session) -> u64 {
         let system = self.system(session);
         let definitions = self.tools.tools().iter().map(|tool| &tool.definition);
         estimate::text(system.as_deref().unwrap_or_default()) + estimate::tools(definitions)
     }
 
-    /// The largest part of the next request, in words.
+    /// Describes the largest part of the next request.
     fn largest(&self, session: &Session) -> Result<String, TurnError> {
         let system = self.system(session);
         let tools = self.tools.tools();
@@ -250,7 +252,9 @@ impl Agent {
                 });
             }
             if message.tool_results.is_empty() {
-                see(estimate::message(message), &|| whose(message).to_owned());
+                see(estimate::message(message), &|| {
+                    role_name(message).to_owned()
+                });
             }
         }
         let (tokens, what) = largest;
@@ -258,8 +262,8 @@ impl Agent {
     }
 }
 
-/// A message in words.
-fn whose(message: &Message) -> &'static str {
+/// Names a message by its role.
+fn role_name(message: &Message) -> &'static str {
     match message.role {
         Role::System => "a message of the operator",
         Role::User => "a message of the person",

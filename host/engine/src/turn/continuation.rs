@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::fmt;
 
 impl Agent {
-    /// The handle of what a session waits for, if it waits for anything.
+    /// Returns the handle of the open request, if there is one.
     #[must_use]
     pub fn continuation(&self, session: &Session) -> Option<Continuation> {
         let open = session.state().open()?;
@@ -31,7 +31,7 @@ impl Agent {
         Some(continuation)
     }
 
-    /// The end of a turn that waits. What it waits for was recorded just before.
+    /// Returns the end of a turn whose open request was just recorded.
     pub(super) fn pause(&self, session: &Session) -> Option<TurnEnd> {
         let continuation = self.continuation(session)?;
         Some(match continuation.awaiting {
@@ -42,28 +42,28 @@ impl Agent {
     }
 }
 
-/// The key that continuations are signed with. Whoever has it can make one, so it stays with the host.
+/// The key that signs continuations. Its holder can forge one, so it stays with the host.
 #[derive(Clone)]
 pub struct ContinuationKey([u8; 32]);
 
 impl ContinuationKey {
-    /// A key for this process alone: what it signs is good until the process ends.
+    /// Creates a key that is valid until the process ends.
     ///
     /// # Errors
-    /// When the system gives no random bytes.
+    /// When the system provides no random bytes.
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)?;
         Ok(Self(bytes))
     }
 
-    /// A key that was kept.
+    /// Wraps a stored key.
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The signature of a continuation, over its JSON form with an empty signature.
+    /// Signs a continuation: hashes its JSON form without the signature.
     pub(super) fn sign(&self, continuation: &Continuation) -> Digest {
         let mut form = serde_json::json!(continuation);
         if let Value::Object(fields) = &mut form {

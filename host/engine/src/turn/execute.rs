@@ -1,7 +1,8 @@
 //! The tool step: every call of the batch gets exactly one result, in the order of the calls.
 //!
-//! What must not happen is decided first (unknown tools, bad arguments, refusals, interrupted runs). What remains runs:
-//! neighbours that are read-only side by side, everything else alone and only after its intention is durable.
+//! Calls that must not run are answered first (unknown tools, invalid arguments, refusals,
+//! interrupted runs). The rest run: adjacent read-only calls concurrently, every other call alone
+//! and only after its intent is durable.
 
 mod plan;
 mod run;
@@ -41,7 +42,7 @@ impl Agent {
         for entry in batch.iter().filter(|entry| entry.result.is_none()) {
             if self.settings.timing == Timing::InOrder && self.pending(session, entry, cx).is_some()
             {
-                // Its turn has come when those before it have run.
+                // The calls before it have run now, so its approval is due.
                 let asked = self.run_group(session, group, cx).await?;
                 return Ok(asked.unwrap_or_else(|| StepResult::go(Step::CheckApproval)));
             }
@@ -76,13 +77,13 @@ impl Agent {
         if let Some(asked) = self.run_group(session, group, cx).await? {
             return Ok(asked);
         }
-        if let Some(pending) = self.delegate(session, &external, cx) {
+        if let Some(pending) = self.dispatch_externally(session, &external, cx) {
             return Ok(StepResult::end(pending));
         }
         Ok(self.after_batch(session, allowance.used_up, cx))
     }
 
-    /// Every call has its result: what that means for the turn.
+    /// Returns how the turn ends after every call has its result.
     fn after_batch(
         &self,
         session: &Session,
@@ -116,8 +117,9 @@ impl Agent {
         }
     }
 
-    /// Hands calls outside: they are intended like any other, and whoever runs the loop answers for them.
-    fn delegate(
+    /// Dispatches calls externally. Their intents are recorded like any other; the caller of the
+    /// loop submits the results.
+    fn dispatch_externally(
         &self,
         session: &mut Session,
         external: &[Run],
@@ -152,8 +154,9 @@ impl Agent {
         self.pause(session)
     }
 
-    /// Runs calls side by side and records how they ended, in the order of the calls. Where one asked a person something, the
-    /// turn waits; of several, the first is heard, and the others ask again when they run again.
+    /// Runs calls concurrently and records their ends in the order of the calls. If one asks the
+    /// user a question, the turn pauses; of several questions only the first counts, and the other
+    /// calls ask again in their next run.
     async fn run_group(
         &self,
         session: &mut Session,

@@ -14,12 +14,12 @@ use agent_host_types::{
     turn::TurnError,
 };
 
-/// What the model reads in place of a result that a hook withheld.
+/// The result in place of one that a hook withheld.
 const WITHHELD: &str = "The tool ran, and its result is withheld";
 
 impl Agent {
-    /// Asks the model, as often as the hooks want it within their bound. Also returns the tokens of the replies that were thrown
-    /// away.
+    /// Calls the model, and repeats the call as the hooks request, within their bound. Also returns
+    /// the tokens of the discarded replies.
     pub(super) async fn ask_model(
         &self,
         request: &ModelRequest,
@@ -57,7 +57,7 @@ impl Agent {
         }
     }
 
-    /// Runs a tool, as often as the hooks want it within their bound.
+    /// Runs a tool, and repeats the run as the hooks request, within their bound.
     pub(super) async fn run_tool(
         &self,
         invocation: Invocation,
@@ -81,7 +81,7 @@ impl Agent {
             let output = &report.output;
             let after = strongest(&self.hooks, |hook| hook.after_tool(&invocation, output)).await;
             let output = match after {
-                // Nothing effectful is ever run twice, whoever asks for it.
+                // An effectful call never runs twice.
                 Verdict::Retry if retries < MAX_RETRIES && effect != Effect::Effectful => {
                     retries += 1;
                     continue;
@@ -99,7 +99,7 @@ impl Agent {
     }
 }
 
-/// What all hooks together say.
+/// Returns the strongest verdict of all hooks.
 async fn strongest<'a, T>(
     hooks: &'a [std::sync::Arc<dyn Hook>],
     ask: impl Fn(&'a dyn Hook) -> crate::BoxFuture<'a, Verdict<T>>,
@@ -111,7 +111,7 @@ async fn strongest<'a, T>(
     verdict
 }
 
-/// A refusal in the model's place.
+/// Returns a refusal in place of the model's reply.
 fn blocked(reason: String, usage: Usage) -> ModelReply {
     ModelReply {
         text: reason,

@@ -1,4 +1,4 @@
-//! The model step: one request, one reply, made fit for the session.
+//! The model step: one request, one reply, validated for the session.
 
 use super::{Agent, Step, StepOutput, StepResult, Transition, compaction::Compaction};
 use crate::turn::TurnContext;
@@ -31,7 +31,7 @@ impl Agent {
         }
         match self.compact_if_needed(session, cx).await? {
             Compaction::Unchanged => {}
-            // A summary is paid for, too.
+            // A summary counts towards the budgets.
             Compaction::Changed => return Ok(StepResult::go(Step::CheckBudgets)),
             Compaction::Cancelled => return Ok(StepResult::end(TurnEnd::Cancelled)),
         }
@@ -61,8 +61,8 @@ impl Agent {
         })
     }
 
-    /// Asks the model. Where it finds the request too long, or has no room left for its reply, the conversation is made shorter
-    /// and it is asked once more.
+    /// Calls the model. If the request is too long, or leaves no space for the reply, compacts the
+    /// conversation and calls it once more.
     async fn ask_fitting(
         &self,
         session: &mut Session,
@@ -97,7 +97,7 @@ impl Agent {
         Ok(again)
     }
 
-    /// One request and its reply.
+    /// Sends one request.
     async fn ask(&self, session: &mut Session, cx: &TurnContext<'_>) -> Result<Asked, TurnError> {
         let definitions = self.tools.tools().iter();
         let mut request = ModelRequest {
@@ -122,7 +122,7 @@ impl Agent {
             system: system.as_ref().map(Blob::reference),
             estimated_tokens: self.request_tokens(session),
         };
-        // Each distinct prompt is stored once.
+        // Stores each distinct prompt once.
         let blobs = system.filter(|blob| session.state().system_blob() != Some(blob.digest));
         session.record(event, blobs.into_iter().collect());
         cx.observer.live(Live::ModelAsked);
@@ -147,19 +147,19 @@ impl Agent {
     }
 }
 
-/// What came of asking the model.
+/// The outcome of a request.
 enum Asked {
     Replied(Box<Replied>),
-    /// The request is longer than its window.
+    /// The request exceeds the model's window.
     TooLong(ModelError),
-    /// The turn was stopped meanwhile.
+    /// The turn was cancelled.
     Cancelled,
 }
 
-/// A reply, and what it took.
+/// A reply with its cost.
 struct Replied {
     reply: ModelReply,
-    /// The tokens of replies that were thrown away before.
+    /// The tokens of discarded replies.
     discarded: Usage,
     duration_ms: u64,
 }
@@ -173,10 +173,10 @@ fn live(delta: ModelDelta<'_>) -> Live<'_> {
     }
 }
 
-/// Makes a reply fit for the session, which reads it again from the journal.
+/// Normalises a reply, so that the journal can be parsed again.
 ///
-/// Calls run only when the model stopped in order to have them run: a reply that was cut off may hold half a call. Ids are
-/// made unique in the session, since some servers count from zero in every reply.
+/// Calls run only if the model stopped for them: a reply that was cut off may contain half a call.
+/// Ids are made unique in the session, since some servers count from zero in every reply.
 fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnError> {
     if json::is_object_too_deep(&reply.metadata) {
         let message = format!(
@@ -187,7 +187,7 @@ fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply,
             error: ModelError::new(ModelErrorKind::Protocol, message),
         });
     }
-    // Nothing goes by it, so it is not worth the reply.
+    // Nothing depends on it, so it is dropped rather than the reply.
     reply.raw = reply.raw.filter(|raw| !json::is_too_deep(raw));
     match reply.stop_reason {
         None | Some(StopReason::ToolUse) => {}
@@ -228,7 +228,8 @@ fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply,
     Ok(reply)
 }
 
-/// The error of a reply that is no answer and goes no further: providers refuse a conversation with an empty message in it.
+/// Returns the error of an empty reply, which is not recorded: providers refuse a conversation with
+/// an empty message.
 fn empty(stop_reason: Option<StopReason>) -> ModelError {
     let message = match stop_reason {
         Some(StopReason::MaxTokens) => {
@@ -274,7 +275,7 @@ impl Agent {
         }))
     }
 
-    /// The model has said its last word, which is the answer unless the run had to end through a tool.
+    /// Ends the turn with the final answer, or fails if the run had to end through a tool.
     fn answer(&self, session: &mut Session, reply: &ModelReply) -> Result<TurnEnd, TurnError> {
         match &self.settings.until_tool {
             Some(until) => Err(TurnError::UntilToolNotCalled {
@@ -284,7 +285,8 @@ impl Agent {
         }
     }
 
-    /// An answer that does not fit the schema is sent back to the model once, with the reason.
+    /// Checks the answer against the schema; the first that does not fit is sent back to the model
+    /// with the reason.
     fn fitting_answer(
         &self,
         session: &mut Session,
@@ -314,7 +316,7 @@ impl Agent {
         })
     }
 
-    /// The standing instructions, with the form of the answer where one is asked for.
+    /// Returns the system prompt, with the schema of the answer if there is one.
     pub(super) fn system(&self, session: &Session) -> Option<String> {
         let system = session.state().system();
         let Some(schema) = &self.settings.output_schema else {

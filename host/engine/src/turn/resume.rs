@@ -1,5 +1,6 @@
-//! Resumes a paused turn with decisions, an answer, or results from outside. Each input is checked against every part of the open
-//! request before anything is recorded; after a refusal the open request stays usable.
+//! Resumes a paused turn with decisions, an answer, or results from outside. Each input is checked
+//! against every part of the open request before anything is recorded; after a refusal the open
+//! request stays usable.
 
 use super::{Agent, Step, Transition, begin::refuse};
 use crate::session::{Session, now_ms};
@@ -19,12 +20,12 @@ use agent_host_types::{
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// The model's text for a call whose approval expired.
+/// The result of a call whose approval request expired.
 const EXPIRED: &str =
     "This call did not run: it needed a person's approval, which did not come in time.";
 
 impl Agent {
-    /// Decisions about calls.
+    /// Takes decisions about calls.
     pub(super) fn decide(
         &self,
         session: &mut Session,
@@ -35,7 +36,7 @@ impl Agent {
         let Awaiting::Confirm { calls, .. } = &continuation.awaiting else {
             return Err(other_kind(continuation, "decisions"));
         };
-        if is_late(continuation) {
+        if is_expired(continuation) {
             return Err(refuse(
                 "these calls waited too long for a decision and will not run; continue the session, and the model hears of it",
             ));
@@ -57,8 +58,8 @@ impl Agent {
         Ok(Transition::to(Step::CheckApproval))
     }
 
-    /// The rules that follow from decisions about these calls, one for each call in order. Those of a project are kept by whoever
-    /// runs the loop, when the turn that took the decisions has not refused them.
+    /// Returns the rules to remember from these decisions, in the order of the calls. The caller of
+    /// the loop stores those of scope `Project`, after the turn has accepted the decisions.
     #[must_use]
     pub fn rules_to_remember(
         &self,
@@ -83,7 +84,7 @@ impl Agent {
         pairs.filter_map(rule).collect()
     }
 
-    /// The answer to a question.
+    /// Takes the answer to a question.
     pub(super) fn answer_question(
         &self,
         session: &mut Session,
@@ -120,7 +121,7 @@ impl Agent {
         Ok(Transition::to(Step::CheckApproval))
     }
 
-    /// Results of calls that ran outside.
+    /// Takes the results of external calls.
     pub(super) fn submit(
         &self,
         session: &mut Session,
@@ -157,9 +158,9 @@ impl Agent {
         Ok(Transition::to(Step::ExecuteTools))
     }
 
-    /// Denies the calls about which nobody decided in time, if it is too late for them.
+    /// Denies the calls of an expired approval request.
     pub(super) fn expire(&self, session: &mut Session) {
-        let Some(continuation) = self.continuation(session).filter(is_late) else {
+        let Some(continuation) = self.continuation(session).filter(is_expired) else {
             return;
         };
         let waiting: Vec<CallId> = continuation
@@ -214,7 +215,8 @@ impl Agent {
                 given.awaiting.kind()
             )));
         }
-        // The signature covers every part, so that one comparison is enough; it takes the same time wherever they differ.
+        // The signature covers every field, so this comparison suffices; it takes the same time
+        // wherever they differ.
         if given != &open || self.key.sign(given) != given.signature {
             return Err(refuse(format!(
                 "the continuation of request {} was altered, or was signed by another host; take it from the session again",
@@ -281,7 +283,7 @@ impl Agent {
             })
     }
 
-    /// What may be decided about a call: what its tool allowed when it was asked about, and still allows.
+    /// Returns the decisions that the tool allowed at the request and still allows.
     fn allowed(&self, pending: &PendingCall) -> Vec<DecisionKind> {
         let now = self.tool(&pending.tool).map(|tool| &tool.decisions);
         let still = |kind: &DecisionKind| now.is_none_or(|now| now.contains(kind));
@@ -289,7 +291,7 @@ impl Agent {
     }
 }
 
-fn is_late(continuation: &Continuation) -> bool {
+fn is_expired(continuation: &Continuation) -> bool {
     continuation
         .expires_at_ms
         .is_some_and(|late| now_ms() >= late)
@@ -302,7 +304,7 @@ fn other_kind(continuation: &Continuation, given: &str) -> TurnError {
     ))
 }
 
-/// What a person was shown is what the batch holds.
+/// Checks that the batch still has the arguments that the user was shown.
 fn check_unaltered(session: &Session, calls: &[PendingCall]) -> Result<(), TurnError> {
     for pending in calls {
         let mut batch = session.state().batch().iter();
@@ -320,7 +322,7 @@ fn check_unaltered(session: &Session, calls: &[PendingCall]) -> Result<(), TurnE
     Ok(())
 }
 
-/// Exactly one result for each call, in any order.
+/// Checks that there is exactly one result for each call, in any order.
 fn check_ids(calls: &[PendingCall], results: &[SubmittedResult]) -> Result<(), TurnError> {
     let mut seen = HashSet::new();
     for result in results {
@@ -346,7 +348,8 @@ fn check_ids(calls: &[PendingCall], results: &[SubmittedResult]) -> Result<(), T
     }
 }
 
-/// The result of a call that was handed outside and never answered, for a conversation that goes on without it.
+/// Returns the result of an external call without one, for a conversation that continues without
+/// it.
 pub(super) fn unanswered() -> ToolResultOutput {
     ToolFailure::new(
         ToolErrorCode::InterruptedUnknown,

@@ -1,4 +1,5 @@
-//! The steps of a turn as values with a JSON form: the output of a step, and the transition that follows it.
+//! The steps of a turn as values with a JSON form: the output of a step, and the transition that
+//! follows it.
 
 use agent_host_types::{
     id::CallId, message::ToolResult, model::ModelReply, question::Question, turn::TurnEnd,
@@ -9,11 +10,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Is there budget for another model call?
+    /// Check the budgets for another model call.
     CheckBudgets,
-    /// Ask the model.
+    /// Call the model.
     CallModel,
-    /// Do calls need approval?
+    /// Check which calls need approval.
     CheckApproval,
     /// Run the calls and answer every one of them.
     ExecuteTools,
@@ -39,16 +40,16 @@ pub enum StepOutput {
     Llm(ModelReply),
     /// The results of the batch, in the order of the calls.
     Tool {
-        /// One for each call.
+        /// One result per call.
         results: Vec<ToolResult>,
     },
     /// A call asks the user.
     Human {
-        /// The call, as the host knows it: no text of the tool.
+        /// The call; the host's value, no text of the tool.
         call_id: CallId,
         /// The tool.
         tool: String,
-        /// What it asks.
+        /// The question.
         question: Question,
     },
 }
@@ -57,32 +58,30 @@ pub enum StepOutput {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Transition {
-    /// On to another step.
+    /// The turn continues with another step.
     Continue {
-        /// Which one.
+        /// The step.
         next_step: Step,
     },
-    /// The turn is over.
+    /// The turn ends.
     End {
-        /// How.
+        /// The end.
         end: Box<TurnEnd>,
     },
 }
 
 impl Transition {
-    /// On to this step.
     pub(crate) fn to(next_step: Step) -> Self {
         Self::Continue { next_step }
     }
 
-    /// Over, in this way.
     pub(crate) fn end(end: TurnEnd) -> Self {
         Self::End { end: Box::new(end) }
     }
 }
 
 impl StepResult {
-    /// A step that found nothing and goes on.
+    /// Returns a result without output that continues with a step.
     pub(crate) fn go(next: Step) -> Self {
         Self {
             output: StepOutput::Pass,
@@ -90,7 +89,7 @@ impl StepResult {
         }
     }
 
-    /// A step that ends the turn.
+    /// Returns a result without output that ends the turn.
     pub(crate) fn end(end: TurnEnd) -> Self {
         Self {
             output: StepOutput::Pass,

@@ -1,10 +1,11 @@
-//! Turns over stand-ins for the world around them, by theme.
+//! Turns over test doubles, by theme.
 
 mod approval;
 mod budgets;
 mod calls;
 mod client;
 mod context;
+mod decisions;
 mod doubles;
 mod durability;
 mod external;
@@ -13,6 +14,5 @@ mod harness;
 mod hooks;
 mod interrupted;
 mod limits;
-mod people;
 mod questions;
 mod until;

@@ -1,29 +1,29 @@
-//! Runs that have to end through a tool: the answer is that tool's result.
+//! Runs that must end through a tool, whose result is the answer.
 
 use super::Agent;
 use agent_host_types::{message::ToolResult, turn::TurnError};
 
-/// The tools of which one ends the run.
+/// The tools that end a run: a call of any of them does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntilTool {
-    /// Their names.
+    /// The names of the tools.
     pub tools: Vec<String>,
-    /// Which of their calls ends it.
+    /// The call that ends the run.
     pub end: UntilEnd,
 }
 
-/// Which call of a tool ends the run.
+/// The call of a tool that ends the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UntilEnd {
-    /// The first that succeeds.
+    /// The first successful call.
     #[default]
     FirstSuccess,
-    /// The first that is answered, however it ended.
+    /// The first call with a result, also a failed one.
     AnyCall,
 }
 
 impl UntilTool {
-    /// The result of a batch that ends the run.
+    /// Returns the result that ends the run, if the batch has one.
     pub(super) fn ended_by<'a>(&self, results: &'a [ToolResult]) -> Option<&'a ToolResult> {
         results.iter().find(|result| {
             self.tools.contains(&result.name)
@@ -36,7 +36,7 @@ impl UntilTool {
 }
 
 impl Agent {
-    /// Refuses a run that could never end: none of its tools may be missing.
+    /// Refuses a run that cannot end because a tool is missing.
     pub(super) fn check_until_tool(&self) -> Result<(), TurnError> {
         let Some(until) = &self.settings.until_tool else {
             return Ok(());

@@ -6,7 +6,8 @@ use serde_json::json;
 /// One continuation of each kind a line, with every field set.
 const GOLDEN: &str = include_str!("golden.jsonl");
 
-/// Any change of the form fails here: it needs another [`CONTINUATION_VERSION`] and another golden file.
+/// A change of the form fails here: it needs another [`CONTINUATION_VERSION`] and another golden
+/// file.
 #[test]
 fn continuation_form_equals_the_golden_file() {
     let all = waits().map(continuation);

@@ -363,7 +363,7 @@ fn user_events() -> Vec<Event> {
     ]
 }
 
-/// Any change of the form fails here: it needs another [`EVENT_VERSION`] and another golden file.
+/// A change of the form fails here: it needs another [`EVENT_VERSION`] and another golden file.
 #[test]
 fn event_form_equals_the_golden_file() {
     let mut events = conversation_events();
@@ -381,7 +381,7 @@ fn event_form_equals_the_golden_file() {
     }
 }
 
-/// Nothing of an unreadable event is guessed.
+/// An unreadable event is refused; nothing of it is guessed.
 #[test]
 fn unreadable_event_is_refused_with_the_reason() {
     let cases = [

@@ -22,7 +22,7 @@ fn blob(size: u64) -> FileData {
 }
 
 #[test]
-fn messages_are_estimated_by_what_is_sent_of_them() {
+fn message_estimate_counts_what_is_sent() {
     let said = |part| Message::parts(Role::User, vec![part]);
     let result = |output| {
         Message::results(vec![ToolResult {
@@ -91,7 +91,7 @@ fn messages_are_estimated_by_what_is_sent_of_them() {
 }
 
 #[test]
-fn tools_are_estimated_by_their_definitions() {
+fn tool_estimate_counts_its_definition() {
     let tool = |input_schema: Value| ToolDefinition {
         name: "look".into(),
         title: Some("Nobody sends titles.".into()),
@@ -104,15 +104,15 @@ fn tools_are_estimated_by_their_definitions() {
     assert_eq!(estimate::tools(&tools), (4 + 1 + 2 + 1) + (4 + 1 + 2 + 5));
 }
 
-/// What the provider counted is the beginning; what came and went since is estimated. A count that no text can have is not
-/// believed.
+/// The provider's count is the base; later changes are estimated. An implausibly low count is
+/// ignored.
 #[test]
-fn the_last_count_and_what_changed_since() {
+fn provider_count_is_adjusted_by_estimated_changes() {
     let usage = |input_tokens| Usage {
         input_tokens,
         ..Usage::default()
     };
-    // What was counted, the estimate then, the estimate now, the size now.
+    // The provider's count, the estimate then, the estimate now, the size now.
     let table = [
         (1_000, 900, 900, 1_000),
         (1_000, 900, 1_400, 1_500),

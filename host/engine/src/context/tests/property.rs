@@ -1,4 +1,4 @@
-//! Whatever is made shorter, what is left is a conversation that every provider takes.
+//! After any compaction, the conversation is one that every provider accepts.
 
 use super::{LIMITS, conversation};
 use crate::{
@@ -15,7 +15,7 @@ use agent_host_types::{
 };
 use proptest::prelude::*;
 
-/// Adds messages to a session, by the events that do so.
+/// Adds messages to a session by their events.
 fn follow(state: &mut SessionState, messages: &[Message]) {
     for message in messages {
         let text = message.content.iter().map(|part| match part {
@@ -57,7 +57,7 @@ fn follow(state: &mut SessionState, messages: &[Message]) {
     }
 }
 
-/// Puts references into the places of old results, and then a summary into that of older messages.
+/// Replaces old results by references, and then older messages by a summary.
 fn shorten(state: &mut SessionState, limits: ContextLimits, tokens: u64) {
     let messages = state.all_messages().unwrap();
     let found = reference::choose(&messages, limits.keep_results, tokens, |_| false);
@@ -85,7 +85,7 @@ fn shorten(state: &mut SessionState, limits: ContextLimits, tokens: u64) {
     assert!(after + limits.allowance() <= before, "{before} to {after}");
 }
 
-/// Every call is answered once, by the message behind it, and the model never speaks twice in a row.
+/// Every call is answered once, by the next message, and no two messages of the model are adjacent.
 fn check(messages: &[Message]) {
     assert_eq!(messages[0].role, Role::User);
     for (place, message) in messages.iter().enumerate() {
@@ -100,7 +100,7 @@ fn check(messages: &[Message]) {
     }
 }
 
-/// The conversation of a sketch, with call ids of its own.
+/// The conversation of a sketch, with unique call ids.
 fn round(number: usize, sketch: &str, bytes: usize) -> Vec<Message> {
     let mut messages = conversation(sketch, bytes);
     for message in &mut messages {
@@ -115,7 +115,7 @@ fn round(number: usize, sketch: &str, bytes: usize) -> Vec<Message> {
 
 proptest! {
     #[test]
-    fn what_is_left_is_a_conversation(
+    fn compacted_conversation_is_valid(
         sketches in proptest::collection::vec("(u{1,2}c{0,4}a){0,4}uc{0,6}", 1..4),
         bytes in 100..12_000_usize,
         tokens in 0..6_000_u64,
@@ -129,8 +129,8 @@ proptest! {
             shorten(&mut state, limits, tokens);
             let left = state.all_messages().unwrap();
             check(&left);
-            // What the model has not seen is as it was, and so are the person's last words: behind the summary, if they are
-            // not the first of all, which a long message is only quoted of.
+            // Results that the model has not seen are unchanged, and so is the user's newest
+            // message: after the summary if it is not the first, which is quoted if it is long.
             if sketch.ends_with('c') {
                 prop_assert_eq!(left.last(), said.last());
             }

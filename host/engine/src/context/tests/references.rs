@@ -8,7 +8,7 @@ use agent_host_types::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// The calls whose results are chosen, by their places in the sketch.
+/// The calls of the chosen results, by their positions in the sketch.
 fn chosen(messages: &[Message], keep: usize, tokens: u64) -> Vec<String> {
     let found = choose(messages, keep, tokens, |_| true);
     found
@@ -17,10 +17,11 @@ fn chosen(messages: &[Message], keep: usize, tokens: u64) -> Vec<String> {
         .collect()
 }
 
-/// The oldest first, no more than are needed, and never the newest.
+/// Results are chosen from the oldest, no more than needed, and never the newest.
 #[test]
-fn which_results_become_references() {
-    // The conversation, how many results are kept, the tokens to save: 4,000 bytes are 1,000 tokens, of which about 870 are saved.
+fn oldest_results_are_chosen_until_enough_is_saved() {
+    // The conversation, the number of kept results, the tokens to save. 4,000 bytes are 1,000
+    // tokens, of which about 870 are saved.
     let table: [(&str, usize, u64, &[&str]); 9] = [
         ("ucccc", 1, 1, &["c1"]),
         ("ucccc", 1, 800, &["c1"]),
@@ -28,7 +29,8 @@ fn which_results_become_references() {
         ("ucccc", 1, 9_000, &["c1", "c2", "c3"]),
         ("ucccc", 2, 9_000, &["c1", "c2"]),
         ("ucccc", 9, 9_000, &[]),
-        // What the model has not seen stays, also where none is to be kept; after its answer nothing is unseen.
+        // Results that the model has not seen stay, even if none are kept; after its answer all are
+        // seen.
         ("ucc", 0, 9_000, &["c1"]),
         ("ucca", 0, 9_000, &["c1", "c2"]),
         ("uaua", 0, 9_000, &[]),
@@ -40,9 +42,9 @@ fn which_results_become_references() {
     assert_eq!(chosen(&conversation("ucccc", 1_000), 1, 9_000), [""; 0]);
 }
 
-/// What the model reads in the place of each kind of result, and what the blob has.
+/// The text and the blob of the reference to each kind of result.
 #[test]
-fn a_reference_says_what_was_there_and_where_it_is() {
+fn reference_names_the_result_and_its_blob() {
     let long = "ab".repeat(1_000);
     let picture = Digest::of(b"picture");
     let parts = vec![
@@ -129,9 +131,9 @@ fn a_reference_says_what_was_there_and_where_it_is() {
     }
 }
 
-/// A denial is short, and stays what it is.
+/// A denial is short and stays as it is.
 #[test]
-fn what_did_not_run_is_no_reference() {
+fn denied_call_is_never_a_reference() {
     let denied = Message::results(vec![ToolResult {
         call_id: CallId("c".into()),
         name: "look".into(),

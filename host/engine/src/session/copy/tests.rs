@@ -1,4 +1,4 @@
-//! What a copy takes over of a session, and what stays behind.
+//! The content of a copy, and the parts of the original that it leaves out.
 
 use super::*;
 use agent_host_types::{
@@ -33,7 +33,7 @@ fn pending(id: &str) -> PendingCall {
     }
 }
 
-/// A session in which calls `ids` were made and a similar one was approved for the whole session.
+/// A session with calls `ids`, one of which was approved for the whole session.
 fn started(ids: &[&str]) -> Vec<Event> {
     let tool_calls = ids
         .iter()
@@ -124,9 +124,10 @@ fn records(session: SessionId, events: Vec<Event>) -> Vec<EventRecord> {
         .collect()
 }
 
-/// Whatever waited in the original, its copy waits for nothing, remembers no approval, and has one result for each call.
+/// Whatever is open in the original, the copy has no open request, no remembered approval, and one
+/// result for each call.
 #[test]
-fn a_copy_inherits_no_authority() {
+fn copy_inherits_no_authority() {
     let waits = Event::ApprovalRequested {
         request: "r".into(),
         turn: 1,
@@ -144,8 +145,8 @@ fn a_copy_inherits_no_authority() {
         turn: 1,
         calls: vec![pending("a")],
     };
-    let denied = || ToolResultOutput::ExecutionDenied(Some(NOT_BEGUN.into()));
-    let unknown = || ToolResultOutput::from(begun("send"));
+    let denied = || ToolResultOutput::ExecutionDenied(Some(NOT_STARTED.into()));
+    let unknown = || ToolResultOutput::from(interrupted_result("send"));
     let done = || ToolResultOutput::Text("sent".into());
     for (what, more, expected) in [
         ("calls wait", vec![waits.clone()], vec![denied(), denied()]),
@@ -213,9 +214,9 @@ fn a_copy_inherits_no_authority() {
     }
 }
 
-/// What comes from outside and no loop would have recorded.
+/// Records from outside that no loop could have written are refused.
 #[test]
-fn what_no_session_says_is_refused() {
+fn copy_of_an_impossible_record_is_refused() {
     let start = || started(&[]).remove(0);
     let mut with_calls = Message::text(Role::User, "x");
     with_calls.tool_calls = vec![ToolCall::parse(call_id("a"), "send".into(), String::new())];
@@ -279,7 +280,7 @@ fn what_no_session_says_is_refused() {
 }
 
 #[test]
-fn a_copy_knows_the_blobs_of_its_file_parts() {
+fn copy_lists_the_blobs_of_its_file_parts() {
     let from = SessionId::new();
     let [said, made, inline] = [b"said", b"made", b"here"].map(|bytes| Blob::new(bytes.to_vec()));
     let part = |data| {

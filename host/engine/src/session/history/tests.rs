@@ -8,7 +8,7 @@ use agent_host_types::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// Messages of every form, with what a text could lose.
+/// Messages of every form, with values that a JSON text could lose.
 fn message(n: usize) -> Message {
     let call_id = CallId(format!("call_{n}"));
     match n % 4 {
@@ -46,9 +46,9 @@ fn message(n: usize) -> Message {
     }
 }
 
-/// However long it is, nothing is lost, and the end of it is at hand.
+/// A conversation of any length keeps every message, and its end is in memory.
 #[test]
-fn a_long_conversation_is_kept_whole() {
+fn long_conversation_is_kept_whole() {
     let mut history = History::default();
     let mut all = Vec::new();
     for n in 0..5 * CHUNK + 7 {

@@ -1,4 +1,4 @@
-//! What each event changes in the state of a session.
+//! The state change of each event.
 
 use super::{BatchCall, Open, SessionState, TurnStats};
 use crate::{context::estimate::Measured, session::Spent};
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 impl SessionState {
-    /// Follows one event.
+    /// Applies one event.
     pub fn apply(&mut self, event: &Event) {
         if let Some(open) = Open::of(event) {
             self.open = Some(open);
@@ -101,11 +101,12 @@ impl SessionState {
         self.turn_stats = TurnStats::default();
     }
 
-    /// What is written down here was checked where it was made or copied; a count beyond the end means all.
+    /// The values were checked when the event was made or copied; a count beyond the end means all
+    /// messages.
     fn summarised(&mut self, count: usize, message: &Message, usage: Usage) {
         self.messages.summarise(count, message);
         if let Some((_, at)) = &mut self.last_input {
-            // One that was summarised is quoted in the message that is now the first.
+            // A summarised message is quoted in the first message, position 0.
             *at = (*at + 1).saturating_sub(count);
         }
         self.turn_stats.summaries += usage;
@@ -164,7 +165,7 @@ impl SessionState {
     fn asked(&mut self, call_id: &CallId, answered_by: AnsweredBy) {
         if let Some(entry) = self.entry(call_id) {
             entry.asked = Some(answered_by);
-            // The run ended without an effect, so it is no interrupted one.
+            // The run ended without an effect, so it was not interrupted.
             entry.intended = None;
         }
     }
@@ -189,7 +190,7 @@ impl SessionState {
         }
     }
 
-    /// When every call is answered, the results enter the conversation in the order of the calls.
+    /// Records a result. After the last one, all enter the conversation in the order of the calls.
     fn settled(&mut self, result: ToolResult) {
         let Some(entry) = self.entry(&result.call_id) else {
             return;
@@ -218,7 +219,7 @@ impl SessionState {
 }
 
 impl Open {
-    /// What a session waits for from this event on; nothing where it begins to wait for nothing.
+    /// Returns the request that the event opens, if any.
     fn of(event: &Event) -> Option<Self> {
         let (request, turn, awaiting, expires_at_ms) = match event {
             Event::ApprovalRequested {
@@ -279,7 +280,7 @@ impl TurnStats {
     }
 }
 
-/// Merges a change into the shared state: objects deeply, everything else by the new value in the old one's place.
+/// Merges a change into the shared state: objects deeply; other values replace the old ones.
 fn merge(state: &mut Map<String, Value>, delta: &Map<String, Value>) {
     for (key, new) in delta {
         match (state.get_mut(key), new) {

@@ -63,9 +63,9 @@ fn fold(events: &[Event]) -> SessionState {
     state
 }
 
-/// Results enter the conversation together, once all are there, in the order of the calls and not of the settling.
+/// Results enter the conversation together after the last one, in the order of the calls.
 #[test]
-fn a_batch_closes_when_every_call_is_answered() {
+fn batch_closes_after_its_last_result() {
     let mut state = fold(&[
         requested(),
         replied(&["a", "b"], Some(StopReason::ToolUse)),
@@ -90,9 +90,9 @@ fn a_batch_closes_when_every_call_is_answered() {
     );
 }
 
-/// Events about calls that are not open change nothing, least of all the conversation.
+/// Events about calls that are not open change nothing.
 #[test]
-fn results_of_no_open_call_are_passed_over() {
+fn result_of_no_open_call_is_ignored() {
     let settled_twice = [
         requested(),
         replied(&["a"], None),
@@ -122,7 +122,7 @@ fn turns_and_tokens_are_counted() {
         message: Message::text(Role::User, "hi"),
         by: None,
     };
-    // The first request fails; it is a turn, and not a reply.
+    // The failed first request is a turn and not a reply.
     let mut state = fold(&[message(), requested(), requested(), replied(&[], None)]);
     assert_eq!((state.turns(), state.spent().turns), (2, 1));
     state.apply(&requested());
@@ -139,7 +139,7 @@ fn turns_and_tokens_are_counted() {
 }
 
 #[test]
-fn a_paused_reply_is_one_until_the_next_reply_or_message() {
+fn paused_reply_lasts_until_the_next_reply_or_message() {
     let paused = || replied(&[], Some(StopReason::PauseTurn));
     let message = Event::InputReceived {
         message: Message::text(Role::User, "hi"),
@@ -160,7 +160,7 @@ fn a_paused_reply_is_one_until_the_next_reply_or_message() {
 }
 
 #[test]
-fn a_request_is_open_until_it_is_decided_or_its_calls_are_answered() {
+fn request_is_open_until_decided_or_answered() {
     let asked = || Event::ApprovalRequested {
         request: "s/2".into(),
         turn: 1,

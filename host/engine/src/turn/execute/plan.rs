@@ -1,4 +1,4 @@
-//! What is done with each call of a batch: what must not happen is answered without running, and what remains runs.
+//! Plans each call of a batch: it is answered without running, or runs.
 
 use crate::turn::TurnContext;
 use crate::{
@@ -16,11 +16,11 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value};
 
-/// What is to be done with one call.
+/// The plan for one call.
 pub(in crate::turn) enum Plan {
-    /// It is answered without running.
+    /// Answer the call without running it.
     Answer(ToolResultOutput),
-    /// It runs.
+    /// Run the call.
     Run(Box<Run>),
 }
 
@@ -35,12 +35,12 @@ pub(in crate::turn) struct Run {
     pub(in crate::turn) runtime: ToolRuntime,
 }
 
-/// What the budgets still allow in this batch. Calls are counted in the session when they begin, and a group of them is
-/// planned before its first begins.
+/// The rest of the budgets in this batch. The session counts a call when it starts, and a group is
+/// planned before its first call starts.
 pub(super) struct Allowance {
     spent: Spent,
     admitted: Vec<(String, Digest)>,
-    /// The first budget that kept a call from running.
+    /// The first budget that refused a call.
     pub(super) used_up: Option<Budget>,
 }
 
@@ -53,7 +53,8 @@ impl Allowance {
         }
     }
 
-    /// Turns a call that a budget does not allow into an answer. A run that is repeated after a crash was allowed before.
+    /// Replaces the run of a call that a budget refuses by an answer. A repetition after a crash
+    /// was admitted before.
     pub(super) fn admit(&mut self, budgets: &Budgets, entry: &BatchCall, plan: Plan) -> Plan {
         let Plan::Run(run) = plan else {
             return plan;
@@ -73,7 +74,7 @@ impl Allowance {
 }
 
 impl Agent {
-    /// Decides what is done with a call. The policy is asked here again, whatever it said before the turn paused.
+    /// Plans a call. Asks the policy again, whatever it decided before the turn paused.
     pub(in crate::turn) fn plan(
         &self,
         session: &Session,
@@ -96,7 +97,7 @@ impl Agent {
         if let Err(failure) = self.tools.validate(&call.name, &input) {
             return Plan::Answer(failure.into());
         }
-        // An interrupted run that is repeated needs no less than a first one.
+        // A repeated run needs the same approval as the first one.
         let confirmed = entry.decision.is_some() || !entry.answers.is_empty();
         match self.decide_call(session, tool, &input, cx) {
             Ruling::Deny { rule, reason, .. } => Plan::Answer(ToolResultOutput::ExecutionDenied(
@@ -143,7 +144,7 @@ impl Agent {
     }
 }
 
-/// The result that a decision itself gives; nothing where the call is to run.
+/// Returns the result that a decision itself provides; `None` if the call runs.
 pub(in crate::turn) fn answer_of(decision: &Decision) -> Option<ToolResultOutput> {
     match decision {
         Decision::Approve { .. } | Decision::Edit { .. } => None,
@@ -152,7 +153,7 @@ pub(in crate::turn) fn answer_of(decision: &Decision) -> Option<ToolResultOutput
     }
 }
 
-/// What the model is told about a call that ran when the host died.
+/// Returns the result of a call that was running when the host died.
 pub(in crate::turn) fn interrupted(tool: &str) -> ToolFailure {
     let message = format!(
         "The host stopped while `{tool}` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again."

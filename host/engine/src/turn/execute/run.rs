@@ -1,4 +1,4 @@
-//! One call: how it is noted before it runs, and how its run ends.
+//! Runs one call and records its intent and its end.
 
 use super::plan::Run;
 use crate::turn::TurnContext;
@@ -25,7 +25,8 @@ use std::{
 };
 use tokio::time::timeout;
 
-/// How long a runner may take to stop a call and report what it used. Then it is dropped, and nothing is known of that.
+/// The time for a runner to stop a call and report its usage. After that the run is dropped, and
+/// its usage is unknown.
 const STOP_GRACE: Duration = Duration::from_millis(500);
 
 impl Agent {
@@ -79,12 +80,12 @@ impl Agent {
             ..CallReport::of(ToolFailure::stopped(run.effect).into())
         };
         let end = match ended {
-            // The question of a run that is stopped is not asked.
+            // A question of a cancelled run is dropped.
             Some(RunEnd::Asked(asked)) if cx.cancel.is_cancelled() => {
                 stopped(asked.accounting, asked.audit).into()
             }
             Some(end) => end,
-            // The runner did not report what the call used.
+            // The runner did not report its usage.
             None => {
                 let wall_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
                 let unused = self.unused(tool);
@@ -107,7 +108,7 @@ impl Agent {
         report.into()
     }
 
-    /// A question that nobody can or should answer settles the call.
+    /// Settles a call whose question cannot or should not be answered.
     fn resolve_question(&self, entry: &BatchCall, end: RunEnd) -> RunEnd {
         let RunEnd::Asked(asked) = end else {
             return end;
@@ -134,7 +135,7 @@ impl Agent {
         })
     }
 
-    /// The report of a call that did not run.
+    /// Returns the report of a call that did not run.
     pub(super) fn skipped_report(
         &self,
         call: &ToolCall,
@@ -154,7 +155,7 @@ impl Agent {
         }
     }
 
-    /// The account of a call that used nothing: the limits that would have held, or did.
+    /// Returns the accounting of a call that used nothing, with the limits of its tool.
     fn unused(&self, tool: &str) -> Accounting {
         Accounting {
             limits: self.tools.limits(tool).cloned(),
@@ -163,7 +164,7 @@ impl Agent {
     }
 }
 
-/// The note that a call is about to run.
+/// Returns the event that a call is about to run.
 pub(in crate::turn) fn call_intended(session: &Session, run: &Run) -> Event {
     Event::CallIntended {
         call_id: run.entry.call.id.clone(),
@@ -177,12 +178,13 @@ pub(in crate::turn) fn call_intended(session: &Session, run: &Run) -> Event {
     }
 }
 
-/// The same for every attempt at a call, and different for every call of every session.
+/// Returns the idempotency key: equal for every attempt of a call, unique among all calls of all
+/// sessions.
 fn idempotency_key(session: SessionId, call: &CallId) -> String {
     json_digest(&json!([session, call])).hex()
 }
 
-/// The note that a call asked a person something.
+/// Returns the event that a call asked the user a question.
 pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQuestion) -> Event {
     Event::QuestionAsked {
         request: request_name(session),
@@ -196,7 +198,8 @@ pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQues
     }
 }
 
-/// Whoever ran the call: a result that could not be shown to a model, or read again from the journal, goes no further.
+/// Replaces a result that cannot be sent to a model or parsed from the journal, whichever runner
+/// returned it.
 fn checked(report: CallReport) -> CallReport {
     match report.output.validate() {
         Ok(()) => report,

@@ -1,4 +1,4 @@
-//! A person confirms calls: what is shown, what each decision does, and what is refused.
+//! Approval of calls: the request, the effect of each decision, and refused decisions.
 
 use super::harness::*;
 use crate::turn::{CallPreview, Prompts};
@@ -42,7 +42,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A look, a call that asks, and another look.
+/// A read-only call, one that needs approval, and another read-only one.
 fn gated() -> Bench {
     Bench::new(vec![calls(&[
         ("a", "look", ""),
@@ -74,9 +74,10 @@ fn shown_call_names_the_executables_of_its_arguments() {
     );
 }
 
-/// M1 and M7: the person is shown exactly what will run, of the calls that ask alone, and nothing of the batch has run.
+/// M1 and M7: the request shows exactly what will run, of the calls that need approval alone, and
+/// nothing of the batch has run.
 #[tokio::test]
-async fn a_call_that_asks_pauses_the_whole_batch() {
+async fn gated_call_pauses_the_whole_batch() {
     let mut bench = gated();
     let outcome = bench.say("go").await;
     let summary = outcome.summary.clone();
@@ -131,7 +132,7 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
     ];
     assert_eq!(bench.kinds(), kinds);
 
-    // The turn that resumes sums up the facts from before the pause; the model is not asked again.
+    // The resumed turn reports the figures from before the pause; the model is not called again.
     let outcome = timeless(bench.decide(&continuation, vec![approve("b")]).await);
     let resumed = TurnReport {
         summary,
@@ -142,9 +143,9 @@ async fn a_call_that_asks_pauses_the_whole_batch() {
     assert_eq!(bench.agent.continuation(&bench.session), None);
 }
 
-/// M2, M6 and T5: whatever is decided about the call, its siblings run once and each call has one result.
+/// M2, M6 and T5: whatever the decision, the other calls run once and each call has one result.
 #[tokio::test]
-async fn every_decision_does_what_it_says() {
+async fn each_decision_has_its_effect() {
     let cases = [
         (approve("b"), vec!["a", "b", "c"], text(r#"send {"n":1}"#)),
         (
@@ -183,7 +184,7 @@ async fn every_decision_does_what_it_says() {
             ("c", text("peek {}")),
         ]);
         assert_eq!(bench.results_shown().await, expected);
-        // The model's own words stay as they were, also where a person edited the arguments.
+        // The model's own text is unchanged, even if the user edited the arguments.
         let stored = &bench.session.state().messages()[1].tool_calls[1];
         assert_eq!(stored.input, Some(object(json!({"n": 1}))));
         assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
@@ -201,9 +202,10 @@ fn first(continuation: &mut Continuation) -> &mut PendingCall {
     &mut calls_of(continuation)[0]
 }
 
-/// T1, T2, T3, M3, U14 and more: whatever is wrong is refused before anything is recorded, and the right one still works.
+/// T1, T2, T3, M3, U14 and more: every fault is refused before anything is recorded, and the right
+/// decision still works.
 #[tokio::test]
-async fn wrong_decisions_are_refused_and_the_right_one_still_works() {
+async fn invalid_decision_is_refused_and_a_valid_one_works() {
     type Spoil = fn(&mut Continuation, &mut Vec<Decision>);
     let cases: [(Spoil, &str); 16] = [
         (
@@ -293,9 +295,9 @@ async fn wrong_decisions_are_refused_and_the_right_one_still_works() {
     }
 }
 
-/// T6: a continuation is used up by its first use, in this process and in the next.
+/// T6: a continuation is valid once, in this process and in the next.
 #[tokio::test]
-async fn a_continuation_is_consumed_once() {
+async fn continuation_is_consumed_once() {
     let mut bench = gated();
     let continuation = bench.ask().await;
     bench.decide(&continuation, vec![approve("b")]).await;
@@ -312,7 +314,7 @@ async fn a_continuation_is_consumed_once() {
     assert_eq!((bench.ran().len(), again.ran().len()), (3, 0));
 }
 
-/// Two calls ask: one decision for each, in the order of the calls.
+/// Two calls need approval: one decision for each, in the order of the calls.
 #[tokio::test]
 async fn decisions_are_matched_to_calls_in_order() {
     let mut bench = Bench::new(vec![calls(&[("a", "send", ""), ("b", "send", "")])]);
@@ -329,9 +331,9 @@ async fn decisions_are_matched_to_calls_in_order() {
     assert_eq!(bench.ran(), ["b"]);
 }
 
-/// M14: after a restart the same request is offered again, and its continuation, kept as JSON meanwhile, works.
+/// M14: a restart offers the same request again, and its continuation, stored as JSON, works.
 #[tokio::test]
-async fn an_open_request_survives_a_restart() {
+async fn open_request_survives_a_restart() {
     let mut bench = Bench::new(vec![calls(&[(
         "b",
         "send",
@@ -355,9 +357,9 @@ async fn an_open_request_survives_a_restart() {
     assert_eq!(again.requests(), Vec::new());
 }
 
-/// M15: a message instead of a decision answers every call that waits, and the turn goes on.
+/// M15: a message instead of a decision answers every waiting call, and the turn continues.
 #[tokio::test]
-async fn a_message_supersedes_an_open_request() {
+async fn message_supersedes_an_open_request() {
     let mut bench = gated();
     let continuation = bench.ask().await;
     bench.replies(says("as you like"));
@@ -385,9 +387,9 @@ async fn a_message_supersedes_an_open_request() {
     );
 }
 
-/// T7: what a person approved runs only if the host, as it is now, still has it.
+/// T7: an approved call runs only if its tool still exists unchanged.
 #[tokio::test]
-async fn an_approved_call_is_checked_again() {
+async fn approved_call_is_checked_again() {
     let mut bench = gated();
     let continuation = bench.ask().await;
     let mut without: Vec<Tool> = standard();
@@ -398,7 +400,7 @@ async fn an_approved_call_is_checked_again() {
     let unknown = "There is no tool `send`. The tools are: look, peek, put, act.";
     assert_eq!(again.results()[1].1, failure("unknown-tool", unknown));
 
-    // A rejection needs no tool: the person's word reaches the model.
+    // A rejection needs no tool: the user's reason reaches the model.
     let mut without: Vec<Tool> = standard();
     without.pop();
     let mut again = Bench::resume(&bench.journal, Vec::new(), without).await;
@@ -408,10 +410,10 @@ async fn an_approved_call_is_checked_again() {
     assert_eq!(again.results()[1].1, denied("no"));
 }
 
-/// A rule that became stricter during the pause asks about the siblings, too. The second request has a name of its own, so
-/// that the decisions on the first cannot be taken for it.
+/// A rule that became stricter during the pause also asks about the other calls. The second request
+/// has another name, so that decisions on the first do not apply to it.
 #[tokio::test]
-async fn a_stricter_rule_asks_again() {
+async fn stricter_rule_requests_approval_again() {
     let mut bench = gated();
     let first = bench.ask().await;
     let stricter = vec![
@@ -436,9 +438,9 @@ async fn a_stricter_rule_asks_again() {
     assert_eq!(again.ran(), ["b", "c"]);
 }
 
-/// A run without a person that opens a session with an open request leaves the request for a person.
+/// A run with no user leaves an open request of the session for a later run.
 #[tokio::test]
-async fn a_request_stays_open_where_nobody_can_be_asked() {
+async fn request_stays_open_in_a_run_without_a_user() {
     let mut bench = gated();
     let continuation = bench.ask().await;
     bench.agent.settings.prompts = Prompts::Deny;
@@ -451,7 +453,7 @@ async fn a_request_stays_open_where_nobody_can_be_asked() {
     assert_eq!(bench.ran(), ["a", "b", "c"]);
 }
 
-/// Every form that a client sends or keeps; unknown keys and tags are refused.
+/// Every JSON form of a decision; unknown keys and tags are refused.
 #[test]
 fn decisions_have_one_json_form() {
     let cases = [

@@ -1,4 +1,4 @@
-//! Budgets: each ends the turn in a typed outcome, and a larger one goes on.
+//! Budgets: each ends the turn with a typed end, and a larger one resumes it.
 
 use super::harness::*;
 use agent_host_types::{
@@ -16,7 +16,8 @@ fn budget(outcome: TurnReport) -> Budget {
     }
 }
 
-/// A price at which one reply of [`USAGE`] (8 fresh tokens, 2 cached, 5 written) costs 8 * 3 + 2 * 1 + 5 * 10 = 76 micros.
+/// A price at which one reply of [`USAGE`] (8 fresh tokens, 2 cached, 5 written) costs 8 * 3 + 2 *
+/// 1 + 5 * 10 = 76 micros.
 const PRICE: Price = Price {
     input_micros: 3_000_000,
     cached_input_micros: 1_000_000,
@@ -48,9 +49,9 @@ fn prices_are_exact_and_rounded_up() {
     }
 }
 
-/// Budgets of what the model costs are held before it is asked a second time.
+/// Budgets of the model's cost are checked before the second model call.
 #[tokio::test]
-async fn what_the_model_may_cost() {
+async fn cost_budgets_are_checked_before_the_model_call() {
     let usd = |micros| UsdBudget {
         micros,
         price: PRICE,
@@ -109,7 +110,7 @@ async fn what_the_model_may_cost() {
 }
 
 #[tokio::test]
-async fn a_budget_of_no_time_asks_nobody() {
+async fn budget_of_no_time_calls_no_model() {
     let mut bench = Bench::new(vec![says("never")]);
     bench.agent.settings.budgets.wall_ms = Some(0);
     let Budget::WallClock { limit_ms: 0, .. } = budget(bench.say("go").await) else {
@@ -121,9 +122,10 @@ async fn a_budget_of_no_time_asks_nobody() {
 const NO_MORE: &str = "This call did not run: the budget of 2 tool calls for one message is used up. Answer with what you have.";
 const AGAIN: &str = "This call did not run: `look` already ran 2 times with exactly these arguments. Change the arguments, or answer with what you have.";
 
-/// Calls beyond the budget are answered without running, in one batch and over several, and the turn says why.
+/// Calls beyond the budget are answered without running, in one batch and over several, and the end
+/// names the budget.
 #[tokio::test]
-async fn the_calls_that_may_run() {
+async fn calls_beyond_the_budget_do_not_run() {
     let batch = [("a", "look", ""), ("b", "act", ""), ("c", "look", "")];
     let mut bench = Bench::new(vec![calls(&batch), calls(&[("d", "peek", "")]), says("so")]);
     bench.agent.settings.budgets.tool_calls = Some(2);
@@ -138,16 +140,16 @@ async fn the_calls_that_may_run() {
         ("c", denied(NO_MORE)),
     ];
     assert_eq!(bench.results(), pairs(expected));
-    // Going on asks the model, which may not call anything more.
+    // A resumed turn calls the model, which may make no further call.
     let outcome = bench.turn(AgentInput::Continue).await;
     assert_eq!(budget(outcome), Budget::ToolCalls { limit: 2 });
     assert_eq!(bench.results(), pairs([("d", denied(NO_MORE))]));
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
 }
 
-/// The same arguments in another order of keys are the same call; other arguments are another call.
+/// The order of keys does not matter for equal arguments; other arguments are another call.
 #[tokio::test]
-async fn the_repeats_that_may_run() {
+async fn repeats_beyond_the_budget_do_not_run() {
     let batch = [
         ("a", "look", r#"{"n": 1, "m": 2}"#),
         ("b", "look", r#"{"m": 2, "n": 1}"#),
@@ -164,14 +166,14 @@ async fn the_repeats_that_may_run() {
     assert_eq!(budget(bench.say("go").await), repeats);
     assert_eq!(bench.ran(), ["a", "b", "c", "e"]);
     assert_eq!(bench.results()[3], ("d".to_owned(), denied(AGAIN)));
-    // A new message of the person begins to count anew.
+    // A new message of the user resets the count.
     bench.replies(calls(&[("f", "look", r#"{"n": 1, "m": 2}"#)]));
     assert_eq!(kind(&bench.say("again").await), "needs-more-turns");
 }
 
-/// A run that a crash interrupted was within its budget when it began, and is repeated within it.
+/// A run interrupted by a crash was within its budget when it started, and its repetition is, too.
 #[tokio::test]
-async fn a_repeated_run_counts_once() {
+async fn run_repeated_after_a_crash_counts_once() {
     let reply = calls(&[("a", "look", ""), ("b", "put", "")]);
     let mut bench = Bench::new(vec![reply]);
     bench.agent.settings.budgets.tool_calls = Some(2);
@@ -190,6 +192,6 @@ async fn a_repeated_run_counts_once() {
         kind(&bench.turn(AgentInput::Continue).await),
         "needs-more-turns"
     );
-    // `a` had ended before the crash; `b` had begun and runs again, although both places are taken.
+    // `a` ended before the crash; `b` started and runs again, although the budget is used up.
     assert_eq!(bench.ran(), ["b"]);
 }

@@ -1,4 +1,4 @@
-//! The tool step: which calls run, beside which others, and what each is answered.
+//! The tool step: which calls run, which run concurrently, and the result of each.
 
 use super::harness::*;
 use crate::{journal::Journal as _, spill::INLINE_TEXT_BYTES, turn::Prompts};
@@ -13,10 +13,10 @@ use serde_json::json;
 use std::sync::{Arc, atomic::Ordering};
 use tokio::sync::Notify;
 
-/// S8: the first call ends only after the second has, so this turn ends only if both run at once; the results are in call
-/// order all the same.
+/// S8: the first call ends after the second, so this turn ends only if both run concurrently; the
+/// results are in call order.
 #[tokio::test]
-async fn results_are_in_call_order_whoever_ends_first() {
+async fn results_are_in_call_order_whichever_ends_first() {
     let gate = Arc::new(Notify::new());
     let (wait, open) = (gate.clone(), gate);
     let slow = tool("slow", Effect::ReadOnly, Approval::ByEffect).body(move |_| {
@@ -55,9 +55,9 @@ async fn results_are_in_call_order_whoever_ends_first() {
     assert_eq!(live, expected);
 }
 
-/// Only neighbours that are read-only overlap; every other call is alone, in its place.
+/// Only adjacent read-only calls overlap; every other call runs alone, in order.
 #[tokio::test]
-async fn only_read_only_neighbours_overlap() {
+async fn only_adjacent_read_only_calls_overlap() {
     let cases: [(&[&str], &[&str]); 4] = [
         (&["act", "act"], &["+0", "-0", "+1", "-1"]),
         (&["put", "put"], &["+0", "-0", "+1", "-1"]),
@@ -79,7 +79,7 @@ async fn only_read_only_neighbours_overlap() {
             .collect();
         let mut bench = Bench::new(vec![calls(&batch)]);
         bench.say("go").await;
-        // Which of two neighbours ends first is nobody's promise.
+        // The order in which concurrent calls end is not defined.
         let mut log = bench.ran.log.lock().unwrap().clone();
         for ends in log.chunk_by_mut(|one, other| one.starts_with('-') && other.starts_with('-')) {
             ends.sort();
@@ -91,7 +91,7 @@ async fn only_read_only_neighbours_overlap() {
 }
 
 #[tokio::test]
-async fn calls_side_by_side_are_bounded() {
+async fn concurrent_calls_are_bounded() {
     let ids = ["0", "1", "2", "3", "4", "5"];
     let batch = ids.map(|id| (id, "look", ""));
     for (bound, peak) in [(0, 1), (1, 1), (2, 2), (4, 4), (99, 6)] {
@@ -103,7 +103,7 @@ async fn calls_side_by_side_are_bounded() {
     }
 }
 
-/// S5, S6, S7 and U13: a call that cannot run is answered, nobody is asked about it, and the others run.
+/// S5, S6, S7 and U13: a call that cannot run is answered without asking, and the others run.
 #[tokio::test]
 async fn calls_that_cannot_run_are_answered() {
     let tools = || {
@@ -153,7 +153,7 @@ async fn calls_that_cannot_run_are_answered() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_where_there_are_none() {
+async fn unknown_tool_without_any_tools_is_answered() {
     let mut bench = Bench::with(vec![calls(&[("a", "look", "")])], Vec::new());
     bench.say("go").await;
     let expected = failure(
@@ -163,9 +163,9 @@ async fn an_unknown_tool_where_there_are_none() {
     assert_eq!(bench.results(), pairs([("a", expected)]));
 }
 
-/// S9: a failure of a tool is a result like any other.
+/// S9: a tool's failure is a result like any other.
 #[tokio::test]
-async fn a_failing_tool_does_not_end_the_loop() {
+async fn failing_tool_does_not_end_the_loop() {
     let broken = ToolResultOutput::ErrorJson(json!({"code": "trap", "message": "x"}));
     let output = broken.clone();
     let crash = tool("crash", Effect::Effectful, Approval::Never)
@@ -182,9 +182,10 @@ async fn a_failing_tool_does_not_end_the_loop() {
     );
 }
 
-/// Where nobody can be asked, what would be asked is denied by the rule that would ask; everything else runs.
+/// If no one can be asked, calls that need approval are denied by the rule that requires it;
+/// everything else runs.
 #[tokio::test]
-async fn without_a_person_asking_is_denying() {
+async fn call_that_needs_approval_is_denied_without_a_user() {
     let mut tools = standard();
     tools.push(tool("ask", Effect::ReadOnly, Approval::Always));
     tools.push(tool("set", Effect::Idempotent, Approval::ByEffect));
@@ -215,9 +216,9 @@ async fn without_a_person_asking_is_denying() {
     assert!(!bench.kinds().contains(&"approval-requested".to_owned()));
 }
 
-/// What the intention says is what runs, and a key belongs to one call of one session.
+/// The recorded intent is what runs, and a key belongs to one call of one session.
 #[tokio::test]
-async fn intentions_say_what_runs() {
+async fn recorded_intent_is_what_runs() {
     let mut keys = Vec::new();
     for _ in 0..2 {
         let mut bench = Bench::new(vec![calls(&[
@@ -266,9 +267,9 @@ async fn intentions_say_what_runs() {
     assert_eq!(distinct.len(), 4);
 }
 
-/// T14 through the whole loop: the model reads head and tail, and the blob has every byte.
+/// T14 through the whole loop: the model sees head and tail, and the blob has every byte.
 #[tokio::test]
-async fn a_long_result_is_spilled() {
+async fn long_result_is_spilled_to_a_blob() {
     let long = "z".repeat(3 * INLINE_TEXT_BYTES);
     let output = text(&long);
     let dump = tool("dump", Effect::ReadOnly, Approval::ByEffect)

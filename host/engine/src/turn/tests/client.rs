@@ -1,4 +1,4 @@
-//! Calls of a client that has a loop of its own: the same policy and the same records, side by side in one session.
+//! Calls of an external client: the same policy and records, concurrently in one session.
 
 use super::harness::*;
 use crate::{
@@ -22,7 +22,7 @@ use serde_json::{Map, json};
 use std::sync::{Arc, atomic::Ordering};
 use tokio_util::sync::CancellationToken;
 
-/// A client beside the stand-ins.
+/// A client over the test doubles.
 struct Client {
     agent: Agent,
     session: ClientSession,
@@ -63,7 +63,7 @@ impl Client {
         self.agent.run_client_call(&self.session, call, &cx).await
     }
 
-    /// Everything that was recorded, by kind, in the groups in which it came.
+    /// The kinds of all records, in the groups in which they were appended.
     async fn recorded(&self) -> Vec<Vec<String>> {
         self.session.flush(&*self.observer).await.unwrap();
         self.journal.kinds_together()
@@ -98,9 +98,10 @@ fn refused(result: Result<(), TurnError>) -> String {
 
 const STARTED: &[&str] = &["session-started"];
 
-/// A read-only call waits for no barrier; any other for one before it runs and one before its result is told.
+/// A read-only call waits for no barrier; any other for one before it runs and one before its
+/// result is returned.
 #[tokio::test]
-async fn what_is_recorded_and_when_it_is_durable() {
+async fn client_call_records_and_barriers() {
     let cases: [(&str, ToolResultOutput, u64, &[&[&str]]); 5] = [
         (
             "look",
@@ -155,9 +156,9 @@ async fn what_is_recorded_and_when_it_is_durable() {
     }
 }
 
-/// Arguments are held against the schema, and a call that a client may not make names the rule.
+/// Arguments are checked against the schema, and the denial of a call names the rule.
 #[tokio::test]
-async fn what_must_not_run_does_not() {
+async fn client_call_that_must_not_run_is_answered() {
     let client = Client::new(standard());
     let input = Map::from_iter([("n".to_owned(), json!("one"))]);
     let mut call = client
@@ -184,9 +185,9 @@ async fn what_must_not_run_does_not() {
     assert_eq!(*client.ran.log.lock().unwrap(), Vec::<String>::new());
 }
 
-/// A person decides about one call, once, and only as its tool allows.
+/// The user decides about one call, once, and only as its tool allows.
 #[tokio::test]
-async fn a_person_decides() {
+async fn client_call_runs_after_approval() {
     let approve = |call: &ClientCall| Decision::approve(call.id().clone());
     let reject = |call: &ClientCall| Decision::Reject {
         call_id: call.id().clone(),
@@ -223,7 +224,7 @@ async fn a_person_decides() {
 }
 
 #[tokio::test]
-async fn a_decision_that_does_not_fit_changes_nothing() {
+async fn client_call_refuses_an_unfit_decision() {
     let only = [DecisionKind::Reject, DecisionKind::Respond];
     let client = Client::new(vec![
         tool("send", Effect::Effectful, Approval::Always).allowing(&only),
@@ -268,9 +269,9 @@ fn asks(answered_by: AnsweredBy) -> impl Fn(Invocation) -> RunEnd + Send + Sync 
     }
 }
 
-/// The answer reaches the call in another run, under the same key, or is its result.
+/// The answer reaches the call in another run under the same key, or is its result.
 #[tokio::test]
-async fn a_person_answers() {
+async fn client_call_runs_again_with_the_answer() {
     let asked: &[&str] = &["question-asked", "answer-received"];
     let cases: [(AnsweredBy, ToolResultOutput, &[&[&str]]); 2] = [
         (
@@ -326,9 +327,9 @@ async fn a_person_answers() {
     }
 }
 
-/// Calls of one client run side by side, also those that are not read-only.
+/// Calls of one client run concurrently, also those that are not read-only.
 #[tokio::test]
-async fn calls_run_side_by_side() {
+async fn client_calls_run_concurrently() {
     let client = Client::new(standard());
     let mut calls = [client.call("act"), client.call("look"), client.call("act")];
     let [first, second, third] = &mut calls;
@@ -345,9 +346,9 @@ async fn calls_run_side_by_side() {
     );
 }
 
-/// Whatever was not durable before a call is when the next call needs it; and nothing goes on past a barrier that failed.
+/// A call first makes all earlier records durable, and does not run after a failed barrier.
 #[tokio::test]
-async fn a_barrier_that_fails_stops_every_call() {
+async fn failed_barrier_stops_every_client_call() {
     let client = Client::new(standard());
     client.journal.fails_from.store(1, Ordering::SeqCst);
     let mut look = client.call("look");
@@ -364,10 +365,10 @@ async fn a_barrier_that_fails_stops_every_call() {
     );
     let log = client.ran.log.lock().unwrap().clone();
     assert_eq!(log, ["+client-1", "-client-1"]);
-    // When it can be written again, calls run again.
+    // Calls run again once the journal can be written.
     client.journal.fails_from.store(0, Ordering::SeqCst);
     assert_eq!(output(client.run(&mut look).await), text("look {}"));
-    // The call that did not run has its end in the journal.
+    // The journal has the end of the call that did not run.
     assert_eq!(
         client.recorded().await,
         kinds(&[
@@ -382,7 +383,7 @@ async fn a_barrier_that_fails_stops_every_call() {
     );
 }
 
-/// A call that ran says so, and its result is stored as soon as that is possible.
+/// A call that ran reports it, and its result is stored as soon as possible.
 #[tokio::test]
 async fn client_call_result_is_stored_after_a_failed_barrier() {
     let client = Client::new(standard());
@@ -405,7 +406,8 @@ async fn client_call_result_is_stored_after_a_failed_barrier() {
     assert_eq!(settled, Some(text("act {}")));
 }
 
-/// The session that takes another's place has its shared state, also what a call merges that still runs there.
+/// A successor session has the shared state, including later merges of calls that still run in the
+/// old session.
 #[tokio::test]
 async fn client_session_successor_takes_over_shared_state() {
     let merge = |key: &'static str| {
@@ -439,9 +441,9 @@ async fn client_session_successor_takes_over_shared_state() {
     );
 }
 
-/// The records that wait are bounded: a call in between makes them durable.
+/// The records without a barrier are bounded: a call in between makes them durable.
 #[tokio::test]
-async fn what_waits_for_a_barrier_is_bounded() {
+async fn client_records_without_a_barrier_are_bounded() {
     let client = Client::new(standard());
     for _ in 0..1024 {
         let mut call = client.call("look");
@@ -452,7 +454,7 @@ async fn what_waits_for_a_barrier_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_is_stopped_and_recorded() {
+async fn cancelled_client_call_is_stopped_and_recorded() {
     let client = Client::new(vec![
         tool("look", Effect::ReadOnly, Approval::ByEffect).body(|_| std::future::pending()),
     ]);

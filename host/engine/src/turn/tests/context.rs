@@ -1,4 +1,5 @@
-//! A conversation that comes near the end of the model's window: references, a summary, and the end where neither helps.
+//! A conversation near the end of the model's window: references, a summary, and the end if neither
+//! helps.
 
 use super::harness::*;
 use crate::{
@@ -17,7 +18,7 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 
-/// A window of ten thousand tokens: shortened at 8,000, down to 5,000, a summary of at most 625.
+/// A window of 10,000 tokens: compacted above 8,000 to 5,000, with a summary of at most 625.
 const LIMITS: ContextLimits = ContextLimits {
     window_tokens: 10_000,
     is_known: true,
@@ -26,7 +27,7 @@ const LIMITS: ContextLimits = ContextLimits {
     keep_results: 1,
 };
 
-/// A server that does not count.
+/// The reply of a server that does not count tokens.
 fn uncounted(reply: ModelReply) -> ModelReply {
     ModelReply {
         usage: Usage::default(),
@@ -45,12 +46,12 @@ fn counted(input_tokens: u64, reply: ModelReply) -> ModelReply {
     }
 }
 
-/// Calls of `look`, one in each reply, that are named by their numbers.
+/// Calls of `look`, one in each reply, named by number.
 fn looks(numbers: std::ops::Range<usize>) -> impl Iterator<Item = ModelReply> {
     numbers.map(|number| uncounted(calls(&[(&format!("c{number}"), "look", "")])))
 }
 
-/// Tools whose results have so many bytes: `look` is read-only, `act` is not.
+/// Tools with results of `bytes` bytes: `look` is read-only, `act` is not.
 fn tools(bytes: usize) -> Vec<Tool> {
     let tools = [
         tool("look", Effect::ReadOnly, Approval::ByEffect),
@@ -72,7 +73,7 @@ fn bench(bytes: usize, replies: impl IntoIterator<Item = ModelReply>) -> Bench {
     bench
 }
 
-/// Runs turns to the end, beginning with these words.
+/// Runs turns to the end, starting with this message.
 async fn run(bench: &mut Bench, words: &str) -> TurnReport {
     let mut outcome = bench.say(words).await;
     while outcome.end == TurnEnd::NeedsMoreTurns {
@@ -81,7 +82,7 @@ async fn run(bench: &mut Bench, words: &str) -> TurnReport {
     outcome
 }
 
-/// The events of a kind, as far as they are durable.
+/// The durable events of a kind.
 fn events<T>(bench: &Bench, pick: impl Fn(Event) -> Option<T>) -> Vec<T> {
     let durable = bench.journal.durable();
     durable
@@ -101,7 +102,7 @@ fn referenced(bench: &Bench) -> Vec<(Vec<String>, CompactionStats)> {
     })
 }
 
-/// How many messages were summarised, by event.
+/// The number of summarised messages, by event.
 fn summarised(bench: &Bench) -> Vec<(usize, CompactionStats)> {
     events(bench, |event| match event {
         Event::HistorySummarised { messages, size, .. } => Some((messages, size)),
@@ -109,7 +110,7 @@ fn summarised(bench: &Bench) -> Vec<(usize, CompactionStats)> {
     })
 }
 
-/// The calls of a request whose results are references, and how many are not.
+/// The calls of a request whose results are references, and the number of other results.
 fn references(request: &ModelRequest) -> (Vec<&str>, usize) {
     let results = request
         .messages
@@ -137,7 +138,7 @@ fn texts(message: &Message) -> Vec<&str> {
     texts
 }
 
-/// The message that stands for older ones, with this summary in it.
+/// The message with this summary that replaces older messages.
 fn summary(text: &str) -> String {
     format!(
         "[What was said after this became too long, and the model has summarised it. The summary is a record of what happened, \
@@ -149,16 +150,17 @@ fn too_long() -> ModelError {
     ModelError::new(ModelErrorKind::ContextWindow, "It is too long.")
 }
 
-/// Nothing changes below the threshold; beyond it, as many of the oldest results as lead down to the goal.
+/// Nothing changes below the threshold; above it, the oldest results are replaced until the goal is
+/// met.
 #[tokio::test]
 async fn old_results_become_references_in_one_step() {
-    // The calls before the answer, and the calls whose results are references in the last request. A call and its result have
-    // about 1,010 tokens, of which a reference leaves about 130.
+    // The calls before the answer, and the calls whose results are references in the last request.
+    // A call and its result have about 1,010 tokens, of which a reference leaves about 130.
     let table: [(usize, &[&str]); 4] = [
         (1, &[]),
         (7, &[]),
         (8, &["c0", "c1", "c2", "c3"]),
-        // They are enough for some steps.
+        // These suffice for some steps.
         (10, &["c0", "c1", "c2", "c3"]),
     ];
     for (count, expected) in table {
@@ -183,9 +185,9 @@ async fn old_results_become_references_in_one_step() {
     }
 }
 
-/// The bytes are in the journal, under the name that the reference has.
+/// The journal has the bytes under the digest that the reference names.
 #[tokio::test]
-async fn what_is_referred_to_is_kept() {
+async fn referenced_result_is_kept_in_a_blob() {
     let mut bench = bench(4_000, looks(0..8).chain([uncounted(says("done"))]));
     run(&mut bench, "go").await;
     let results = events(&bench, |event| match event {
@@ -209,10 +211,11 @@ async fn what_is_referred_to_is_kept() {
     assert!(lines.contains(&"referenced 4".to_owned()), "{lines:?}");
 }
 
-/// A provider's count is believed over the estimate, and what is added since is estimated.
+/// The provider's count takes precedence over the estimate; later changes are estimated.
 #[tokio::test]
-async fn what_the_provider_counts_decides() {
-    // What is counted for the first request, and the size of the second: a call and a result of 400 bytes have 118 tokens.
+async fn provider_count_takes_precedence() {
+    // The count for the first request, and the size of the second: a call and a result of 400 bytes
+    // have 118 tokens.
     let table = [(100, 218), (7_882, 8_000), (0, 0)];
     for (tokens, expected) in table {
         let replies = [
@@ -235,8 +238,8 @@ async fn what_the_provider_counts_decides() {
     }
 }
 
-/// Where references are not enough, the model summarises: in a request of its own, whose tokens count. The first message, the
-/// newest turn and nothing else of the conversation stay.
+/// If references do not suffice, the model summarises in a separate request, whose tokens count.
+/// Only the first message and the newest turns of the conversation stay.
 #[tokio::test]
 async fn older_messages_become_a_summary() {
     let replies = [
@@ -280,10 +283,10 @@ async fn older_messages_become_a_summary() {
     );
 }
 
-/// A long run of one message, of which no result is old enough for a reference: the older turns become a summary, and later that and
-/// more another one. The person's message and the newest turns stay.
+/// A long run of one message, with no result old enough for a reference: the older turns become a
+/// summary, and later that and more another one. The user's message and the newest turns stay.
 #[tokio::test]
-async fn a_long_run_stays_within_the_window() {
+async fn long_run_stays_within_the_window() {
     let acts = |number: usize| uncounted(calls(&[(&format!("a{number}"), "act", "")]));
     let replies = (0..8)
         .map(acts)
@@ -314,9 +317,9 @@ async fn a_long_run_stays_within_the_window() {
     assert_eq!(calls, ["a8", "a9", "a10", "a11"]);
 }
 
-/// The tokens of a summary count to the budget, which is looked at before the model is asked again.
+/// The tokens of a summary count towards the budget, which is checked before the next model call.
 #[tokio::test]
-async fn a_summary_counts_to_the_budget() {
+async fn summary_counts_towards_the_budget() {
     let replies = [
         counted(8_500, says(&"words ".repeat(5_000))),
         counted(3_000, says("Short.")),
@@ -339,16 +342,16 @@ async fn a_summary_counts_to_the_budget() {
         }
         other => panic!("{other:?}"),
     }
-    // With more it goes on from the summary, which is not written again.
+    // With a larger budget the turn resumes from the summary, which is not written again.
     bench.agent.settings.budgets.tokens = None;
     bench.replies(says("done"));
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
     assert_eq!(bench.requests().len(), 3);
 }
 
-/// Whatever is on disk when the process dies, the next one has the conversation that the dead one had.
+/// Whatever is stored when the process dies, the next one has the same conversation.
 #[tokio::test]
-async fn a_resumed_session_asks_the_same() {
+async fn resumed_session_sends_the_same_request() {
     let mut bench = bench(4_000, looks(0..8));
     bench.fails(failing("the server is gone"));
     let outcome = run(&mut bench, "go").await;
@@ -386,11 +389,11 @@ async fn a_resumed_session_asks_the_same() {
     assert_eq!(copied.state().all_messages().unwrap(), asked.messages);
 }
 
-/// The model's refusal leads to one change and one repetition, whatever the window was taken for.
+/// The model's refusal causes one compaction and one repetition, whatever the configured window.
 #[tokio::test]
-async fn a_refusal_makes_room_once() {
+async fn model_refusal_compacts_once() {
     let short = || uncounted(says("short"));
-    // What it answers from the third request on, and how that ends.
+    // The replies from the third request on, and the end.
     let table = [
         (
             vec![Err(too_long()), Ok(short()), Ok(uncounted(says("done")))],
@@ -416,7 +419,7 @@ async fn a_refusal_makes_room_once() {
             assert!(text.contains("(It is too long.)"), "{text}");
         }
     }
-    // Where nothing can be made shorter, it is asked once.
+    // If nothing can be made shorter, the model is called once.
     let mut bench = bench(400, []);
     bench.fails(too_long());
     assert_eq!(kind(&bench.say("go").await), "error");
@@ -428,9 +431,10 @@ async fn a_refusal_makes_room_once() {
     assert_eq!(bench.say("go").await.end, TurnEnd::Error { error });
 }
 
-/// A reply that ended with the window is thrown away and asked for again; its tokens count, but not as the size of the request.
+/// A reply that ended with the window is discarded and requested again; its tokens count, but not
+/// as the size of the request.
 #[tokio::test]
-async fn a_reply_cut_by_the_window_is_asked_for_again() {
+async fn reply_cut_by_the_window_is_requested_again() {
     let cut = |text: &str| ModelReply {
         stop_reason: Some(StopReason::ContextWindow),
         ..counted(2_000, says(text))
@@ -463,7 +467,7 @@ async fn a_reply_cut_by_the_window_is_asked_for_again() {
             .unwrap()
             .contains(&"restarted".to_owned())
     );
-    // What cannot be made shorter is the answer as far as it goes.
+    // If nothing can be made shorter, the partial reply is the answer.
     let mut bench = self::bench(400, [cut("do")]);
     match bench.say("go").await {
         TurnReport {
@@ -479,9 +483,10 @@ async fn a_reply_cut_by_the_window_is_asked_for_again() {
     }
 }
 
-/// What does not fit by itself ends the turn before the model is asked, and says what is so large.
+/// A conversation that cannot fit ends the turn before the model call, and the error names the
+/// largest part.
 #[tokio::test]
-async fn what_does_not_fit_ends_the_turn() {
+async fn conversation_that_cannot_fit_ends_the_turn() {
     let mut bench = bench(44_000, [uncounted(calls(&[("c", "look", "")]))]);
     let outcome = run(&mut bench, "go").await;
     let TurnEnd::Error { error } = outcome.end else {
@@ -511,7 +516,7 @@ async fn what_does_not_fit_ends_the_turn() {
         )
     );
     assert_eq!(bench.requests().len(), 1);
-    // Where the window is only taken for that, the provider decides.
+    // If the window is only assumed, the provider decides.
     bench.agent.settings.context = Some(ContextLimits {
         is_known: false,
         ..LIMITS
@@ -520,9 +525,10 @@ async fn what_does_not_fit_ends_the_turn() {
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
 }
 
-/// Between the threshold and the end of the window nothing is done for little, so no turn begins with a useless summary.
+/// Between the threshold and the end of the window a small saving is not worth a compaction, so no
+/// turn starts with a useless summary.
 #[tokio::test]
-async fn nothing_is_done_for_little() {
+async fn compaction_that_saves_little_is_skipped() {
     let replies = [
         uncounted(calls(&[("c", "look", "")])),
         uncounted(calls(&[("d", "act", "")])),
@@ -546,9 +552,9 @@ async fn nothing_is_done_for_little() {
     assert_eq!(bench.requests().len(), 2);
 }
 
-/// A model that gives no summary, and a person who stops meanwhile: nothing of the conversation is lost.
+/// If the model returns no summary, or the user cancels, nothing of the conversation is lost.
 #[tokio::test]
-async fn without_a_summary_nothing_changes() {
+async fn missing_summary_changes_nothing() {
     let refusing = ModelReply {
         stop_reason: Some(StopReason::Refusal),
         ..says("I will not.")

@@ -1,5 +1,5 @@
-//! Stand-ins for the world around the loop: a model that plays replies given as values, tools that are closures, a journal
-//! whose barriers can fail, and an observer that remembers. They decide nothing that a test is about.
+//! Test doubles: a model that replays values, tools that are closures, a journal whose barriers can
+//! fail, and an observer that records. They decide nothing that a test checks.
 
 use crate::{
     BoxFuture,
@@ -35,11 +35,11 @@ pub(super) const USAGE: Usage = Usage {
     cached_input_tokens: 2,
 };
 
-/// Plays its replies in order and remembers what it was asked.
+/// Replays its replies in order and records its requests.
 pub(super) struct QueueModel {
     pub(super) replies: Mutex<VecDeque<Result<ModelReply, ModelError>>>,
     pub(super) requests: Mutex<Vec<ModelRequest>>,
-    /// Cancelled when the model is asked, for tests that stop the turn meanwhile.
+    /// Cancelled when the model is called, for tests that cancel the turn.
     pub(super) cancel_when_asked: Mutex<Option<CancellationToken>>,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct Tool {
     body: Body,
 }
 
-/// A tool whose input is any object with an optional integer `n`. It answers with its name and its input.
+/// A tool whose input is any object with an optional integer `n`. Returns its name and its input.
 pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
     let input_schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     Tool {
@@ -175,7 +175,7 @@ impl Tool {
         self
     }
 
-    /// A body that reports when it is told to stop.
+    /// A body that reports when it is cancelled.
     pub(super) fn stopping(
         mut self,
         body: impl Fn(Invocation) -> BoxFuture<'static, RunEnd> + Send + Sync + 'static,
@@ -195,8 +195,8 @@ impl Tool {
     }
 }
 
-/// The tools that most tests use: `look` and `peek` are read-only, `put` is idempotent, `act` is effectful and runs by
-/// itself, `send` is effectful and asks.
+/// The tools of most tests: `look` and `peek` are read-only, `put` is idempotent, `act` is
+/// effectful without approval, `send` is effectful with approval.
 pub(super) fn standard() -> Vec<Tool> {
     vec![
         tool("look", Effect::ReadOnly, Approval::ByEffect),
@@ -207,16 +207,16 @@ pub(super) fn standard() -> Vec<Tool> {
     ]
 }
 
-/// What the tools did.
+/// The log of all tools.
 #[derive(Default)]
 pub(super) struct Ran {
     pub(super) invocations: Mutex<Vec<Invocation>>,
-    /// `+ID` when a call begins, `-ID` when it ends.
+    /// `+ID` when a call starts, `-ID` when it ends.
     pub(super) log: Mutex<Vec<String>>,
     running: AtomicUsize,
-    /// The most calls that ever ran at once.
+    /// The maximum number of concurrent calls.
     pub(super) peak: AtomicUsize,
-    /// Calls that began before their intention was durable.
+    /// Calls that started before their intent was durable.
     pub(super) premature: Mutex<Vec<CallId>>,
 }
 
@@ -272,7 +272,7 @@ impl ToolRunner for Tools {
             let running = ran.running.fetch_add(1, Ordering::SeqCst) + 1;
             ran.peak.fetch_max(running, Ordering::SeqCst);
             progress("half", Some(0.5));
-            // Others get their chance to begin meanwhile, if they may.
+            // Lets other calls start, if they may.
             tokio::task::yield_now().await;
             let mut end = (tool.body)(invocation).await;
             ran.running.fetch_sub(1, Ordering::SeqCst);
@@ -285,14 +285,15 @@ impl ToolRunner for Tools {
     }
 }
 
-/// A memory journal that knows what is durable, and whose barriers fail from a chosen one on.
+/// A memory journal that knows which records are durable, and whose barriers fail from a chosen one
+/// on.
 pub(super) struct TestJournal {
     inner: MemoryJournal,
     appended: Mutex<(Vec<EventRecord>, Vec<Blob>)>,
-    /// How many records came in each call of `append`.
+    /// The number of records in each call of `append`.
     together: Mutex<Vec<usize>>,
     durable: AtomicUsize,
-    /// The barrier, from 1, from which on every one fails; 0 for none.
+    /// The first barrier that fails, from 1; 0 for none.
     pub(super) fails_from: AtomicU64,
     asked: AtomicU64,
 }
@@ -309,13 +310,13 @@ impl TestJournal {
         })
     }
 
-    /// The records that would be there after a crash.
+    /// The records that survive a crash.
     pub(super) fn durable(&self) -> Vec<EventRecord> {
         let appended = self.appended.lock().unwrap();
         appended.0[..self.durable.load(Ordering::SeqCst)].to_vec()
     }
 
-    /// The kinds of the events, by the call of `append` in which they came.
+    /// The kinds of the events, by call of `append`.
     pub(super) fn kinds_together(&self) -> Vec<Vec<String>> {
         let appended = self.appended.lock().unwrap();
         let mut kinds = appended
@@ -327,7 +328,7 @@ impl TestJournal {
         together.iter().map(group).collect()
     }
 
-    /// What is on disk after the process died: the durable records in a new journal.
+    /// The storage after the process died: the durable records in a new journal.
     pub(super) fn after_crash(&self) -> Arc<Self> {
         let fresh = Self::new(self.inner.session());
         fresh.append(&self.durable(), self.appended.lock().unwrap().1.clone());
@@ -380,7 +381,7 @@ impl Journal for TestJournal {
     }
 }
 
-/// Remembers everything, and whether a record came before it was durable.
+/// Records everything, and whether a record came before it was durable.
 pub(super) struct Recorder {
     journal: Arc<TestJournal>,
     pub(super) records: Mutex<Vec<EventRecord>>,

@@ -1,4 +1,4 @@
-//! The journal's barriers: how many a turn has, and that nothing goes on past one that fails.
+//! The journal's barriers: how many a turn has, and that nothing continues after a failed one.
 
 use super::harness::*;
 use crate::tool::CallReport;
@@ -21,9 +21,9 @@ fn disk_full() -> TurnEnd {
     }
 }
 
-/// At most one barrier, and one more for each call that is not read-only.
+/// A turn has at most one barrier, and one more for each call that is not read-only.
 #[tokio::test]
-async fn barriers_are_few() {
+async fn turn_has_one_barrier_and_one_per_effect() {
     let cases: [(ModelReply, u64); 6] = [
         (says("hi"), 1),
         (
@@ -46,9 +46,10 @@ async fn barriers_are_few() {
     }
 }
 
-/// The consumption of a decision rides with the first intention; alone it needs a barrier only if something runs by it.
+/// The use of a decision becomes durable with the first intent; alone it needs a barrier only if
+/// something runs by it.
 #[tokio::test]
-async fn a_decision_is_durable_before_what_it_allows() {
+async fn decision_is_durable_before_what_it_allows() {
     let call_id = || CallId("a".into());
     let cases = [
         (Decision::approve(call_id()), 2),
@@ -68,7 +69,7 @@ async fn a_decision_is_durable_before_what_it_allows() {
         assert_eq!(bench.journal.barriers(), 1 + barriers);
         assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
     }
-    // A confirmed read-only call waits for its decision, too.
+    // An approved read-only call also waits for its decision.
     let tools = || vec![tool("look", Effect::ReadOnly, Approval::Always)];
     let mut bench = Bench::with(vec![calls(&[("a", "look", "")])], tools());
     let continuation = bench.ask().await;
@@ -80,10 +81,11 @@ async fn a_decision_is_durable_before_what_it_allows() {
     assert_eq!(bench.ran(), Vec::<String>::new());
 }
 
-/// The journal fails at the n-th barrier of a conversation with three effectful calls, for every n: the turn says so,
-/// nothing ran whose intention is not durable, and after a restart nothing that ran runs again.
+/// The journal fails at the n-th barrier of a conversation with three effectful calls, for every n:
+/// the turn reports it, nothing ran whose intent is not durable, and after a restart nothing that
+/// ran runs again.
 #[tokio::test]
-async fn nothing_goes_on_past_a_barrier_that_fails() {
+async fn failed_barrier_stops_the_turn() {
     let replies = || {
         vec![
             calls(&[("a", "act", ""), ("b", "look", ""), ("c", "send", "")]),
@@ -141,11 +143,11 @@ async fn nothing_goes_on_past_a_barrier_that_fails() {
             .flat_map(|message| &message.tool_results);
         assert_eq!(answered.count(), 4, "barrier {fails_from}");
     }
-    // The pause; two intentions and the end; one intention and the end; the answer.
+    // The pause; two intents and the end; one intent and the end; the answer.
     assert_eq!(total, 7);
 }
 
-/// Says something and goes on to the end, approving everything.
+/// Sends a message and runs to the end, approving everything.
 async fn drive(bench: &mut Bench) -> TurnReport {
     let outcome = bench.say("go").await;
     drive_from(bench, outcome).await
@@ -178,10 +180,11 @@ async fn drive_from(bench: &mut Bench, mut outcome: TurnReport) -> TurnReport {
     }
 }
 
-/// A caller that goes on regardless gets no further: the model does not hear of a result that is not durable. Once the
-/// journal works again, the same session goes on without running anything twice.
+/// After a failed barrier the model is not shown a result that is not durable, even if the caller
+/// continues. Once the journal works again, the same session resumes without running anything
+/// twice.
 #[tokio::test]
-async fn the_model_never_hears_of_a_result_that_is_not_durable() {
+async fn model_is_never_shown_an_undurable_result() {
     let mut bench = Bench::new(vec![calls(&[("a", "act", "")]), says("done")]);
     bench.journal.fails_from.store(2, Ordering::SeqCst);
     assert_eq!(bench.say("go").await.end, disk_full());
@@ -199,9 +202,9 @@ async fn the_model_never_hears_of_a_result_that_is_not_durable() {
     );
 }
 
-/// The observer hears each record once, in order, and never before it is durable.
+/// The observer receives each record once, in order, and never before it is durable.
 #[tokio::test]
-async fn the_observer_hears_each_record_once_and_after_its_barrier() {
+async fn observer_receives_each_record_once_after_its_barrier() {
     let mut bench = Bench::new(vec![
         calls(&[("a", "look", ""), ("b", "send", ""), ("c", "act", "")]),
         says("done"),
@@ -214,9 +217,9 @@ async fn the_observer_hears_each_record_once_and_after_its_barrier() {
     assert_eq!(places, (0..heard.len() as u64).collect::<Vec<_>>());
 }
 
-/// A state that is read back from the journal is the state that the process had.
+/// The state replayed from the journal equals the state in memory.
 #[tokio::test]
-async fn the_state_follows_from_the_records() {
+async fn replayed_state_equals_the_live_state() {
     let mut bench = Bench::new(vec![
         calls(&[("a", "look", ""), ("b", "send", ""), ("c", "none", "")]),
         says("done"),
@@ -232,11 +235,12 @@ async fn the_state_follows_from_the_records() {
     assert_eq!(again.session.state(), bench.session.state());
 }
 
-/// A journal that writes before the barrier, as one does whose queue is full, may be left between any two appends. What makes
-/// no sense alone comes in one: a result with what it merges, a decision with what it remembers, an intention that was handed
-/// outside with the request that its result consumes.
+/// A journal that writes before the barrier, such as one with a full queue, may stop between any
+/// two appends. Records that are meaningless alone are appended together: a result with its merges,
+/// a decision with its remembered approvals, the intent of an external call with the request that
+/// its result consumes.
 #[tokio::test]
-async fn what_belongs_together_is_appended_together() {
+async fn dependent_records_are_appended_together() {
     let merge = |name: &str| Map::from_iter([(name.to_owned(), json!(1))]);
     let merges = vec![merge("a"), merge("b")];
     let keep = tool("keep", Effect::Effectful, Approval::Always).ends(move |_| {

@@ -1,4 +1,4 @@
-//! Calls that run outside: handed out once, answered exactly once, by whoever runs the loop.
+//! External calls: dispatched once, and answered exactly once by the caller of the loop.
 
 use super::harness::*;
 use agent_host_types::{
@@ -55,9 +55,10 @@ impl Bench {
     }
 }
 
-/// T8: the calls come out at once, durably intended, and no tool code ran. Results come back in any order, also after a restart.
+/// T8: the calls are returned at once, durably intended, and no tool code ran. Results come back in
+/// any order, also after a restart.
 #[tokio::test]
-async fn calls_are_handed_out_and_answered() {
+async fn external_calls_are_dispatched_and_answered() {
     let mut bench = bench(&[("a", "pay", r#"{"n": 1}"#), ("b", "measure", "")]);
     let outcome = bench.say("go").await;
     assert_eq!(outcome.summary.tool_runtime, ToolRuntime::External);
@@ -109,9 +110,9 @@ async fn calls_are_handed_out_and_answered() {
     assert_eq!(*bench.session.state(), before);
 }
 
-/// Calls that run here run first; their results ride in the envelope.
+/// The host's calls run first; the continuation has their results.
 #[tokio::test]
-async fn calls_inside_and_outside() {
+async fn host_calls_run_before_external_ones() {
     let mut bench = bench(&[("a", "pay", ""), ("b", "act", ""), ("c", "look", "")]);
     let continuation = pending(bench.say("go").await);
     let completed: Vec<&str> = continuation
@@ -133,9 +134,9 @@ async fn calls_inside_and_outside() {
     assert_eq!(bench.ran(), ["b", "c"]);
 }
 
-/// A person confirms a call that runs outside like any other; what they edited is what is handed out.
+/// An external call is approved like any other; edited arguments are the ones dispatched.
 #[tokio::test]
-async fn a_gated_call_outside() {
+async fn external_call_needs_approval_like_any_other() {
     let mut bench = bench(&[("a", "launch", r#"{"n": 1}"#)]);
     let continuation = bench.ask().await;
     let input = json!({"n": 2}).as_object().cloned().unwrap();
@@ -150,9 +151,9 @@ async fn a_gated_call_outside() {
     assert_eq!(kind(&outcome), "needs-more-turns");
 }
 
-/// T9 and T16: each wrong submission is refused in its own words, and the right one still works.
+/// T9 and T16: each invalid submission has its own refusal, and a valid one still works.
 #[tokio::test]
-async fn wrong_submissions_are_refused() {
+async fn invalid_submission_is_refused() {
     let mut bench = bench(&[("a", "pay", ""), ("b", "measure", "")]);
     let continuation = pending(bench.say("go").await);
     let before = bench.session.state().clone();
@@ -199,9 +200,9 @@ async fn wrong_submissions_are_refused() {
     );
 }
 
-/// A message instead of results: whether the calls took effect is not known.
+/// After a message instead of results, it is unknown whether the calls took effect.
 #[tokio::test]
-async fn a_message_supersedes_calls_outside() {
+async fn message_supersedes_external_calls() {
     let mut bench = bench(&[("a", "pay", "")]);
     pending(bench.say("go").await);
     assert_eq!(kind(&bench.say("never mind").await), "done");
@@ -210,9 +211,9 @@ async fn a_message_supersedes_calls_outside() {
     assert_eq!(*shown, failure("interrupted-unknown", told));
 }
 
-/// T16: a result may be given as the union or as any other value, and as nothing else.
+/// T16: a result is given as the union or as any other value, and in no other form.
 #[test]
-fn results_in_json() {
+fn submitted_result_has_two_json_forms() {
     let given = |value| serde_json::from_value::<SubmittedResult>(value);
     let table = [
         (
@@ -229,7 +230,7 @@ fn results_in_json() {
             json!({"call_id": "a", "value": [1]}),
             ToolResultOutput::Json(json!([1])),
         ),
-        // Nothing is a value, too.
+        // `null` is a value.
         (
             json!({"call_id": "a", "value": null}),
             ToolResultOutput::Json(json!(null)),

@@ -1,4 +1,4 @@
-//! The way of a turn from input to outcome.
+//! Turns from input to end.
 
 use super::harness::*;
 use crate::{journal::Journal as _, turn::ToolRuntime};
@@ -33,7 +33,7 @@ fn summary(bench: &Bench) -> TurnSummary {
     }
 }
 
-/// S4: text ends the turn. The request and the outcome are compared whole.
+/// S4: text ends the turn. The request and the report are compared whole.
 #[tokio::test]
 async fn text_alone_is_the_answer() {
     let mut bench = Bench::new(vec![says("hello")]);
@@ -64,7 +64,7 @@ async fn text_alone_is_the_answer() {
     );
 }
 
-/// S3: calls lead to the tools and then to another turn, in which the model hears of every result.
+/// S3: calls lead to the tools and then to another turn, whose request has every result.
 #[tokio::test]
 async fn calls_lead_to_another_turn() {
     let mut bench = Bench::new(vec![
@@ -136,7 +136,7 @@ async fn calls_lead_to_another_turn() {
     assert_eq!(bench.kinds(), kinds);
 }
 
-/// T12: only a model that stopped for its calls has them run, and only then are they stored.
+/// T12: calls run, and are stored, only if the model stopped for them.
 #[tokio::test]
 async fn the_stop_reason_decides_whether_calls_run() {
     let cases = [
@@ -171,9 +171,10 @@ async fn the_stop_reason_decides_whether_calls_run() {
     }
 }
 
-/// Providers refuse a conversation with an empty message in it, so the model is asked again as if it had said nothing.
+/// Providers refuse a conversation with an empty message, so an empty reply is not recorded and the
+/// model is called again.
 #[tokio::test]
-async fn empty_reply_is_an_error_and_is_not_kept() {
+async fn empty_reply_is_an_error_and_not_recorded() {
     let empty = "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model";
     let cut = "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less";
     for (stop_reason, replied, expected) in [
@@ -203,7 +204,7 @@ async fn empty_reply_is_an_error_and_is_not_kept() {
 }
 
 #[tokio::test]
-async fn a_refusal_keeps_the_models_words() {
+async fn refusal_keeps_the_text_of_the_model() {
     let reply = ModelReply {
         stop_reason: Some(StopReason::Refusal),
         ..says("I will not.")
@@ -224,9 +225,10 @@ async fn a_refusal_keeps_the_models_words() {
     );
 }
 
-/// Where another model than the one that was asked has answered, the turn's summary names it, and that of the next turn does not.
+/// If another model replied than the one called, the turn's summary names it, and the next turn's
+/// does not.
 #[tokio::test]
-async fn the_summary_names_the_model_that_answered() {
+async fn summary_names_the_model_that_replied() {
     let answered = Provenance {
         provider: "other".into(),
         model: "n".into(),
@@ -253,9 +255,9 @@ async fn the_summary_names_the_model_that_answered() {
     assert_eq!(next.summary.provenance.provider, "queue");
 }
 
-/// The provider paused a long reply: asking again continues it, with what it has written so far.
+/// The provider paused a long reply: the next request continues it with the text so far.
 #[tokio::test]
-async fn a_paused_reply_is_continued() {
+async fn paused_reply_is_continued() {
     let paused = ModelReply {
         stop_reason: Some(StopReason::PauseTurn),
         ..says("first half")
@@ -273,7 +275,7 @@ async fn a_paused_reply_is_continued() {
     assert!(message.contains("nothing to continue"), "{message}");
 }
 
-/// Some servers count their calls from zero in every reply, and some give no ids at all.
+/// Some servers count calls from zero in every reply, and some send no ids at all.
 #[tokio::test]
 async fn call_ids_are_made_unique_in_the_session() {
     let mut bench = Bench::new(vec![
@@ -297,9 +299,9 @@ async fn call_ids_are_made_unique_in_the_session() {
     assert_eq!(answered, ids);
 }
 
-/// The request that failed was journaled; asking again is one `Continue` away.
+/// The failed request is in the journal; `Continue` repeats it.
 #[tokio::test]
-async fn a_model_that_fails_can_be_asked_again() {
+async fn failed_model_call_can_be_repeated() {
     let mut bench = Bench::new(Vec::new());
     bench.agent.settings.budgets.turns = 1;
     bench.fails(failing("overloaded"));
@@ -316,7 +318,7 @@ async fn a_model_that_fails_can_be_asked_again() {
         "turn-ended",
     ];
     assert_eq!(bench.kinds(), kinds);
-    // Only useful calls count against the budget of turns, so the one that it allows is still there.
+    // Only useful calls count against the budget of turns, so the allowed one is left.
     bench.replies(says("hello"));
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
     let requests = bench.requests();
@@ -324,7 +326,7 @@ async fn a_model_that_fails_can_be_asked_again() {
 }
 
 #[tokio::test]
-async fn there_must_be_something_to_continue() {
+async fn continue_without_anything_open_is_refused() {
     let mut bench = Bench::new(vec![says("hello")]);
     let message = refusal(bench.turn(AgentInput::Continue).await);
     assert_eq!(message, "the session is empty; send a message");
@@ -346,9 +348,9 @@ fn image(data: FileData) -> ContentPart {
     })
 }
 
-/// A message that no later turn could send is refused before it is in the session.
+/// A message that no later turn could send is refused before it is recorded.
 #[tokio::test]
-async fn unusable_messages_are_refused() {
+async fn unusable_message_is_refused() {
     let deep = (0..101).fold(json!(1), |inner, _| json!([inner]));
     let user = Message::text(Role::User, "x");
     let metadata = match json!({"p": deep}) {
@@ -405,7 +407,7 @@ async fn unusable_messages_are_refused() {
     }
 }
 
-/// Bytes live in blobs, and every request of a model has them again.
+/// Bytes are stored in blobs, and every request of a model has them again.
 #[tokio::test]
 async fn images_go_to_blobs_and_come_back() {
     const SENT: &[u8] = b"\x89PNG\r\n\x1a\nsent";
@@ -432,13 +434,14 @@ async fn images_go_to_blobs_and_come_back() {
     let journaled = serde_json::to_string(&bench.journal.durable()).unwrap();
     assert!(!journaled.contains(r#""bytes""#));
 
-    // The same after the process died.
+    // The same holds after the process died.
     let mut again = Bench::resume(&bench.journal, vec![says("again")], Vec::new()).await;
     again.say("more").await;
     assert_eq!(again.requests()[0].messages[..3], shown[..3]);
 }
 
-/// The digest is of the request before the bytes of files are put back, so that it can be computed from the journal alone.
+/// The digest is of the request with blob references, so that it can be computed from the journal
+/// alone.
 #[tokio::test]
 async fn model_request_is_journaled_by_its_digest_and_prompt() {
     let mut bench = Bench::new(vec![calls(&[("a", "look", "{}")]), says("ok")]);

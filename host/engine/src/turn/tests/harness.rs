@@ -1,4 +1,4 @@
-//! An agent among stand-ins, and short ways to drive it and to read what happened.
+//! An agent over test doubles, with shortcuts to drive it and to read its records.
 
 pub(super) use super::doubles::*;
 
@@ -21,7 +21,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// An agent with everything that it touches.
+/// An agent with its dependencies.
 pub(super) struct Bench {
     pub(super) agent: Agent,
     pub(super) session: Session,
@@ -35,7 +35,7 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// A new session with the standard tools, in which a person can be asked.
+    /// A new session with the standard tools, in which the user can be asked.
     pub(super) fn new(replies: Vec<ModelReply>) -> Self {
         Self::with(replies, standard())
     }
@@ -52,7 +52,7 @@ impl Bench {
         Self::around(session, journal, replies, tools)
     }
 
-    /// The session in which a journal was left, opened again.
+    /// Reopens the session of a journal.
     pub(super) async fn resume(
         journal: &TestJournal,
         replies: Vec<ModelReply>,
@@ -112,7 +112,7 @@ impl Bench {
         self.turn(AgentInput::Text(text.into())).await
     }
 
-    /// Says something to which the model replies with calls that wait for a person.
+    /// Sends a message to which the model replies with calls that need approval.
     pub(super) async fn ask(&mut self) -> Continuation {
         match self.say("go").await.end {
             TurnEnd::AwaitingConfirmation { continuation, .. } => continuation,
@@ -133,7 +133,7 @@ impl Bench {
         .await
     }
 
-    /// Runs another turn and returns the results that the model was shown in it.
+    /// Runs another turn and returns the results in its request.
     pub(super) async fn results_shown(&mut self) -> Vec<(String, ToolResultOutput)> {
         self.replies(says("ok"));
         self.turn(AgentInput::Continue).await;
@@ -152,7 +152,7 @@ impl Bench {
         self.model.requests.lock().unwrap().clone()
     }
 
-    /// The ids of the calls that ran, in the order in which they began.
+    /// The ids of the calls that ran, in the order in which they started.
     pub(super) fn ran(&self) -> Vec<String> {
         let invocations = self.ran.invocations.lock().unwrap();
         let id = |invocation: &Invocation| invocation.call_id.0.clone();
@@ -164,7 +164,7 @@ impl Bench {
         results_of(self.session.state().messages().last().unwrap())
     }
 
-    /// What happened, by kind, as far as it is durable.
+    /// The kinds of the durable events.
     pub(super) fn kinds(&self) -> Vec<String> {
         let kind = |record: &EventRecord| json!(record.event)["kind"].as_str().map(str::to_owned);
         self.journal.durable().iter().filter_map(kind).collect()
@@ -198,7 +198,7 @@ pub(super) fn pairs<const N: usize>(
     pairs.map(|(id, output)| (id.to_owned(), output)).into()
 }
 
-/// The outcome's kind, as in JSON.
+/// The end's kind, as in JSON.
 pub(super) fn kind(outcome: &TurnReport) -> String {
     json!(outcome)["type"]
         .as_str()
@@ -206,7 +206,7 @@ pub(super) fn kind(outcome: &TurnReport) -> String {
         .to_owned()
 }
 
-/// The text of a refused input.
+/// The message of a refused input.
 pub(super) fn refusal(report: TurnReport) -> String {
     match report.end {
         TurnEnd::Error {
@@ -216,7 +216,7 @@ pub(super) fn refusal(report: TurnReport) -> String {
     }
 }
 
-/// The outcome with its durations left out.
+/// The report without durations.
 pub(super) fn timeless(mut report: TurnReport) -> TurnReport {
     report.summary.duration_ms = 0;
     report

@@ -1,4 +1,4 @@
-//! Hooks: what each verdict does at each place, and which of several counts.
+//! Hooks: the effect of each verdict in each method, and precedence.
 
 use super::harness::*;
 use crate::{
@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Says the same at one place, as often as it is asked, and counts.
+/// Returns the same verdict in one method at each call, and counts the calls.
 #[derive(Default)]
 struct Says {
     before_model: Option<Verdict<ModelReply>>,
@@ -65,7 +65,7 @@ impl Hook for Says {
     }
 }
 
-/// How a turn with text alone ended: kind, text, model calls, tokens written.
+/// The end of a turn of text alone: kind, text, model calls, tokens written.
 async fn model_turn(hook: Says) -> (String, String, usize, u64) {
     let mut bench = Bench::new(vec![says("one"), says("two"), says("three"), says("four")]);
     bench.agent.hooks = vec![Arc::new(hook)];
@@ -79,7 +79,7 @@ async fn model_turn(hook: Says) -> (String, String, usize, u64) {
 }
 
 #[tokio::test]
-async fn around_the_model() {
+async fn model_hooks_apply_their_verdicts() {
     use Verdict::{Block, Fallback, Pass, Retry};
     let before = |verdict| Says {
         before_model: Some(verdict),
@@ -101,7 +101,7 @@ async fn around_the_model() {
         (before(Block("no".into())), refused(0, 0)),
         (before(Fallback(free.clone())), done("instead", 0, 0)),
         (after(Pass), done("one", 1, 5)),
-        // Twice more, and then its reply stands; all tokens are counted.
+        // Two repetitions, then the reply stands; all tokens are counted.
         (after(Retry), done("three", 3, 15)),
         (after(Block("no".into())), refused(1, 5)),
         (after(Fallback(free)), done("instead", 1, 5)),
@@ -111,7 +111,7 @@ async fn around_the_model() {
     }
 }
 
-/// What a call of a tool came to, and how often the tool ran.
+/// The result of a tool call, and the number of its runs.
 async fn tool_turn(tool: &str, hook: Says) -> (ToolResultOutput, usize) {
     let mut bench = Bench::new(vec![calls(&[("a", tool, "")])]);
     bench.agent.hooks = vec![Arc::new(hook)];
@@ -120,7 +120,7 @@ async fn tool_turn(tool: &str, hook: Says) -> (ToolResultOutput, usize) {
 }
 
 #[tokio::test]
-async fn around_a_tool() {
+async fn tool_hooks_apply_their_verdicts() {
     use Verdict::{Block, Fallback, Pass, Retry};
     let before = |verdict| Says {
         before_tool: Some(verdict),
@@ -142,7 +142,7 @@ async fn around_a_tool() {
         ("look", after(Pass), text("look {}"), 1),
         ("look", after(Retry), text("look {}"), 3),
         ("put", after(Retry), text("put {}"), 3),
-        // Nothing effectful is run twice.
+        // An effectful call never runs twice.
         ("act", after(Retry), text("act {}"), 1),
         ("act", after(Block("no".into())), withheld, 1),
         ("act", after(Fallback(text("instead"))), text("instead"), 1),
@@ -152,9 +152,10 @@ async fn around_a_tool() {
     }
 }
 
-/// S13: Fallback beats Block beats Retry beats Pass, wherever each stands, and every hook is asked.
+/// S13: Fallback beats Block beats Retry beats Pass, in any order of the hooks, and every hook is
+/// called.
 #[tokio::test]
-async fn the_strongest_of_several_counts() {
+async fn strongest_verdict_counts() {
     use Verdict::{Block, Fallback, Pass, Retry};
     let verdicts = || {
         [
@@ -197,9 +198,9 @@ async fn the_strongest_of_several_counts() {
     assert_eq!(asked, [1, 1, 1, 1]);
 }
 
-/// Of equal verdicts the first counts.
+/// The first of equal verdicts counts.
 #[tokio::test]
-async fn the_first_of_equals_counts() {
+async fn first_of_equal_verdicts_counts() {
     let block = |why: &str| Says {
         before_tool: Some(Verdict::Block(why.into())),
         ..Says::default()

@@ -1,4 +1,4 @@
-//! A session is opened again after its process died in the middle of a batch.
+//! Sessions reopened after their process died in the middle of a batch.
 
 use super::harness::*;
 use crate::turn::Prompts;
@@ -15,7 +15,8 @@ use std::sync::{Arc, atomic::Ordering};
 
 const UNKNOWN: &str = "The host stopped while `act` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again.";
 
-/// Runs a batch in which the process dies while a call runs: everything recorded so far is on disk, no result is.
+/// Runs a batch in which the process dies during a call: everything recorded so far is stored,
+/// without a result.
 async fn died_during(batch: &[(&str, &str, &str)]) -> Arc<TestJournal> {
     let tools = standard()
         .into_iter()
@@ -28,21 +29,23 @@ async fn died_during(batch: &[(&str, &str, &str)]) -> Arc<TestJournal> {
         cancel: &bench.cancel,
     };
     let turn = bench.agent.run_turn(&mut bench.session, input, &cx);
-    // The turn hangs in its tool; once it does, nothing more can happen, and dropping it is the death of the process.
+    // The turn hangs in its tool; then nothing more can happen, and dropping it simulates the death
+    // of the process.
     let mut turn = Box::pin(turn);
     for _ in 0..64 {
         assert!(futures_util::poll!(&mut turn).is_pending());
         tokio::task::yield_now().await;
     }
     drop(turn);
-    // The worst case for a read-only call is that its intention was stored without its result.
+    // The worst case for a read-only call: its intent was stored without its result.
     crate::journal::Journal::barrier(bench.journal.as_ref())
         .await
         .unwrap();
     bench.journal.clone()
 }
 
-/// A read-only or idempotent call is run again with the key of the first attempt; an effectful one never is.
+/// A read-only or idempotent call runs again with the key of the first attempt; an effectful one
+/// never does.
 #[tokio::test]
 async fn interrupted_calls_are_repeated_only_where_that_is_safe() {
     let cases = [
@@ -77,9 +80,9 @@ async fn interrupted_calls_are_repeated_only_where_that_is_safe() {
     }
 }
 
-/// The rest of the batch, whose turn had not come, runs; the facts of the turn are those of its reply.
+/// The rest of the batch, which had not started, runs; the turn reports the figures of its reply.
 #[tokio::test]
-async fn the_rest_of_an_interrupted_batch_runs() {
+async fn rest_of_an_interrupted_batch_runs() {
     let journal = died_during(&[("a", "act", ""), ("b", "act", ""), ("c", "look", "")]).await;
     let mut bench = Bench::resume(&journal, Vec::new(), standard()).await;
     let outcome = bench.turn(AgentInput::Continue).await;
@@ -97,9 +100,9 @@ async fn the_rest_of_an_interrupted_batch_runs() {
     assert_eq!(bench.results(), expected);
 }
 
-/// A repeated run needs no less permission than a first one.
+/// A repeated run needs the same permission as the first one.
 #[tokio::test]
-async fn a_repeated_call_passes_the_policy_as_it_is_now() {
+async fn repeated_call_passes_the_current_policy() {
     let journal = died_during(&[("a", "look", "")]).await;
     for (effect, approval, rule) in [
         (Effect::ReadOnly, Approval::Always, "approval.always"),
@@ -122,9 +125,10 @@ async fn a_repeated_call_passes_the_policy_as_it_is_now() {
     }
 }
 
-/// What was accepted as idempotent when it ran, and is not any more, is not repeated, whatever the policy says to it.
+/// A call that was idempotent when it ran, and is not any more, is not repeated, whatever the
+/// policy decides.
 #[tokio::test]
-async fn a_call_that_is_idempotent_no_more_is_not_repeated() {
+async fn call_no_longer_idempotent_is_not_repeated() {
     let unknown = UNKNOWN.replace("`act`", "`put`");
     let journal = died_during(&[("a", "put", "")]).await;
     for approval in [Approval::Never, Approval::ByEffect] {
@@ -138,9 +142,9 @@ async fn a_call_that_is_idempotent_no_more_is_not_repeated() {
     }
 }
 
-/// S15: a message settles what was left open before the model is asked, and says of each call what is known of it.
+/// S15: a message settles the open calls before the model call, each with what is known about it.
 #[tokio::test]
-async fn a_message_settles_what_was_left_open() {
+async fn message_settles_the_open_calls() {
     let journal = died_during(&[("a", "act", ""), ("b", "look", "")]).await;
     let mut bench = Bench::resume(&journal, vec![says("ok")], standard()).await;
     assert_eq!(kind(&bench.say("hello?").await), "done");
@@ -158,8 +162,8 @@ async fn a_message_settles_what_was_left_open() {
     );
 }
 
-/// The process dies after the decisions are durable and while the approved call runs. What the person decided about the
-/// other calls still holds, whether the session goes on by itself or with a message.
+/// The process dies after the decisions are durable and while the approved call runs. The decisions
+/// about the other calls still hold, whether the session resumes by itself or with a message.
 #[tokio::test]
 async fn decisions_hold_after_a_crash() {
     let id = |id: &str| CallId(id.into());
@@ -182,7 +186,7 @@ async fn decisions_hold_after_a_crash() {
         },
         Decision::approve(id("d")),
     ];
-    // The barrier of the first call's intention is the last that succeeds.
+    // The barrier of the first call's intent is the last that succeeds.
     bench
         .journal
         .fails_from
@@ -224,9 +228,9 @@ async fn decisions_hold_after_a_crash() {
     );
 }
 
-/// Nobody is asked about a call that will not be repeated, whatever they would say.
+/// A call that will not be repeated is not asked about.
 #[tokio::test]
-async fn nobody_is_asked_about_an_interrupted_effectful_call() {
+async fn interrupted_effectful_call_requests_no_approval() {
     let journal = died_during(&[("a", "act", "")]).await;
     let stricter = vec![tool("act", Effect::Effectful, Approval::Always)];
     let mut bench = Bench::resume(&journal, Vec::new(), stricter).await;

@@ -1,4 +1,4 @@
-//! What ends a turn from outside or by a bound: budgets, cancellation, depth.
+//! Ends of a turn from outside or by a bound: budgets, cancellation, depth.
 
 use super::harness::*;
 use crate::tool::{CallReport, RunEnd};
@@ -23,7 +23,7 @@ const INVALID: &str = "The arguments are not a JSON object, or nest too deep; th
 
 /// M13: N turns are N useful model calls, and an answer on the N-th is an answer.
 #[tokio::test]
-async fn a_budget_of_turns_allows_that_many_replies() {
+async fn turn_budget_allows_that_many_replies() {
     let mut bench = Bench::new(vec![calls(&[("a", "look", "")]), says("in time")]);
     bench.agent.settings.budgets.turns = 2;
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
@@ -31,7 +31,7 @@ async fn a_budget_of_turns_allows_that_many_replies() {
 }
 
 #[tokio::test]
-async fn a_used_up_budget_ends_the_turn_and_a_larger_one_goes_on() {
+async fn used_up_budget_ends_the_turn_and_a_larger_one_resumes() {
     let mut bench = Bench::new(vec![
         calls(&[("a", "look", "")]),
         says("at last"),
@@ -49,7 +49,7 @@ async fn a_used_up_budget_ends_the_turn_and_a_larger_one_goes_on() {
             panic!("the budget is used up: {outcome:?}");
         };
         assert_eq!(budget, Budget::Turns { limit: 1 });
-        // The facts of the turn before are not told twice.
+        // The figures of the previous turn are not reported again.
         assert_eq!(
             (summary.total_turns, summary.tool_calls, summary.stop_reason),
             (1, 0, None)
@@ -62,22 +62,22 @@ async fn a_used_up_budget_ends_the_turn_and_a_larger_one_goes_on() {
     assert_eq!(bench.requests().len(), 1);
     bench.agent.settings.budgets.turns = 2;
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
-    // A new message of the person has the whole budget again.
+    // A new message of the user has the whole budget again.
     bench.agent.settings.budgets.turns = 1;
     assert_eq!(kind(&bench.say("and now").await), "done");
 }
 
 #[tokio::test]
-async fn a_budget_of_nothing_asks_nobody() {
+async fn budget_of_no_turns_calls_no_model() {
     let mut bench = Bench::new(vec![says("never")]);
     bench.agent.settings.budgets.turns = 0;
     assert_eq!(kind(&bench.say("go").await), "budget-exceeded");
     assert_eq!(bench.requests(), Vec::new());
 }
 
-/// T15: the message is kept, the model is not asked, and there is a summary.
+/// T15: the message is kept, the model is not called, and there is a summary.
 #[tokio::test]
-async fn cancelled_before_the_model_is_asked() {
+async fn turn_cancelled_before_the_model_call() {
     let mut bench = Bench::new(vec![says("hello")]);
     bench.cancel.cancel();
     let outcome = bench.say("hi").await;
@@ -97,7 +97,7 @@ async fn cancelled_before_the_model_is_asked() {
 }
 
 #[tokio::test]
-async fn cancelled_while_the_model_writes() {
+async fn turn_cancelled_during_the_model_call() {
     let mut bench = Bench::new(vec![says("hello")]);
     *bench.model.cancel_when_asked.lock().unwrap() = Some(bench.cancel.clone());
     let outcome = bench.say("hi").await;
@@ -108,9 +108,9 @@ async fn cancelled_while_the_model_writes() {
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
 }
 
-/// S14: the running call is stopped, those after it do not begin, and each has one result in its place.
+/// S14: the running call is stopped, later ones do not start, and each has one result, in order.
 #[tokio::test]
-async fn cancelled_while_a_tool_runs() {
+async fn turn_cancelled_during_a_tool_call() {
     for (first, told) in [
         (
             "hang",
@@ -156,15 +156,15 @@ async fn cancelled_while_a_tool_runs() {
         ]);
         assert_eq!(results, expected);
         assert!(json!(results[3].1)["value"]["code"] == "unknown-tool");
-        // The session goes on, and the model hears of all of it.
+        // The session resumes, and the next request has all results.
         bench.cancel = Default::default();
         assert_eq!(bench.results_shown().await, expected);
     }
 }
 
-/// A call that was stopped or never began says which limits held, like one that ran.
+/// A call that was stopped or never started reports its limits, like one that ran.
 #[tokio::test]
-async fn calls_without_a_report_of_their_own_show_their_limits() {
+async fn call_without_a_report_shows_its_limits() {
     let limits = Limits {
         deadline_ms: 7,
         ..Limits::default()
@@ -205,7 +205,7 @@ async fn calls_without_a_report_of_their_own_show_their_limits() {
     );
 }
 
-/// The record of a stopped call has its audit, whatever its effect, and also if it was about to ask something.
+/// The record of a stopped call has its audit, whatever its effect, also if it was about to ask.
 #[tokio::test]
 async fn cancelled_call_keeps_its_audit_and_accounting() {
     let used = Accounting {
@@ -275,9 +275,9 @@ async fn cancelled_call_keeps_its_audit_and_accounting() {
     }
 }
 
-/// Of read-only neighbours, those that had no place yet do not begin.
+/// Concurrent read-only calls that had no slot yet do not start.
 #[tokio::test]
-async fn cancelled_while_neighbours_wait_for_a_place() {
+async fn turn_cancelled_while_concurrent_calls_wait() {
     let cancel = tokio_util::sync::CancellationToken::new();
     let token = cancel.clone();
     let stare = tool("stare", Effect::ReadOnly, Approval::ByEffect).body(move |_| {
@@ -313,9 +313,10 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(json!(1), |inner, _| json!([inner]))
 }
 
-/// A record that nests too deep could be written and never read again, and the session would be lost.
+/// A record that nests too deep could be written and never parsed again, and the session would be
+/// lost.
 #[tokio::test]
-async fn what_nests_too_deep_stays_out_of_the_journal() {
+async fn value_nested_too_deep_is_not_recorded() {
     let deepest = format!("{{\"x\": {}}}", nested(99));
     let too_deep = format!("{{\"x\": {}}}", nested(100));
     let answer = tool("answer", Effect::ReadOnly, Approval::ByEffect)
@@ -375,7 +376,7 @@ async fn what_nests_too_deep_stays_out_of_the_journal() {
 }
 
 #[tokio::test]
-async fn a_reply_whose_metadata_nests_too_deep_is_an_error() {
+async fn reply_with_metadata_nested_too_deep_is_an_error() {
     let mut reply = says("hi");
     reply.metadata.insert("queue".into(), nested(99));
     let mut bench = Bench::new(vec![reply.clone()]);
@@ -395,9 +396,9 @@ async fn a_reply_whose_metadata_nests_too_deep_is_an_error() {
     assert_eq!(bench.session.state().messages().len(), 1);
 }
 
-/// A reply as the provider sent it is in the journal, unless it nests so deep that nobody could read it again there.
+/// The provider's raw reply is in the journal, unless it nests too deep to be parsed again.
 #[tokio::test]
-async fn a_reply_as_it_was_sent_is_kept() {
+async fn raw_reply_is_recorded() {
     for (raw, kept) in [(nested(100), true), (nested(101), false)] {
         let reply = ModelReply {
             raw: Some(raw.clone()),
@@ -418,9 +419,9 @@ async fn a_reply_as_it_was_sent_is_kept() {
     }
 }
 
-/// An adapter may build calls without `ToolCall::parse`; the loop holds them to the same bound.
+/// An adapter may build calls without `ToolCall::parse`; the loop applies the same bound.
 #[tokio::test]
-async fn arguments_that_an_adapter_parsed_are_held_to_the_bound() {
+async fn arguments_parsed_by_an_adapter_are_bounded() {
     let input = match json!({"x": nested(100)}) {
         Value::Object(map) => Some(map),
         _ => None,
@@ -443,9 +444,9 @@ async fn arguments_that_an_adapter_parsed_are_held_to_the_bound() {
     );
 }
 
-/// Whoever runs the tools: what could not be shown or stored goes no further than the loop.
+/// Results that could not be shown or stored are replaced, whichever runner returned them.
 #[tokio::test]
-async fn results_that_are_not_valid_become_errors() {
+async fn invalid_result_becomes_an_error() {
     let file = |data| {
         ContentPart::File(FilePart {
             media_type: "image/png".into(),

@@ -1,4 +1,4 @@
-//! Calls that ask a person: the turn waits, the answer reaches the call, and everything that can go wrong with either.
+//! Calls that ask the user: the turn waits, the answer reaches the call, and the faults of either.
 
 use super::harness::*;
 use crate::{
@@ -35,7 +35,7 @@ fn ask(prompt: &str, answered_by: AnsweredBy) -> RunEnd {
     })
 }
 
-/// Asks as many questions as it is told to, and then says what it was answered.
+/// Asks this many questions, and then returns the answers.
 fn asking(questions: usize) -> impl Fn(Invocation) -> RunEnd + Send + Sync + 'static {
     move |call| {
         if call.answers.len() < questions {
@@ -99,9 +99,10 @@ impl Bench {
     }
 }
 
-/// The call runs again from its start with the answers so far, in this process and in the next, with one result in the end.
+/// The call runs again from its start with the answers so far, in this process and in the next, and
+/// has one result.
 #[tokio::test]
-async fn a_question_survives_restarts() {
+async fn question_survives_restarts() {
     for name in ["wonder", "order"] {
         let mut bench = bench(&[("a", name, ""), ("b", "act", "")], 2);
         let first = awaited(bench.say("go").await);
@@ -124,7 +125,8 @@ async fn a_question_survives_restarts() {
             pairs([("a", result), ("b", text("act {}"))])
         );
         assert_eq!(bench.ran(), ["a", "b"]);
-        // The same key for every run of the call, and the use of the answer is durable before the call runs.
+        // Every run of the call has the same key, and the use of the answer is durable before the
+        // call runs.
         assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
         let exchange = |prompt: &str, answer| AnsweredQuestion {
             question: question(prompt),
@@ -139,9 +141,9 @@ async fn a_question_survives_restarts() {
     }
 }
 
-/// S10: the result of a normal call beside the asking one is kept, and not run again.
+/// S10: the result of another call in the batch is kept, and the call does not run again.
 #[tokio::test]
-async fn a_normal_call_beside_the_asking_one_is_kept() {
+async fn result_beside_a_question_is_kept() {
     let mut bench = bench(&[("a", "wonder", ""), ("b", "look", "")], 1);
     let continuation = awaited(bench.say("go").await);
     assert_eq!(continuation.completed.len(), 1);
@@ -150,9 +152,9 @@ async fn a_normal_call_beside_the_asking_one_is_kept() {
     assert_eq!(bench.results()[1], ("b".to_owned(), text("look {}")));
 }
 
-/// S10: a tool that ends by asking back is given no second run: the answer is its result.
+/// S10: a tool that ends with a question is not run again: the answer is its result.
 #[tokio::test]
-async fn the_answer_is_the_result_of_a_tool_that_asked_back() {
+async fn answer_is_the_result_of_a_tool_that_asked_last() {
     let refused = denied("The user did not want to answer the question.");
     let table = [
         (words("the left one"), text("the left one")),
@@ -172,9 +174,9 @@ async fn the_answer_is_the_result_of_a_tool_that_asked_back() {
     }
 }
 
-/// Two ask at once: the first is heard, and the other asks when its turn comes.
+/// Of two questions the first is asked, and the other in the call's next run.
 #[tokio::test]
-async fn of_two_questions_the_first_is_heard() {
+async fn first_of_two_questions_is_asked_first() {
     let mut bench = bench(&[("a", "wonder", ""), ("b", "wonder", "")], 1);
     let first = awaited(bench.say("go").await);
     let second = awaited(bench.answer(&first, words("1")).await);
@@ -192,9 +194,9 @@ async fn of_two_questions_the_first_is_heard() {
     );
 }
 
-/// A call that runs again sees the state that its first run saw, whatever others merged meanwhile.
+/// A call that runs again sees the shared state of its first run, whatever others merged meanwhile.
 #[tokio::test]
-async fn a_second_run_sees_the_state_of_the_first() {
+async fn second_run_sees_the_state_of_the_first() {
     let mut bench = bench(
         &[("n", "note", ""), ("a", "wonder", ""), ("m", "note", "")],
         1,
@@ -211,8 +213,8 @@ async fn a_second_run_sees_the_state_of_the_first() {
     assert_eq!(result["shared"], json!({}));
 }
 
-/// M9: state is merged deeply, in the order of the calls; an explicit empty list clears. M10: a call that was stopped or asked
-/// merges nothing.
+/// M9: state is merged deeply, in the order of the calls; an explicit empty list clears. M10: a
+/// call that was stopped or asked merges nothing.
 #[tokio::test]
 async fn shared_state_is_merged_deeply() {
     let deltas = [
@@ -247,9 +249,9 @@ async fn shared_state_is_merged_deeply() {
     }
 }
 
-/// Whatever is wrong with an answer, the question stays open, and the right one still works.
+/// Whatever is wrong with an answer, the question stays open, and a valid answer still works.
 #[tokio::test]
-async fn wrong_answers_are_refused() {
+async fn invalid_answer_is_refused() {
     let mut bench = bench(&[("a", "wonder", "")], 1);
     let right = awaited(bench.say("go").await);
     let mut altered = right.clone();
@@ -272,7 +274,7 @@ async fn wrong_answers_are_refused() {
         let message = refusal(bench.answer(&continuation, answer).await);
         assert!(message.contains(expected), "{message}");
     }
-    // T17: a question is not decided, and has no results.
+    // T17: a question takes no decisions and no results.
     let continuation = right.clone();
     let decisions = vec![Decision::approve(CallId("a".into()))];
     assert_eq!(
@@ -310,7 +312,7 @@ async fn wrong_answers_are_refused() {
 }
 
 #[test]
-fn answers_fit_their_question() {
+fn answer_must_fit_its_question() {
     let ask = |choices: &[&str], free_text| Question {
         prompt: "?".into(),
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
@@ -335,9 +337,9 @@ fn answers_fit_their_question() {
     }
 }
 
-/// Where nobody can be asked, the call hears of it and the turn goes on.
+/// If no one can be asked, the call is denied and the turn continues.
 #[tokio::test]
-async fn nobody_can_be_asked() {
+async fn question_without_a_user_is_denied() {
     let mut bench = bench(&[("a", "wonder", "")], 1);
     bench.agent.settings.prompts = Prompts::Deny;
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
@@ -365,7 +367,7 @@ async fn questions_are_bounded() {
 }
 
 #[tokio::test]
-async fn questions_that_cannot_be_shown() {
+async fn question_that_cannot_be_shown_is_refused() {
     type Spoil = fn(&mut Question);
     let spoil: [(Spoil, &str); 4] = [
         (|question| question.prompt = " ".into(), "it has no prompt"),
@@ -404,9 +406,9 @@ async fn questions_that_cannot_be_shown() {
     }
 }
 
-/// A message instead of an answer: the question is dropped, and the call has a result.
+/// After a message instead of an answer, the question is dropped, and the call has a result.
 #[tokio::test]
-async fn a_message_supersedes_a_question() {
+async fn message_supersedes_a_question() {
     let mut bench = bench(&[("a", "wonder", "")], 1);
     awaited(bench.say("go").await);
     bench.replies(says("as you like"));

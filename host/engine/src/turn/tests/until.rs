@@ -1,4 +1,4 @@
-//! Runs that end through a tool, and state that calls share.
+//! Runs that end through a tool, and the shared state of calls.
 
 use super::harness::*;
 use crate::{
@@ -22,7 +22,7 @@ fn until(bench: &mut Bench, end: UntilEnd) {
     });
 }
 
-/// The standard tools and `finish`, which fails as often as it is told to.
+/// The standard tools and `finish`, which fails `failures` times.
 fn with_finish(failures: usize) -> Vec<Tool> {
     let left = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(failures));
     let mut tools = standard();
@@ -55,9 +55,10 @@ fn result(outcome: TurnReport) -> ToolResult {
     }
 }
 
-/// M11: a first target call that fails does not end the run; the first success does, and is its result.
+/// M11: a failed call of the target does not end the run; the first successful one does, and is the
+/// result.
 #[tokio::test]
-async fn the_first_success_ends_the_run() {
+async fn first_success_ends_the_run() {
     let replies = vec![
         calls(&[("a", "finish", "")]),
         calls(&[("b", "look", ""), ("c", "finish", "")]),
@@ -70,7 +71,7 @@ async fn the_first_success_ends_the_run() {
         (ended.call_id.0.as_str(), ended.output),
         ("c", ToolResultOutput::Json(json!({"answer": 42})))
     );
-    // The rest of the batch is answered as ever.
+    // The rest of the batch is answered as usual.
     assert_eq!(bench.results()[0], ("b".to_owned(), text("look {}")));
 }
 
@@ -82,9 +83,9 @@ async fn any_call_ends_the_run() {
     assert_eq!(ended.output, ToolResultOutput::ErrorText("not yet".into()));
 }
 
-/// M12: an error that names the tools; the session can go on with another message.
+/// M12: the error names the tools; the session continues with another message.
 #[tokio::test]
-async fn a_model_that_stops_without_the_tool() {
+async fn model_that_stops_without_the_tool_is_an_error() {
     let replies = vec![says("that is all"), calls(&[("a", "finish", "")])];
     let mut bench = Bench::with(replies, with_finish(0));
     until(&mut bench, UntilEnd::FirstSuccess);
@@ -100,9 +101,9 @@ async fn a_model_that_stops_without_the_tool() {
     assert_eq!(result(bench.say("call it").await).call_id.0, "a");
 }
 
-/// M16: a target that a person approved ends the run, too; one that was rejected does not.
+/// M16: an approved call of the target ends the run, too; a rejected one does not.
 #[tokio::test]
-async fn an_approved_target_ends_the_run() {
+async fn approved_target_ends_the_run() {
     for (approve, expected) in [(true, "done"), (false, "needs-more-turns")] {
         let mut bench = Bench::new(vec![calls(&[("a", "send", "")])]);
         bench.agent.settings.until_tool = Some(UntilTool {
@@ -128,7 +129,7 @@ async fn an_approved_target_ends_the_run() {
 
 /// M17: refused at the start, with nothing recorded.
 #[tokio::test]
-async fn an_unknown_target_is_refused() {
+async fn unknown_target_is_refused() {
     for (tools, message) in [
         (
             vec!["look".to_owned(), "finsh".to_owned()],
@@ -147,9 +148,10 @@ async fn an_unknown_target_is_refused() {
     }
 }
 
-/// The answer as a value: read out of a code block, too; sent back once where it does not fit, and then an error.
+/// The answer as a value: also parsed from a code block; sent back once if it does not fit, and
+/// then an error.
 #[tokio::test]
-async fn an_answer_fits_its_schema() {
+async fn answer_must_fit_its_schema() {
     let schema =
         json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
     let misfit = "the answer: \"n\" is a required property";

@@ -136,7 +136,7 @@ fn deprecated_part_loads_as_a_file_with_a_warning() {
     }
 }
 
-/// What has no known form is refused with what is wrong about it.
+/// A value of unknown form is refused with the reason.
 #[test]
 fn value_of_unknown_form_is_refused() {
     let table = [

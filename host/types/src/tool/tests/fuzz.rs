@@ -40,7 +40,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What is taken for arguments is an object that the journal can hold and give back as it was.
+    /// Text accepted as arguments is an object that the journal can store and return unchanged.
     #[test]
     fn json_text_to_arguments(text in text()) {
         let call = ToolCall::parse(CallId("1".to_owned()), "t".to_owned(), text.clone());

@@ -1,4 +1,4 @@
-//! What a person may decide and when: decision sets, the timing of approvals, and approvals that come too late.
+//! Decisions of the user: decision sets, the timing of approvals, and expired requests.
 
 use super::harness::*;
 use crate::turn::Timing;
@@ -36,9 +36,10 @@ fn decision(kind: DecisionKind) -> Decision {
     }
 }
 
-/// M4: each set of decisions allows exactly its own, and a refused one leaves the request open.
+/// M4: each decision set allows exactly its own kinds, and a refused decision leaves the request
+/// open.
 #[tokio::test]
-async fn a_tool_allows_the_decisions_of_its_set() {
+async fn tool_allows_the_decisions_of_its_set() {
     use DecisionKind::{Approve, Edit, Reject, Respond};
     let sets: [&[DecisionKind]; 4] = [
         &[Approve],
@@ -69,9 +70,10 @@ async fn a_tool_allows_the_decisions_of_its_set() {
     }
 }
 
-/// T7: what the tool does not allow any more when the decision comes is refused, and the request stays open for what it allows.
+/// T7: a decision that the tool no longer allows is refused, and the request stays open for the
+/// others.
 #[tokio::test]
-async fn a_decision_that_is_not_allowed_any_more() {
+async fn decision_no_longer_allowed_is_refused() {
     let mut bench = Bench::new(vec![calls(&[("a", "send", "")])]);
     let continuation = bench.ask().await;
     let stricter = tool("send", Effect::Effectful, Approval::Always);
@@ -109,7 +111,8 @@ fn index(continuation: &Continuation) -> usize {
     }
 }
 
-/// T4: the calls before the gated one have run and ride in the envelope; those after it run once each when it is decided.
+/// T4: the calls before the gated one have run and are in the continuation; later ones run once
+/// each after the decision.
 #[tokio::test]
 async fn in_order_the_calls_before_run_first() {
     let mut bench = in_order(&[("a", "look", ""), ("b", "send", ""), ("c", "peek", "")]);
@@ -133,9 +136,9 @@ async fn in_order_the_calls_before_run_first() {
     assert_eq!(bench.results(), pairs(results));
 }
 
-/// Each gated call is asked about when its turn comes, also after a restart.
+/// Each gated call's approval is requested after the calls before it, also after a restart.
 #[tokio::test]
-async fn in_order_each_gated_call_has_its_turn() {
+async fn in_order_each_gated_call_is_requested_separately() {
     let mut bench = in_order(&[("a", "send", ""), ("b", "act", ""), ("c", "send", "")]);
     let first = awaited(bench.say("go").await);
     assert_eq!((index(&first), bench.ran().len()), (0, 0));
@@ -154,9 +157,9 @@ async fn in_order_each_gated_call_has_its_turn() {
 const LATE: &str =
     "This call did not run: it needed a person's approval, which did not come in time.";
 
-/// What nobody decided in time is denied; its siblings run.
+/// A call whose request expired is denied; the other calls run.
 #[tokio::test]
-async fn an_approval_expires_into_a_denial() {
+async fn expired_approval_request_is_a_denial() {
     let batch = [("a", "look", ""), ("b", "send", "")];
     let mut bench = Bench::new(vec![calls(&batch), says("then not")]);
     bench.agent.settings.approval_expiry_ms = Some(0);
@@ -176,7 +179,7 @@ async fn an_approval_expires_into_a_denial() {
 }
 
 #[tokio::test]
-async fn an_approval_that_comes_in_time() {
+async fn approval_before_the_expiry_counts() {
     let mut bench = Bench::new(vec![calls(&[("b", "send", "")])]);
     bench.agent.settings.approval_expiry_ms = Some(u64::MAX);
     let continuation = bench.ask().await;
@@ -193,16 +196,16 @@ fn approve_and_remember(what: RememberWhat, scope: RememberScope) -> Decision {
     }
 }
 
-/// What a person does not want to be asked again is not asked in this session, also after a restart, until they take it back.
+/// A remembered approval holds in its session, also after a restart, until it is revoked.
 #[tokio::test]
-async fn a_remembered_approval_holds_in_its_session() {
+async fn remembered_approval_holds_in_its_session() {
     use RememberScope::{Project, Session};
     use RememberWhat::{Arguments, Tool};
     let table = [
         (Arguments, Session, r#"{"n": 1}"#, "needs-more-turns"),
         (Arguments, Session, r#"{"n": 2}"#, "awaiting-confirmation"),
         (Tool, Session, r#"{"n": 2}"#, "needs-more-turns"),
-        // The loop itself remembers for its session alone; the rest is for whoever runs it.
+        // The loop remembers for its session alone; the caller stores the rest.
         (Tool, Project, r#"{"n": 1}"#, "awaiting-confirmation"),
     ];
     for (what, scope, arguments, expected) in table {
@@ -218,7 +221,7 @@ async fn a_remembered_approval_holds_in_its_session() {
 }
 
 #[tokio::test]
-async fn a_remembered_approval_is_taken_back() {
+async fn remembered_approval_is_revoked() {
     let mut bench = Bench::new(vec![calls(&[("a", "send", "")])]);
     let continuation = bench.ask().await;
     let decision = approve_and_remember(RememberWhat::Tool, RememberScope::Session);
@@ -241,9 +244,9 @@ async fn a_remembered_approval_is_taken_back() {
     );
 }
 
-/// A rule of the project covers a call before anybody is asked.
+/// A rule of the project covers a call before approval is requested.
 #[tokio::test]
-async fn an_approval_of_the_project_is_remembered() {
+async fn project_approval_is_remembered() {
     let mut bench = Bench::new(vec![calls(&[("a", "send", "")])]);
     let tool = bench.agent.tools.tools()[4].clone();
     let (_, digest) = crate::session::identity("send", &Map::new());
