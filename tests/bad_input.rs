@@ -56,7 +56,7 @@ fn pipes_in_the_place_of_files_are_refused() {
         ("work/agent.toml", 2, other),
         ("work/agent.lock", 2, other),
         ("work/AGENTS.md", 2, "it is not a regular file"),
-        ("state/approvals.json", 1, other),
+        ("state/agent-host.db", 1, other),
         ("state/continuation.key", 1, other),
     ] {
         let place = Place::new();

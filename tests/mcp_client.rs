@@ -73,7 +73,7 @@ fn a_server_is_pinned_when_it_is_first_used_and_refused_when_it_changed() {
     });
     assert_eq!(
         serde_json::to_value(&lock).unwrap(),
-        json!({"version": 3, "tool": {}, "mcp": {"s": {"server": server, "tools": {"s_act": tool}}}})
+        json!({"version": 1, "tool": {}, "mcp": {"s": {"server": server, "tools": {"s_act": tool}}}})
     );
 
     // Another word of the server is shown, and nothing runs until it is accepted.

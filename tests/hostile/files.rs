@@ -471,7 +471,7 @@ fn kernel_folders() -> Vec<Case> {
         (
             "/proc/self",
             "a grant of the host's process",
-            "what is in /proc are no files",
+            "is never granted: /proc has no files but the kernel's view",
         ),
         (
             "/sys",

@@ -49,7 +49,7 @@ async fn damaged_events_are_refused_with_their_number() {
             "event 0 has changed since it was stored",
         ),
         (
-            "UPDATE events SET v = 1 WHERE seq = 2",
+            "UPDATE events SET v = 0 WHERE seq = 2",
             "event 2 has changed since it was stored",
         ),
         (
