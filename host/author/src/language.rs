@@ -32,7 +32,6 @@ pub(crate) struct Job<'a> {
     pub(crate) tell: &'a dyn Fn(&str),
 }
 
-/// The output of a compilation.
 pub(crate) struct Compiled {
     pub(crate) artifact: Artifact,
     /// The compilers, each with its version.

@@ -80,7 +80,6 @@ pub(crate) struct Program {
     pub(crate) invocations: Vec<Invocation>,
     /// The arguments that print its version.
     pub(crate) version_args: &'static [&'static str],
-    /// The supported versions.
     pub(crate) needed: VersionReq,
     /// The installation instructions, a sentence with the exact command.
     pub(crate) install: String,
@@ -91,7 +90,6 @@ pub(crate) struct Program {
 pub(crate) struct InstalledProgram {
     /// The display name.
     pub(crate) name: &'static str,
-    /// The full version.
     pub(crate) version: String,
     invocation: Invocation,
 }

@@ -46,7 +46,7 @@ pub(crate) struct Connection {
 /// The reason for a missing response.
 pub(crate) enum RequestError {
     /// The server ended or cannot be reached.
-    Disconnected(String),
+    Closed(String),
     /// The server returned a protocol error, or `lines.rs` stands in with one.
     Protocol(ErrorData),
     /// The server requires a feature that this client does not declare.
@@ -153,7 +153,7 @@ impl Connection {
                     self.secrets.json(&mut page);
                     page
                 }
-                Err(RequestError::Disconnected(why)) => return Err(why),
+                Err(RequestError::Closed(why)) => return Err(why),
                 Err(RequestError::Protocol(error)) => {
                     return Err(text::sanitize(&error.message, SHOWN_BYTES));
                 }
@@ -226,7 +226,7 @@ impl Connection {
             // Serialized again, because the library rejects a result with an unknown kind of
             // content.
             answer => serde_json::to_value(answer)
-                .map_err(|error| RequestError::Disconnected(error.to_string())),
+                .map_err(|error| RequestError::Closed(error.to_string())),
         }
     }
 
@@ -243,7 +243,7 @@ impl Connection {
             Some(child) => child.lock().await.exit_clause().await,
             None => String::new(),
         };
-        RequestError::Disconnected(format!("{why}{}", text::sanitize(&words, SHOWN_BYTES)))
+        RequestError::Closed(format!("{why}{}", text::sanitize(&words, SHOWN_BYTES)))
     }
 }
 
@@ -284,7 +284,7 @@ fn subscribe(
         while let Ok(Some(_)) = subscription.next().await {
             signals.set_changed();
         }
-        // Later changes are not reported.
+        // Without the subscription, later changes would be missed.
         signals.set_changed();
     }))
 }

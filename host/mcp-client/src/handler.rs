@@ -1,5 +1,5 @@
 //! Handles notifications and requests of a server. It may report progress and announce changed
-//! tools. Elicitation and sampling are not declared and refused; the list of roots is empty.
+//! tools. Elicitation and sampling are undeclared and refused; the list of roots is empty.
 
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
@@ -32,7 +32,7 @@ pub(crate) struct ProgressUpdate {
 /// The notifications received from a server.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// The receivers of progress, by the token of the running call.
+    /// The channels of progress, by the token of the running call.
     updates: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressUpdate>>>,
     /// The number of `tools/list_changed` notifications, and the number at the last `tools/list`.
     changes: AtomicU64,

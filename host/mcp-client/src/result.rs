@@ -14,7 +14,7 @@ use agent_host_types::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
-/// , then the JSON of `structuredContent`
+/// The key in a result's `_meta` for the variant's tag, set by agent-host's own server.
 pub const OUTPUT_META: &str = "agent-host/output";
 
 /// The key in a content block's `_meta` for the file name, set by agent-host's own server.

@@ -30,7 +30,7 @@ use std::{
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// , then the JSON of `structuredContent`
+/// The pause after the first failed attempt to reconnect. It doubles with each, up to
 /// [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -240,7 +240,7 @@ impl McpServer {
             Err(RequestError::Unsupported(what)) => {
                 return Err(self.unavailable(&format!("{what}. The call did not run")));
             }
-            Err(RequestError::Disconnected(why)) => {
+            Err(RequestError::Closed(why)) => {
                 return Err(
                     self.unavailable(&format!("{why}. Whether the call took effect is not known"))
                 );

@@ -23,11 +23,8 @@ const MAX_CALLS: usize = 100;
 pub(super) struct Case {
     /// The case file as given.
     pub(super) file: PathBuf,
-    /// The name of the case.
     pub(super) name: String,
-    /// The tool to call.
     pub(super) tool: String,
-    /// The arguments.
     pub(super) input: Map<String, Value>,
     /// The number of concurrent calls.
     pub(super) calls: usize,
@@ -39,7 +36,6 @@ pub(super) struct Case {
     pub(super) config: Arc<Config>,
     /// The recording of HTTP exchanges, if any.
     pub(super) recording: Option<PathBuf>,
-    /// The expectations.
     pub(super) expect: Expect,
 }
 

@@ -29,19 +29,15 @@ pub(super) fn differences(expect: &Expect, run: &Run) -> Vec<Mismatch> {
         result(expect, output, &mut found);
     }
     if let Some(pattern) = &expect.stderr {
-        found.extend(pattern_difference("stderr", pattern, &run.accounting.stdio));
+        found.extend(diff_pattern("stderr", pattern, &run.accounting.stdio));
     }
-    found.extend(list_difference(
+    found.extend(diff_list(
         "progress",
         expect.progress.as_ref(),
         &run.progress,
     ));
-    found.extend(list_difference(
-        "merges",
-        expect.merges.as_ref(),
-        &run.merges,
-    ));
-    found.extend(list_difference("asked", expect.asked.as_ref(), &run.asked));
+    found.extend(diff_list("merges", expect.merges.as_ref(), &run.merges));
+    found.extend(diff_list("asked", expect.asked.as_ref(), &run.asked));
     let over = |what, most: Option<u64>, took, unit| {
         let most = most.filter(|most| took > *most)?;
         Some(Mismatch::new(
@@ -63,7 +59,6 @@ pub(super) fn differences(expect: &Expect, run: &Run) -> Vec<Mismatch> {
     found
 }
 
-/// Adds the differences of the result.
 fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>) {
     let mut differs = |expected: String, got: String| {
         found.push(Mismatch::new("result", expected, got));
@@ -106,7 +101,7 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
         Some(Expected::Output(_) | Expected::Variant(_) | Expected::Code(_)) | None => {}
     }
     if let Some(pattern) = &expect.matches {
-        found.extend(pattern_difference("matches", pattern, &text(output)));
+        found.extend(diff_pattern("matches", pattern, &text(output)));
     }
     for (pointer, expected) in &expect.at {
         let got = match output {
@@ -248,16 +243,12 @@ fn bytes_form(bytes: &[u8], form: PartForm, like: Option<&PartForm>) -> PartForm
     }
 }
 
-fn pattern_difference(what: &str, pattern: &Regex, text: &str) -> Option<Mismatch> {
+fn diff_pattern(what: &str, pattern: &Regex, text: &str) -> Option<Mismatch> {
     (!pattern.is_match(text)).then(|| Mismatch::new(what, format!("/{pattern}/"), text))
 }
 
 /// Returns the difference of a list, if the case has an expectation of it.
-fn list_difference<T: Serialize>(
-    what: &str,
-    expected: Option<&Vec<T>>,
-    got: &[T],
-) -> Option<Mismatch> {
+fn diff_list<T: Serialize>(what: &str, expected: Option<&Vec<T>>, got: &[T]) -> Option<Mismatch> {
     let (expected, got) = (json(expected?), json(got));
     (!same(&expected, &got)).then(|| Mismatch::new(what, pretty(&expected), pretty(&got)))
 }

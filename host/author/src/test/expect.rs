@@ -34,9 +34,7 @@ pub(super) struct Expect {
     pub(super) at: Vec<(String, Value)>,
     /// The pattern for the guest's output.
     pub(super) stderr: Option<Regex>,
-    /// The progress reports.
     pub(super) progress: Option<Vec<ReportForm>>,
-    /// The merges into the state.
     pub(super) merges: Option<Vec<Map<String, Value>>>,
     /// The contents of files; `None` for a missing file.
     pub(super) files: Vec<(String, Option<String>)>,

@@ -40,11 +40,8 @@ pub(super) struct RawFile {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawCase {
-    /// The name of the case.
     pub(super) name: String,
-    /// The tool to call.
     pub(super) tool: String,
-    /// The arguments.
     pub(super) input: Option<toml::Table>,
     /// The arguments as JSON text, for values beyond TOML.
     pub(super) input_json: Option<String>,
@@ -56,7 +53,6 @@ pub(super) struct RawCase {
     pub(super) state: Option<toml::Table>,
     /// The recording of HTTP exchanges.
     pub(super) recording: Option<String>,
-    /// The expectations.
     pub(super) expect: RawExpect,
     /// Overrides the file's limits.
     pub(super) limits: Option<LimitsSection>,
@@ -68,17 +64,12 @@ pub(super) struct RawCase {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawExpect {
-    /// The exact text.
     pub(super) text: Option<String>,
-    /// The exact JSON value.
     pub(super) json: Option<toml::Value>,
     /// The value as JSON text.
     pub(super) json_text: Option<String>,
-    /// The exact parts.
     pub(super) content: Option<Vec<PartForm>>,
-    /// The exact error.
     pub(super) error_text: Option<String>,
-    /// The exact error.
     pub(super) error_json: Option<toml::Value>,
     /// The value as JSON text.
     pub(super) error_json_text: Option<String>,
@@ -129,7 +120,6 @@ pub(super) enum Variant {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct PartForm {
-    /// A text part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
     /// The media type of a file part.
@@ -144,7 +134,6 @@ pub(super) struct PartForm {
     /// The URL of the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) url: Option<String>,
-    /// The content in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) base64: Option<String>,
     /// The size in bytes.
@@ -165,7 +154,6 @@ pub(super) struct PartForm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct ReportForm {
-    /// The message.
     pub(super) message: String,
     /// The fraction from 0 to 1, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,7 +21,6 @@ pub(super) struct Run {
     pub(super) output: Option<ToolResultOutput>,
     /// The progress reports of its last run.
     pub(super) progress: Vec<ReportForm>,
-    /// The merges into the state.
     pub(super) merges: Vec<Map<String, Value>>,
     /// The prompts of its questions.
     pub(super) asked: Vec<String>,
@@ -37,9 +36,7 @@ pub(super) struct Run {
 pub(super) struct CallSetup<'a> {
     pub(super) component: &'a ToolComponent,
     pub(super) grants: Arc<Grants>,
-    /// The effect for the policy.
     pub(super) effect: Effect,
-    /// The secrets for requests.
     pub(super) secrets: Arc<Secrets>,
 }
 
