@@ -100,7 +100,6 @@ impl Job<'_> {
         Ok(Artifact::Component(read(&wasm)?))
     }
 
-    /// Reports the start of the compilation.
     fn tell_compiling(&self, found: &InstalledProgram) {
         let InstalledProgram { name, version, .. } = found;
         (self.tell)(&format!(

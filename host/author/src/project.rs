@@ -234,12 +234,10 @@ struct Named {
     name: String,
 }
 
-/// Reads a TOML manifest.
 pub(crate) fn read_toml<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, AuthorError> {
     toml::from_str(&read(path)?).map_err(|error| not_a_manifest(path, &error.to_string()))
 }
 
-/// Reads a JSON manifest.
 pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, AuthorError> {
     serde_json::from_str(&read(path)?).map_err(|error| not_a_manifest(path, &error.to_string()))
 }

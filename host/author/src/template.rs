@@ -48,7 +48,6 @@ pub fn create(name: &str, language: Language, parent: &Path) -> Result<Project, 
     Ok(project)
 }
 
-/// Returns the files of a language's template.
 fn template(language: Language) -> Vec<EmbeddedFile> {
     embedded::below(&format!("guest-tools/templates/{}", language.as_str()))
 }

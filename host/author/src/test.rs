@@ -134,7 +134,6 @@ pub fn untrusted(
     }
 }
 
-/// Returns the cases to run.
 fn selected(plan: &TestPlan, environment: &Environment) -> Result<Vec<Case>, AuthorError> {
     let mut cases = Vec::new();
     for file in &plan.cases {

@@ -35,7 +35,6 @@ pub(crate) struct Child {
     ended: watch::Receiver<Option<ExitStatus>>,
 }
 
-/// The standard streams of a server.
 pub(crate) struct Streams {
     pub(crate) input: pipe::Sender,
     pub(crate) output: pipe::Receiver,
@@ -43,7 +42,6 @@ pub(crate) struct Streams {
 
 /// The end of a server's stderr.
 struct StderrTail {
-    /// The secrets to redact.
     secrets: Arc<Secrets>,
     /// The incomplete line.
     open: Vec<u8>,

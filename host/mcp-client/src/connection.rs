@@ -359,7 +359,6 @@ fn handshake_error(
     }
 }
 
-/// The error of a handshake.
 enum HandshakeError {
     /// The server answered with a result of another kind.
     UnexpectedResult(ConnectError),

@@ -22,7 +22,6 @@ use tokio::sync::mpsc;
 /// last one is repeated.
 const MAX_QUEUED_UPDATES: usize = 16;
 
-/// A progress report of a call.
 pub(crate) struct ProgressUpdate {
     pub(crate) message: String,
     /// The progress from 0 to 1, if known.
@@ -84,7 +83,6 @@ impl Drop for ProgressUpdates {
     }
 }
 
-/// The handler of one connection.
 pub(crate) struct Handler(pub(crate) Arc<Signals>);
 
 impl ClientHandler for Handler {

@@ -9,14 +9,12 @@ use rmcp::transport::{
 use secrecy::{ExposeSecret as _, SecretString};
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
-/// The time to open a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The attempts to reopen the stream of server messages, with pauses growing to [`LONGEST_PAUSE`].
 const STREAM_ATTEMPTS: usize = 8;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The maximum of redirections per request.
 const MAX_REDIRECTS: usize = 3;
 
 /// Returns the transport to the server at `url`.

@@ -46,7 +46,6 @@ pub(crate) const TOO_LARGE: ErrorCode = ErrorCode(-32_090);
 /// The error code of a call whose response is malformed.
 pub(crate) const MALFORMED: ErrorCode = ErrorCode(-32_091);
 
-/// The transport over the two streams of a server.
 pub(crate) struct Lines<R, W> {
     read: BufReader<R>,
     /// The incomplete line, which survives a cancelled read.
@@ -73,7 +72,6 @@ struct Shared<W> {
     broken: CancellationToken,
 }
 
-/// The result of a read.
 enum LineRead {
     Line,
     TooLong,

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 
-/// The maximum of pages per list.
 pub(crate) const MAX_PAGES: usize = 64;
 
 /// The maximum of tools per list. Fewer may be offered: as many as a component may define.
@@ -38,7 +37,6 @@ struct ListedTool {
     output_schema: Option<Value>,
 }
 
-/// The pages read so far.
 #[derive(Default)]
 pub(crate) struct Listing {
     tools: Vec<Value>,
@@ -74,7 +72,6 @@ impl Listing {
     }
 }
 
-/// The offered tools of a server.
 pub(crate) struct ToolOffer {
     /// The definitions, under the names for models.
     pub(crate) definitions: Definitions,

@@ -11,13 +11,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The minimum zig version that compiles the SDK.
 const ZIG: Version = Version(0, 13);
 
 /// The clang of wasi-sdk 22, the first with the target `wasm32-wasip1`.
 const CLANG: Version = Version(18, 0);
 
-/// The setup command before the first build.
 pub(super) const SET_UP: &str = "python3 -m venv .venv && .venv/bin/pip install ziglang";
 
 /// The flags of both compilers: a small reactor module, with warnings. The stack has 1 MiB as in

@@ -9,7 +9,6 @@ use crate::{
 /// The first version that exports functions from WebAssembly.
 const GO: Version = Version(1, 24);
 
-/// The setup command before the first build.
 pub(super) const SET_UP: &str = "go version    # 1.24 or newer";
 
 pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {

@@ -23,7 +23,6 @@ const PACKAGES: [(&str, Version); 2] = [
     ("esbuild", Version(0, 28)),
 ];
 
-/// The setup command before the first build.
 pub(super) const SET_UP: &str = "npm install";
 
 pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {

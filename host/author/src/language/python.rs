@@ -18,7 +18,6 @@ const VERSION_ARGS: [&str; 2] = [
     "from importlib.metadata import version; print(version('componentize-py'))",
 ];
 
-/// The setup command before the first build.
 pub(super) const SET_UP: &str =
     "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt";
 

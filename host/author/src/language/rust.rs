@@ -19,7 +19,6 @@ const RUSTC: Version = Version(1, 95);
 
 const TARGET: &str = "wasm32-wasip2";
 
-/// The setup command before the first build.
 pub(super) const SET_UP: &str = "rustup target add wasm32-wasip2";
 
 pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {

@@ -10,7 +10,6 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// The expected result.
 #[derive(Debug)]
 pub(super) enum Expected {
     /// Exactly this result.

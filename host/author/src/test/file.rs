@@ -23,7 +23,6 @@ use std::{
 /// The maximum size of a case file and of a case's own file in bytes.
 pub(super) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A case file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawFile {
@@ -45,13 +44,11 @@ pub(super) struct RawCase {
     pub(super) input: Option<toml::Table>,
     /// The arguments as JSON text, for values beyond TOML.
     pub(super) input_json: Option<String>,
-    /// The number of concurrent calls.
     pub(super) calls: Option<usize>,
     /// The user's answers, in order.
     pub(super) answers: Option<Vec<toml::Value>>,
     /// The shared state before the call.
     pub(super) state: Option<toml::Table>,
-    /// The recording of HTTP exchanges.
     pub(super) recording: Option<String>,
     pub(super) expect: RawExpect,
     /// Overrides the file's limits.
@@ -125,7 +122,6 @@ pub(super) struct PartForm {
     /// The media type of a file part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) media_type: Option<String>,
-    /// The file name, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) filename: Option<String>,
     /// The content as text.
@@ -150,7 +146,6 @@ pub(super) struct PartForm {
     pub(super) height: Option<u32>,
 }
 
-/// A report of `progress`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct ReportForm {

@@ -22,7 +22,6 @@ pub(super) struct Run {
     /// The progress reports of its last run.
     pub(super) progress: Vec<ReportForm>,
     pub(super) merges: Vec<Map<String, Value>>,
-    /// The prompts of its questions.
     pub(super) asked: Vec<String>,
     /// The mismatch between questions and answers.
     pub(super) fault: Option<String>,
