@@ -1,5 +1,5 @@
-//! Finds the files that the program carries for authors (the interfaces, the authoring crates and libraries, the templates) and
-//! writes the list of them. A macro that includes a folder would take what a build left in it, too, and would not see a new file.
+//! Lists the files to embed for tool authors: interfaces, SDKs, templates. A macro that includes a
+//! directory would embed build artifacts and miss new files.
 
 use std::{
     env,
@@ -9,11 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is carried, relative to the repository: these, and the folders of `guest-tools` whose names begin with `sdk`.
-const CARRIED: [&str; 3] = ["wit", "guest-tools/templates", "guest-tools/Cargo.toml"];
+/// The embedded paths, relative to the repository, besides `guest-tools/sdk*`.
+const EMBEDDED: [&str; 3] = ["wit", "guest-tools/templates", "guest-tools/Cargo.toml"];
 
-/// What builds and tests leave in a folder. Nothing below such a name is carried.
-const LEFT_BY_BUILDS: [&str; 6] = [
+/// Artifacts of builds and tests; nothing below such a name is embedded.
+const ARTIFACTS: [&str; 6] = [
     ".agent-host",
     ".venv",
     "__pycache__",
@@ -25,21 +25,21 @@ const LEFT_BY_BUILDS: [&str; 6] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
     let root = root.canonicalize()?;
-    let mut carried: Vec<PathBuf> = CARRIED.iter().map(|path| root.join(path)).collect();
+    let mut embedded: Vec<PathBuf> = EMBEDDED.iter().map(|path| root.join(path)).collect();
     for entry in fs::read_dir(root.join("guest-tools"))? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with("sdk") {
-            carried.push(entry.path());
+            embedded.push(entry.path());
         }
     }
     let mut files = Vec::new();
-    for path in carried.iter().filter(|path| path.exists()) {
+    for path in embedded.iter().filter(|path| path.exists()) {
         println!("cargo::rerun-if-changed={}", path.display());
         collect(path, &mut files)?;
     }
     files.sort();
 
-    let list = PathBuf::from(env::var("OUT_DIR")?).join("carried.rs");
+    let list = PathBuf::from(env::var("OUT_DIR")?).join("embedded.rs");
     let mut list = io::BufWriter::new(fs::File::create(list)?);
     writeln!(list, "&[")?;
     for file in &files {
@@ -50,10 +50,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(list.flush()?)
 }
 
-/// Adds the file, or the files below the folder.
+/// Adds a file or the files below a directory.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     let left = |name: &str| path.file_name().is_some_and(|own| own == name);
-    if LEFT_BY_BUILDS.into_iter().any(left) {
+    if ARTIFACTS.into_iter().any(left) {
         return Ok(());
     }
     if !path.is_dir() {

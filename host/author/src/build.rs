@@ -1,5 +1,5 @@
-//! From a project to the component that a host loads: compiled, made smaller, marked with what made it, and checked by the same
-//! sandbox that will run it. `dist/` changes only when all of that went well.
+//! Builds a project into a component: compiles, strips, adds producers, and checks it in the same
+//! sandbox that will run it. `dist/` changes only on success.
 
 #[cfg(test)]
 mod tests;
@@ -7,11 +7,11 @@ mod tests;
 use crate::{
     componentize::componentize,
     error::AuthorError,
-    language::{self, Compiled, Form, Job},
+    language::{self, Artifact, Compiled, Job},
     project::{Language, Project},
     sdk,
     strip::{Names, strip},
-    uses, wit,
+    wit, wit_usage,
 };
 use agent_host_app::{Config, Registry};
 use agent_host_types::{id::Digest, tool::ToolDefinition};
@@ -21,18 +21,18 @@ use std::{
 };
 use wasm_metadata::Producers;
 
-/// How to build.
+/// Options of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildOptions {
-    /// A folder for what the builds of all projects have in common. It may be removed at any time; then it is made again.
+    /// A cache directory shared by the builds of all projects. It may be removed at any time.
     pub shared: PathBuf,
-    /// Take the names of functions out, of Rust and C, too. They are what the stack of a trap is told in.
+    /// Strips function names from Rust and C, too. The stack of a trap needs them.
     pub strip_names: bool,
     /// The wasi-sdk whose clang compiles C, instead of zig.
     pub wasi_sdk: Option<PathBuf>,
 }
 
-/// A component that was made and not yet checked.
+/// A compiled component that is not yet checked.
 #[derive(Debug)]
 pub struct Candidate {
     project: Project,
@@ -45,24 +45,24 @@ pub struct Candidate {
 pub struct Built {
     /// The project.
     pub project: Project,
-    /// Where the component is.
+    /// The path of the component.
     pub component: PathBuf,
-    /// What made it, each with its version.
+    /// The compilers, each with its version.
     pub compilers: Vec<(String, String)>,
-    /// Its size, in bytes.
+    /// The size in bytes.
     pub size_bytes: u64,
-    /// Its digest.
+    /// The digest.
     pub digest: Digest,
-    /// What it imports.
+    /// The imports.
     pub imports: Vec<String>,
-    /// Its tools.
+    /// The tools.
     pub tools: Vec<ToolDefinition>,
 }
 
-/// Compiles a project and makes a component of it. It runs compilers, which say what they say on stderr; `tell` is told each step.
+/// Compiles a project into a component. The compilers write to stderr; `tell` receives each step.
 ///
 /// # Errors
-/// When a compiler is missing, is of another version or fails, what it made is no tool, or the disk fails.
+/// A compiler is missing, has another version or fails, its output is no tool, or the disk fails.
 pub fn compile(
     project: &Project,
     options: &BuildOptions,
@@ -80,10 +80,13 @@ pub fn compile(
         build,
         tell,
     };
-    let Compiled { form, compilers } = language::compile(&job)?;
-    let component = match form {
-        Form::Module(module) => componentize(module)?,
-        Form::Component(component) => component,
+    let Compiled {
+        artifact,
+        compilers,
+    } = language::compile(&job)?;
+    let component = match artifact {
+        Artifact::Module(module) => componentize(module)?,
+        Artifact::Component(component) => component,
     };
     let component = finish(
         &component,
@@ -100,19 +103,19 @@ pub fn compile(
     })
 }
 
-/// Brings what a project is compiled with into its folder: the SDK and the contract.
+/// Unpacks the SDK and the contract into the project.
 pub(crate) fn unpack(project: &Project) -> Result<(), AuthorError> {
     let own = project.own_dir();
     sdk::unpack(project.language, &own.join("sdk"))?;
-    wit::unpack(&own.join("wit"), &uses::declared(project)?)
+    wit::unpack(&own.join("wit"), &wit_usage::declared(project)?)
 }
 
 impl Candidate {
-    /// Has the sandbox load it as any component, which holds it against the contract and asks it for its tools; then it becomes the
-    /// project's component.
+    /// Loads the component in the sandbox, which validates it against the contract and lists its
+    /// tools; then moves it to `dist/`.
     ///
     /// # Errors
-    /// When it does not fit the contract, or the disk fails.
+    /// The component does not fit the contract, or the disk fails.
     pub async fn check(self, config: &Config) -> Result<Built, AuthorError> {
         let path = self.path.to_str().ok_or_else(|| {
             AuthorError::usage(format!(
@@ -138,8 +141,8 @@ impl Candidate {
     }
 }
 
-/// The functions of a Python or JavaScript component are the interpreter's: their names say nothing to the author, and take more
-/// than a megabyte. Go tells a stack by tables of its own.
+/// Returns whether to keep function names. Those of Python and JavaScript components are the
+/// interpreter's and take more than 1 MB; Go prints stacks from its own tables.
 fn names(language: Language, options: &BuildOptions) -> Names {
     match language {
         Language::Rust | Language::C if !options.strip_names => Names::Keep,
@@ -152,7 +155,7 @@ fn names(language: Language, options: &BuildOptions) -> Names {
     }
 }
 
-/// Takes out what a component does not need, and puts in what it was made of and with.
+/// Strips a component and adds its producers.
 fn finish(
     component: &[u8],
     names: Names,
@@ -163,15 +166,16 @@ fn finish(
         AuthorError::failed(format!("what was compiled is no component: {error:#}"))
     };
     let stripped = strip(component, names).map_err(|error| no_component(&error))?;
-    let said = Producers::from_wasm(component).map_err(|error| no_component(&error))?;
-    producers(said.as_ref(), project, compilers)
+    let recorded = Producers::from_wasm(component).map_err(|error| no_component(&error))?;
+    producers(recorded.as_ref(), project, compilers)
         .add_to_wasm(&stripped)
         .map_err(|error| no_component(&error))
 }
 
-/// What made a component: what its compilers say of it themselves, but for the languages of the runtime in it, and what is known.
+/// Merges the producers that compilers recorded, except the languages of an embedded runtime, with
+/// the known ones.
 fn producers(
-    said: Option<&Producers>,
+    recorded: Option<&Producers>,
     project: &Project,
     compilers: &[(String, String)],
 ) -> Producers {
@@ -179,7 +183,7 @@ fn producers(
     const PROCESSED_BY: &str = "processed-by";
     let mut producers = Producers::empty();
     producers.add(LANGUAGE, &project.language.to_string(), "");
-    for (field, values) in said.into_iter().flat_map(Producers::iter) {
+    for (field, values) in recorded.into_iter().flat_map(Producers::iter) {
         if field == LANGUAGE {
             continue;
         }
@@ -198,7 +202,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), AuthorError> {
     fs::write(path, bytes).map_err(|error| AuthorError::disk("write", path, &error))
 }
 
-/// Puts the file in its place in one step, so that nobody reads half a component.
+/// Replaces the file atomically, so that no reader sees half a component.
 fn publish(from: &Path, to: &Path) -> Result<(), AuthorError> {
     if let Some(dir) = to.parent() {
         fs::create_dir_all(dir).map_err(|error| AuthorError::disk("make", dir, &error))?;

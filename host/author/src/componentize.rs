@@ -1,5 +1,5 @@
-//! From a core module that a C or Go compiler made to a component: the types of the contract are put into it, and its WASI 0.1
-//! calls are adapted to WASI 0.2. What the module does not call, the component does not import.
+//! Converts a core module of a C or Go compiler into a component: embeds the types of the contract
+//! and adapts WASI 0.1 calls to WASI 0.2. The component imports only what the module calls.
 
 #[cfg(test)]
 mod tests;
@@ -10,16 +10,17 @@ use wasi_preview1_component_adapter_provider::{
 };
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 
-/// Makes the component. The module exports the contract's functions by the names of the canonical ABI, as the SDKs of C and Go do.
+/// Converts a module that exports the contract's functions by their canonical ABI names, as the C
+/// and Go SDKs do.
 ///
 /// # Errors
-/// When the bytes are no core module, or one that does not fit the contract: an export is missing or has another type, or it
-/// imports what there is not.
+/// The bytes are no core module, or one that does not fit the contract: an export is missing or has
+/// another type, or an import is unknown.
 pub(crate) fn componentize(mut module: Vec<u8>) -> Result<Vec<u8>, AuthorError> {
-    let (resolve, world) = wit::everything()?;
+    let (resolve, world) = wit::full_world()?;
     let component = embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
         .and_then(|()| {
-            // What the adapter was made with says nothing of the tool.
+            // The adapter's producers are irrelevant for the tool.
             let adapter = strip::retain(WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, |section| {
                 section != "producers"
             })?;

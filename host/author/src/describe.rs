@@ -1,5 +1,5 @@
-//! What a component says of itself, read from its bytes alone: what it was made with, and its interface. Strangers wrote the bytes;
-//! what is read here is shown, and nothing goes by it.
+//! Reads a component's producers and interface from its untrusted bytes. The result is only
+//! displayed.
 
 #[cfg(test)]
 mod tests;
@@ -8,33 +8,33 @@ use std::collections::BTreeMap;
 use wasmparser::{KnownCustom, Parser, Payload};
 use wit_component::WitPrinter;
 
-/// What is kept of the producers, in names. Toolchains leave about ten.
+/// The maximum of producers. Toolchains leave about 10.
 const MAX_PRODUCERS: usize = 64;
 
-/// What is kept of the name of a producer and of its version, in bytes.
+/// The maximum of bytes of a producer's name and of its version.
 const MAX_PRODUCER_BYTES: usize = 128;
 
-/// What is kept of an interface, in bytes. That of a tool which imports all that there is has 6 KiB.
+/// The maximum of bytes of an interface. A tool that imports everything has 6 KiB.
 const MAX_WIT_BYTES: usize = 256 * 1024;
 
-/// The namespace of the standard interfaces, which everybody can look up.
+/// The namespace of the standard interfaces, which are not printed.
 const STANDARD: &str = "wasi";
 
-/// What a component was made with: `language`, `processed-by` and `sdk`, each with names and versions.
+/// The names and versions of the producers in the fields `language`, `processed-by` and `sdk`.
 pub type Producers = BTreeMap<String, BTreeMap<String, String>>;
 
-/// What a component says of itself. Each part is there, or the reason why it cannot be shown.
+/// The description of a component. Each part is present or has the reason why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// What it, and the modules and components in it, were made with.
+    /// The producers of it and of the modules and components inside.
     pub producers: Result<Producers, String>,
-    /// Its imports and exports as WIT, with all packages that are not the standard's.
+    /// The imports and exports as WIT, with all packages except the standard ones.
     pub wit: Result<String, String>,
 }
 
 impl Description {
-    /// Reads a component. It takes as long as validating the bytes does, and the libraries that read them may panic where
-    /// they are malformed: call it where that ends nothing.
+    /// Reads a component. It takes as long as validation, and the parsing libraries may panic on
+    /// malformed bytes: call it where a panic is harmless.
     #[must_use]
     pub fn of(component: &[u8]) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Description {
         }
     }
 
-    /// Nothing could be read.
+    /// Returns a description with the reason `why` in place of each part.
     #[must_use]
     pub fn unreadable(why: &str) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Description {
 fn producers(component: &[u8]) -> Result<Producers, String> {
     let mut found = Producers::new();
     let mut count = 0;
-    // All sections, also those of the modules and components inside; what is around them comes after them, and speaks last.
+    // Nested modules and components come first, so the outermost value wins.
     for payload in Parser::new(0).parse_all(component) {
         let payload = payload.map_err(|error| error.to_string())?;
         let Payload::CustomSection(section) = payload else {

@@ -1,19 +1,20 @@
-//! Why something of an author's cannot be done, in the two kinds that end a process differently.
+//! Errors of authoring, in two kinds with different exit codes.
 
 use agent_host_app::{ConfigError, HostError};
 use std::{io, path::Path};
 
-/// Why a project cannot be made, built, tested or described. The text says what, why and what to do.
+/// The reason why a project cannot be created, built, tested or described. The text states the
+/// problem, its cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorError {
-    /// What was asked for cannot be done as it is: no project, a missing compiler, a tool that does not fit the contract. Asking
-    /// again changes nothing.
+    /// The request is invalid: no project, a missing compiler, a tool that does not fit the
+    /// contract. A retry changes nothing.
     #[error("{0}")]
     Usage(String),
-    /// Something failed on the way: a compiler, the disk.
+    /// A step failed: a compiler, the disk.
     #[error("{0}")]
     Failed(String),
-    /// A configuration or a file of cases cannot be used.
+    /// A configuration or a case file is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The host cannot be opened.
@@ -22,25 +23,25 @@ pub enum AuthorError {
 }
 
 impl AuthorError {
-    /// Makes a fault of the request.
+    /// Creates [`AuthorError::Usage`].
     #[must_use]
     pub fn usage(text: impl Into<String>) -> Self {
         Self::Usage(text.into())
     }
 
-    /// Makes a failure on the way.
+    /// Creates [`AuthorError::Failed`].
     #[must_use]
     pub fn failed(text: impl Into<String>) -> Self {
         Self::Failed(text.into())
     }
 
-    /// Makes a failure of the disk. `what` is the verb: "read", "write".
+    /// Creates an error of the disk. `what` is the verb: "read", "write".
     pub(crate) fn disk(what: &str, path: &Path, error: &io::Error) -> Self {
         Self::Failed(format!("cannot {what} {}: {error}", path.display()))
     }
 }
 
-/// Compares the variants and the texts: sources of errors have no equality.
+/// Compares variants and texts, since source errors lack equality.
 #[cfg(test)]
 impl PartialEq for AuthorError {
     fn eq(&self, other: &Self) -> bool {

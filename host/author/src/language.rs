@@ -1,4 +1,4 @@
-//! How each language is compiled. A language's file says what its compiler needs, starts it, and leaves the rest to the build.
+//! Compilation per language. Each module finds its compiler and runs it.
 
 mod c;
 mod go;
@@ -10,7 +10,7 @@ use crate::{
     build::BuildOptions,
     error::AuthorError,
     project::{Language, Project},
-    toolchain::{Found, run},
+    toolchain::{InstalledProgram, run},
     wit::WORLD,
 };
 use std::{
@@ -18,36 +18,33 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is compiled, and where its parts are.
+/// The inputs of a compilation.
 pub(crate) struct Job<'a> {
     pub(crate) project: &'a Project,
     pub(crate) options: &'a BuildOptions,
-    /// The language's SDK.
+    /// The directory of the language's SDK.
     pub(crate) sdk: PathBuf,
-    /// The contract, with the project's own world.
+    /// The directory of the contract and the project's world.
     pub(crate) wit: PathBuf,
-    /// The folder for what a compiler leaves on the way.
+    /// The directory for intermediate files.
     pub(crate) build: PathBuf,
-    /// Tells the person who waits what happens now.
+    /// Reports the current step to the user.
     pub(crate) tell: &'a dyn Fn(&str),
 }
 
-/// What a compiler made.
 pub(crate) struct Compiled {
-    pub(crate) form: Form,
-    /// What made it, each with its version.
+    pub(crate) artifact: Artifact,
+    /// The compilers, each with its version.
     pub(crate) compilers: Vec<(String, String)>,
 }
 
-/// The form that a compiler's output has.
-pub(crate) enum Form {
-    /// A core module, of which a component has to be made.
+/// The kind of a compiler's output.
+pub(crate) enum Artifact {
+    /// A core module, to be converted into a component.
     Module(Vec<u8>),
-    /// A component.
     Component(Vec<u8>),
 }
 
-/// Compiles the project.
 pub(crate) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     match job.project.language {
         Language::Rust => rust::compile(job),
@@ -58,7 +55,7 @@ pub(crate) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     }
 }
 
-/// What is typed once in a new project before its first build.
+/// Returns the command to run once in a new project before its first build.
 #[must_use]
 pub fn set_up(language: Language) -> &'static str {
     match language {
@@ -75,20 +72,19 @@ impl Job<'_> {
         &self.project.dir
     }
 
-    /// Where a compiler is told to write.
+    /// Returns the path for the compiler's output.
     fn output(&self) -> PathBuf {
         self.build.join("compiled.wasm")
     }
 
-    /// Runs the script of the SDK that makes a component of the project, in the language's own interpreter; `step` is for the
-    /// message if it fails.
+    /// Runs the SDK's build script in the language's interpreter; `step` is for the error message.
     fn run_script(
         &self,
-        interpreter: &Found,
+        interpreter: &InstalledProgram,
         script: &str,
         step: &str,
-    ) -> Result<Form, AuthorError> {
-        let made = self.output();
+    ) -> Result<Artifact, AuthorError> {
+        let wasm = self.output();
         let mut build = interpreter.command();
         build
             .arg(self.sdk.join(script))
@@ -98,15 +94,14 @@ impl Job<'_> {
             .arg(&self.wit)
             .args(["--world", WORLD])
             .arg("--out")
-            .arg(&made)
+            .arg(&wasm)
             .current_dir(self.dir());
         run(step, &mut build)?;
-        Ok(Form::Component(read(&made)?))
+        Ok(Artifact::Component(read(&wasm)?))
     }
 
-    /// Says that compiling begins, and with what.
-    fn tell_compiling(&self, found: &Found) {
-        let Found { name, version, .. } = found;
+    fn tell_compiling(&self, found: &InstalledProgram) {
+        let InstalledProgram { name, version, .. } = found;
         (self.tell)(&format!(
             "compiling {} with {name} {version}",
             self.project.name
@@ -114,10 +109,10 @@ impl Job<'_> {
     }
 }
 
-/// Where Python keeps the programs of an environment that a project has for itself.
+/// The programs of a project's Python environment.
 const OWN_ENVIRONMENT: &str = ".venv/bin";
 
-fn made_by(found: &Found) -> (String, String) {
+fn producer(found: &InstalledProgram) -> (String, String) {
     (found.name.to_owned(), found.version.clone())
 }
 

@@ -1,10 +1,10 @@
-//! What a tool's author needs: a project to begin with, its build into a component, its tests, and what a component says of
-//! itself. It runs compilers and tools; it grants nothing, and nothing of a session passes through it.
+//! Creates, builds, tests and describes tool components. Runs compilers; grants nothing and takes
+//! no part in sessions.
 
 mod build;
-mod carried;
 mod componentize;
 mod describe;
+mod embedded;
 mod error;
 mod language;
 mod project;
@@ -13,8 +13,8 @@ mod strip;
 mod template;
 pub mod test;
 mod toolchain;
-mod uses;
 mod wit;
+mod wit_usage;
 
 pub use build::{BuildOptions, Built, Candidate, compile};
 pub use describe::{Description, Producers};

@@ -1,4 +1,4 @@
-//! A project that a tool is written in: where it is, what it is called and which language it is in. It only reads.
+//! A tool project: its directory, name and language. Only reads.
 
 #[cfg(test)]
 mod tests;
@@ -12,16 +12,16 @@ use std::{
     str::FromStr,
 };
 
-/// A language that tools are written in.
+/// A language of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
     /// Rust, built by cargo.
     Rust,
-    /// Python, made into a component by componentize-py.
+    /// Python, built by componentize-py.
     Python,
-    /// TypeScript, bundled by esbuild and made into a component by componentize-js.
+    /// TypeScript, bundled by esbuild and built by componentize-js.
     TypeScript,
-    /// JavaScript, made into a component as TypeScript is.
+    /// JavaScript, built as TypeScript is.
     JavaScript,
     /// C, built by clang or zig for WASI.
     C,
@@ -30,7 +30,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them, in the order in which they are listed.
+    /// All languages in display order.
     pub const ALL: [Self; 6] = [
         Self::Rust,
         Self::Python,
@@ -40,7 +40,7 @@ impl Language {
         Self::Go,
     ];
 
-    /// What it is called on the command line.
+    /// Returns the name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Language {
         }
     }
 
-    /// The file whose presence makes a folder a project of this language.
+    /// Returns the file that marks a project of this language.
     #[must_use]
     pub fn marker(self) -> &'static str {
         match self {
@@ -95,23 +95,23 @@ impl FromStr for Language {
     }
 }
 
-/// A project.
+/// A tool project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// Its folder, as an absolute path.
+    /// The absolute path of its directory.
     pub dir: PathBuf,
-    /// What it is called in its manifest, or else what its folder is called. It fits [`is_tool_name`].
+    /// The name in its manifest, or else of its directory. It satisfies [`is_tool_name`].
     pub name: String,
-    /// What it is written in.
+    /// The language.
     pub language: Language,
 }
 
 impl Project {
-    /// Finds the project in a folder.
+    /// Finds the project in a directory.
     ///
     /// # Errors
-    /// When there is no such folder, it holds no project or more than one, or the project's manifest cannot be read or does
-    /// not say a usable name.
+    /// The directory is missing, holds no project or several, or the manifest is unreadable or has
+    /// no valid name.
     pub fn find(dir: &Path) -> Result<Self, AuthorError> {
         let dir = fs::canonicalize(dir).map_err(|error| {
             AuthorError::usage(format!(
@@ -135,13 +135,13 @@ impl Project {
         })
     }
 
-    /// Where its component is after a build.
+    /// Returns the path of the built component.
     #[must_use]
     pub fn component(&self) -> PathBuf {
         self.dir.join("dist").join(format!("{}.wasm", self.name))
     }
 
-    /// The folder in it that is ours: what is unpacked for a build, and what a build leaves on the way. It is never committed.
+    /// Returns the directory for unpacked files and intermediate results. It is never committed.
     #[must_use]
     pub fn own_dir(&self) -> PathBuf {
         self.dir.join(".agent-host")
@@ -172,7 +172,7 @@ fn language_of(dir: &Path) -> Result<Language, AuthorError> {
     }
 }
 
-/// The project's name, from where the language has it.
+/// Reads the project's name from its manifest.
 fn name_of(dir: &Path, language: Language) -> Result<String, AuthorError> {
     match language {
         Language::Rust => {
@@ -200,12 +200,13 @@ fn name_of(dir: &Path, language: Language) -> Result<String, AuthorError> {
     }
 }
 
-/// What follows the scope of an npm package, and the path of a Go module.
+/// Returns the name after an npm scope or a Go module path.
 fn last_segment(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The path in the `module` line of a `go.mod`, which may be quoted and followed by a comment.
+/// Returns the path in the `module` line of a `go.mod`, which may be quoted and followed by a
+/// comment.
 fn go_module(text: &str) -> Option<&str> {
     let mut lines = text.lines().map(|line| line.split_whitespace());
     let name = lines.find_map(|mut words| match words.next() {
@@ -215,30 +216,28 @@ fn go_module(text: &str) -> Option<&str> {
     Some(name.trim_matches(['"', '`']))
 }
 
-/// What is read of a `Cargo.toml`.
+/// The used part of a `Cargo.toml`.
 #[derive(Deserialize)]
 struct CargoManifest {
     package: Named,
 }
 
-/// What is read of a `pyproject.toml`.
+/// The used part of a `pyproject.toml`.
 #[derive(Deserialize)]
 struct PythonManifest {
     project: Named,
 }
 
-/// What has a name: the tables above, and a `package.json`.
+/// A table with a name, or a `package.json`.
 #[derive(Deserialize)]
 struct Named {
     name: String,
 }
 
-/// Reads what `T` has of a manifest in TOML.
 pub(crate) fn read_toml<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, AuthorError> {
     toml::from_str(&read(path)?).map_err(|error| not_a_manifest(path, &error.to_string()))
 }
 
-/// Reads what `T` has of a manifest in JSON.
 pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, AuthorError> {
     serde_json::from_str(&read(path)?).map_err(|error| not_a_manifest(path, &error.to_string()))
 }

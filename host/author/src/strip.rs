@@ -1,5 +1,4 @@
-//! What a component does not need to run is taken out of it: debug information, names, and whatever else a toolchain left in
-//! custom sections.
+//! Removes debug information, names and other custom sections from a component.
 
 #[cfg(test)]
 mod tests;
@@ -7,25 +6,24 @@ mod tests;
 use wasm_encoder::{Component, ComponentSection as _, ComponentSectionId, Module, RawSection};
 use wasmparser::{BinaryReaderError, Encoding, Parser, Payload};
 
-/// The custom section with what is said of the interfaces.
+/// The custom section with the documentation of the interfaces.
 const DOCS: &str = "package-docs";
 
-/// The custom sections with the names of functions, which a stack shows.
+/// The custom sections with function names, which stacks show.
 const NAMES: [&str; 2] = ["name", "component-name"];
 
-/// Whether the names of functions stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
-    /// They go.
+    /// Names are removed.
     Strip,
-    /// They stay, so that the stack of a trap says where it was.
+    /// Names stay, for the stack of a trap.
     Keep,
 }
 
-/// Takes what is not needed out of a component or a module, and of all that is inside it.
+/// Strips a component or module, including everything nested.
 ///
 /// # Errors
-/// When the bytes are neither.
+/// The bytes are neither.
 pub(crate) fn strip(bytes: &[u8], names: Names) -> Result<Vec<u8>, BinaryReaderError> {
     retain(bytes, |name| {
         name == DOCS
@@ -36,15 +34,16 @@ pub(crate) fn strip(bytes: &[u8], names: Names) -> Result<Vec<u8>, BinaryReaderE
     })
 }
 
-/// Keeps of all custom sections those with such a name.
+/// Removes all custom sections except those whose names `kept` accepts.
 ///
 /// # Errors
-/// As [`strip`].
+/// Fails as [`strip`] does.
 pub(crate) fn retain(
     bytes: &[u8],
     kept: impl Fn(&str) -> bool,
 ) -> Result<Vec<u8>, BinaryReaderError> {
-    // What is around the part that is read, outermost first, each as far as it is written, with the kind of the part inside.
+    // The enclosing parts as far as written, outermost first, each with the kind of its nested
+    // part.
     let mut outer: Vec<(Vec<u8>, ComponentSectionId)> = Vec::new();
     let mut written = Vec::new();
     for payload in Parser::new(0).parse_all(bytes) {

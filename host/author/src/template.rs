@@ -1,25 +1,26 @@
-//! New projects: a language's template with the project's name put in.
+//! New projects from a language's template.
 
 #[cfg(test)]
 mod tests;
 
 use crate::{
     build,
-    carried::{self, CarriedFile},
+    embedded::{self, EmbeddedFile},
     error::AuthorError,
     project::{Language, Project},
 };
 use agent_host_types::tool::MAX_TOOL_NAME;
 use std::{fs, io, path::Path};
 
-/// The name of the templates' own tool, and the same where a language takes no `-`.
+/// The name in templates, and its form as an identifier.
 const NAME: &str = "my-tool";
 const IDENTIFIER: &str = "my_tool";
 
-/// Makes a new project in a folder of its own inside `parent`, with the SDK in it, so that an editor knows its types.
+/// Creates a project in a new directory inside `parent`, with the SDK unpacked, so that an editor
+/// knows its types.
 ///
 /// # Errors
-/// When the name cannot be one in every place where it stands, the folder is there already, or the disk fails.
+/// The name is invalid, the directory exists, or the disk fails.
 pub fn create(name: &str, language: Language, parent: &Path) -> Result<Project, AuthorError> {
     check_name(name)?;
     let dir = parent.join(name);
@@ -47,18 +48,17 @@ pub fn create(name: &str, language: Language, parent: &Path) -> Result<Project, 
     Ok(project)
 }
 
-/// The files of a language's template.
-fn template(language: Language) -> Vec<CarriedFile> {
-    carried::below(&format!("guest-tools/templates/{}", language.as_str()))
+fn template(language: Language) -> Vec<EmbeddedFile> {
+    embedded::below(&format!("guest-tools/templates/{}", language.as_str()))
 }
 
-/// The text with the project's name where the template has its own.
+/// Replaces the template's name by the project's.
 fn named(text: &str, name: &str) -> String {
     text.replace(NAME, name)
         .replace(IDENTIFIER, &name.replace('-', "_"))
 }
 
-/// A name is a folder, a crate, a Python project, an npm package and a Go module.
+/// Validates a name for a directory, crate, Python project, npm package and Go module.
 fn check_name(name: &str) -> Result<(), AuthorError> {
     let fits = name.len() <= MAX_TOOL_NAME
         && name.starts_with(|first: char| first.is_ascii_lowercase())

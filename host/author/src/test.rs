@@ -1,6 +1,6 @@
-//! `agent-host test`: the cases of a tool's author, run in the sandbox as any call is, and what came of them held against what
-//! was expected. Nothing here decides what a call may do: a case's grants are those of its file, judged by the same policy, and
-//! the network is asked only for a recording.
+//! `agent-host test`: runs an author's cases in the sandbox as any call and compares the results
+//! with the expectations. The same policy judges the grants of the case file, and only `--record`
+//! reaches the network.
 
 mod case;
 mod compare;
@@ -32,10 +32,10 @@ use agent_host_engine::tool::ToolRunner as _;
 use agent_host_sandbox::{CompileWorker, ToolComponent};
 use agent_host_types::tool::Effect;
 use case::Case;
-use coverage::Touched;
+use coverage::CoverageBuilder;
 use exchanges::Exchanges;
-use lint::Shown;
-use run::{Bench, Run};
+use lint::Observed;
+use run::{CallSetup, Run};
 use scratch::Scratch;
 use std::{
     collections::HashMap,
@@ -44,31 +44,30 @@ use std::{
     time::Duration,
 };
 
-/// What is tested, and how.
+/// The options of a test run.
 #[derive(Clone, Debug, Default)]
 pub struct TestPlan {
-    /// The component: a file, or `builtin:NAME`.
+    /// The component: a path or `builtin:NAME`.
     pub component: String,
-    /// The files with the cases. They are trusted; [`untrusted`] says what those of a project ask
-    /// for.
+    /// The case files. They are trusted; [`untrusted`] reviews those of a project.
     pub cases: Vec<PathBuf>,
-    /// Only the cases with this in their name, or in their tool's. What no case touched is then not told.
+    /// Selects cases by a part of their name or of their tool's. Coverage is then not reported.
     pub filter: Option<String>,
-    /// Whether recordings are made and not played.
+    /// True to make recordings instead of replaying them.
     pub record: bool,
-    /// Whether golden files are written and not compared.
+    /// True to write golden files instead of comparing them.
     pub update: bool,
-    /// Where state is kept, which no tool may reach; absent for the usual folder.
+    /// The state directory, which no tool may reach; `None` for the default.
     pub state_dir: Option<PathBuf>,
     /// The program that compiles components in a child process.
     pub compiler: Option<CompileWorker>,
 }
 
-/// Runs the cases of a plan, one after the other, so that one does not take another's time. A case that fails is no error: it is
-/// in the report.
+/// Runs the cases sequentially, so that none takes another's time. A failed case is no error but
+/// part of the report.
 ///
 /// # Errors
-/// When the component or a file with cases cannot be used, or there is no case to run.
+/// The component or a case file is invalid, or there is no case to run.
 pub async fn test(plan: &TestPlan, environment: &Environment) -> Result<TestReport, AuthorError> {
     let cases = selected(plan, environment)?;
     let config = config(plan, environment)?;
@@ -80,45 +79,48 @@ pub async fn test(plan: &TestPlan, environment: &Environment) -> Result<TestRepo
         )));
     };
     let mut reports = Vec::new();
-    let mut touched = Touched::default();
-    let mut shown: HashMap<&str, Shown> = HashMap::new();
+    let mut coverage = CoverageBuilder::default();
+    let mut observed: HashMap<&str, Observed> = HashMap::new();
     for case in &cases {
         let effect = registry
             .tools()
             .iter()
             .find(|tool| tool.definition.name == case.tool)
-            // There is no such tool, which the call itself is told.
+            // The call itself fails with `unknown-tool`.
             .map_or(Effect::ReadOnly, |tool| tool.effect);
-        let (report, runs) = one(plan, &entry.component, effect, case).await?;
-        touched.add(case, &runs);
+        let (report, runs) = run_case(plan, &entry.component, effect, case).await?;
+        coverage.add(case, &runs);
         for run in &runs {
             let changed = coverage::changed(&run.audit) || !run.merges.is_empty();
-            let shown = shown.entry(&case.tool).or_default();
-            shown.add(run.output.as_ref(), changed);
+            let observed = observed.entry(&case.tool).or_default();
+            observed.add(run.output.as_ref(), changed);
         }
         reports.push(report);
     }
     let tools = entry.component.definitions();
     let is_complete = plan.filter.is_none();
     let findings = tools.iter().flat_map(|tool| {
-        let shown = shown.get(tool.name.as_str()).copied().unwrap_or_default();
-        lint::findings(tool, shown, is_complete)
+        let observed = observed
+            .get(tool.name.as_str())
+            .copied()
+            .unwrap_or_default();
+        lint::findings(tool, observed, is_complete)
     });
     Ok(TestReport {
         component: plan.component.clone(),
         digest: entry.component.digest(),
         cases: reports,
         findings: findings.collect(),
-        coverage: is_complete.then(|| touched.coverage(tools)),
+        coverage: is_complete.then(|| coverage.coverage(tools)),
     })
 }
 
-/// Reviews the case files that were found in a project and not named; none where they ask for
-/// nothing that they would get in this run. `record` is whether exchanges are recorded. What is
-/// returned says what they would get in any run.
+/// Reviews the case files found in a project. Returns `None` if they request nothing beyond the
+/// defaults in this run, and else what they would get in any run. `record` is true if exchanges are
+/// recorded.
 ///
 /// # Errors
-/// When one of them cannot be read or does not have the form.
+/// A file is unreadable or malformed.
 pub fn untrusted(
     project: &Path,
     cases: &[PathBuf],
@@ -132,7 +134,6 @@ pub fn untrusted(
     }
 }
 
-/// The cases that are run.
 fn selected(plan: &TestPlan, environment: &Environment) -> Result<Vec<Case>, AuthorError> {
     let mut cases = Vec::new();
     for file in &plan.cases {
@@ -142,7 +143,7 @@ fn selected(plan: &TestPlan, environment: &Environment) -> Result<Vec<Case>, Aut
         cases.retain(|case| case.name.contains(filter) || case.tool.contains(filter));
     }
     if plan.record {
-        exchanges::check_apart(&cases)?;
+        exchanges::check_distinct(&cases)?;
     }
     if !cases.is_empty() {
         return Ok(cases);
@@ -157,29 +158,29 @@ fn selected(plan: &TestPlan, environment: &Environment) -> Result<Vec<Case>, Aut
     }))
 }
 
-/// Runs a case, with its exchanges recorded or played.
-async fn one(
+/// Runs a case, recording or replaying its exchanges.
+async fn run_case(
     plan: &TestPlan,
     component: &ToolComponent,
     effect: Effect,
     case: &Case,
 ) -> Result<(CaseReport, Vec<Run>), AuthorError> {
     let exchanges = Exchanges::open(case, plan.record).await?;
-    let ready = exchanges.and_then(|exchanges| Ok((exchanges, Scratch::new(&case.reach.grants)?)));
+    let ready = exchanges.and_then(|exchanges| Ok((exchanges, Scratch::new(&case.config.grants)?)));
     let (exchanges, scratch) = match ready {
         Ok(ready) => ready,
-        Err(mismatch) => return Ok((CaseReport::unrun(case, mismatch), Vec::new())),
+        Err(mismatch) => return Ok((CaseReport::skipped(case, mismatch), Vec::new())),
     };
     let component = component
         .clone()
         .with_recording(Arc::clone(&exchanges.recording));
-    let bench = Bench {
+    let setup = CallSetup {
         component: &component,
         grants: Arc::clone(&scratch.grants),
         effect,
         secrets: Arc::clone(&exchanges.secrets),
     };
-    let runs = run::run(&bench, case).await;
+    let runs = run::run(&setup, case).await;
     let mut report = CaseReport::new(case, &runs, plan.update);
     report
         .mismatches
@@ -188,7 +189,8 @@ async fn one(
     Ok((report, runs))
 }
 
-/// A configuration that grants nothing, and shows every progress report: whatever lies in the folder, a test means the same.
+/// Returns a configuration that grants nothing and shows every progress report, so that a test does
+/// not depend on its directory.
 fn config(plan: &TestPlan, environment: &Environment) -> Result<Config, AuthorError> {
     let overrides = Overrides {
         state_dir: plan.state_dir.clone(),

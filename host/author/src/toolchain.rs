@@ -1,5 +1,5 @@
-//! The programs that a build starts: whether they are there, whether they are of a version that is known to work, and running
-//! them. They inherit the environment, and what they say goes to stderr: stdout is for the answer.
+//! Finds the programs of a build in a supported version, and runs them. They inherit the
+//! environment; their output goes to stderr, since stdout is for the result.
 
 #[cfg(test)]
 mod tests;
@@ -14,16 +14,16 @@ use std::{
     sync::LazyLock,
 };
 
-/// The number in what a program says of its version.
+/// A version number.
 static NUMBER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"([0-9]+)\.([0-9]+)(\.[0-9]+)*").ok());
 
-/// The first two parts of a version.
+/// The major and minor version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version(pub(crate) u32, pub(crate) u32);
 
 impl Version {
-    /// The first version in a text, with the text of all its parts.
+    /// Returns the first version in a text, with the text of all its parts.
     pub(crate) fn first_in(text: &str) -> Option<(Self, &str)> {
         let found = NUMBER.as_ref()?.captures(text)?;
         let part = |index| found.get(index)?.as_str().parse().ok();
@@ -37,16 +37,16 @@ impl fmt::Display for Version {
     }
 }
 
-/// The versions of a program that are known to work.
+/// The supported versions of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Needed {
-    /// This one and those after it, of languages that keep their promises.
+pub(crate) enum VersionReq {
+    /// This version or newer, for languages with compatible releases.
     AtLeast(Version),
-    /// Those of this number only, of tools that change with every one.
+    /// This series only, for tools whose minor releases break.
     Series(Version),
 }
 
-impl Needed {
+impl VersionReq {
     pub(crate) fn admits(self, version: Version) -> bool {
         match self {
             Self::AtLeast(least) => version >= least,
@@ -55,7 +55,7 @@ impl Needed {
     }
 }
 
-impl fmt::Display for Needed {
+impl fmt::Display for VersionReq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AtLeast(least) => write!(f, "{least} or newer"),
@@ -64,64 +64,61 @@ impl fmt::Display for Needed {
     }
 }
 
-/// A program with its first arguments: `python3 -m ziglang`.
-pub(crate) type Way = Vec<OsString>;
+/// A program with its first arguments, such as `python3 -m ziglang`.
+pub(crate) type Invocation = Vec<OsString>;
 
-/// Makes a way of what it consists of.
-pub(crate) fn way<const N: usize>(words: [&dyn AsRef<OsStr>; N]) -> Way {
+pub(crate) fn invocation<const N: usize>(words: [&dyn AsRef<OsStr>; N]) -> Invocation {
     words.map(|word| word.as_ref().to_owned()).into()
 }
 
-/// A program that a build needs.
+/// A program that a build requires.
 #[derive(Debug)]
 pub(crate) struct Program {
-    /// What people call it.
+    /// The display name.
     pub(crate) name: &'static str,
-    /// The ways to start it, the preferred one first.
-    pub(crate) ways: Vec<Way>,
-    /// The arguments that make it say its version.
-    pub(crate) says_version: &'static [&'static str],
-    /// The versions that work.
-    pub(crate) needed: Needed,
-    /// What to do to have it, as a sentence with the exact command.
+    /// The commands that may start it, preferred first.
+    pub(crate) invocations: Vec<Invocation>,
+    /// The arguments that print its version.
+    pub(crate) version_args: &'static [&'static str],
+    pub(crate) needed: VersionReq,
+    /// The installation instructions, a sentence with the exact command.
     pub(crate) install: String,
 }
 
-/// A program that is there, in a version that works.
+/// An installed program of a supported version.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// What people call it.
+pub(crate) struct InstalledProgram {
+    /// The display name.
     pub(crate) name: &'static str,
-    /// All parts of its version.
     pub(crate) version: String,
-    way: Way,
+    invocation: Invocation,
 }
 
 impl Program {
-    /// Finds it, as it is started in `dir`.
-    pub(crate) fn find(&self, dir: &Path) -> Result<Found, AuthorError> {
+    /// Finds the program as started in `dir`.
+    pub(crate) fn find(&self, dir: &Path) -> Result<InstalledProgram, AuthorError> {
         let mut wrong = None;
-        for way in &self.ways {
-            let said = output(way, self.says_version, dir);
-            let Some((version, text)) = said.as_deref().and_then(Version::first_in) else {
+        for invocation in &self.invocations {
+            let printed = output(invocation, self.version_args, dir);
+            let Some((version, text)) = printed.as_deref().and_then(Version::first_in) else {
                 continue;
             };
             if self.needed.admits(version) {
-                return Ok(Found {
+                return Ok(InstalledProgram {
                     name: self.name,
                     version: text.to_owned(),
-                    way: way.clone(),
+                    invocation: invocation.clone(),
                 });
             }
-            wrong.get_or_insert_with(|| format!("`{}` is {text}", shown(way)));
+            wrong.get_or_insert_with(|| format!("`{}` is {text}", shown(invocation)));
         }
         let why = wrong.unwrap_or_else(|| {
-            let ways: Vec<String> = self
-                .ways
+            let invocations: Vec<String> = self
+                .invocations
                 .iter()
-                .map(|way| format!("`{}`", shown(way)))
+                .map(|invocation| format!("`{}`", shown(invocation)))
                 .collect();
-            format!("it is not there as {}", ways.join(" or "))
+            format!("it is not there as {}", invocations.join(" or "))
         });
         Err(AuthorError::usage(format!(
             "this build needs {} {}, and {why}. {}",
@@ -130,23 +127,22 @@ impl Program {
     }
 }
 
-impl Found {
-    /// A command that starts it.
+impl InstalledProgram {
     pub(crate) fn command(&self) -> Command {
-        command(&self.way)
+        command(&self.invocation)
     }
 }
 
-fn command(way: &[OsString]) -> Command {
-    let mut words = way.iter();
+fn command(invocation: &[OsString]) -> Command {
+    let mut words = invocation.iter();
     let mut command = Command::new(words.next().map_or(OsStr::new(""), OsString::as_os_str));
     command.args(words);
     command
 }
 
-/// What a program says on both of its streams; nothing where it does not start or fails.
-pub(crate) fn output(way: &[OsString], args: &[&str], dir: &Path) -> Option<String> {
-    let output = command(way)
+/// Runs a program and returns what it wrote to both streams; `None` if it does not start or fails.
+pub(crate) fn output(invocation: &[OsString], args: &[&str], dir: &Path) -> Option<String> {
+    let output = command(invocation)
         .args(args)
         .current_dir(dir)
         .stdin(Stdio::null())
@@ -155,27 +151,30 @@ pub(crate) fn output(way: &[OsString], args: &[&str], dir: &Path) -> Option<Stri
     if !output.status.success() {
         return None;
     }
-    let said = [output.stdout, output.stderr].concat();
-    Some(String::from_utf8_lossy(&said).into_owned())
+    let printed = [output.stdout, output.stderr].concat();
+    Some(String::from_utf8_lossy(&printed).into_owned())
 }
 
-fn shown(way: &[OsString]) -> String {
-    let words: Vec<_> = way.iter().map(|word| word.to_string_lossy()).collect();
+fn shown(invocation: &[OsString]) -> String {
+    let words: Vec<_> = invocation
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
     words.join(" ")
 }
 
-/// Runs a step of a build to its end.
+/// Runs a build step.
 ///
 /// # Errors
-/// When the program does not start, or ends with a failure: it has said why.
+/// The program does not start or fails; it has reported why.
 pub(crate) fn run(step: &str, command: &mut Command) -> Result<(), AuthorError> {
     run_for(step, command.stdout(io::stderr())).map(drop)
 }
 
-/// Runs a step of a build to its end and returns what it wrote to stdout, if that is a pipe.
+/// Runs a build step and returns what it wrote to stdout, if that is a pipe.
 ///
 /// # Errors
-/// As [`run`].
+/// Fails as [`run`] does.
 pub(crate) fn run_for(step: &str, command: &mut Command) -> Result<Vec<u8>, AuthorError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command

@@ -1,4 +1,4 @@
-//! A server that is a child process: starting it, keeping the end of what it writes to stderr, and ending it.
+//! A server that is a child process: its start, the end of its stderr, and its termination.
 
 use crate::config::ServerCommand;
 use agent_host_engine::secrets::Secrets;
@@ -20,43 +20,42 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// The longest line of stderr that is kept, in bytes. A longer one is taken for several.
-const MAX_LINE: usize = 4 * 1024;
+/// The maximum of bytes kept of a stderr line. A longer one counts as several.
+const MAX_LINE_BYTES: usize = 4 * 1024;
 
-/// How long the words of a server that ended are waited for. They are in the pipe already, unless another process holds it.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The time to wait for the stderr of an ended server. It is in the pipe already, unless another
+/// process holds the pipe open.
+const STDERR_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A running server. Dropping it ends it.
+/// A running server. Dropping it terminates the server.
 pub(crate) struct Child {
     process: Arc<Process>,
-    words: Arc<Mutex<Words>>,
-    listening: JoinHandle<()>,
+    stderr: Arc<Mutex<StderrTail>>,
+    reader: JoinHandle<()>,
     ended: watch::Receiver<Option<ExitStatus>>,
 }
 
-/// The streams on which a server speaks.
 pub(crate) struct Streams {
     pub(crate) input: pipe::Sender,
     pub(crate) output: pipe::Receiver,
 }
 
-/// The end of what a server wrote to stderr.
-struct Words {
-    /// The secrets that it was given, which no reader sees.
+/// The end of a server's stderr.
+struct StderrTail {
     secrets: Arc<Secrets>,
-    /// The line that has not ended yet.
+    /// The incomplete line.
     open: Vec<u8>,
-    /// The last one that has, and is not blank.
+    /// The last complete line that is not blank.
     last: String,
 }
 
-/// The process of a server, which is nobody else's as long as it is not reaped.
+/// The process of a server, whose id is valid until it is reaped.
 struct Process {
     id: Pid,
     reaped: Mutex<bool>,
 }
 
-/// What the thread of a server hands over when it runs.
+/// The handles passed from a server's thread once the process runs.
 struct Started {
     process: Arc<Process>,
     input: OwnedFd,
@@ -66,15 +65,16 @@ struct Started {
 }
 
 impl Child {
-    /// Starts a server in a process group of its own, with its environment and streams and nothing else of this process.
+    /// Starts a server in its own process group, with the configured environment and its streams
+    /// and nothing else of this process.
     pub(crate) async fn start(
         command: &ServerCommand,
         secrets: Arc<Secrets>,
     ) -> io::Result<(Self, Streams)> {
         let command = command.clone();
         let (sender, started) = oneshot::channel();
-        // The kernel counts the end of the thread that started a child as the end of its parent, so this one stays until the
-        // child is reaped.
+        // The parent-death signal fires at the end of the thread that spawned the child, so this
+        // thread stays until the child is reaped.
         thread::Builder::new()
             .name("mcp-server".to_owned())
             .spawn(move || run(&command, sender))?;
@@ -85,7 +85,7 @@ impl Child {
             input: pipe::Sender::from_owned_fd(started.input)?,
             output: pipe::Receiver::from_owned_fd(started.output)?,
         };
-        let words = Arc::new(Mutex::new(Words {
+        let stderr = Arc::new(Mutex::new(StderrTail {
             secrets,
             open: Vec::new(),
             last: String::new(),
@@ -93,37 +93,36 @@ impl Child {
         let errors = pipe::Receiver::from_owned_fd(started.errors)?;
         let child = Self {
             process: started.process,
-            listening: tokio::spawn(listen(errors, Arc::clone(&words))),
-            words,
+            reader: tokio::spawn(read_stderr(errors, Arc::clone(&stderr))),
+            stderr,
             ended: started.ended,
         };
         Ok((child, streams))
     }
 
-    /// The end of what it wrote to stderr so far, and how it ended, as a clause that begins with `, `; empty where there is
-    /// neither.
-    pub(crate) async fn last_assistant_text(&mut self) -> String {
+    /// Returns how the server ended and its last line on stderr, as a clause that begins with `, `;
+    /// empty if there is neither. Waits up to [`STDERR_TIMEOUT`] for both.
+    pub(crate) async fn exit_clause(&mut self) -> String {
         let last = async {
-            // A sender that is gone has reaped it, too.
+            // A dropped sender has reaped it, too.
             let _ = self.ended.wait_for(Option::is_some).await;
-            // Another call may have seen its end.
-            if !self.listening.is_finished() {
-                let _ = (&mut self.listening).await;
+            // Another call may have awaited it.
+            if !self.reader.is_finished() {
+                let _ = (&mut self.reader).await;
             }
         };
-        // One that runs on has said what it has said.
-        let _ = tokio::time::timeout(LAST_WORDS, last).await;
-        self.words_so_far()
+        let _ = tokio::time::timeout(STDERR_TIMEOUT, last).await;
+        self.exit_clause_so_far()
     }
 
-    /// The same without waiting.
-    pub(crate) fn words_so_far(&self) -> String {
+    /// Returns the clause without waiting.
+    pub(crate) fn exit_clause_so_far(&self) -> String {
         let ended = match *self.ended.borrow() {
             Some(status) => format!(", it ended ({status})"),
             None => String::new(),
         };
-        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        match words.last_line() {
+        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        match stderr.last_line() {
             line if line.is_empty() => ended,
             line => format!("{ended}, and its last line on stderr is: {line}"),
         }
@@ -132,24 +131,25 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.listening.abort();
-        self.process.ask_to_end();
+        self.reader.abort();
+        self.process.terminate();
     }
 }
 
 impl Process {
-    /// Asks the supervisor, or a server without one, to end. Its input is closed by whoever holds it.
-    fn ask_to_end(&self) {
+    /// Sends SIGTERM to the supervisor, or to a server without one. The owner of its input closes
+    /// that.
+    fn terminate(&self) {
         let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         if !*reaped {
-            // An error means that it has ended.
+            // Fails only if it has ended.
             let _ = kill_process(self.id, Signal::TERM);
         }
     }
 
-    /// Waits for the end, ends what is left of the group, and reaps.
+    /// Waits for the end, kills the rest of the group, and reaps.
     fn wait(&self, process: &mut process::Child) -> Option<ExitStatus> {
-        // Seen first and reaped later: until then the id of the group is nobody else's.
+        // Observed first and reaped later: until then the group's id is not reused.
         let seen = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let _ = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.id), seen));
         let _ = kill_process_group(self.id, Signal::KILL);
@@ -159,7 +159,7 @@ impl Process {
     }
 }
 
-/// Starts the process and stays until it is reaped.
+/// Starts the process and returns once it is reaped.
 fn run(command: &ServerCommand, sender: oneshot::Sender<io::Result<Started>>) {
     let mut process = match spawn(command) {
         Ok(process) => process,
@@ -189,8 +189,8 @@ fn run(command: &ServerCommand, sender: oneshot::Sender<io::Result<Started>>) {
         ended,
     };
     if sender.send(Ok(started)).is_err() {
-        // Nobody waited for it any more.
-        owned.ask_to_end();
+        // The caller is gone.
+        owned.terminate();
     }
     let status = owned.wait(&mut process);
     ending.send_replace(status);
@@ -227,23 +227,23 @@ fn spawn(command: &ServerCommand) -> io::Result<process::Child> {
         .spawn()
 }
 
-/// Reads stderr to its end, and keeps the last of it.
-async fn listen(mut errors: pipe::Receiver, words: Arc<Mutex<Words>>) {
+/// Reads stderr to its end and keeps the last line.
+async fn read_stderr(mut errors: pipe::Receiver, stderr: Arc<Mutex<StderrTail>>) {
     let mut piece = [0; 1024];
     while let Ok(count @ 1..) = errors.read(&mut piece).await {
-        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner);
         for byte in piece.iter().take(count) {
-            words.push(*byte);
+            stderr.push(*byte);
         }
     }
 }
 
-impl Words {
+impl StderrTail {
     fn push(&mut self, byte: u8) {
         if byte != b'\n' {
             self.open.push(byte);
         }
-        if byte == b'\n' || self.open.len() == MAX_LINE {
+        if byte == b'\n' || self.open.len() == MAX_LINE_BYTES {
             let line = self.redacted();
             tracing::debug!(target: "agent_host::mcp", "{line}");
             self.open.clear();
@@ -253,7 +253,7 @@ impl Words {
         }
     }
 
-    /// The open line as it may be shown.
+    /// Returns the incomplete line, redacted.
     fn redacted(&self) -> String {
         let line = String::from_utf8_lossy(&self.open);
         self.secrets.text(line.trim()).into_owned()

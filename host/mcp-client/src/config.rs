@@ -1,4 +1,4 @@
-//! How a server is reached and used. It reads no file and no environment.
+//! Configuration of an MCP server. Reads no file and no environment.
 
 use agent_host_engine::secrets::Secrets;
 use secrecy::SecretString;
@@ -7,70 +7,72 @@ use std::{
     time::Duration,
 };
 
-/// An MCP server and how it is used.
+/// Configuration of an MCP server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// Its name in the configuration, with which the names of its tools begin.
+    /// The configured name, with which the names of its tools begin.
     pub name: String,
-    /// Where it is.
+    /// The transport.
     pub reach: Reach,
-    /// How long it may take until its tools are known.
+    /// The time until its tools are known.
     pub connect_timeout: Duration,
-    /// How long a call may take, the wait for its turn included.
+    /// The time of one call, including the wait for a permit.
     pub deadline: Duration,
-    /// The calls that run at once; others wait.
+    /// The maximum of concurrent calls; others wait.
     pub concurrent_calls: NonZeroUsize,
-    /// The longest result, all parts together, in bytes.
+    /// The maximum size of a result, all parts together, in bytes.
     pub output_bytes: u64,
-    /// The only tools that are used, by the server's own names; absent for all.
+    /// The only tools to offer, by the server's own names; all if absent.
     pub tools: Option<BTreeSet<String>>,
-    /// The tools that change nothing, by the server's own names: the operator's word, since a server's own is only a hint.
+    /// The tools that are read-only, by the server's own names. The operator decides, since a
+    /// server's own annotation is only a hint.
     pub read_only: BTreeSet<String>,
-    /// The secrets that the server was given. They are redacted in whatever it sends.
+    /// The secrets given to the server, redacted in everything it sends.
     pub secrets: Arc<Secrets>,
 }
 
-/// Where a server is.
+/// The transport to a server.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// A child process, which speaks on its standard streams.
+    /// A child process that speaks on its standard streams.
     Command(ServerCommand),
-    /// A web server, which speaks streamable HTTP.
+    /// A web server that speaks streamable HTTP.
     Http {
-        /// Its address.
+        /// The endpoint.
         url: String,
-        /// What it wants to see as `Authorization: Bearer ...`.
+        /// The bearer token for `Authorization`.
         token: Option<SecretString>,
     },
 }
 
-/// A server that is started as a child process.
+/// The command line of a server that is a child process.
 #[derive(Clone, Debug)]
 pub struct ServerCommand {
-    /// The program; one without a slash is looked for in the child's `PATH`.
+    /// The program; without a slash it is looked up in the child's `PATH`.
     pub program: String,
-    /// Its arguments.
+    /// The arguments.
     pub args: Vec<String>,
-    /// Its whole environment.
+    /// The complete environment.
     pub env: Vec<(String, String)>,
-    /// Its working folder.
+    /// The working directory.
     pub folder: PathBuf,
-    /// What starts it, and ends it when this process is gone. Without one, a server whose host was killed only sees that its
-    /// input is closed.
+    /// The supervisor that starts the server and ends it when this process is gone. Without one, a
+    /// server whose host was killed only sees the end of its input.
     pub supervisor: Option<Supervisor>,
 }
 
-/// The program that supervises a server: one that calls [`crate::supervise`] with the arguments that follow its own.
+/// A program that supervises a server by calling [`crate::supervise`] with the arguments that
+/// follow its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supervisor {
-    /// The program.
+    /// The executable.
     pub exe: PathBuf,
-    /// Its own arguments.
+    /// The arguments before those of [`crate::supervise`].
     pub args: Vec<OsString>,
 }
 
 impl Reach {
-    /// What `agent.lock` pins of it: the address, or the command line as a JSON array.
+    /// Returns the identity that `agent.lock` pins: the URL, or the command line as a JSON array.
     #[must_use]
     pub fn identity(&self) -> String {
         match self {

@@ -1,11 +1,11 @@
-//! One connection to a server, from its start to its end. What a call and a list of tools came to is told as it came; what it
-//! means is for `server.rs`.
+//! A connection to a server: handshake, requests, subscription. Responses are returned as received;
+//! `server.rs` interprets them.
 
 use crate::{
     child::Child,
     config::{Reach, ServerConfig},
     error::ConnectError,
-    handler::{Handler, Report, Signals},
+    handler::{Handler, ProgressUpdate, Signals},
     http,
     lines::Lines,
     listing::Listing,
@@ -28,46 +28,49 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// What is shown of the protocol's errors, in bytes: some hold the message that they are about.
+/// The maximum of bytes shown of a protocol error: some quote the message in question.
 const SHOWN_BYTES: usize = 500;
 
-/// An open connection. Dropping it ends the server, or its session.
+/// An open connection. Dropping it ends the child process or the HTTP session.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Handler>,
     signals: Arc<Signals>,
-    /// The secrets that the server was given, which are redacted in what it sends.
+    /// The secrets to redact in what the server sends.
     secrets: Arc<Secrets>,
-    /// Absent for a web server.
+    /// `None` for a web server.
     child: Option<tokio::sync::Mutex<Child>>,
-    /// Hears of changed tools, where the server tells only those who subscribe.
+    /// The task that receives changes of the tools, in protocol versions that need a subscription.
     subscription: Option<JoinHandle<()>>,
 }
 
-/// Why there is no answer.
-pub(crate) enum Fault {
-    /// The server is gone or cannot be reached.
-    Gone(String),
-    /// The server answered with an error of the protocol, or what it sent stands for one (see `lines.rs`).
-    Refused(ErrorData),
-    /// The server wants something first that this client has not offered.
-    Wants(&'static str),
+/// The reason for a missing response.
+pub(crate) enum RequestError {
+    /// The server ended or cannot be reached.
+    Closed(String),
+    /// The server returned a protocol error, or `lines.rs` stands in with one.
+    Protocol(ErrorData),
+    /// The server requires a feature that this client does not declare.
+    Unsupported(&'static str),
 }
 
 impl Connection {
-    /// Starts the server, if it is a child process, and agrees with it on a version of the protocol.
+    /// Starts the server, if it is a child process, and negotiates the protocol version.
     pub(crate) async fn open(config: &ServerConfig) -> Result<Self, ConnectError> {
-        match Self::greet(config, newest_first()).await {
+        match Self::handshake(config, lifecycle()).await {
             Ok(connection) => Ok(connection),
-            // It answers what it does not know with something that is no answer.
-            Err(Unmet::Misunderstood(_)) => {
-                let greeted = Self::greet(config, ClientLifecycleMode::Initialize).await;
-                greeted.map_err(Unmet::into_error)
+            // The server answers unknown requests with a result of another kind.
+            Err(HandshakeError::UnexpectedResult(_)) => {
+                let connected = Self::handshake(config, ClientLifecycleMode::Initialize).await;
+                connected.map_err(HandshakeError::into_error)
             }
-            Err(Unmet::Failed(error)) => Err(error),
+            Err(HandshakeError::Other(error)) => Err(error),
         }
     }
 
-    async fn greet(config: &ServerConfig, lifecycle: ClientLifecycleMode) -> Result<Self, Unmet> {
+    async fn handshake(
+        config: &ServerConfig,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<Self, HandshakeError> {
         let signals = Arc::<Signals>::default();
         let handler = Handler(Arc::clone(&signals));
         let fault = |why: String| ConnectError::Start {
@@ -79,27 +82,27 @@ impl Connection {
                 let started = Child::start(command, Arc::clone(&config.secrets)).await;
                 let (mut child, streams) = started.map_err(|error| fault(error.to_string()))?;
                 let lines = Lines::new(streams.output, streams.input);
-                let greeting = serve_client_with_lifecycle(handler, lines, lifecycle);
-                let greeted = tokio::time::timeout(config.connect_timeout, Box::pin(greeting));
-                let service = match greeted.await {
+                let handshake = serve_client_with_lifecycle(handler, lines, lifecycle);
+                let connected = tokio::time::timeout(config.connect_timeout, Box::pin(handshake));
+                let service = match connected.await {
                     Ok(Ok(service)) => service,
                     Ok(Err(error)) => {
-                        let words = child.last_assistant_text().await;
-                        return Err(unusable(config, &error, &words));
+                        let words = child.exit_clause().await;
+                        return Err(handshake_error(config, &error, &words));
                     }
-                    Err(_) => return Err(silent(config, &child.words_so_far()).into()),
+                    Err(_) => return Err(timeout_error(config, &child.exit_clause_so_far()).into()),
                 };
                 (service, Some(tokio::sync::Mutex::new(child)))
             }
             Reach::Http { url, token } => {
                 let transport = http::transport(url, token.as_ref(), config.concurrent_calls);
                 let transport = transport.map_err(fault)?;
-                let greeting = serve_client_with_lifecycle(handler, transport, lifecycle);
-                let greeted = tokio::time::timeout(config.connect_timeout, Box::pin(greeting));
-                let service = match greeted.await {
+                let handshake = serve_client_with_lifecycle(handler, transport, lifecycle);
+                let connected = tokio::time::timeout(config.connect_timeout, Box::pin(handshake));
+                let service = match connected.await {
                     Ok(Ok(service)) => service,
-                    Ok(Err(error)) => return Err(unusable(config, &error, "")),
-                    Err(_) => return Err(silent(config, "").into()),
+                    Ok(Err(error)) => return Err(handshake_error(config, &error, "")),
+                    Err(_) => return Err(timeout_error(config, "").into()),
                 };
                 (service, None)
             }
@@ -113,26 +116,25 @@ impl Connection {
         })
     }
 
-    /// Whether the server is gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.service.is_transport_closed()
     }
 
-    /// What the server has told beside its answers.
+    /// Returns the server's notifications.
     pub(crate) fn signals(&self) -> &Signals {
         &self.signals
     }
 
-    /// The version of the protocol that was agreed on.
+    /// Returns the negotiated protocol version.
     pub(crate) fn version(&self) -> Option<String> {
         let info = self.service.peer_info()?;
         Some(info.protocol_version.to_string())
     }
 
-    /// Lists the tools of the server, redacted.
+    /// Lists the server's tools, redacted.
     ///
     /// # Errors
-    /// Why that cannot be used, as a fragment.
+    /// The reason, as a fragment.
     pub(crate) async fn list(&self) -> Result<Listing, String> {
         let mut listing = Listing::default();
         let mut cursor = None;
@@ -151,11 +153,11 @@ impl Connection {
                     self.secrets.json(&mut page);
                     page
                 }
-                Err(Fault::Gone(why)) => return Err(why),
-                Err(Fault::Refused(error)) => {
+                Err(RequestError::Closed(why)) => return Err(why),
+                Err(RequestError::Protocol(error)) => {
                     return Err(text::sanitize(&error.message, SHOWN_BYTES));
                 }
-                Err(Fault::Wants(what)) => return Err(what.to_owned()),
+                Err(RequestError::Unsupported(what)) => return Err(what.to_owned()),
             };
             cursor = listing.take(page)?;
             if cursor.is_none() {
@@ -164,14 +166,14 @@ impl Connection {
         }
     }
 
-    /// Calls a tool by the server's own name for it. Dropping the future cancels the call there. The result is redacted, but for
-    /// the base64 in it.
+    /// Calls a tool by the server's own name. Dropping the future cancels the call at the server.
+    /// The result is redacted except for base64 in it.
     pub(crate) async fn call(
         &self,
         tool: &str,
         input: JsonObject,
         progress: ProgressSink<'_>,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, RequestError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let mut result = self.ask(request, progress).await?;
@@ -183,63 +185,65 @@ impl Connection {
         &self,
         request: ClientRequest,
         progress: ProgressSink<'_>,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, RequestError> {
         let options = PeerRequestOptions::no_options();
         let sent = self.service.send_request_with_option(request, options);
         let mut handle = match sent.await {
             Ok(handle) => handle,
-            Err(error) => return Err(self.fault(error).await),
+            Err(error) => return Err(self.request_error(error).await),
         };
-        let mut abandoned = Abandoned {
+        let mut cancel = CancelOnDrop {
             peer: handle.peer.clone(),
             id: Some(handle.id.clone()),
         };
-        let progress = |report: &Report| {
-            progress(&self.secrets.text(&report.message), report.fraction);
+        let progress = |update: &ProgressUpdate| {
+            progress(&self.secrets.text(&update.message), update.fraction);
         };
-        let mut reports = self.signals.reports(handle.progress_token.clone());
+        let mut updates = self.signals.updates(handle.progress_token.clone());
         let answer = loop {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => break answer,
-                Some(report) = reports.receiver.recv() => progress(&report),
+                Some(update) = updates.receiver.recv() => progress(&update),
             }
         };
-        abandoned.id = None;
-        while let Ok(report) = reports.receiver.try_recv() {
-            progress(&report);
+        cancel.id = None;
+        while let Ok(update) = updates.receiver.try_recv() {
+            progress(&update);
         }
         let answer = match answer {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(self.fault(error).await),
-            Err(_) => return Err(self.fault(ServiceError::TransportClosed).await),
+            Ok(Err(error)) => return Err(self.request_error(error).await),
+            Err(_) => return Err(self.request_error(ServiceError::TransportClosed).await),
         };
         match answer {
-            ServerResult::InputRequiredResult(_) => Err(Fault::Wants(
+            ServerResult::InputRequiredResult(_) => Err(RequestError::Unsupported(
                 "it asks for input first, and this host answers no questions of MCP servers",
             )),
-            ServerResult::CreateTaskResult(_) => Err(Fault::Wants(
+            ServerResult::CreateTaskResult(_) => Err(RequestError::Unsupported(
                 "it made a task of the call, and this host follows no tasks",
             )),
-            // Serialized again, because a result with a kind of content that the library does not know is no result to it.
-            answer => serde_json::to_value(answer).map_err(|error| Fault::Gone(error.to_string())),
+            // Serialized again, because the library rejects a result with an unknown kind of
+            // content.
+            answer => serde_json::to_value(answer)
+                .map_err(|error| RequestError::Closed(error.to_string())),
         }
     }
 
-    async fn fault(&self, error: ServiceError) -> Fault {
+    async fn request_error(&self, error: ServiceError) -> RequestError {
         let why = match error {
             ServiceError::McpError(mut error) => {
                 error.message = self.secrets.text(&error.message).into_owned().into();
-                return Fault::Refused(error);
+                return RequestError::Protocol(error);
             }
             ServiceError::TransportClosed => "it closed the connection".to_owned(),
-            error => text::sanitize(&self.secrets.text(&whole(&error)), SHOWN_BYTES),
+            error => text::sanitize(&self.secrets.text(&with_sources(&error)), SHOWN_BYTES),
         };
         let words = match &self.child {
-            Some(child) => child.lock().await.last_assistant_text().await,
+            Some(child) => child.lock().await.exit_clause().await,
             None => String::new(),
         };
-        Fault::Gone(format!("{why}{}", text::sanitize(&words, SHOWN_BYTES)))
+        RequestError::Closed(format!("{why}{}", text::sanitize(&words, SHOWN_BYTES)))
     }
 }
 
@@ -251,15 +255,16 @@ impl Drop for Connection {
     }
 }
 
-/// Newest first. A server that does not know the question after the versions is greeted as servers were before.
-fn newest_first() -> ClientLifecycleMode {
+/// Tries `server/discover` first and `initialize` if the server does not know it.
+fn lifecycle() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     }
 }
 
-/// Subscribes to changes of the tools, where the version has subscriptions and the server offers this one.
+/// Subscribes to changes of the tools if the protocol version has subscriptions and the server
+/// offers this one.
 fn subscribe(
     service: &RunningService<RoleClient, Handler>,
     signals: &Arc<Signals>,
@@ -279,19 +284,19 @@ fn subscribe(
         while let Ok(Some(_)) = subscription.next().await {
             signals.set_changed();
         }
-        // Whatever happened since is not told.
+        // Without the subscription, later changes would be missed.
         signals.set_changed();
     }))
 }
 
-/// A request that nobody waits for any more is cancelled at the server.
-struct Abandoned {
+/// Sends `notifications/cancelled` on drop unless the request was answered.
+struct CancelOnDrop {
     peer: Peer<RoleClient>,
-    /// Absent once it is answered.
+    /// `None` once answered.
     id: Option<RequestId>,
 }
 
-impl Drop for Abandoned {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else {
             return;
@@ -299,13 +304,13 @@ impl Drop for Abandoned {
         let reason = Some("nobody waits for the answer any more".to_owned());
         let params = CancelledNotificationParam::new(Some(id), reason);
         let told = CancelledNotification::new(params).into();
-        // One look puts it in the queue, before whatever is asked next. A server that is gone, or for which more than a thousand
-        // messages wait, needs no telling.
+        // One poll queues the notification ahead of the next request. It is lost only if the server
+        // is gone or more than a thousand messages are queued.
         let _ = self.peer.send_notification(told).now_or_never();
     }
 }
 
-/// Redacts the result of a call, but for its base64: what that stands for is redacted when it is decoded.
+/// Redacts the result of a call except for base64, whose content is redacted once decoded.
 fn redact(result: &mut Value, secrets: &Secrets) {
     if secrets.is_empty() {
         return;
@@ -317,7 +322,7 @@ fn redact(result: &mut Value, secrets: &Secrets) {
     }
 }
 
-/// The places of base64 in a result.
+/// Iterates over the base64 strings in a result.
 fn base64(result: &mut Value) -> impl Iterator<Item = &mut Value> {
     let blocks = result.get_mut("content").and_then(Value::as_array_mut);
     blocks.into_iter().flatten().filter_map(|block| {
@@ -330,7 +335,7 @@ fn base64(result: &mut Value) -> impl Iterator<Item = &mut Value> {
     })
 }
 
-fn silent(config: &ServerConfig, words: &str) -> ConnectError {
+fn timeout_error(config: &ServerConfig, words: &str) -> ConnectError {
     ConnectError::Silent {
         server: config.name.clone(),
         seconds: config.connect_timeout.as_secs(),
@@ -338,42 +343,45 @@ fn silent(config: &ServerConfig, words: &str) -> ConnectError {
     }
 }
 
-fn unusable(config: &ServerConfig, error: &ClientInitializeError, words: &str) -> Unmet {
+fn handshake_error(
+    config: &ServerConfig,
+    error: &ClientInitializeError,
+    words: &str,
+) -> HandshakeError {
     let told = ConnectError::Unusable {
         server: config.name.clone(),
-        why: text::sanitize(&config.secrets.text(&whole(error)), SHOWN_BYTES),
+        why: text::sanitize(&config.secrets.text(&with_sources(error)), SHOWN_BYTES),
         words: text::sanitize(words, SHOWN_BYTES),
     };
     match error {
-        ClientInitializeError::ExpectedInitResult(_) => Unmet::Misunderstood(told),
-        _ => Unmet::Failed(told),
+        ClientInitializeError::ExpectedInitResult(_) => HandshakeError::UnexpectedResult(told),
+        _ => HandshakeError::Other(told),
     }
 }
 
-/// Why a greeting did not come to a connection.
-enum Unmet {
+enum HandshakeError {
     /// The server answered with a result of another kind.
-    Misunderstood(ConnectError),
+    UnexpectedResult(ConnectError),
     /// Anything else.
-    Failed(ConnectError),
+    Other(ConnectError),
 }
 
-impl Unmet {
+impl HandshakeError {
     fn into_error(self) -> ConnectError {
         match self {
-            Self::Misunderstood(error) | Self::Failed(error) => error,
+            Self::UnexpectedResult(error) | Self::Other(error) => error,
         }
     }
 }
 
-impl From<ConnectError> for Unmet {
+impl From<ConnectError> for HandshakeError {
     fn from(error: ConnectError) -> Self {
-        Self::Failed(error)
+        Self::Other(error)
     }
 }
 
-/// An error with its causes.
-fn whole(error: &dyn std::error::Error) -> String {
+/// Formats an error with its sources.
+fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -1,50 +1,51 @@
-//! Why a server cannot be used. The texts say what, why and what to do; what a server said is bounded in them.
+//! Errors of connecting to a server. Each text states the problem, its cause and the remedy; quotes
+//! from a server are bounded.
 
-/// Why a server cannot be used.
+/// The reason why a server cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// Its command cannot be run, or its address cannot be asked.
+    /// The command cannot be run or the URL is invalid.
     #[error(
         "the MCP server `{server}` cannot be started: {why}; correct its `command` or `url` under [[mcp]]"
     )]
     Start {
-        /// Its name.
+        /// The configured name of the server.
         server: String,
-        /// What went wrong.
+        /// The cause.
         why: String,
     },
-    /// It did not say in time what it is and what its tools are.
+    /// The handshake or the list of tools took too long.
     #[error(
         "the MCP server `{server}` did not get ready within {seconds} seconds{words}; give it more with `connect-timeout-seconds` under [[mcp]], or correct its `command` or `url`"
     )]
     Silent {
-        /// Its name.
+        /// The configured name of the server.
         server: String,
-        /// How long it was waited for.
+        /// The timeout in seconds.
         seconds: u64,
-        /// The end of what it wrote to stderr, as a clause, or nothing.
+        /// The last line on stderr as a clause, or empty.
         words: String,
     },
-    /// It did not begin as the protocol says.
+    /// The handshake failed.
     #[error(
         "the MCP server `{server}` cannot be used: {why}{words}. Try what stands under [[mcp]] by hand"
     )]
     Unusable {
-        /// Its name.
+        /// The configured name of the server.
         server: String,
-        /// What went wrong.
+        /// The cause.
         why: String,
-        /// The end of what it wrote to stderr, as a clause, or nothing.
+        /// The last line on stderr as a clause, or empty.
         words: String,
     },
-    /// What it says of its tools cannot be used.
+    /// The list of tools is invalid.
     #[error(
         "the tools of the MCP server `{server}` cannot be used: {why}. Name the tools that you want with `tools = [..]` under [[mcp]], or use another version of the server"
     )]
     Tools {
-        /// Its name.
+        /// The configured name of the server.
         server: String,
-        /// What is wrong with which tool.
+        /// The tool and its defect.
         why: String,
     },
 }

@@ -1,5 +1,5 @@
-//! What a server may tell and ask this client. It may report progress and say that its tools changed; a question to a person
-//! and a model's reply are nothing that this client has declared, so they are refused, and it is told of no folder.
+//! Handles notifications and requests of a server. It may report progress and announce changed
+//! tools. Elicitation and sampling are undeclared and refused; the list of roots is empty.
 
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
@@ -18,49 +18,49 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// The reports of one call that wait to be told. More are dropped: they are signs of life, and the last one comes again.
-const WAITING_REPORTS: usize = 16;
+/// The maximum of queued progress reports per call. More are dropped: they are transient, and the
+/// last one is repeated.
+const MAX_QUEUED_UPDATES: usize = 16;
 
-/// How far a call is.
-pub(crate) struct Report {
+pub(crate) struct ProgressUpdate {
     pub(crate) message: String,
-    /// Between 0 and 1, where it is known.
+    /// The progress from 0 to 1, if known.
     pub(crate) fraction: Option<f64>,
 }
 
-/// What a server has told, for those whom it concerns.
+/// The notifications received from a server.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// Where the reports of running calls go.
-    reports: Mutex<HashMap<ProgressToken, mpsc::Sender<Report>>>,
-    /// How often the server said that its tools changed, and of how much of that they were read since.
+    /// The channels of progress, by the token of the running call.
+    updates: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressUpdate>>>,
+    /// The number of `tools/list_changed` notifications, and the number at the last `tools/list`.
     changes: AtomicU64,
     read: AtomicU64,
 }
 
 impl Signals {
-    /// The changes that were told so far, if the tools were not read since.
+    /// Returns the number of changes if the tools were not listed since.
     pub(crate) fn unread_changes(&self) -> Option<u64> {
         let changes = self.changes.load(Ordering::Acquire);
         (changes != self.read.load(Ordering::Acquire)).then_some(changes)
     }
 
-    /// Notes that the tools were read after so many changes.
+    /// Records that the tools were listed after `changes` changes.
     pub(crate) fn set_read(&self, changes: u64) {
         self.read.store(changes, Ordering::Release);
     }
 
-    /// Notes that the tools have to be read again.
+    /// Records that the tools have to be listed again.
     pub(crate) fn set_changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The reports of the call with this token, until they are dropped.
-    pub(crate) fn reports(self: &Arc<Self>, token: ProgressToken) -> Reports {
-        let (sender, receiver) = mpsc::channel(WAITING_REPORTS);
-        let mut all = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Subscribes to the progress of the call with `token`, until the value is dropped.
+    pub(crate) fn updates(self: &Arc<Self>, token: ProgressToken) -> ProgressUpdates {
+        let (sender, receiver) = mpsc::channel(MAX_QUEUED_UPDATES);
+        let mut all = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(token.clone(), sender);
-        Reports {
+        ProgressUpdates {
             signals: Arc::clone(self),
             token,
             receiver,
@@ -68,38 +68,37 @@ impl Signals {
     }
 }
 
-/// The reports of one call.
-pub(crate) struct Reports {
+/// A subscription to the progress of one call.
+pub(crate) struct ProgressUpdates {
     signals: Arc<Signals>,
     token: ProgressToken,
-    pub(crate) receiver: mpsc::Receiver<Report>,
+    pub(crate) receiver: mpsc::Receiver<ProgressUpdate>,
 }
 
-impl Drop for Reports {
+impl Drop for ProgressUpdates {
     fn drop(&mut self) {
-        let all = &self.signals.reports;
+        let all = &self.signals.updates;
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&self.token);
     }
 }
 
-/// The client of one server.
 pub(crate) struct Handler(pub(crate) Arc<Signals>);
 
 impl ClientHandler for Handler {
     async fn on_progress(
         &self,
-        told: ProgressNotificationParam,
+        params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let all = self.0.reports.lock();
+        let all = self.0.updates.lock();
         let all = all.unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = all.get(&told.progress_token) {
-            let whole = told.total.filter(|total| *total > 0.0);
-            // One too many is dropped.
-            let _ = sender.try_send(Report {
-                message: told.message.unwrap_or_default(),
-                fraction: whole.map(|total| (told.progress / total).clamp(0.0, 1.0)),
+        if let Some(sender) = all.get(&params.progress_token) {
+            let whole = params.total.filter(|total| *total > 0.0);
+            // Dropped if the queue is full.
+            let _ = sender.try_send(ProgressUpdate {
+                message: params.message.unwrap_or_default(),
+                fraction: whole.map(|total| (params.progress / total).clamp(0.0, 1.0)),
             });
         }
     }

@@ -1,5 +1,5 @@
-//! The HTTP client for servers with a web address: bundled roots, no proxy, and no redirection to another server, which would
-//! get the token and the conversation.
+//! The HTTP transport: bundled roots, no proxy, and no redirection to another origin, which would
+//! receive the token and the conversation.
 
 use reqwest::{Client, StatusCode, Url, redirect::Policy};
 use rmcp::transport::{
@@ -9,20 +9,18 @@ use rmcp::transport::{
 use secrecy::{ExposeSecret as _, SecretString};
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
-/// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a stream of the server's own messages is opened again, with growing pauses of at most [`LONGEST_PAUSE`].
+/// The attempts to reopen the stream of server messages, with pauses growing to [`LONGEST_PAUSE`].
 const STREAM_ATTEMPTS: usize = 8;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The redirections within the server that one request follows.
 const MAX_REDIRECTS: usize = 3;
 
-/// The transport to the server at an address.
+/// Returns the transport to the server at `url`.
 ///
 /// # Errors
-/// What is wrong with the address or the token, as a fragment.
+/// The defect of the URL or the token, as a fragment.
 pub(crate) fn transport(
     url: &str,
     token: Option<&SecretString>,
@@ -37,7 +35,7 @@ pub(crate) fn transport(
     backoff.max_delay = Some(LONGEST_PAUSE);
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .max_sse_event_size(super::lines::MAX_MESSAGE_BYTES)
-        // One more for what is no call: reading the tools again.
+        // One more, for `tools/list`.
         .max_concurrent_requests(concurrent_calls.get().saturating_add(1));
     config.retry_config = Arc::new(backoff);
     if let Some(token) = token {
@@ -68,7 +66,7 @@ fn client(url: &Url) -> Result<Client, String> {
         .map_err(|error| error.without_url().to_string())
 }
 
-/// Follows redirections within one scheme, host and port only, and only those that keep a POST a POST.
+/// Follows redirections within one origin, and only those that keep a POST a POST.
 fn within(url: &Url) -> Policy {
     let origin = url.origin();
     Policy::custom(move |attempt| {

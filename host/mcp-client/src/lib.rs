@@ -1,5 +1,6 @@
-//! The tools of servers of the Model Context Protocol, for the loop: a server is a child process or a web address, and what it
-//! says is a stranger's word. This crate bounds it, checks it and makes results of it; it never decides whether a call may run.
+//! A client for MCP servers: starts or connects to a server, offers its tools to the loop, and
+//! validates and bounds everything the untrusted server sends. It never decides whether a call may
+//! run.
 
 mod child;
 mod config;

@@ -1,6 +1,7 @@
-//! Messages as lines on the streams of a child process. A line is bounded; one that is too long or cannot be read ends the
-//! calls that it may have been for; a server that asks without end is read no faster than it is answered; and one that reads
-//! nothing is given up. An answer that nobody waits for is left out.
+//! The stdio transport: one JSON message per line, with bounds. A line that is too long or
+//! unreadable ends the calls that it may answer; while [`MAX_UNANSWERED`] requests of the server
+//! are unanswered, nothing more is read; a server that reads nothing is disconnected. Responses to
+//! no pending request are dropped.
 
 #[cfg(test)]
 mod tests;
@@ -26,60 +27,58 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The longest message, in bytes: room for the largest result that is taken, in base64.
+/// The maximum size of a message in bytes: enough for the largest accepted result in base64.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// What is kept of the buffer between two messages, in bytes.
-const KEPT_BUFFER: usize = 64 * 1024;
+/// The capacity kept between two messages, in bytes.
+const RETAINED_BYTES: usize = 64 * 1024;
 
-/// The requests of the server that wait for their answers. With more, it is not read until some are answered.
-const MAX_OWED: usize = 32;
+/// The maximum of unanswered requests of the server. Reading pauses at this number.
+const MAX_UNANSWERED: usize = 32;
 
-/// How long the server may leave a message unread.
-const WRITE_PATIENCE: Duration = Duration::from_secs(30);
+/// The time the server may leave a message unread.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a call gets in place of its answer while a message came that was too long to be read. The code is one that the
-/// protocol leaves to implementations.
+/// The error code of a call whose response may have been an oversized message; from the range that
+/// JSON-RPC leaves to implementations.
 pub(crate) const TOO_LARGE: ErrorCode = ErrorCode(-32_090);
 
-/// What a call gets whose answer has a form that cannot be read.
-pub(crate) const UNREADABLE: ErrorCode = ErrorCode(-32_091);
+/// The error code of a call whose response is malformed.
+pub(crate) const MALFORMED: ErrorCode = ErrorCode(-32_091);
 
-/// The two streams of a server.
 pub(crate) struct Lines<R, W> {
     read: BufReader<R>,
-    /// The line so far. Reading may be broken off at any time, and goes on here.
+    /// The incomplete line, which survives a cancelled read.
     line: Vec<u8>,
-    /// Whether the rest of a line is skipped that was too long.
+    /// True while the rest of an oversized line is skipped.
     skipping: bool,
-    /// The room for a request of the server, taken before its next message is read.
-    room: Option<OwnedSemaphorePermit>,
-    /// The calls that are told that a message was too long.
-    lost: VecDeque<RequestId>,
+    /// The permit for a request of the server, taken before the next message is read.
+    permit: Option<OwnedSemaphorePermit>,
+    /// The calls to fail because of an oversized message.
+    failed: VecDeque<RequestId>,
     shared: Arc<Shared<W>>,
 }
 
-/// What those who write need.
+/// The state shared with pending writes.
 struct Shared<W> {
-    /// Absent once it is closed.
+    /// `None` once closed.
     write: tokio::sync::Mutex<Option<W>>,
-    /// Our requests that have no answer yet.
-    waiting: Mutex<HashSet<RequestId>>,
-    /// The server's requests that have no answer yet; each has its room.
-    asked: Mutex<HashSet<RequestId>>,
-    room: Arc<Semaphore>,
-    /// Cancelled when a write failed, which may have left half a line behind.
+    /// The client's unanswered requests.
+    pending: Mutex<HashSet<RequestId>>,
+    /// The server's unanswered requests; each holds a permit.
+    unanswered: Mutex<HashSet<RequestId>>,
+    permits: Arc<Semaphore>,
+    /// Cancelled when a write fails, which may leave half a line behind.
     broken: CancellationToken,
 }
 
-/// How a read ended.
-enum Read {
+enum LineRead {
     Line,
     TooLong,
     End,
 }
 
-/// What is read of a message that cannot be read whole.
+/// The part of a message that is read when the whole cannot be.
 #[derive(Deserialize)]
 struct Envelope {
     id: Option<RequestId>,
@@ -92,27 +91,27 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             read: BufReader::new(read),
             line: Vec::new(),
             skipping: false,
-            room: None,
-            lost: VecDeque::new(),
+            permit: None,
+            failed: VecDeque::new(),
             shared: Arc::new(Shared {
                 write: tokio::sync::Mutex::new(Some(write)),
-                waiting: Mutex::default(),
-                asked: Mutex::default(),
-                room: Arc::new(Semaphore::new(MAX_OWED)),
+                pending: Mutex::default(),
+                unanswered: Mutex::default(),
+                permits: Arc::new(Semaphore::new(MAX_UNANSWERED)),
                 broken: CancellationToken::new(),
             }),
         }
     }
 
-    /// Reads to the end of a line, and holds no more of it than a message may have.
-    async fn read_line(&mut self) -> Read {
+    /// Reads to the end of a line and buffers at most [`MAX_MESSAGE_BYTES`].
+    async fn read_line(&mut self) -> LineRead {
         loop {
             let Ok(available) = self.read.fill_buf().await else {
-                return Read::End;
+                return LineRead::End;
             };
             if available.is_empty() {
-                // What has no line end is no message.
-                return Read::End;
+                // A line without an end is no message.
+                return LineRead::End;
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let count = end.map_or(available.len(), |end| end + 1);
@@ -127,61 +126,61 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             let skipped = self.skipping;
             self.skipping = (skipped || too_long) && end.is_none();
             if too_long {
-                return Read::TooLong;
+                return LineRead::TooLong;
             }
             if end.is_some() && !skipped {
-                return Read::Line;
+                return LineRead::Line;
             }
         }
     }
 
-    /// The message in the line, which is empty then.
+    /// Parses the line and clears it.
     fn take_message(&mut self) -> Option<ServerJsonRpcMessage> {
         let message = parse(&self.line);
         self.line.clear();
-        self.line.shrink_to(KEPT_BUFFER);
+        self.line.shrink_to(RETAINED_BYTES);
         message
     }
 
-    /// Every call that waits is told that a message was too long: it cannot be known for which of them it was.
-    fn lose_waiting(&mut self) {
-        let mut waiting = self.shared.waiting();
-        self.lost.extend(waiting.drain());
+    /// Fails every pending call: the oversized message may have answered any of them.
+    fn fail_pending(&mut self) {
+        let mut pending = self.shared.pending();
+        self.failed.extend(pending.drain());
     }
 
     async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            if let Some(id) = self.lost.pop_front() {
+            if let Some(id) = self.failed.pop_front() {
                 let why = format!("it sent a message of more than {MAX_MESSAGE_BYTES} bytes");
                 return Some(error(id, TOO_LARGE, why));
             }
-            if self.room.is_none() {
-                let room = Arc::clone(&self.shared.room);
-                self.room = Some(room.acquire_owned().await.ok()?);
+            if self.permit.is_none() {
+                let permit = Arc::clone(&self.shared.permits);
+                self.permit = Some(permit.acquire_owned().await.ok()?);
             }
             match self.read_line().await {
-                Read::Line => {}
-                Read::TooLong => {
-                    self.lose_waiting();
+                LineRead::Line => {}
+                LineRead::TooLong => {
+                    self.fail_pending();
                     continue;
                 }
-                Read::End => return None,
+                LineRead::End => return None,
             }
             let Some(message) = self.take_message() else {
                 continue;
             };
             match &message {
                 JsonRpcMessage::Request(request) => {
-                    if self.shared.asked().insert(request.id.clone()) {
-                        // Given back when the request needs no answer any more.
-                        if let Some(room) = self.room.take() {
-                            room.forget();
+                    if self.shared.unanswered().insert(request.id.clone()) {
+                        // Returned by `Shared::release`.
+                        if let Some(permit) = self.permit.take() {
+                            permit.forget();
                         }
                     }
                 }
                 JsonRpcMessage::Response(JsonRpcResponse { id, .. })
                 | JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => {
-                    if !self.shared.waiting().remove(&as_asked(id)) {
+                    if !self.shared.pending().remove(&as_sent(id)) {
                         continue;
                     }
                 }
@@ -190,7 +189,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                         &notification.notification
                         && let Some(id) = &cancelled.params.request_id
                     {
-                        self.shared.owes_no_more(id);
+                        self.shared.release(id);
                     }
                 }
                 JsonRpcMessage::Error(_) => {}
@@ -201,18 +200,20 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 }
 
 impl<W> Shared<W> {
-    fn waiting(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unanswered(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.unanswered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives back the room of a request of the server, once.
-    fn owes_no_more(&self, id: &RequestId) {
-        if self.asked().remove(id) {
-            self.room.add_permits(1);
+    /// Returns the permit of a request of the server, once.
+    fn release(&self, id: &RequestId) {
+        if self.unanswered().remove(id) {
+            self.permits.add_permits(1);
         }
     }
 }
@@ -221,7 +222,7 @@ impl<W: AsyncWrite + Unpin> Shared<W> {
     async fn write(&self, message: &ClientJsonRpcMessage) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
-        let written = tokio::time::timeout(WRITE_PATIENCE, async {
+        let written = tokio::time::timeout(WRITE_TIMEOUT, async {
             let mut write = self.write.lock().await;
             let write = write
                 .as_mut()
@@ -232,7 +233,7 @@ impl<W: AsyncWrite + Unpin> Shared<W> {
         let written = written.await.unwrap_or_else(|_| {
             Err(io::Error::other(format!(
                 "it read nothing for {} seconds",
-                WRITE_PATIENCE.as_secs()
+                WRITE_TIMEOUT.as_secs()
             )))
         });
         if written.is_err() {
@@ -257,20 +258,21 @@ where
         let mut answered = None;
         match &message {
             JsonRpcMessage::Request(request) => {
-                let mut waiting = shared.waiting();
+                let mut pending = shared.pending();
                 if let ClientRequest::InitializeRequest(_) = &request.request {
-                    // Whoever greets a server so has given up on an answer to `server/discover`. One that took long to start
-                    // gives it all the same, and it must not pass for the answer to this.
-                    waiting.clear();
+                    // `initialize` follows an abandoned `server/discover`. A server that started
+                    // slowly still answers the latter, which must not pass for the response to
+                    // this.
+                    pending.clear();
                 }
-                waiting.insert(request.id.clone());
+                pending.insert(request.id.clone());
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    shared.waiting().remove(id);
+                    shared.pending().remove(id);
                 }
             }
             JsonRpcMessage::Response(response) => answered = Some(response.id.clone()),
@@ -279,7 +281,7 @@ where
         async move {
             let written = shared.write(&message).await;
             if let Some(id) = answered {
-                shared.owes_no_more(&id);
+                shared.release(&id);
             }
             written
         }
@@ -300,8 +302,9 @@ where
     }
 }
 
-/// The message in a line. What is none is left out, as the protocol's own libraries do: servers write all sorts of things to
-/// their standard output. An answer of a form that cannot be read ends its call.
+/// Parses a line. Anything but a message is skipped, as the protocol's own libraries do, since
+/// servers write all sorts of things to stdout. A malformed response becomes an error response,
+/// which ends its call.
 fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
     if line.trim_ascii().is_empty() {
         return None;
@@ -311,7 +314,7 @@ fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         Err(error) => error,
     };
     tracing::debug!(target: "agent_host::mcp", "a line that is no message: {why}");
-    // Skipping values takes no stack, so this reads what nests too deep for the reading above.
+    // Ignoring values does not recurse, so this reads what nests too deep for the first attempt.
     let envelope: Envelope = serde_json::from_slice(line).ok()?;
     match envelope {
         Envelope {
@@ -319,15 +322,15 @@ fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
             method: None,
         } => Some(error(
             id,
-            UNREADABLE,
+            MALFORMED,
             format!("its answer cannot be read: {why}"),
         )),
         Envelope { .. } => None,
     }
 }
 
-/// The id of a request as it was sent: a number, which some servers send back as text.
-fn as_asked(id: &RequestId) -> RequestId {
+/// Returns the id as it was sent: a number, which some servers return as a string.
+fn as_sent(id: &RequestId) -> RequestId {
     match id {
         RequestId::Number(_) => id.clone(),
         RequestId::String(text) => text.parse().map_or_else(|_| id.clone(), RequestId::Number),

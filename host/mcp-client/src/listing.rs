@@ -1,4 +1,4 @@
-//! What a server says of its tools, page by page, and what is offered of that under which names.
+//! Collects the pages of `tools/list`, and selects and validates the offered tools.
 
 use crate::{config::ServerConfig, names::offered_name};
 use agent_host_engine::{
@@ -10,16 +10,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 
-/// The pages of one list.
 pub(crate) const MAX_PAGES: usize = 64;
 
-/// The tools of one list. Only as many as a component may have are offered.
+/// The maximum of tools per list. Fewer may be offered: as many as a component may define.
 const MAX_LISTED: usize = 1024;
 
-/// All pages of one list, in bytes of JSON text.
+/// The maximum size of all pages of a list, in bytes of JSON.
 const MAX_LISTED_BYTES: usize = 4 * 1024 * 1024;
 
-/// A page of `tools/list`. What a tool is is looked at one by one, so that what is wrong with one can be told by its name.
+/// A page of `tools/list`. Tools are deserialized one by one, so that an error names its tool.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page {
@@ -27,10 +26,10 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-/// What a tool says of itself; the other fields of the protocol are for nobody here.
+/// A listed tool; the other fields of the protocol are unused.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ListedTool {
     name: String,
     title: Option<String>,
     description: Option<String>,
@@ -38,7 +37,6 @@ struct Listed {
     output_schema: Option<Value>,
 }
 
-/// The pages of a list that were read so far.
 #[derive(Default)]
 pub(crate) struct Listing {
     tools: Vec<Value>,
@@ -47,10 +45,10 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Takes the next page, and says with which cursor the one after it is asked for.
+    /// Adds a page and returns the cursor of the next one.
     ///
     /// # Errors
-    /// What is wrong with it, as a fragment.
+    /// The defect, as a fragment.
     pub(crate) fn take(&mut self, page: Value) -> Result<Option<String>, String> {
         self.bytes += page.to_string().len();
         self.pages += 1;
@@ -74,19 +72,18 @@ impl Listing {
     }
 }
 
-/// The tools of a server that are offered.
-pub(crate) struct Offer {
-    /// Under the names that models call.
+pub(crate) struct ToolOffer {
+    /// The definitions, under the names for models.
     pub(crate) definitions: Definitions,
-    /// From those names to the server's own.
+    /// The server's own names, by the names for models.
     pub(crate) own_names: HashMap<String, String>,
 }
 
-impl Offer {
-    /// Chooses and checks the tools that the configuration wants.
+impl ToolOffer {
+    /// Selects and validates the configured tools.
     ///
     /// # Errors
-    /// The tool and what is wrong with it, as a fragment.
+    /// The tool and its defect, as a fragment.
     pub(crate) fn of(config: &ServerConfig, listing: Listing) -> Result<Self, String> {
         let mut raw = Vec::new();
         let mut own_names = HashMap::new();
@@ -100,7 +97,7 @@ impl Offer {
                 continue;
             }
             let shown = text::sanitize(name, 80);
-            let listed: Listed = serde_json::from_value(tool).map_err(|error| {
+            let listed: ListedTool = serde_json::from_value(tool).map_err(|error| {
                 let error = text::sanitize(&error.to_string(), 200);
                 format!("tool `{shown}`: {error}")
             })?;
@@ -130,7 +127,7 @@ impl Offer {
     }
 }
 
-fn offered(config: &ServerConfig, listed: &Listed) -> RawDefinition {
+fn offered(config: &ServerConfig, listed: &ListedTool) -> RawDefinition {
     let effect = if config.read_only.contains(&listed.name) {
         Effect::ReadOnly
     } else {

@@ -1,18 +1,19 @@
-//! The names under which a model calls the tools of servers.
+//! Names of MCP tools for models.
 
 use agent_host_types::{
     id::Digest,
     tool::{MAX_TOOL_NAME, is_tool_name},
 };
 
-/// The longest name of a server, so that half of a tool's name is left for the tool.
+/// The maximum length of a server's name in bytes, which leaves half of a tool's name to the tool.
 pub const MAX_SERVER_NAME: usize = 32;
 
-/// The hexadecimal digits of a digest that tell names apart which would else be alike.
+/// The number of hexadecimal digest digits that keep sanitized names distinct.
 const DIGITS: usize = 8;
 
-/// The name of a server's tool for models: the server's name, `_` and the tool's own. One that no provider would take has `_`
-/// for every wrong character, is cut, and ends with `_` and the beginning of the digest of the tool's own name.
+/// Returns a tool's name for models: the server's name, `_` and the tool's own. A name that no
+/// provider accepts has `_` for each invalid character, is truncated, and ends with `_` and the
+/// first digits of the digest of the tool's own name.
 #[must_use]
 pub fn offered_name(server: &str, tool: &str) -> String {
     let plain = format!("{server}_{tool}");

@@ -1,5 +1,6 @@
-//! The result of `tools/call`, made into the union. A result of agent-host itself says which variant it was and comes out as the
-//! very value that went in; of other servers, the fields of the protocol decide, and never what a text says.
+//! Converts the result of `tools/call` to `ToolResultOutput`. A result of agent-host names its
+//! variant and round-trips exactly; for other servers the protocol's fields decide, never the
+//! content of a text.
 
 #[cfg(test)]
 mod tests;
@@ -13,26 +14,26 @@ use agent_host_types::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
-/// The key in the `_meta` of a result whose value is the union's tag, as agent-host's own server writes it.
+/// The key in a result's `_meta` for the variant's tag, set by agent-host's own server.
 pub const OUTPUT_META: &str = "agent-host/output";
 
-/// The key in the `_meta` of a content block whose value is the file's name, as agent-host's own server writes it.
+/// The key in a content block's `_meta` for the file name, set by agent-host's own server.
 const FILENAME_META: &str = "agent-host/filename";
 
-/// What is shown of content of an unknown kind, in bytes.
+/// The maximum of bytes shown of unknown content.
 const UNKNOWN_SHOWN: usize = 2 * 1024;
 
-/// The union's value of a result.
+/// Converts a result to the union.
 ///
 /// | result | output |
 /// |---|---|
 /// | `structuredContent`, with text or nothing beside it | `json`, or `error-json` with `isError` |
 /// | `isError` | `error-text`: the texts, and a line for each other part |
 /// | one text | `text` |
-/// | otherwise | `content`: a part for each block, and one with the JSON of `structuredContent` where there is some |
+/// | otherwise | `content`: a part for each block, and `structuredContent` as text |
 ///
 /// # Errors
-/// `invalid-output`: it is no result, or a part is not what it says it is.
+/// `invalid-output`: it is no result, or a part does not match its declaration.
 pub fn output(result: Value) -> Result<ToolResultOutput, ToolFailure> {
     let Value::Object(mut result) = result else {
         return Err(invalid("it is no object"));
@@ -47,18 +48,18 @@ pub fn output(result: Value) -> Result<ToolResultOutput, ToolFailure> {
         Some(_) => return Err(invalid("its `content` is no list")),
     };
     let tag = string(result.get("_meta"), OUTPUT_META).map(str::to_owned);
-    let known = tag.and_then(|tag| own(&tag, &blocks, structured.as_ref()));
+    let known = tag.and_then(|tag| from_agent_host(&tag, &blocks, structured.as_ref()));
     let failed = result.get("isError") == Some(&Value::Bool(true));
     let output = match known {
         Some(output) => output?,
-        None => foreign(&blocks, structured, failed)?,
+        None => from_other_server(&blocks, structured, failed)?,
     };
     output.validate()?;
     Ok(output)
 }
 
-/// A result of agent-host; nothing where it does not have the form that it would have then.
-fn own(
+/// Converts a result of agent-host; `None` if it does not have the declared form.
+fn from_agent_host(
     tag: &str,
     blocks: &[Value],
     structured: Option<&Value>,
@@ -86,14 +87,14 @@ fn own(
     }))
 }
 
-fn foreign(
+fn from_other_server(
     blocks: &[Value],
     structured: Option<Value>,
     failed: bool,
 ) -> Result<ToolResultOutput, ToolFailure> {
     let only_text = blocks.iter().all(|block| block_text(block).is_some());
     let structured = match structured {
-        // The protocol has servers repeat it as text, for clients that do not know it.
+        // Servers repeat it as text for older clients, as the protocol requires.
         Some(value) if only_text && failed => return Ok(ToolResultOutput::ErrorJson(value)),
         Some(value) if only_text => return Ok(ToolResultOutput::Json(value)),
         structured => structured,
@@ -116,7 +117,7 @@ fn foreign(
     })
 }
 
-/// Who wrote a block. Only agent-host's own keep the name of a file apart from its address.
+/// The author of a block. Only agent-host keeps a file's name apart from its URL.
 #[derive(Clone, Copy)]
 enum Author {
     AgentHost,
@@ -157,7 +158,7 @@ fn media_file(block: &Value) -> Result<Option<FilePart>, ToolFailure> {
     }))
 }
 
-/// An embedded resource. The address stays as the file's name, since nothing else would say what it is of.
+/// Converts an embedded resource. Its URI becomes the file name, since nothing else identifies it.
 fn resource_file(block: &Value, author: Author) -> Result<Option<FilePart>, ToolFailure> {
     let resource = block.get("resource");
     let declared = string(resource, "mimeType");
@@ -194,12 +195,12 @@ fn name_of(author: Author, name: Option<&str>) -> Option<String> {
     }
 }
 
-/// A media type as the union has it: `text/html;profile=mcp-app` is `text/html`.
+/// Removes parameters: `text/html;profile=mcp-app` becomes `text/html`.
 fn without_parameters(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// What cannot be shown otherwise, with its kind and the beginning of its JSON.
+/// Describes content of an unknown kind: the kind and the beginning of its JSON.
 fn unknown(kind: &str, block: &Value) -> ContentPart {
     ContentPart::Text {
         text: format!(
@@ -210,7 +211,7 @@ fn unknown(kind: &str, block: &Value) -> ContentPart {
     }
 }
 
-/// A part of a failed call, for which the union has text only.
+/// Renders a part of an error, for which the union has text only.
 fn line(part: ContentPart) -> String {
     let file = match part {
         ContentPart::Text { text } => return text,

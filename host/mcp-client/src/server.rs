@@ -1,11 +1,11 @@
-//! A server whose tools are offered: its calls, its deadline, and what becomes of it when it ends or changes.
+//! A server whose tools are offered: calls, deadlines, reconnection and changed tools.
 
 use crate::{
     config::{Reach, ServerConfig},
-    connection::{Connection, Fault},
+    connection::{Connection, RequestError},
     error::ConnectError,
-    lines::{TOO_LARGE, UNREADABLE},
-    listing::Offer,
+    lines::{MALFORMED, TOO_LARGE},
+    listing::ToolOffer,
     result,
 };
 use agent_host_engine::{
@@ -30,31 +30,30 @@ use std::{
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// The pause after the first attempt to connect again that failed. It doubles with each, up to [`LONGEST_PAUSE`].
+/// The pause after the first failed attempt to reconnect. It doubles with each, up to
+/// [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The longest reason of a server for a denial that is shown, in bytes.
+/// The maximum of bytes shown of a server's reason for a denial.
 const DENIAL_BYTES: usize = 500;
 
-/// A server with its tools, as they were when it was first connected.
+/// A server with its tools as first listed.
 pub struct McpServer {
     config: ServerConfig,
     definitions: Definitions,
-    /// From the names that models call to the server's own.
+    /// The server's own names, by the names for models.
     own_names: HashMap<String, String>,
-    /// The calls that may run.
-    room: Semaphore,
-    /// Held while it is connected again, so that many calls lead to one attempt.
-    link: tokio::sync::Mutex<Link>,
-    /// The tools that are not what they were, under the names that models call.
+    permits: Semaphore,
+    /// Locked during a reconnection, so that concurrent calls share one attempt.
+    state: tokio::sync::Mutex<ConnState>,
+    /// The tools that changed since they were first listed, under the names for models.
     changed: Mutex<BTreeSet<String>>,
 }
 
-/// The connection, or why there is none.
-enum Link {
+enum ConnState {
     Up(Arc<Connection>),
-    /// Not tried again before this time.
+    /// No connection and no attempt before `until`.
     Down {
         until: Instant,
         pause: Duration,
@@ -71,35 +70,36 @@ impl fmt::Debug for McpServer {
 }
 
 impl McpServer {
-    /// Connects to a server and reads its tools. To be called on a runtime.
+    /// Connects to a server and lists its tools. Requires a Tokio runtime.
     ///
     /// # Errors
-    /// It cannot be started or reached, is not ready in time, or what it says of its tools cannot be used.
+    /// The server cannot be started or reached, is not ready in time, or its list of tools is
+    /// invalid.
     pub async fn connect(config: ServerConfig) -> Result<Self, ConnectError> {
         let (connection, offer) = connect(&config).await?;
         Ok(Self {
             definitions: offer.definitions,
             own_names: offer.own_names,
-            room: Semaphore::new(config.concurrent_calls.get()),
-            link: tokio::sync::Mutex::new(Link::Up(Arc::new(connection))),
+            permits: Semaphore::new(config.concurrent_calls.get()),
+            state: tokio::sync::Mutex::new(ConnState::Up(Arc::new(connection))),
             changed: Mutex::default(),
             config,
         })
     }
 
-    /// How it is reached and used.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &ServerConfig {
         &self.config
     }
 
-    /// Its tools, under the names that models call.
+    /// Returns the tools under the names for models.
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
         self.definitions.all()
     }
 
-    /// The server's own name for a tool.
+    /// Returns the server's own name of a tool.
     #[must_use]
     pub fn own_name(&self, tool: &str) -> Option<&str> {
         self.own_names.get(tool).map(String::as_str)
@@ -112,21 +112,21 @@ impl McpServer {
             .map_or(Effect::Effectful, |definition| definition.effect)
     }
 
-    /// What `agent.lock` pins of it.
+    /// Returns the entry for `agent.lock`.
     #[must_use]
     pub fn locked(&self) -> LockedServer {
         LockedServer::new(self.config.reach.identity(), self.definitions())
     }
 
-    /// The version of the protocol that was agreed on; absent while there is no connection.
+    /// Returns the negotiated protocol version; `None` while disconnected.
     pub async fn version(&self) -> Option<String> {
-        match &*self.link.lock().await {
-            Link::Up(connection) => connection.version(),
-            Link::Down { .. } => None,
+        match &*self.state.lock().await {
+            ConnState::Up(connection) => connection.version(),
+            ConnState::Down { .. } => None,
         }
     }
 
-    /// Checks arguments against the schema of a tool.
+    /// Validates arguments against a tool's schema.
     ///
     /// # Errors
     /// `unknown-tool` or `invalid-input`.
@@ -137,7 +137,8 @@ impl McpServer {
         }
     }
 
-    /// Runs one call to its end, its deadline included. Dropping the future cancels the call at the server, too.
+    /// Runs a call until it ends or reaches its deadline. Dropping the future cancels the call at
+    /// the server.
     pub async fn call(
         &self,
         tool: &str,
@@ -148,8 +149,8 @@ impl McpServer {
             .await
     }
 
-    /// Runs one call as [`Self::call`] does, but until `cancel` is cancelled: then it cancels the call at the server, too, and reports
-    /// what is known of it.
+    /// Runs a call as [`Self::call`] does, but until `cancel` is cancelled: then it cancels the
+    /// call at the server and reports its audit and accounting so far.
     pub async fn call_until(
         &self,
         tool: &str,
@@ -161,7 +162,7 @@ impl McpServer {
         let bytes_out = Value::Object(input.clone()).to_string().len() as u64;
         let deadline = self.config.deadline;
         let running = async {
-            let running = self.call_in_time(tool, input, progress);
+            let running = self.call_once(tool, input, progress);
             tokio::select! {
                 biased;
                 ended = running => ended,
@@ -204,31 +205,31 @@ impl McpServer {
         }
     }
 
-    async fn call_in_time(
+    async fn call_once(
         &self,
         tool: &str,
         input: Map<String, Value>,
         progress: ProgressSink<'_>,
     ) -> Result<ToolResultOutput, ToolFailure> {
         let own = self.own_name(tool).ok_or_else(|| unknown(tool))?;
-        // Never closed.
-        let _room = self.room.acquire().await;
+        // The semaphore is never closed.
+        let _permit = self.permits.acquire().await;
         let connection = self.connection().await?;
         if self.changed().contains(tool) {
-            return Err(self.has_changed(tool));
+            return Err(self.changed_failure(tool));
         }
         let answer = match connection.call(own, input, progress).await {
             Ok(answer) => answer,
-            Err(Fault::Refused(error)) if error.code == TOO_LARGE => {
+            Err(RequestError::Protocol(error)) if error.code == TOO_LARGE => {
                 return Err(self.too_large(&error.message));
             }
-            Err(Fault::Refused(error)) if error.code == UNREADABLE => {
+            Err(RequestError::Protocol(error)) if error.code == MALFORMED => {
                 return Err(ToolFailure::invalid_output(format!(
                     "The MCP server `{}` answered, but {}. Whether the call took effect is not known.",
                     self.config.name, error.message
                 )));
             }
-            Err(Fault::Refused(error)) => {
+            Err(RequestError::Protocol(error)) => {
                 return Ok(ToolResultOutput::ErrorText(format!(
                     "The MCP server `{}` refused the call: {} (code {})",
                     self.config.name,
@@ -236,10 +237,10 @@ impl McpServer {
                     error.code.0
                 )));
             }
-            Err(Fault::Wants(what)) => {
+            Err(RequestError::Unsupported(what)) => {
                 return Err(self.unavailable(&format!("{what}. The call did not run")));
             }
-            Err(Fault::Gone(why)) => {
+            Err(RequestError::Closed(why)) => {
                 return Err(
                     self.unavailable(&format!("{why}. Whether the call took effect is not known"))
                 );
@@ -257,12 +258,16 @@ impl McpServer {
                 "its result has {bytes} bytes, and {limit} are taken"
             )));
         }
-        self.check_promise(tool, &output)?;
+        self.check_output_schema(tool, &output)?;
         Ok(output)
     }
 
     /// A JSON result has the form that the tool promised.
-    fn check_promise(&self, tool: &str, output: &ToolResultOutput) -> Result<(), ToolFailure> {
+    fn check_output_schema(
+        &self,
+        tool: &str,
+        output: &ToolResultOutput,
+    ) -> Result<(), ToolFailure> {
         let schemas = self.definitions.schemas(tool);
         match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
             (Some(schema), ToolResultOutput::Json(value)) => schema.validate(value),
@@ -270,65 +275,66 @@ impl McpServer {
         }
     }
 
-    /// The connection; a new one where the server is gone, with the tools as they are now held against those that are offered.
+    /// Returns the connection, or a new one if the server is gone, after comparing its tools with
+    /// the offered ones.
     async fn connection(&self) -> Result<Arc<Connection>, ToolFailure> {
-        let mut link = self.link.lock().await;
-        let pause = match &*link {
-            Link::Up(connection) if !connection.is_closed() => {
+        let mut state = self.state.lock().await;
+        let pause = match &*state {
+            ConnState::Up(connection) if !connection.is_closed() => {
                 let connection = Arc::clone(connection);
-                drop(link);
-                self.read_again(&connection).await;
+                drop(state);
+                self.refresh_tools(&connection).await;
                 return Ok(connection);
             }
-            Link::Up(_) => FIRST_PAUSE,
-            Link::Down { until, why, .. } if Instant::now() < *until => {
+            ConnState::Up(_) => FIRST_PAUSE,
+            ConnState::Down { until, why, .. } if Instant::now() < *until => {
                 return Err(self.unavailable(&format!("{why}. It is tried again in a while")));
             }
-            Link::Down { pause, .. } => *pause,
+            ConnState::Down { pause, .. } => *pause,
         };
         match connect(&self.config).await {
             Ok((connection, offer)) => {
                 let connection = Arc::new(connection);
-                *link = Link::Up(Arc::clone(&connection));
-                self.compare(Some(&offer.definitions));
+                *state = ConnState::Up(Arc::clone(&connection));
+                self.record_changes(Some(&offer.definitions));
                 Ok(connection)
             }
             Err(error) => {
                 let failure = self.unavailable(&error.to_string());
-                *link = Link::Down {
+                *state = ConnState::Down {
                     until: Instant::now() + pause,
                     pause: (pause * 2).min(LONGEST_PAUSE),
                     why: error.to_string(),
                 };
                 if let ConnectError::Tools { .. } = error {
-                    self.compare(None);
+                    self.record_changes(None);
                 }
                 Err(failure)
             }
         }
     }
 
-    /// Reads the tools again where the server said that they changed.
-    async fn read_again(&self, connection: &Connection) {
+    /// Lists the tools again if the server announced a change.
+    async fn refresh_tools(&self, connection: &Connection) {
         let Some(changes) = connection.signals().unread_changes() else {
             return;
         };
         let listed = connection.list().await;
-        match listed.and_then(|listing| Offer::of(&self.config, listing)) {
-            Ok(offer) => self.compare(Some(&offer.definitions)),
-            // The call that comes next finds it gone.
+        match listed.and_then(|listing| ToolOffer::of(&self.config, listing)) {
+            Ok(offer) => self.record_changes(Some(&offer.definitions)),
+            // The next call reconnects.
             Err(_) if connection.is_closed() => return,
             Err(why) => {
                 tracing::warn!("the MCP server `{}`: {why}", self.config.name);
-                self.compare(None);
+                self.record_changes(None);
             }
         }
-        // Only now: a call that was given up meanwhile has not read them.
+        // Last, since a cancelled call has not listed them.
         connection.signals().set_read(changes);
     }
 
-    /// Notes which tools are not what is offered; all of them where nothing can be made of what the server says now.
-    fn compare(&self, now: Option<&Definitions>) {
+    /// Records which tools changed; all of them if `now` is `None`.
+    fn record_changes(&self, now: Option<&Definitions>) {
         let now = now.map_or(&[][..], Definitions::all);
         let others = self.definitions().iter().filter(|tool| !now.contains(tool));
         let others: BTreeSet<String> = others.map(|tool| tool.name.clone()).collect();
@@ -348,7 +354,7 @@ impl McpServer {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn has_changed(&self, tool: &str) -> ToolFailure {
+    fn changed_failure(&self, tool: &str) -> ToolFailure {
         ToolFailure::new(
             ToolErrorCode::ChangedSinceApproval,
             format!(
@@ -358,8 +364,8 @@ impl McpServer {
         )
     }
 
-    /// The result of a call that the server says it denied: its words, quoted, because the reasons of this host's own rules are
-    /// told with the same variant.
+    /// Returns the result of a call that the server denied. Its reason is quoted, since this host's
+    /// own denials have the same variant.
     fn denied(&self, reason: Option<String>) -> ToolResultOutput {
         let words = match reason {
             Some(reason) => {
@@ -406,8 +412,8 @@ impl McpServer {
     }
 }
 
-/// Connects and reads the tools, in the time that there is for both.
-async fn connect(config: &ServerConfig) -> Result<(Connection, Offer), ConnectError> {
+/// Connects and lists the tools within the connect timeout.
+async fn connect(config: &ServerConfig) -> Result<(Connection, ToolOffer), ConnectError> {
     let began = Instant::now();
     let connection = Connection::open(config).await?;
     let left = config.connect_timeout.saturating_sub(began.elapsed());
@@ -425,11 +431,11 @@ async fn connect(config: &ServerConfig) -> Result<(Connection, Offer), ConnectEr
             });
         }
     };
-    let offer = Offer::of(config, listing).map_err(fault)?;
+    let offer = ToolOffer::of(config, listing).map_err(fault)?;
     Ok((connection, offer))
 }
 
-/// The text, the JSON and the bytes of a result.
+/// Returns the size of a result in bytes.
 fn size(output: &ToolResultOutput) -> u64 {
     let bytes = match output {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.len(),

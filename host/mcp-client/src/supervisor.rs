@@ -1,6 +1,7 @@
-//! The process between this program and a server that it starts. When the server ends, or this program is gone, however it went,
-//! it ends whatever the server started, also what left the server's process group or session and whose parent is gone: the kernel
-//! makes this process the parent of such orphans. It reads and writes nothing of what the two say to each other.
+//! A process between the host and a server. When the server or the host ends, for any reason, it
+//! kills every process that the server started, including those that left its process group or
+//! session and orphans, which the kernel reparents to this process (`PR_SET_CHILD_SUBREAPER`). It
+//! does not touch the server's streams.
 
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_current_process_group,
@@ -18,24 +19,24 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a server may take to end by itself when its input is closed, as the protocol asks of it.
+/// The time for a server to end by itself after its input is closed, as MCP asks.
 const END_OF_INPUT: Duration = Duration::from_secs(1);
 
-/// How long what is left of it may take after SIGTERM.
+/// The time for the rest of its group to end after SIGTERM.
 const AFTER_TERM: Duration = Duration::from_secs(2);
 
-/// How long what is left then may take after SIGKILL. Only a process that waits for a device takes any time.
+/// The time for all remaining processes to end after SIGKILL. Only uninterruptible waits take any.
 const AFTER_KILL: Duration = Duration::from_secs(2);
 
-/// Runs the server that the arguments name, `PARENT PROGRAM ARGUMENT...`, and ends as it ends. `PARENT` is the process whose
-/// end, or whose SIGTERM, ends the server. To be called before anything else happens in the process, which leads a process group
-/// of its own.
+/// Runs the server `PARENT PROGRAM ARGUMENT...` and exits as it does. The end of the process
+/// `PARENT`, or a SIGTERM, ends the server. Call it before anything else in a process that leads
+/// its own process group.
 #[must_use]
 pub fn supervise(args: &[OsString]) -> ExitCode {
     match run(args) {
         Ok(code) => code,
         Err(why) => {
-            // Its reader is the host, which shows it as the server's own last words.
+            // The host shows it as the server's last line.
             let _ = writeln!(io::stderr(), "{why}");
             ExitCode::from(127)
         }
@@ -47,7 +48,7 @@ fn run(args: &[OsString]) -> Result<ExitCode, String> {
         return Err("there is no command to run".to_owned());
     };
     set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| error.to_string())?;
-    // A parent that was gone before that is not told of.
+    // No signal is sent for a parent that ended before.
     let now = getppid().map(Pid::as_raw_nonzero);
     if now.map(|id| id.to_string()).as_deref() != parent.to_str() {
         return Err("the host is gone".to_owned());
@@ -59,27 +60,26 @@ fn run(args: &[OsString]) -> Result<ExitCode, String> {
         .map_err(|error| error.to_string())?;
     runtime.block_on(async {
         let signals = signal(SignalKind::child()).and_then(|ended| {
-            let told = signal(SignalKind::terminate())?;
-            Ok((ended, told))
+            let terminated = signal(SignalKind::terminate())?;
+            Ok((ended, terminated))
         });
-        // Before the server starts, so that its end is not missed.
-        let (ended, mut told) = signals.map_err(|error| error.to_string())?;
+        // Registered before the server starts, so that its end is not missed.
+        let (ended, mut terminated) = signals.map_err(|error| error.to_string())?;
         let mut children = Children::start(program, args, ended)?;
         tokio::select! {
             () = children.server_end() => {}
-            _ = told.recv() => children.ask_to_end().await,
+            _ = terminated.recv() => children.terminate().await,
         }
         children.kill().await;
         Ok(children.code())
     })
 }
 
-/// The children of this process: the server, and orphans among its descendants.
+/// The server and the orphans among its descendants.
 struct Children {
     server: Pid,
-    /// How the server ended.
     status: Option<WaitStatus>,
-    /// Tells that children have ended.
+    /// SIGCHLD.
     ended: tokio::signal::unix::Signal,
 }
 
@@ -89,7 +89,7 @@ impl Children {
         args: &[OsString],
         ended: tokio::signal::unix::Signal,
     ) -> Result<Self, String> {
-        // It is reaped below, with the orphans.
+        // Reaped by `reap`, with the orphans.
         let server = Command::new(program)
             .args(args)
             .spawn()
@@ -102,7 +102,7 @@ impl Children {
         })
     }
 
-    /// Reaps those that have ended.
+    /// Reaps the children that have ended.
     fn reap(&mut self) {
         while let Ok(Some((id, status))) = wait(WaitOptions::NOHANG) {
             if id == self.server {
@@ -111,7 +111,6 @@ impl Children {
         }
     }
 
-    /// Waits for the end of the server.
     async fn server_end(&mut self) {
         loop {
             self.reap();
@@ -122,17 +121,17 @@ impl Children {
         }
     }
 
-    /// Gives the server time to end by itself.
-    async fn ask_to_end(&mut self) {
+    /// Waits for the server to end by itself, then sends SIGTERM to its group.
+    async fn terminate(&mut self) {
         if timeout(END_OF_INPUT, self.server_end()).await.is_err() {
-            // This process is of the group, too, and has told the kernel that it takes this signal itself.
+            // This process is in the group and handles the signal itself.
             let _ = kill_current_process_group(Signal::TERM);
             let _ = timeout(AFTER_TERM, self.server_end()).await;
         }
     }
 
-    /// Kills the children until there are none: the children of each become this process's own. Nothing else has their ids, since
-    /// only this process reaps them.
+    /// Kills all children until none is left: the children of each are reparented to this process.
+    /// Only this process reaps them, so their ids are not reused.
     async fn kill(&mut self) {
         let killed = async {
             loop {
@@ -150,7 +149,7 @@ impl Children {
         let _ = timeout(AFTER_KILL, killed).await;
     }
 
-    /// The end of the server as this process's own; a signal as shells have it.
+    /// Returns the server's exit code; `128 + n` for signal `n`, as in shells.
     fn code(&self) -> ExitCode {
         let code = self.status.and_then(|status| {
             let signal = || status.terminating_signal().map(|signal| 128 + signal);
@@ -160,7 +159,7 @@ impl Children {
     }
 }
 
-/// The children of this process, by the parents that all processes name.
+/// Lists the children of this process by the parent ids in `/proc`.
 fn children() -> io::Result<Vec<Pid>> {
     let own = getpid().as_raw_nonzero().to_string();
     let mut children = Vec::new();
@@ -170,7 +169,7 @@ fn children() -> io::Result<Vec<Pid>> {
         let Some(id) = id.and_then(Pid::from_raw) else {
             continue;
         };
-        // One that has ended meanwhile has none.
+        // A process that ended meanwhile has none.
         let stat = fs::read(format!("/proc/{}/stat", id.as_raw_nonzero())).unwrap_or_default();
         if parent(&stat) == Some(own.as_bytes()) {
             children.push(id);
@@ -179,7 +178,8 @@ fn children() -> io::Result<Vec<Pid>> {
     Ok(children)
 }
 
-/// The parent in a `/proc/ID/stat`: the second field behind the name, which is in parentheses and may have any characters.
+/// Returns the parent in `/proc/ID/stat`: the second field after the name, which is in parentheses
+/// and may contain any character.
 fn parent(stat: &[u8]) -> Option<&[u8]> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let fields = stat.get(name_end + 1..)?;

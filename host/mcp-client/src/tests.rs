@@ -1,4 +1,4 @@
-//! Servers of all sorts, each with what becomes of its tools and calls. They are child processes: `tests/mcp_client/server.py`.
+//! Calls of servers with many behaviours, run as child processes: `tests/mcp_client/server.py`.
 
 use crate::{ConnectError, McpServer, Reach, ServerCommand, ServerConfig, offered_name};
 use agent_host_engine::secrets::Secrets;
@@ -17,7 +17,7 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Whether there is a Python to run the servers with. Where there is none, the tests say so and show nothing.
+/// Returns whether `python3` exists; without it the tests print a notice and pass.
 fn python() -> bool {
     let found = std::process::Command::new("python3")
         .arg("--version")
@@ -29,7 +29,7 @@ fn python() -> bool {
     found
 }
 
-/// A server of this behaviour, with time for everything.
+/// A server with this behaviour and generous timeouts.
 fn config(behaviour: &str) -> ServerConfig {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp_client");
     let path = std::env::var("PATH").unwrap_or_default();
@@ -63,10 +63,10 @@ fn did_it() -> ToolResultOutput {
     ToolResultOutput::Text("did it".to_owned())
 }
 
-/// What a call of such a server comes to: a result, or the code of a failure and what its text says.
-type Outcome = Result<ToolResultOutput, (ToolErrorCode, &'static str)>;
+/// The expected result of a call, or its error code and a part of the message.
+type ExpectedCall = Result<ToolResultOutput, (ToolErrorCode, &'static str)>;
 
-fn holds(behaviour: &str, output: ToolResultOutput, expected: Outcome) {
+fn holds(behaviour: &str, output: ToolResultOutput, expected: ExpectedCall) {
     match expected {
         Ok(expected) => assert_eq!(output, expected, "{behaviour}"),
         Err((code, says)) => {
@@ -81,12 +81,12 @@ fn holds(behaviour: &str, output: ToolResultOutput, expected: Outcome) {
 }
 
 #[tokio::test]
-async fn what_becomes_of_a_call() {
+async fn call_ends_as_expected_for_each_behaviour() {
     if !python() {
         return;
     }
     let text = |text: &str| Ok(ToolResultOutput::Text(text.to_owned()));
-    let cases: Vec<(&str, Outcome)> = vec![
+    let cases: Vec<(&str, ExpectedCall)> = vec![
         ("behaves", Ok(did_it())),
         ("agrees-to-all", Ok(did_it())),
         ("unasked", Ok(did_it())),
@@ -169,9 +169,9 @@ async fn what_becomes_of_a_call() {
     }
 }
 
-/// A call after one that was answered twice, or with a line that was too long, gets its own answer.
+/// A call after a duplicate response or an oversized line gets its own response.
 #[tokio::test]
-async fn a_connection_outlives_bad_answers() {
+async fn connection_survives_duplicate_responses() {
     if !python() {
         return;
     }
@@ -181,9 +181,9 @@ async fn a_connection_outlives_bad_answers() {
     }
 }
 
-/// A server that does not end by itself is not waited for longer than was said, and is told that nobody waits any more.
+/// A hanging call ends at its deadline, and the server gets `notifications/cancelled`.
 #[tokio::test]
-async fn a_slow_call_ends_at_its_deadline_and_is_cancelled() {
+async fn slow_call_is_cancelled_at_its_deadline() {
     if !python() {
         return;
     }
@@ -199,7 +199,7 @@ async fn a_slow_call_ends_at_its_deadline_and_is_cancelled() {
     assert_eq!(answer, ToolResultOutput::Text("1 cancelled".to_owned()));
 }
 
-/// A call that is stopped is cancelled at the server, too, and tells what is known of it.
+/// A cancelled call is cancelled at the server, too, and reports its audit.
 #[tokio::test]
 async fn stopped_call_is_cancelled_and_keeps_its_audit() {
     if !python() {
@@ -226,9 +226,9 @@ async fn stopped_call_is_cancelled_and_keeps_its_audit() {
     assert_eq!(answer, ToolResultOutput::Text("1 cancelled".to_owned()));
 }
 
-/// What asks without end and reads nothing is not read any further, and the call ends all the same.
+/// A server that sends requests without end is no longer read, and the call ends at its deadline.
 #[tokio::test]
-async fn a_flood_of_requests_is_not_answered_for_ever() {
+async fn request_flood_is_bounded_and_call_times_out() {
     if !python() {
         return;
     }
@@ -242,7 +242,7 @@ async fn a_flood_of_requests_is_not_answered_for_ever() {
 }
 
 #[tokio::test]
-async fn a_server_that_died_is_an_error_and_is_started_again() {
+async fn dead_server_fails_the_call_and_is_restarted() {
     if !python() {
         return;
     }
@@ -255,9 +255,9 @@ async fn a_server_that_died_is_an_error_and_is_started_again() {
     }
 }
 
-/// The model was told other words than those that the tool has now.
+/// The model saw another definition than the current one.
 #[tokio::test]
-async fn a_tool_that_changed_is_not_called_any_more() {
+async fn changed_tool_is_refused() {
     if !python() {
         return;
     }
@@ -273,7 +273,7 @@ async fn a_tool_that_changed_is_not_called_any_more() {
 }
 
 #[tokio::test]
-async fn progress_is_passed_on() {
+async fn progress_is_forwarded() {
     if !python() {
         return;
     }
@@ -294,7 +294,7 @@ async fn progress_is_passed_on() {
 }
 
 #[tokio::test]
-async fn servers_that_cannot_be_used_say_why() {
+async fn invalid_tool_lists_name_the_defect() {
     if !python() {
         return;
     }
@@ -339,7 +339,7 @@ async fn servers_that_cannot_be_used_say_why() {
 }
 
 #[tokio::test]
-async fn servers_that_do_not_begin_say_why() {
+async fn failed_starts_name_the_cause() {
     if !python() {
         return;
     }
@@ -375,9 +375,9 @@ async fn servers_that_do_not_begin_say_why() {
     );
 }
 
-/// What the operator chose is offered under names that every provider takes, and changes nothing only by the operator's word.
+/// Chosen tools get names that every provider accepts and are read-only only by configuration.
 #[tokio::test]
-async fn chosen_tools_have_names_for_every_provider() {
+async fn chosen_tools_get_valid_names_and_effects() {
     if !python() {
         return;
     }
@@ -413,7 +413,7 @@ async fn chosen_tools_have_names_for_every_provider() {
 }
 
 #[test]
-fn names_are_taken_as_they_are_or_told_apart() {
+fn invalid_tool_names_stay_valid_and_distinct() {
     let long = "n".repeat(70);
     assert_eq!(offered_name("git", "create_issue"), "git_create_issue");
     let odd = ["", "a b", "a.b", "a/b", "ä", "\u{202e}", &long];
@@ -439,7 +439,7 @@ fn echoing() -> ServerConfig {
 }
 
 #[tokio::test]
-async fn token_that_its_server_echoes_is_redacted_everywhere() {
+async fn echoed_token_is_redacted_everywhere() {
     if !python() {
         return;
     }
@@ -494,7 +494,7 @@ async fn token_that_its_server_echoes_is_redacted_everywhere() {
         holds(how, output, expected);
     }
     assert_eq!(told.into_inner().unwrap(), [format!("with {MARK}")]);
-    // Nor a piece of it, where a text is cut.
+    // A truncated text contains no part of it either.
     let output = call(&server, json!({ "how": "unknown" })).await;
     let ToolResultOutput::Text(shown) = output else {
         panic!("{output:?}");
@@ -505,9 +505,9 @@ async fn token_that_its_server_echoes_is_redacted_everywhere() {
     );
 }
 
-/// The words of the server are quoted, so that they are not taken for a rule of this host.
+/// A server's reason is quoted, so that it cannot pass for a rule of this host.
 #[tokio::test]
-async fn denial_by_a_server_is_told_as_its_word() {
+async fn denial_by_a_server_is_quoted() {
     if !python() {
         return;
     }

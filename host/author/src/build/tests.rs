@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 use tempfile::TempDir;
 use wasm_metadata::Producers;
 
-/// A project with a candidate for its component.
+/// A project with a component to check.
 struct Fixture {
     dir: TempDir,
     project: Project,
@@ -70,7 +70,7 @@ fn defining(definitions: &[(&str, &str)]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_component_that_fits_becomes_the_projects() {
+async fn valid_component_is_published() {
     let fixture = Fixture::new();
     let bytes = defining(&[("forecast", r#"{"type":"object"}"#)]);
     let built = fixture.check(&bytes).await.unwrap();
@@ -95,7 +95,7 @@ async fn a_component_that_fits_becomes_the_projects() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_leaves_the_last_build_as_it_is() {
+async fn invalid_component_keeps_the_last_build() {
     let fixture = Fixture::new();
     let object = r#"{"type":"object"}"#;
     let last = defining(&[("forecast", object)]);
@@ -136,7 +136,7 @@ async fn what_does_not_fit_leaves_the_last_build_as_it_is() {
 }
 
 #[test]
-fn a_component_says_what_made_it() {
+fn component_records_its_producers() {
     let project = Fixture::new().project;
     let bytes = wat::parse_str(
         r#"(component
@@ -156,7 +156,7 @@ fn a_component_says_what_made_it() {
 }
 
 #[test]
-fn names_stay_where_they_are_the_authors() {
+fn function_names_are_kept_for_rust_and_c() {
     let options = |strip_names| BuildOptions {
         shared: PathBuf::new(),
         strip_names,

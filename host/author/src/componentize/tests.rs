@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use wasm_metadata::Producers;
 use wit_component::{DecodedWasm, decode};
 
-/// A core module with the contract's exports, and these imports and functions besides.
+/// A core module with the contract's exports, and additional imports and functions.
 fn module(imports: &str, more: &str) -> Vec<u8> {
     wat::parse_str(format!(
         r#"(module
@@ -24,7 +24,7 @@ const PROGRESS: &str =
 const RANDOM: &str =
     r#"(import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))"#;
 
-/// The names of what a component imports, but the types of the contract.
+/// Returns the names of a component's imports, without the contract's types.
 fn imports(component: &[u8]) -> Vec<String> {
     let DecodedWasm::Component(resolve, world) = decode(component).unwrap() else {
         panic!("it is a WIT package");
@@ -37,11 +37,11 @@ fn imports(component: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn a_component_imports_what_its_module_imports() {
+fn component_imports_only_what_its_module_calls() {
     let cases: [(&str, &[&str]); 3] = [
         ("", &[]),
         (PROGRESS, &["agent:tool/progress@0.1.0"]),
-        // The adapter tells of its own faults on stderr.
+        // The adapter reports its own errors on stderr.
         (
             RANDOM,
             &[
@@ -59,7 +59,7 @@ fn a_component_imports_what_its_module_imports() {
 }
 
 #[test]
-fn what_the_adapter_was_made_with_is_not_told() {
+fn adapter_producers_are_omitted() {
     let component = componentize(module(RANDOM, "")).unwrap();
     let producers = Producers::from_wasm(&component).unwrap().unwrap();
     let said: Vec<(&str, Vec<&str>)> = producers
@@ -73,7 +73,7 @@ fn what_the_adapter_was_made_with_is_not_told() {
 }
 
 #[test]
-fn a_module_that_is_no_tool_is_refused_with_the_reason() {
+fn invalid_module_is_refused_with_the_reason() {
     let cases = [
         (
             wat::parse_str("(module (memory (export \"memory\") 1))").unwrap(),

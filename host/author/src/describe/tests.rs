@@ -3,7 +3,7 @@ use agent_host_test_guests::{ECHO, Guest, PROGRESS, TIMER};
 use pretty_assertions::assert_eq;
 use std::fmt::Write as _;
 
-/// A component with one function, made with what is told inside and outside of its module.
+/// A component with one function, and producers inside and outside of its module.
 fn adder(inside: &str, outside: &str) -> Vec<u8> {
     wat::parse_str(format!(
         r#"(component
@@ -68,7 +68,7 @@ fn producers_are_bounded() {
 }
 
 #[test]
-fn the_interface_is_shown_without_the_standards() {
+fn interface_omits_standard_packages() {
     assert_eq!(
         Description::of(&adder("", "")).wit.as_deref(),
         Ok("package root:component;
@@ -96,7 +96,7 @@ world root {
 }
 
 #[test]
-fn what_cannot_be_read_says_why() {
+fn unreadable_component_has_a_reason() {
     let component = adder("", "");
     let cases: [(&[u8], &str); 3] = [
         (b"", "unexpected end"),

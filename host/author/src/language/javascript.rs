@@ -1,36 +1,36 @@
-//! TypeScript and JavaScript: esbuild bundles the project with the SDK, and componentize-js puts the bundle into a JavaScript
-//! engine. Both are packages of the project, and a script of the SDK calls them.
+//! TypeScript and JavaScript: esbuild bundles the project with the SDK, and componentize-js
+//! combines the bundle with a JavaScript engine. Both are npm packages of the project, called by a
+//! script of the SDK.
 
 #[cfg(test)]
 mod tests;
 
-use super::{Compiled, Job, made_by};
+use super::{Compiled, Job, producer};
 use crate::{
     error::AuthorError,
     project::read_json,
-    toolchain::{Needed, Program, Version, way},
+    toolchain::{Program, Version, VersionReq, invocation},
 };
 use serde::Deserialize;
 use std::path::Path;
 
-/// The oldest Node.js that componentize-js runs on.
+/// The minimum Node.js version of componentize-js.
 const NODE: Version = Version(20, 0);
 
-/// The packages that the SDK's script calls, in the versions that it is written for. The template's `package.json` pins them.
+/// The packages of the SDK's script in supported versions, pinned by the template's `package.json`.
 const PACKAGES: [(&str, Version); 2] = [
     ("@bytecodealliance/componentize-js", Version(0, 23)),
     ("esbuild", Version(0, 28)),
 ];
 
-/// What is typed once before the first build.
 pub(super) const SET_UP: &str = "npm install";
 
 pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     let node = Program {
         name: "Node.js",
-        ways: vec![way([&"node"])],
-        says_version: &["--version"],
-        needed: Needed::AtLeast(NODE),
+        invocations: vec![invocation([&"node"])],
+        version_args: &["--version"],
+        needed: VersionReq::AtLeast(NODE),
         install: "Install it with your system's packages, or from its own site".to_owned(),
     }
     .find(job.dir())?;
@@ -43,19 +43,22 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         })
         .collect::<Result<Vec<_>, AuthorError>>()?;
     job.tell_compiling(&node);
-    let form = job.run_script(&node, "build.mjs", "to make a component of the project")?;
-    let mut compilers = vec![made_by(&node)];
+    let artifact = job.run_script(&node, "build.mjs", "to make a component of the project")?;
+    let mut compilers = vec![producer(&node)];
     compilers.extend(packages);
-    Ok(Compiled { form, compilers })
+    Ok(Compiled {
+        artifact,
+        compilers,
+    })
 }
 
-/// What is read of a package's manifest.
+/// The used part of a package's manifest.
 #[derive(Deserialize)]
 struct Package {
     version: String,
 }
 
-/// The version of a package, where Node.js finds it for a file in `dir`: there, or in a folder above.
+/// Returns the version of a package as Node.js resolves it: in `dir` or the nearest parent.
 fn package(dir: &Path, name: &str, needed: Version) -> Result<String, AuthorError> {
     let mut manifests = dir
         .ancestors()

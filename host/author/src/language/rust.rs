@@ -1,12 +1,12 @@
-//! Rust: cargo makes the component by itself.
+//! Rust: cargo makes the component itself.
 
 #[cfg(test)]
 mod tests;
 
-use super::{Compiled, Form, Job, made_by, read};
+use super::{Artifact, Compiled, Job, producer, read};
 use crate::{
     error::AuthorError,
-    toolchain::{Needed, Program, Version, output, run_for, way},
+    toolchain::{Program, Version, VersionReq, invocation, output, run_for},
 };
 use serde::Deserialize;
 use std::{
@@ -14,20 +14,19 @@ use std::{
     process::Stdio,
 };
 
-/// The version that the SDK is written for. It is the `rust-version` of its workspace.
+/// The `rust-version` of the SDK's workspace.
 const RUSTC: Version = Version(1, 95);
 
 const TARGET: &str = "wasm32-wasip2";
 
-/// What is typed once before the first build.
 pub(super) const SET_UP: &str = "rustup target add wasm32-wasip2";
 
 pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     let rustc = Program {
         name: "rustc",
-        ways: vec![way([&"rustc"])],
-        says_version: &["--version"],
-        needed: Needed::AtLeast(RUSTC),
+        invocations: vec![invocation([&"rustc"])],
+        version_args: &["--version"],
+        needed: VersionReq::AtLeast(RUSTC),
         install: "Install Rust with rustup, or bring it up to date with `rustup update stable`"
             .to_owned(),
     }
@@ -38,7 +37,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     cargo
         .args(["build", "--release", "--target", TARGET, "--message-format"])
         .arg("json-render-diagnostics")
-        // What the SDK depends on is compiled once for all projects, and not once for each. It takes a minute.
+        // Compiles the SDK's dependencies once for all projects, which saves a minute each.
         .env("CARGO_BUILD_BUILD_DIR", job.options.shared.join("cargo"))
         .current_dir(job.dir())
         .stdout(Stdio::piped());
@@ -51,15 +50,15 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         ))
     })?;
     Ok(Compiled {
-        form: Form::Component(read(&component)?),
-        compilers: vec![made_by(&rustc)],
+        artifact: Artifact::Component(read(&component)?),
+        compilers: vec![producer(&rustc)],
     })
 }
 
-/// Whether there is a standard library for the target.
+/// Checks that the target's standard library is installed.
 fn check_target(dir: &Path) -> Result<(), AuthorError> {
     let args = ["--print", "target-libdir", "--target", TARGET];
-    let folder = output(&way([&"rustc"]), &args, dir);
+    let folder = output(&invocation([&"rustc"]), &args, dir);
     match folder.is_some_and(|folder| Path::new(folder.trim()).is_dir()) {
         true => Ok(()),
         false => Err(AuthorError::usage(format!(
@@ -68,11 +67,10 @@ fn check_target(dir: &Path) -> Result<(), AuthorError> {
     }
 }
 
-/// What is read of cargo's messages, one JSON object a line.
+/// The used part of cargo's messages, one JSON object per line.
 #[derive(Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 enum Message {
-    /// Something was made.
     CompilerArtifact {
         manifest_path: PathBuf,
         filenames: Vec<PathBuf>,
@@ -81,7 +79,7 @@ enum Message {
     Other,
 }
 
-/// The component of the crate with this manifest.
+/// Returns the component of the crate with this manifest.
 fn component_among(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
     let lines = messages.split(|byte| *byte == b'\n');
     let messages = lines.filter_map(|line| serde_json::from_slice(line).ok());

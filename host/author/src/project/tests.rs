@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
-/// Writes the files into `weather`, a folder in a new folder.
+/// Writes files into `weather` in a temporary directory.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let dir = TempDir::new().unwrap();
     let project = dir.path().join("weather");
@@ -15,7 +15,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     dir
 }
 
-/// What is found in `weather`: the language and the name, or the error with the folder's path left out.
+/// Finds the project in `weather`: language and name, or the error without the directory's path.
 fn found(files: &[(&str, &str)]) -> Result<(Language, String), String> {
     let dir = folder(files);
     let project = dir.path().join("weather");
@@ -37,11 +37,11 @@ fn found(files: &[(&str, &str)]) -> Result<(Language, String), String> {
     }
 }
 
-/// Names of files, with what is in them.
+/// File names and contents.
 type Files = &'static [(&'static str, &'static str)];
 
 #[test]
-fn a_project_is_found_by_its_files() {
+fn project_is_found_by_its_files() {
     let cases: [(Files, Language, &str); 9] = [
         (
             &[(
@@ -87,7 +87,7 @@ fn a_project_is_found_by_its_files() {
             "diff",
         ),
         (&[("go.mod", "module \"diff\"\n")], Language::Go, "diff"),
-        // A package.json alone is of tools that watch over the project, not of the project.
+        // A package.json alone belongs to development tools.
         (
             &[
                 ("pyproject.toml", "[project]\nname = \"chart\""),
@@ -103,7 +103,7 @@ fn a_project_is_found_by_its_files() {
 }
 
 #[test]
-fn what_is_no_project_says_what_is_missing() {
+fn invalid_project_names_what_is_missing() {
     let cases: [(&[(&str, &str)], &str); 9] = [
         (
             &[("README.md", "")],
@@ -148,7 +148,7 @@ fn what_is_no_project_says_what_is_missing() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
+fn missing_project_dir_is_named() {
     let missing = Path::new("/nonexistent/weather");
     assert_eq!(
         Project::find(missing),
@@ -159,7 +159,7 @@ fn a_folder_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_language_has_one_name_on_the_command_line() {
+fn language_name_round_trips() {
     for language in Language::ALL {
         assert_eq!(language.as_str().parse(), Ok(language));
     }

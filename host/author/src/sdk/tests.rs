@@ -5,7 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 #[test]
-fn an_sdk_comes_without_its_tests() {
+fn sdk_is_unpacked_without_its_tests() {
     for (language, part, tests) in [
         (Language::Rust, "sdk/src/lib.rs", "sdk/tests"),
         (Language::Python, "agent_tool/__init__.py", "tests"),
@@ -22,14 +22,14 @@ fn an_sdk_comes_without_its_tests() {
 }
 
 #[test]
-fn the_crates_of_rust_are_a_workspace_of_their_own() {
+fn rust_sdk_is_its_own_workspace() {
     let dir = TempDir::new().unwrap();
     unpack(Language::Rust, dir.path()).unwrap();
     let manifest = fs::read_to_string(dir.path().join("Cargo.toml")).unwrap();
     let mut unpacked: toml::Table = toml::from_str(&manifest).unwrap();
     let mut original: toml::Table =
         toml::from_str(include_str!("../../../../guest-tools/Cargo.toml")).unwrap();
-    // Takes the members out, so that the rest can be compared.
+    // Removes the members to compare the rest.
     let members = |manifest: &mut toml::Table| {
         let members = manifest["workspace"]["members"].as_array_mut();
         std::mem::take(members.unwrap())

@@ -2,7 +2,7 @@ use super::{Names, strip};
 use pretty_assertions::assert_eq;
 use wasmparser::{Parser, Payload, Validator};
 
-/// A component with a module and a component in it, each with custom sections.
+/// A component with a nested module and component, each with custom sections.
 const NESTED: &str = r#"(component
     (@custom "debug" "outer")
     (core module $m
@@ -15,7 +15,7 @@ const NESTED: &str = r#"(component
     (core instance $i (instantiate $m))
     (func (export "run") (result u32) (canon lift (core func $i "run"))))"#;
 
-/// The custom sections, each with how many modules and components are around it.
+/// Returns the custom sections with their nesting depth.
 fn custom_sections(bytes: &[u8]) -> Vec<(usize, String)> {
     let mut depth = 0;
     let mut found = Vec::new();
@@ -30,13 +30,13 @@ fn custom_sections(bytes: &[u8]) -> Vec<(usize, String)> {
     found
 }
 
-/// The sections that are not custom ones, in order, as the bytes that they hold.
+/// Returns the bytes of all other sections in order.
 fn other_sections(bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     Parser::new(0)
         .parse_all(bytes)
         .map(Result::unwrap)
         .filter(|payload| !matches!(payload, Payload::CustomSection(_)))
-        // The sections with parts inside are longer with what is stripped inside them; the parts themselves follow.
+        // Sections with nested parts change in length; the parts themselves follow.
         .filter(|payload| {
             !matches!(
                 payload,
@@ -49,7 +49,7 @@ fn other_sections(bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_not_needed_goes_at_every_depth() {
+fn custom_sections_are_stripped_at_every_depth() {
     let whole = wat::parse_str(NESTED).unwrap();
     let cases: [(Names, &[(usize, &str)]); 2] = [
         (Names::Strip, &[(1, "package-docs")]),
@@ -81,7 +81,7 @@ fn what_is_not_needed_goes_at_every_depth() {
 }
 
 #[test]
-fn what_is_no_component_is_an_error() {
+fn strip_of_invalid_bytes_is_an_error() {
     let text = strip(b"\0asm, but then it was not", Names::Strip)
         .unwrap_err()
         .to_string();

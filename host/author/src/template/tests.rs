@@ -1,6 +1,6 @@
 use super::create;
 use crate::{
-    carried,
+    embedded,
     error::AuthorError,
     project::{Language, Project},
 };
@@ -8,7 +8,7 @@ use pretty_assertions::assert_eq;
 use std::{collections::BTreeMap, fs, path::Path};
 use tempfile::TempDir;
 
-/// The author's files of a project, by their paths: all but those that are agent-host's own.
+/// Returns the files of a project by path, without those in `.agent-host`.
 fn files(project: &Path, dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -24,7 +24,7 @@ fn files(project: &Path, dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn a_new_project_is_the_template_with_its_name() {
+fn new_project_is_the_renamed_template() {
     for language in Language::ALL {
         let dir = TempDir::new().unwrap();
         let project = create("rain-radar", language, dir.path()).unwrap();
@@ -33,7 +33,7 @@ fn a_new_project_is_the_template_with_its_name() {
             text.replace("my-tool", "rain-radar")
                 .replace("my_tool", "rain_radar")
         };
-        let template = carried::below(&format!("guest-tools/templates/{}", language.as_str()));
+        let template = embedded::below(&format!("guest-tools/templates/{}", language.as_str()));
         let expected: BTreeMap<String, Vec<u8>> = template
             .into_iter()
             .map(|(path, content)| {
@@ -50,7 +50,7 @@ fn a_new_project_is_the_template_with_its_name() {
             (project.language, project.name.replace('_', "-")),
             (language, "rain-radar".to_owned())
         );
-        // What every project has, beside what its language needs.
+        // The files of every project, besides those of its language.
         for part in [
             ".gitignore",
             "README.md",
@@ -65,7 +65,7 @@ fn a_new_project_is_the_template_with_its_name() {
 }
 
 #[test]
-fn nothing_is_written_over() {
+fn existing_dir_is_not_overwritten() {
     let dir = TempDir::new().unwrap();
     let place = dir.path().join("weather");
     fs::create_dir(&place).unwrap();
@@ -80,7 +80,7 @@ fn nothing_is_written_over() {
 }
 
 #[test]
-fn a_name_fits_every_place_where_it_stands() {
+fn invalid_project_name_is_refused() {
     let dir = TempDir::new().unwrap();
     let long = "a".repeat(65);
     for name in ["", "Weather", "1st", "-a", "../a", "a b", "wétter", &long] {

@@ -1,8 +1,8 @@
-//! A case as it is run: its input is JSON, its grants and limits are checked, its patterns are compiled.
+//! A case as run: its input is JSON, grants and limits are validated, patterns compiled.
 
 use super::{
     expect::Expect,
-    file::{RawCase, RawFile, own_file},
+    file::{RawCase, RawFile, case_file},
     value,
 };
 use agent_host_app::{
@@ -16,38 +16,33 @@ use std::{
     sync::Arc,
 };
 
-/// The most calls of one case. The sandbox lets fewer run at once; the others wait.
+/// The maximum of calls per case. The sandbox runs fewer at once; the others wait.
 const MAX_CALLS: usize = 100;
 
-/// One case.
 #[derive(Debug)]
 pub(super) struct Case {
-    /// The file that it is in, as it was named.
+    /// The case file as given.
     pub(super) file: PathBuf,
-    /// What it shows.
     pub(super) name: String,
-    /// The tool that is called.
     pub(super) tool: String,
-    /// Its arguments.
     pub(super) input: Map<String, Value>,
-    /// How often it is called, all at once.
+    /// The number of concurrent calls.
     pub(super) calls: usize,
-    /// What a person answers; absent where there is none.
+    /// The answers of the simulated user; `None` if no one can be asked.
     pub(super) answers: Option<Vec<Answer>>,
     /// The shared state before the call.
     pub(super) state: Arc<Map<String, Value>>,
-    /// What the calls may reach, and their limits.
-    pub(super) reach: Arc<Config>,
-    /// The file of the HTTP exchanges; absent where there are none.
+    /// The grants and limits.
+    pub(super) config: Arc<Config>,
+    /// The recording of HTTP exchanges, if any.
     pub(super) recording: Option<PathBuf>,
-    /// What should come of it.
     pub(super) expect: Expect,
 }
 
-/// The cases of a file, which is called so in messages and in which relative paths begin.
+/// Resolves the cases of a file. `path` is its name in messages and the base of relative paths.
 ///
 /// # Errors
-/// The first thing that cannot be used, with its place in the text where that is known.
+/// The first defect, with its position if known.
 pub(super) fn resolve(
     raw: RawFile,
     path: &Path,
@@ -59,35 +54,35 @@ pub(super) fn resolve(
         secret,
         case,
     } = raw;
-    let reach = |grants, limits| reach(grants, limits, &secret, path, environment);
-    let of_file = reach(grants.clone(), limits)?;
+    let config = |grants, limits| config(grants, limits, &secret, path, environment);
+    let of_file = config(grants.clone(), limits)?;
     case.into_iter()
         .enumerate()
         .map(|(index, mut raw)| {
             let own = (raw.grants.take(), raw.limits.take());
-            let reach = match own {
+            let config = match own {
                 (None, None) => Ok(Arc::clone(&of_file)),
-                (own_grants, own_limits) => reach(
+                (own_grants, own_limits) => config(
                     own_grants.unwrap_or_else(|| grants.clone()),
                     own_limits.or(limits),
                 ),
             };
-            reach
-                .and_then(|reach| Case::resolve(raw, reach, path, environment))
+            config
+                .and_then(|config| Case::resolve(raw, config, path, environment))
                 .map_err(|error| error.within(&format!("case[{index}]")))
         })
         .collect()
 }
 
-/// Grants and limits, checked as those of `agent.toml` are.
-fn reach(
+/// Validates grants and limits as those of `agent.toml`.
+fn config(
     grants: GrantsSection,
     limits: Option<LimitsSection>,
     secrets: &[SecretSection],
     path: &Path,
     environment: &Environment,
 ) -> Result<Arc<Config>, ConfigError> {
-    // Nothing is kept for a case, so it does not matter where.
+    // A case keeps no state, so any directory will do.
     let overrides = Overrides {
         state_dir: Some(environment.cwd.clone()),
         ..Overrides::default()
@@ -99,7 +94,7 @@ fn reach(
 impl Case {
     fn resolve(
         raw: RawCase,
-        reach: Arc<Config>,
+        config: Arc<Config>,
         path: &Path,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
@@ -136,8 +131,8 @@ impl Case {
                 format!("a case has 1 to {MAX_CALLS} calls"),
             ));
         }
-        let folder = environment.cwd.join(path);
-        let folder = folder.parent().unwrap_or(&environment.cwd);
+        let dir = environment.cwd.join(path);
+        let dir = dir.parent().unwrap_or(&environment.cwd);
         Ok(Self {
             file: path.to_owned(),
             name,
@@ -148,16 +143,16 @@ impl Case {
                 .map(|answers| answers.iter().map(answer).collect())
                 .transpose()?,
             state: Arc::new(value::from_table(state.unwrap_or_default())?),
-            reach,
+            config,
             recording: recording
-                .map(|name| own_file("recording", &name, folder))
+                .map(|name| case_file("recording", &name, dir))
                 .transpose()?,
-            expect: Expect::resolve(expect, folder)?,
+            expect: Expect::resolve(expect, dir)?,
         })
     }
 }
 
-/// An answer: a string, the index of a choice, or `{ cancelled = true }`.
+/// Parses an answer: a string, the index of a choice, or `{ cancelled = true }`.
 fn answer(value: &toml::Value) -> Result<Answer, ConfigError> {
     match value {
         toml::Value::String(text) => return Ok(Answer::Text { text: text.clone() }),

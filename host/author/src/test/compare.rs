@@ -1,4 +1,4 @@
-//! What came of a call, held against what its case expects. Every difference is told, not only the first.
+//! Compares a call with its expectations and reports every difference.
 
 use super::{
     expect::{Expect, Expected},
@@ -19,7 +19,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::io::Cursor;
 
-/// The differences between a call and its expectation; what a golden file says is not looked at.
+/// Returns the differences except those of a golden file.
 pub(super) fn differences(expect: &Expect, run: &Run) -> Vec<Mismatch> {
     let mut found = Vec::new();
     if let Some(fault) = &run.fault {
@@ -29,11 +29,15 @@ pub(super) fn differences(expect: &Expect, run: &Run) -> Vec<Mismatch> {
         result(expect, output, &mut found);
     }
     if let Some(pattern) = &expect.stderr {
-        found.extend(unmatched("stderr", pattern, &run.accounting.stdio));
+        found.extend(diff_pattern("stderr", pattern, &run.accounting.stdio));
     }
-    found.extend(unlike("progress", expect.progress.as_ref(), &run.progress));
-    found.extend(unlike("merges", expect.merges.as_ref(), &run.merges));
-    found.extend(unlike("asked", expect.asked.as_ref(), &run.asked));
+    found.extend(diff_list(
+        "progress",
+        expect.progress.as_ref(),
+        &run.progress,
+    ));
+    found.extend(diff_list("merges", expect.merges.as_ref(), &run.merges));
+    found.extend(diff_list("asked", expect.asked.as_ref(), &run.asked));
     let over = |what, most: Option<u64>, took, unit| {
         let most = most.filter(|most| took > *most)?;
         Some(Mismatch::new(
@@ -42,7 +46,7 @@ pub(super) fn differences(expect: &Expect, run: &Run) -> Vec<Mismatch> {
             format!("{took} {unit}"),
         ))
     };
-    // Rounded up: a call of half a millisecond takes more than none.
+    // Rounded up, so that half a millisecond exceeds 0.
     let took_ms = run.accounting.wall_us.div_ceil(1_000);
     found.extend(over("max-ms", expect.max_ms, took_ms, "ms"));
     let peak = run.accounting.peak_memory_bytes;
@@ -55,21 +59,20 @@ pub(super) fn differences(expect: &Expect, run: &Run) -> Vec<Mismatch> {
     found
 }
 
-/// The differences of the result.
 fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>) {
     let mut differs = |expected: String, got: String| {
         found.push(Mismatch::new("result", expected, got));
     };
     match &expect.result {
         Some(Expected::Output(expected)) if !is_same(expected, output) => {
-            differs(shown(expected), shown(output));
+            differs(describe(expected), describe(output));
         }
         Some(Expected::Content(expected)) => match output {
             ToolResultOutput::Content(parts) => {
                 let got: Vec<PartForm> = parts
                     .iter()
                     .enumerate()
-                    .map(|(index, part)| form(part, expected.get(index)))
+                    .map(|(index, part)| part_form(part, expected.get(index)))
                     .collect();
                 if got != *expected {
                     differs(pretty(expected), pretty(&got));
@@ -80,11 +83,11 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
             | ToolResultOutput::ErrorText(_)
             | ToolResultOutput::ErrorJson(_)
             | ToolResultOutput::ExecutionDenied(_) => {
-                differs(format!("content: {}", pretty(expected)), shown(output));
+                differs(format!("content: {}", pretty(expected)), describe(output));
             }
         },
         Some(Expected::Variant(expected)) if output.tag() != *expected => {
-            differs((*expected).to_owned(), shown(output));
+            differs((*expected).to_owned(), describe(output));
         }
         Some(Expected::Code(expected))
             if failure(output).is_none_or(|(code, _)| !expected.contains(&code)) =>
@@ -92,13 +95,13 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
             let names: Vec<&str> = expected.iter().map(|code| code.as_str()).collect();
             differs(
                 format!("an abnormal end: {}", names.join(" or ")),
-                shown(output),
+                describe(output),
             );
         }
         Some(Expected::Output(_) | Expected::Variant(_) | Expected::Code(_)) | None => {}
     }
     if let Some(pattern) = &expect.matches {
-        found.extend(unmatched("matches", pattern, &text(output)));
+        found.extend(diff_pattern("matches", pattern, &text(output)));
     }
     for (pointer, expected) in &expect.at {
         let got = match output {
@@ -111,7 +114,7 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
             | ToolResultOutput::ExecutionDenied(_) => None,
         };
         if !got.is_some_and(|got| same(expected, got)) {
-            let got = got.map_or_else(|| format!("nothing there; {}", shown(output)), pretty);
+            let got = got.map_or_else(|| format!("nothing there; {}", describe(output)), pretty);
             found.push(Mismatch::new(
                 &format!("at {pointer}"),
                 pretty(expected),
@@ -131,7 +134,7 @@ fn is_same(expected: &ToolResultOutput, got: &ToolResultOutput) -> bool {
     }
 }
 
-/// The code and the message of an abnormal end.
+/// Returns the code and message of a failure.
 fn failure(output: &ToolResultOutput) -> Option<(ToolErrorCode, &str)> {
     let ToolResultOutput::ErrorJson(Value::Object(value)) = output else {
         return None;
@@ -144,7 +147,7 @@ fn failure(output: &ToolResultOutput) -> Option<(ToolErrorCode, &str)> {
     (value.len() == 2).then_some((code, message))
 }
 
-/// What patterns are looked for in: the words of a result, without its structure where it has none for a reader.
+/// Returns the text for patterns: the words of a result without its structure.
 fn text(output: &ToolResultOutput) -> String {
     match output {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
@@ -164,8 +167,8 @@ fn text(output: &ToolResultOutput) -> String {
     }
 }
 
-/// A result for people: its variant, and all of it.
-pub(super) fn shown(output: &ToolResultOutput) -> String {
+/// Formats a result for display: its variant and complete value.
+pub(super) fn describe(output: &ToolResultOutput) -> String {
     let tag = output.tag();
     match output {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
@@ -175,7 +178,7 @@ pub(super) fn shown(output: &ToolResultOutput) -> String {
             format!("{tag}: {}", pretty(value))
         }
         ToolResultOutput::Content(parts) => {
-            let parts: Vec<PartForm> = parts.iter().map(|part| form(part, None)).collect();
+            let parts: Vec<PartForm> = parts.iter().map(|part| part_form(part, None)).collect();
             format!("{tag}: {}", pretty(&parts))
         }
         ToolResultOutput::ExecutionDenied(Some(reason)) => format!("{tag}: {reason}"),
@@ -183,8 +186,9 @@ pub(super) fn shown(output: &ToolResultOutput) -> String {
     }
 }
 
-/// A part in the form in which a case has it. Of its bytes there is what `like` has; without one, their size and digest.
-fn form(part: &ContentPart, like: Option<&PartForm>) -> PartForm {
+/// Converts a part to the form of a case. Bytes get the properties that `like` has, or else size
+/// and digest.
+fn part_form(part: &ContentPart, like: Option<&PartForm>) -> PartForm {
     let FilePart {
         media_type,
         data,
@@ -212,8 +216,8 @@ fn form(part: &ContentPart, like: Option<&PartForm>) -> PartForm {
             url: Some(url.clone()),
             ..form
         },
-        FileData::Bytes(bytes) => of_bytes(bytes, form, like),
-        // Only a journal has these.
+        FileData::Bytes(bytes) => bytes_form(bytes, form, like),
+        // Blobs occur in journals only.
         FileData::Blob(blob) => PartForm {
             size: Some(blob.size),
             ..form
@@ -221,7 +225,7 @@ fn form(part: &ContentPart, like: Option<&PartForm>) -> PartForm {
     }
 }
 
-fn of_bytes(bytes: &[u8], form: PartForm, like: Option<&PartForm>) -> PartForm {
+fn bytes_form(bytes: &[u8], form: PartForm, like: Option<&PartForm>) -> PartForm {
     let has = |asked: fn(&PartForm) -> bool, by_itself| like.map_or(by_itself, asked);
     let dimensions = || {
         let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
@@ -239,17 +243,17 @@ fn of_bytes(bytes: &[u8], form: PartForm, like: Option<&PartForm>) -> PartForm {
     }
 }
 
-fn unmatched(what: &str, pattern: &Regex, text: &str) -> Option<Mismatch> {
+fn diff_pattern(what: &str, pattern: &Regex, text: &str) -> Option<Mismatch> {
     (!pattern.is_match(text)).then(|| Mismatch::new(what, format!("/{pattern}/"), text))
 }
 
-/// The difference of a list of which the case may say what it should be.
-fn unlike<T: Serialize>(what: &str, expected: Option<&Vec<T>>, got: &[T]) -> Option<Mismatch> {
+/// Returns the difference of a list, if the case has an expectation of it.
+fn diff_list<T: Serialize>(what: &str, expected: Option<&Vec<T>>, got: &[T]) -> Option<Mismatch> {
     let (expected, got) = (json(expected?), json(got));
     (!same(&expected, &got)).then(|| Mismatch::new(what, pretty(&expected), pretty(&got)))
 }
 
-/// A value as JSON. What is compared here are texts and finite numbers, which JSON always has.
+/// Converts to JSON; texts and finite numbers cannot fail.
 fn json(value: &(impl Serialize + ?Sized)) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }

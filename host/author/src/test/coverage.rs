@@ -1,5 +1,5 @@
-//! What the cases did not touch: grants that no call used, which a tool then does not need, and tools without a case. Whether a
-//! variable was read cannot be seen, so variables are not among them.
+//! Coverage: grants that no call used and tools without a case. Variables are excluded, since
+//! reading them is not observable.
 
 use super::{case::Case, run::Run};
 use agent_host_engine::policy::Grants;
@@ -10,40 +10,40 @@ use agent_host_types::{
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was used, and what was not.
+/// The coverage of a test run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Coverage {
-    /// Each grant of each file.
+    /// The grants of each file.
     pub grants: Vec<GrantUse>,
-    /// The tools that no case calls.
+    /// The tools without a case.
     pub uncalled: Vec<String>,
 }
 
-/// A grant.
+/// The use of a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GrantUse {
-    /// The file that has it.
+    /// The case file.
     pub file: String,
-    /// What is granted.
+    /// The grant in words.
     pub grant: String,
-    /// Whether a call of any case used it.
+    /// True if any call used it.
     pub used: bool,
 }
 
-/// What is gathered while the cases run.
+/// The coverage collected during a run.
 #[derive(Default)]
-pub(super) struct Touched {
-    /// By file and grant.
+pub(super) struct CoverageBuilder {
+    /// Whether a grant was used, by file and grant.
     grants: BTreeMap<(String, String), bool>,
     tools: BTreeSet<String>,
 }
 
-impl Touched {
-    /// Adds what the calls of a case used.
+impl CoverageBuilder {
+    /// Adds the calls of a case.
     pub(super) fn add(&mut self, case: &Case, runs: &[Run]) {
         self.tools.insert(case.tool.clone());
         let file = case.file.display().to_string();
-        for (rule, grant) in named(&case.reach.grants) {
+        for (rule, grant) in named(&case.config.grants) {
             let used = runs
                 .iter()
                 .flat_map(|run| &run.audit)
@@ -52,7 +52,7 @@ impl Touched {
         }
     }
 
-    /// What came together.
+    /// Returns the coverage of `tools`.
     pub(super) fn coverage(self, tools: &[ToolDefinition]) -> Coverage {
         let Self {
             grants,
@@ -72,19 +72,19 @@ impl Touched {
     }
 }
 
-/// Whether a call was allowed anything that changes the world outside of its session.
+/// Returns whether a call was allowed to change anything outside its session.
 pub(super) fn changed(audit: &[AuditEntry]) -> bool {
     let harmless = ["stat", "list", "read", "GET", "HEAD"];
     audit.iter().any(|entry| {
         let what = entry.request.split(' ').next().unwrap_or_default();
         entry.verdict == AuditVerdict::Allowed
             && !harmless.contains(&what)
-            // Of a secret, the request that it went into says it.
+            // A secret is judged by the request that contains it.
             && !what.starts_with("secret://")
     })
 }
 
-/// The grants, each by the rule that the gate writes down and in words.
+/// Returns the grants as pairs of the rule in the audit and a description.
 fn named(grants: &Grants) -> Vec<(String, String)> {
     let dirs = grants.dirs.iter().enumerate().map(|(index, dir)| {
         (

@@ -1,5 +1,5 @@
-//! The HTTP exchanges of a case. A test never asks the network, unless it is told to record: a case plays its recording, and a case
-//! without one has no server to reach.
+//! The HTTP exchanges of a case. Only `--record` reaches the network: else a case replays its
+//! recording, and a case without one reaches no server.
 
 use super::{case::Case, file::text_of, report::Mismatch};
 use crate::AuthorError;
@@ -8,29 +8,30 @@ use agent_host_sandbox::{Recording, Secrets};
 use secrecy::SecretString;
 use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
 
-/// What stands between the gate and the network while a case runs.
+/// The recording between the gate and the network.
 pub(super) struct Exchanges {
-    /// What is played or made.
+    /// The recording to replay or make.
     pub(super) recording: Arc<Recording>,
-    /// The secrets for the requests. What is played needs none, so it has stand-ins.
+    /// The secrets for requests; placeholders in a replay, which needs none.
     pub(super) secrets: Arc<Secrets>,
-    is_recorded: bool,
+    records: bool,
 }
 
 impl Exchanges {
-    /// Opens the exchanges of a case. `record` asks the network, if the case has a file for what it says.
+    /// Opens the exchanges of a case. With `record` they go to the network if the case names a
+    /// recording.
     ///
     /// # Errors
-    /// The recording cannot be played, which is in the difference; or a secret that the case is granted cannot be read.
+    /// `Ok(Err(_))` if the recording cannot be replayed; `Err` if a granted secret cannot be read.
     pub(super) async fn open(
         case: &Case,
         record: bool,
     ) -> Result<Result<Self, Mismatch>, ConfigError> {
-        let granted = case.reach.grants.secrets.iter();
+        let granted = case.config.grants.secrets.iter();
         let mut names = granted.map(|grant| grant.name.as_str());
-        let is_recorded = record && case.recording.is_some();
-        let secrets = if is_recorded {
-            case.reach.read_secrets(&names.collect()).await?
+        let records = record && case.recording.is_some();
+        let secrets = if records {
+            case.config.read_secrets(&names.collect()).await?
         } else {
             let stand_in = |name: &str| SecretString::from(format!("stand-in-for-{name}"));
             let values = names
@@ -44,8 +45,8 @@ impl Exchanges {
         };
         let recording = match &case.recording {
             None => Recording::empty(),
-            Some(_) if is_recorded => Recording::record(),
-            Some(file) => match played(file) {
+            Some(_) if records => Recording::record(),
+            Some(file) => match read_recording(file) {
                 Ok(recording) => recording,
                 Err(mismatch) => return Ok(Err(mismatch)),
             },
@@ -53,13 +54,13 @@ impl Exchanges {
         Ok(Ok(Self {
             recording: Arc::new(recording),
             secrets: Arc::new(secrets),
-            is_recorded,
+            records,
         }))
     }
 
-    /// Ends the exchanges: writes down what was recorded, and tells which requests had no answer. Gives whether a file was written.
+    /// Saves a new recording, or reports unmatched requests. Returns whether a file was written.
     pub(super) fn close(&self, case: &Case) -> Result<bool, Mismatch> {
-        if let (true, Some(file)) = (self.is_recorded, &case.recording) {
+        if let (true, Some(file)) = (self.records, &case.recording) {
             return match write(file, &self.recording.text()) {
                 Ok(()) => Ok(true),
                 Err(error) => Err(Mismatch::new(
@@ -69,8 +70,8 @@ impl Exchanges {
                 )),
             };
         }
-        let strays = self.recording.unmatched();
-        if strays.is_empty() {
+        let unmatched = self.recording.unmatched();
+        if unmatched.is_empty() {
             return Ok(false);
         }
         let expected = match &case.recording {
@@ -83,12 +84,12 @@ impl Exchanges {
                     .to_owned()
             }
         };
-        Err(Mismatch::new("recording", expected, strays.join("\n")))
+        Err(Mismatch::new("recording", expected, unmatched.join("\n")))
     }
 }
 
-/// Refuses cases of which one would write its recording over the other's.
-pub(super) fn check_apart(cases: &[Case]) -> Result<(), AuthorError> {
+/// Refuses cases that share a recording, since one would overwrite the other's.
+pub(super) fn check_distinct(cases: &[Case]) -> Result<(), AuthorError> {
     let mut files = HashMap::new();
     for case in cases {
         let Some(file) = &case.recording else {
@@ -106,7 +107,7 @@ pub(super) fn check_apart(cases: &[Case]) -> Result<(), AuthorError> {
     Ok(())
 }
 
-fn played(file: &Path) -> Result<Recording, Mismatch> {
+fn read_recording(file: &Path) -> Result<Recording, Mismatch> {
     let text = text_of(file);
     let recording =
         text.and_then(|text| Recording::replay(&text).map_err(|error| error.to_string()));
@@ -120,8 +121,8 @@ fn played(file: &Path) -> Result<Recording, Mismatch> {
 }
 
 fn write(file: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
+    if let Some(dir) = file.parent() {
+        fs::create_dir_all(dir)?;
     }
     fs::write(file, text)
 }

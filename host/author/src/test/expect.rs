@@ -1,7 +1,7 @@
-//! What a case expects, as it is compared: `[case.expect]` with its values as JSON and its patterns compiled.
+//! The expectations of a case: `[case.expect]` with values as JSON and compiled patterns.
 
 use super::{
-    file::{PartForm, RawExpect, ReportForm, Variant, own_file},
+    file::{PartForm, RawExpect, ReportForm, Variant, case_file},
     value,
 };
 use agent_host_app::config::ConfigError;
@@ -10,52 +10,49 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// The result that a case expects.
 #[derive(Debug)]
 pub(super) enum Expected {
-    /// This one.
+    /// Exactly this result.
     Output(ToolResultOutput),
     /// `content` of these parts.
     Content(Vec<PartForm>),
-    /// Any of this variant.
+    /// Any result of this variant.
     Variant(&'static str),
-    /// An abnormal end of one of these kinds.
+    /// A failure with one of these codes.
     Code(Vec<ToolErrorCode>),
 }
 
-/// Everything that a case expects. What is absent may be anything.
+/// The expectations of a case. `None` accepts anything.
 #[derive(Debug)]
 pub(super) struct Expect {
-    /// The result; absent where the golden file says it.
+    /// The result; `None` if only the golden file has it.
     pub(super) result: Option<Expected>,
-    /// What is found in the result's text.
+    /// The pattern for the result's text.
     pub(super) matches: Option<Regex>,
-    /// What is at these JSON pointers.
+    /// The values at JSON pointers.
     pub(super) at: Vec<(String, Value)>,
-    /// What is found in what the guest wrote.
+    /// The pattern for the guest's output.
     pub(super) stderr: Option<Regex>,
-    /// The progress that was reported.
     pub(super) progress: Option<Vec<ReportForm>>,
-    /// What was merged into the state.
     pub(super) merges: Option<Vec<Map<String, Value>>>,
-    /// What is in these files afterwards; absent for a file that is not there.
+    /// The contents of files; `None` for a missing file.
     pub(super) files: Vec<(String, Option<String>)>,
-    /// What was asked.
+    /// The prompts of the questions.
     pub(super) asked: Option<Vec<String>>,
-    /// The file that has the whole result.
+    /// The file with the whole result.
     pub(super) golden: Option<PathBuf>,
-    /// The longest time, in milliseconds.
+    /// The maximum duration in milliseconds.
     pub(super) max_ms: Option<u64>,
-    /// The most memory, in bytes.
+    /// The maximum memory in bytes.
     pub(super) max_memory_bytes: Option<u64>,
 }
 
 impl Expect {
-    /// Resolves an expectation; its relative paths begin in this folder.
+    /// Resolves expectations; relative paths begin at `dir`.
     ///
     /// # Errors
-    /// It expects no result or more than one, or one of its values cannot be used.
-    pub(super) fn resolve(mut raw: RawExpect, folder: &Path) -> Result<Self, ConfigError> {
+    /// There is no expected result or more than one, or a value is invalid.
+    pub(super) fn resolve(mut raw: RawExpect, dir: &Path) -> Result<Self, ConfigError> {
         let result = result(&mut raw)?;
         if result.is_none() && raw.golden.is_none() {
             return Err(ConfigError::new(
@@ -105,7 +102,7 @@ impl Expect {
                 .collect::<Result<_, _>>()?,
             asked,
             golden: golden
-                .map(|name| own_file("golden", &name, folder))
+                .map(|name| case_file("golden", &name, dir))
                 .transpose()?,
             max_ms,
             max_memory_bytes,
@@ -113,7 +110,7 @@ impl Expect {
     }
 }
 
-/// The one result that is expected, if any is.
+/// Returns the expected result, if any.
 fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
     let candidates = [
         ("text", raw.text.take().map(text)),
@@ -204,7 +201,8 @@ fn denied(value: &toml::Value) -> Result<Expected, ConfigError> {
     }
 }
 
-/// A code, or a list of them: which limit ends a call first may depend on the language of its tool.
+/// Parses a code or a list of codes: which limit ends a call first may depend on the tool's
+/// language.
 fn codes(value: toml::Value) -> Result<Expected, ConfigError> {
     let values = match value {
         toml::Value::Array(values) if !values.is_empty() => values,
@@ -279,7 +277,7 @@ fn pattern(key: &str, text: &str) -> Result<Regex, ConfigError> {
 }
 
 impl Variant {
-    /// The tag, as the union itself names it.
+    /// Returns the union's tag.
     fn tag(self) -> &'static str {
         match self {
             Self::Text => "text",

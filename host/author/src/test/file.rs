@@ -1,4 +1,4 @@
-//! The form of a file with cases, and nothing more: what is absent stays absent here. Its first part has the keys of `agent.toml`.
+//! The format of a case file, without defaults. Its first part has the keys of `agent.toml`.
 
 use super::{
     case::{self, Case},
@@ -20,20 +20,18 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// The longest file with cases that is read, and the longest file of a case's own, in bytes.
+/// The maximum size of a case file and of a case's own file in bytes.
 pub(super) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A file with cases.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawFile {
-    /// The limits of its cases, as in `agent.toml`.
+    /// The limits, as in `agent.toml`.
     pub(super) limits: Option<LimitsSection>,
-    /// What its cases may reach, as in `agent.toml`.
+    /// The grants, as in `agent.toml`.
     pub(super) grants: GrantsSection,
     /// The secrets that may be granted, as in `agent.toml`.
     pub(super) secret: Vec<SecretSection>,
-    /// The cases.
     pub(super) case: Vec<RawCase>,
 }
 
@@ -41,27 +39,21 @@ pub(super) struct RawFile {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawCase {
-    /// What it shows.
     pub(super) name: String,
-    /// The tool that is called.
     pub(super) tool: String,
-    /// Its arguments.
     pub(super) input: Option<toml::Table>,
-    /// The same as JSON text, for what TOML cannot say.
+    /// The arguments as JSON text, for values beyond TOML.
     pub(super) input_json: Option<String>,
-    /// How often it is called, all at once.
     pub(super) calls: Option<usize>,
-    /// What a person answers, in order.
+    /// The user's answers, in order.
     pub(super) answers: Option<Vec<toml::Value>>,
     /// The shared state before the call.
     pub(super) state: Option<toml::Table>,
-    /// The file of the HTTP exchanges.
     pub(super) recording: Option<String>,
-    /// What should come of it.
     pub(super) expect: RawExpect,
-    /// Limits instead of the file's.
+    /// Overrides the file's limits.
     pub(super) limits: Option<LimitsSection>,
-    /// Grants instead of the file's.
+    /// Overrides the file's grants.
     pub(super) grants: Option<GrantsSection>,
 }
 
@@ -69,47 +61,42 @@ pub(super) struct RawCase {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawExpect {
-    /// This text.
     pub(super) text: Option<String>,
-    /// This JSON.
     pub(super) json: Option<toml::Value>,
-    /// The same as JSON text.
+    /// The value as JSON text.
     pub(super) json_text: Option<String>,
-    /// These parts.
     pub(super) content: Option<Vec<PartForm>>,
-    /// This error.
     pub(super) error_text: Option<String>,
-    /// This error.
     pub(super) error_json: Option<toml::Value>,
-    /// The same as JSON text.
+    /// The value as JSON text.
     pub(super) error_json_text: Option<String>,
-    /// Denied: for this reason, or with `true` for any or none.
+    /// A denial with this reason; `true` for any or none.
     pub(super) denied: Option<toml::Value>,
-    /// Denied, and nobody said why.
+    /// A denial without a reason.
     pub(super) denied_without_reason: Option<bool>,
-    /// An abnormal end of this kind, or of one of these.
+    /// A failure with this code or one of these.
     pub(super) code: Option<toml::Value>,
-    /// A result of this kind.
+    /// Any result of this variant.
     pub(super) variant: Option<Variant>,
-    /// A pattern that is found in the result's text.
+    /// A pattern for the result's text.
     pub(super) matches: Option<String>,
-    /// What is at these JSON pointers of the result.
+    /// The values at JSON pointers of the result.
     pub(super) at: BTreeMap<String, toml::Value>,
-    /// A pattern that is found in what the guest wrote to stdout and stderr.
+    /// A pattern for the guest's stdout and stderr.
     pub(super) stderr: Option<String>,
-    /// The progress that was reported, in order.
+    /// The progress reports, in order.
     pub(super) progress: Option<Vec<ReportForm>>,
-    /// What was merged into the shared state, in order.
+    /// The merges into the shared state, in order.
     pub(super) merges: Option<Vec<toml::Table>>,
-    /// What is in these files afterwards, by the guest's paths; `false` for a file that is not there.
+    /// The contents of files afterwards, by guest path; `false` for a missing file.
     pub(super) files: BTreeMap<String, toml::Value>,
-    /// The prompts of the questions that were asked, in order.
+    /// The prompts of the questions, in order.
     pub(super) asked: Option<Vec<String>>,
-    /// The file that has the whole result.
+    /// The file with the whole result.
     pub(super) golden: Option<String>,
-    /// The longest time that the call may take, in milliseconds.
+    /// The maximum duration of a call in milliseconds.
     pub(super) max_ms: Option<u64>,
-    /// The most memory that it may take, in bytes.
+    /// The maximum memory of a call in bytes.
     pub(super) max_memory_bytes: Option<u64>,
 }
 
@@ -125,57 +112,53 @@ pub(super) enum Variant {
     ExecutionDenied,
 }
 
-/// One part of `content`: a text, or a file. Of a file's bytes, only what is written is compared; of all else, everything.
+/// A part of `content`: a text or a file. Of a file's bytes only the given properties are compared,
+/// all else completely.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct PartForm {
-    /// A text part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
-    /// A file part of this type.
+    /// The media type of a file part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) media_type: Option<String>,
-    /// Its name; absent where it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) filename: Option<String>,
-    /// Its content, where that is given as text.
+    /// The content as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text_data: Option<String>,
-    /// Where its content is.
+    /// The URL of the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) url: Option<String>,
-    /// Its content, in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) base64: Option<String>,
-    /// How many bytes it has.
+    /// The size in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) size: Option<u64>,
-    /// The digest of its bytes, in hexadecimal digits.
+    /// The SHA-256 digest of the bytes in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sha256: Option<String>,
-    /// The width of the image, in pixels.
+    /// The image width in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) width: Option<u32>,
-    /// The height of the image, in pixels.
+    /// The image height in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) height: Option<u32>,
 }
 
-/// One report of `progress`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct ReportForm {
-    /// What it says.
     pub(super) message: String,
-    /// How far it is, from 0 to 1; absent where that was not said.
+    /// The fraction from 0 to 1, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fraction: Option<f64>,
 }
 
-/// Reads the cases of a file.
+/// Reads a case file.
 ///
 /// # Errors
-/// It cannot be read, does not have the form, or a case cannot be run as it is: with line and column.
+/// The file is unreadable or malformed, or a case is invalid; with line and column.
 pub(super) fn read(path: &Path, environment: &Environment) -> Result<Vec<Case>, ConfigError> {
     let text = cases_text(path, environment)?;
     case::resolve(parse(path, &text)?, path, environment)
@@ -189,11 +172,11 @@ fn cases_text(path: &Path, environment: &Environment) -> Result<String, ConfigEr
     })
 }
 
-/// Reviews files with cases of a project, all of which lie in one directory. Every field is named,
-/// so that a new one is decided about.
+/// Reviews case files of a project, all in one directory. The patterns name every field, so that a
+/// new one requires a decision.
 ///
 /// # Errors
-/// One of them cannot be read or does not have the form.
+/// A file is unreadable or malformed.
 pub(super) fn review(
     project: &Path,
     files: &[PathBuf],
@@ -212,8 +195,7 @@ pub(super) fn review(
         authority.push(review.cases(path, limits.as_ref(), Some(&grants), &secret));
         for case in &case {
             let RawCase {
-                // What is called and expected. Files that are named here stay below the directory
-                // of the cases.
+                // Calls and expectations. Files named here stay below the directory of the cases.
                 name: _,
                 tool: _,
                 input: _,
@@ -233,16 +215,17 @@ pub(super) fn review(
     Ok(review.finish(path, &json!(authority)))
 }
 
-/// Where a file of a case is, which `--record` or `--update` may write. `key` is where the case names it, for messages.
+/// Resolves a case's own file, which `--record` or `--update` may write. `key` is its key for
+/// messages.
 ///
 /// # Errors
-/// It is not below the folder of the cases.
-pub(super) fn own_file(key: &str, name: &str, folder: &Path) -> Result<PathBuf, ConfigError> {
+/// The file is not below the directory of the cases.
+pub(super) fn case_file(key: &str, name: &str, dir: &Path) -> Result<PathBuf, ConfigError> {
     let name = Path::new(name);
     let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if name.file_name().is_some() && name.components().all(is_inside) {
-        let path = folder.join(name);
-        if stays_in(folder, &path) {
+        let path = dir.join(name);
+        if stays_in(dir, &path) {
             return Ok(path);
         }
     }
@@ -256,19 +239,18 @@ pub(super) fn own_file(key: &str, name: &str, folder: &Path) -> Result<PathBuf, 
     ))
 }
 
-/// Whether a path below a directory stays in it by the links on the way, too. A link that leads to
-/// nothing would be written to where it leads.
+/// Returns whether `path` stays below `directory` after following links. A dangling link is
+/// refused, since writing would create its target.
 pub(super) fn stays_in(directory: &Path, path: &Path) -> bool {
     let below = path.ancestors().take_while(|part| *part != directory);
     let dangles = |part: &Path| part.is_symlink() && !part.exists();
     canonical(path).starts_with(canonical(directory)) && !below.into_iter().any(dangles)
 }
 
-/// The text of a file, within bounds. What is not a regular file, such as a pipe, is not waited
-/// for.
+/// Reads a file of bounded size. Anything but a regular file, such as a pipe, is refused.
 ///
 /// # Errors
-/// Why it cannot be read, as a fragment.
+/// The reason, as a fragment.
 pub(super) fn text_of(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let found = fs::metadata(path).map_err(|error| error.to_string())?;

@@ -1,10 +1,10 @@
-//! Golden files: the whole result of a call as a file, so that a long one need not stand in its case.
+//! Golden files: the whole result of a call, for results too long for a case.
 
-use super::{compare::shown, file::text_of, report::Mismatch};
+use super::{compare::describe, file::text_of, report::Mismatch};
 use agent_host_types::output::ToolResultOutput;
 use std::path::Path;
 
-/// Holds a result against its golden file.
+/// Compares a result with its golden file.
 pub(super) fn difference(file: &Path, output: &ToolResultOutput) -> Option<Mismatch> {
     let what = format!("golden {}", file.display());
     match text_of(file) {
@@ -15,28 +15,28 @@ pub(super) fn difference(file: &Path, output: &ToolResultOutput) -> Option<Misma
         Err(why) => Some(Mismatch::new(
             &what,
             format!("a file that can be read, and this one cannot: {why}; `--update` writes it"),
-            shown(output),
+            describe(output),
         )),
     }
 }
 
-/// Writes a result into its golden file. Gives whether that changed it.
+/// Writes a result to its golden file. Returns whether the file changed.
 ///
 /// # Errors
-/// Why it cannot be written.
+/// The file cannot be written.
 pub(super) fn update(file: &Path, output: &ToolResultOutput) -> std::io::Result<bool> {
     let text = text(output);
     if text_of(file).is_ok_and(|there| there == text) {
         return Ok(false);
     }
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
+    if let Some(dir) = file.parent() {
+        std::fs::create_dir_all(dir)?;
     }
     std::fs::write(file, text)?;
     Ok(true)
 }
 
-/// What a golden file has: a text as it is, and any other result as the JSON form of the union.
+/// Returns the content of a golden file: a text unchanged, any other result as the union's JSON.
 fn text(output: &ToolResultOutput) -> String {
     match output {
         ToolResultOutput::Text(text) => text.clone(),

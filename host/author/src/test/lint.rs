@@ -1,4 +1,4 @@
-//! What is wrong with a tool's definition although it can be called: what a model cannot understand, and what a provider refuses.
+//! Checks definitions for what a model cannot understand and what providers refuse.
 
 #[cfg(test)]
 mod tests;
@@ -10,43 +10,43 @@ use agent_host_types::{
 use serde::Serialize;
 use serde_json::Value;
 
-/// The shortest description that says what a tool does and when to use it, in characters.
+/// The minimum length of a useful description in characters.
 const MIN_DESCRIPTION: usize = 20;
 
-/// The longest description that every provider takes, in characters (OpenAI refuses a longer one).
+/// The maximum length of a description in characters (OpenAI).
 const MAX_DESCRIPTION: usize = 1_024;
 
-/// The longest name of a property that every provider takes (Anthropic refuses a longer one).
+/// The maximum length of a property name (Anthropic).
 const MAX_PROPERTY_NAME: usize = 64;
 
-/// What providers refuse at the root of an input schema: Anthropic the first three, OpenAI all of them.
+/// Keywords refused at the root of an input schema: the first three by Anthropic, all by OpenAI.
 const REFUSED_AT_ROOT: [&str; 6] = ["oneOf", "anyOf", "allOf", "enum", "const", "not"];
 
-/// How deep a schema is looked through. The sandbox takes none that nests deeper.
+/// The maximum depth of checked schemas, which is the sandbox's limit.
 const MAX_DEPTH: usize = 32;
 
-/// One thing that is wrong.
+/// A defect of a definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The tool.
     pub tool: String,
-    /// What it is, why it matters, and what to do.
+    /// The defect, its consequence and the remedy.
     pub text: String,
 }
 
-/// What the cases showed of a tool.
+/// The observed behavior of a tool.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shown {
-    /// Whether any was.
+pub(super) struct Observed {
+    /// True if a case called it.
     pub(super) was_called: bool,
-    /// Whether it returned JSON.
+    /// True if it returned JSON.
     pub(super) gave_json: bool,
-    /// Whether it changed anything.
+    /// True if it changed anything.
     pub(super) changed: bool,
 }
 
-impl Shown {
-    /// Adds what one call showed.
+impl Observed {
+    /// Adds an observed call.
     pub(super) fn add(&mut self, output: Option<&ToolResultOutput>, changed: bool) {
         self.was_called = true;
         self.changed |= changed;
@@ -54,11 +54,11 @@ impl Shown {
     }
 }
 
-/// What is wrong with a tool. Of what it does not do, only a run of all its cases can tell.
-pub(super) fn findings(tool: &ToolDefinition, shown: Shown, all_ran: bool) -> Vec<Finding> {
+/// Returns the defects of a tool. Missing changes are reported only if all cases ran.
+pub(super) fn findings(tool: &ToolDefinition, observed: Observed, all_ran: bool) -> Vec<Finding> {
     let mut texts = Vec::new();
-    of_name(&tool.name, &mut texts);
-    of_description(&tool.description, &mut texts);
+    check_name(&tool.name, &mut texts);
+    check_description(&tool.description, &mut texts);
     for keyword in REFUSED_AT_ROOT {
         if tool.input_schema.get(keyword).is_some() {
             texts.push(format!(
@@ -66,8 +66,8 @@ pub(super) fn findings(tool: &ToolDefinition, shown: Shown, all_ran: bool) -> Ve
             ));
         }
     }
-    of_schema(&tool.input_schema, "input", 0, &mut texts);
-    if shown.gave_json && tool.output_schema.is_none() {
+    check_schema(&tool.input_schema, "input", 0, &mut texts);
+    if observed.gave_json && tool.output_schema.is_none() {
         texts.push(
             "it returns JSON and has no output schema, so nobody is told what to expect and nothing checks it; add one"
                 .to_owned(),
@@ -77,7 +77,7 @@ pub(super) fn findings(tool: &ToolDefinition, shown: Shown, all_ran: bool) -> Ve
         Effect::Effectful => true,
         Effect::ReadOnly | Effect::Idempotent => false,
     };
-    if is_effectful && all_ran && shown.was_called && !shown.changed {
+    if is_effectful && all_ran && observed.was_called && !observed.changed {
         texts.push(
             "it is `effectful`, and no case changed anything: a person is asked before every call; add a case that shows the \
              change, or make it `read-only`"
@@ -91,7 +91,7 @@ pub(super) fn findings(tool: &ToolDefinition, shown: Shown, all_ran: bool) -> Ve
     texts.into_iter().map(finding).collect()
 }
 
-fn of_name(name: &str, texts: &mut Vec<String>) {
+fn check_name(name: &str, texts: &mut Vec<String>) {
     let begins_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     if !begins_well {
         texts.push(
@@ -101,7 +101,7 @@ fn of_name(name: &str, texts: &mut Vec<String>) {
     }
 }
 
-fn of_description(description: &str, texts: &mut Vec<String>) {
+fn check_description(description: &str, texts: &mut Vec<String>) {
     let length = description.trim().chars().count();
     if length == 0 {
         texts.push(
@@ -118,8 +118,8 @@ fn of_description(description: &str, texts: &mut Vec<String>) {
     }
 }
 
-/// Looks through a schema and those in it. `place` is where it is, such as `input.place`.
-fn of_schema(schema: &Value, place: &str, depth: usize, texts: &mut Vec<String>) {
+/// Checks a schema and its subschemas. `place` is its path, such as `input.place`.
+fn check_schema(schema: &Value, place: &str, depth: usize, texts: &mut Vec<String>) {
     if depth > MAX_DEPTH {
         return;
     }
@@ -137,35 +137,35 @@ fn of_schema(schema: &Value, place: &str, depth: usize, texts: &mut Vec<String>)
                  digits, `_`, `.` and `-`; rename it"
             ));
         }
-        // What is referred to describes itself.
+        // The target of `$ref` has its own description.
         let describes = ["description", "$ref"];
         if !describes
             .iter()
-            .any(|key| property.get(key).is_some_and(is_said))
+            .any(|key| property.get(key).is_some_and(is_nonblank))
         {
             texts.push(format!(
                 "the property `{inner}` has no description; say what it means"
             ));
         }
-        of_schema(property, &inner, depth + 1, texts);
+        check_schema(property, &inner, depth + 1, texts);
     }
     if let Some(items) = schema.get("items") {
-        of_schema(items, &format!("{place}[]"), depth + 1, texts);
+        check_schema(items, &format!("{place}[]"), depth + 1, texts);
     }
     for keyword in ["oneOf", "anyOf", "allOf", "prefixItems"] {
         let branches = schema.get(keyword).and_then(Value::as_array);
         for branch in branches.into_iter().flatten() {
-            of_schema(branch, place, depth + 1, texts);
+            check_schema(branch, place, depth + 1, texts);
         }
     }
     for keyword in ["$defs", "definitions"] {
         let named = schema.get(keyword).and_then(Value::as_object);
         for (name, definition) in named.into_iter().flatten() {
-            of_schema(definition, name, depth + 1, texts);
+            check_schema(definition, name, depth + 1, texts);
         }
     }
 }
 
-fn is_said(text: &Value) -> bool {
+fn is_nonblank(text: &Value) -> bool {
     text.as_str().is_some_and(|text| !text.trim().is_empty())
 }

@@ -1,4 +1,4 @@
-//! What a test run came to, for programs as JSON and for people by [`Mismatch::lines`].
+//! The report of a test run: JSON for programs, [`Mismatch::lines`] for people.
 
 #[cfg(test)]
 mod tests;
@@ -9,36 +9,36 @@ use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
 use std::time::Duration;
 
-/// The lines around a difference that are shown with it.
+/// The lines of context around a difference.
 const CONTEXT: usize = 2;
 
-/// The most lines that are shown of one difference.
+/// The maximum of lines per difference.
 const MAX_LINES: usize = 60;
 
-/// The longest line that is shown whole, in bytes.
+/// The maximum of bytes shown of a line.
 const MAX_LINE_BYTES: usize = 400;
 
-/// How long two values may be compared line by line; what is not matched by then is shown as removed and added.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// The time limit of a line diff; the unmatched rest is shown as removed and added.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A test run.
+/// The report of a test run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TestReport {
-    /// The component, as it was named.
+    /// The component as given.
     pub component: String,
-    /// Its digest.
+    /// The digest of the component.
     pub digest: Digest,
-    /// Its cases, in their order.
+    /// The cases, in order.
     pub cases: Vec<CaseReport>,
-    /// What is wrong with its definitions.
+    /// The findings about the definitions.
     pub findings: Vec<Finding>,
-    /// What the cases touched; absent where not all of them were run.
+    /// The coverage; `None` unless all cases ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
 }
 
 impl TestReport {
-    /// How many cases failed.
+    /// Returns the number of failed cases.
     #[must_use]
     pub fn failed(&self) -> usize {
         self.cases
@@ -48,42 +48,43 @@ impl TestReport {
     }
 }
 
-/// A case that was run.
+/// The report of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaseReport {
-    /// The file that it is in.
+    /// The case file.
     pub file: String,
-    /// What it shows.
+    /// The name of the case.
     pub name: String,
-    /// The tool that was called.
+    /// The called tool.
     pub tool: String,
-    /// Where it is not as expected; empty where it passed.
+    /// The failed expectations; empty if the case passed.
     pub mismatches: Vec<Mismatch>,
-    /// The golden file and the recording, where they were written.
+    /// The golden file and the recording, if written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<String>,
-    /// The end of what the guest wrote to stdout and stderr in its first call that is not as expected, or else in its first call.
+    /// The end of the guest's stdout and stderr in its first failed call, or else in its first
+    /// call.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stdio: String,
-    /// The longest of its calls, in microseconds.
+    /// The longest call in microseconds.
     pub wall_us: u64,
-    /// The most memory of one call, in bytes.
+    /// The maximum memory of a call in bytes.
     pub peak_memory_bytes: u64,
 }
 
-/// One thing that is not as expected.
+/// A failed expectation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
-    /// What it is: `result`, or the key of the expectation.
+    /// The subject: `result` or the key of the expectation.
     pub what: String,
-    /// What was expected.
+    /// The expected value.
     pub expected: String,
-    /// What came.
+    /// The actual value.
     pub got: String,
 }
 
 impl CaseReport {
-    /// Judges the calls of a case. With `update`, golden files are written instead of compared.
+    /// Checks the calls of a case. With `update`, golden files are written instead of compared.
     pub(super) fn new(case: &Case, runs: &[Run], update: bool) -> Self {
         let mut report = Self {
             file: case.file.display().to_string(),
@@ -115,14 +116,14 @@ impl CaseReport {
         report
     }
 
-    /// A case that was not run, and why.
-    pub(super) fn unrun(case: &Case, why: Mismatch) -> Self {
+    /// Returns the report of a case that did not run.
+    pub(super) fn skipped(case: &Case, why: Mismatch) -> Self {
         let mut report = Self::new(case, &[], /*update*/ false);
         report.mismatches.push(why);
         report
     }
 
-    /// Adds how the HTTP exchanges ended: whether the recording was written.
+    /// Adds the result of [`super::exchanges::Exchanges::close`].
     pub(super) fn add_exchanges(&mut self, case: &Case, ended: Result<bool, Mismatch>) {
         match (ended, &case.recording) {
             (Ok(true), Some(file)) => self.written.push(file.display().to_string()),
@@ -131,7 +132,7 @@ impl CaseReport {
         }
     }
 
-    /// Holds a call against the golden file, or writes that.
+    /// Compares a call with its golden file, or writes the file.
     fn golden(&mut self, case: &Case, run: &Run, update: bool) -> Option<Mismatch> {
         let (file, output) = (case.expect.golden.as_ref()?, run.output.as_ref()?);
         if !update {
@@ -161,12 +162,12 @@ impl Mismatch {
         }
     }
 
-    /// The difference as lines: `-` before what was expected, `+` before what came. At most so many that a person reads them.
+    /// Returns the difference as lines with `-` (expected) and `+` (actual), at most 60.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let diff = TextDiff::configure()
             .algorithm(Algorithm::Myers)
-            .timeout(PATIENCE)
+            .timeout(DIFF_TIMEOUT)
             .diff_lines(&self.expected, &self.got);
         let ends_differ = self.expected.ends_with('\n') != self.got.ends_with('\n');
         let mut lines = Vec::new();
@@ -197,7 +198,7 @@ impl Mismatch {
     }
 }
 
-/// A line without its end, and with its middle left out where it is too long.
+/// Trims a line end and elides the middle of a long line.
 fn shortened(line: &str) -> String {
     let line = line.trim_end_matches(['\r', '\n']);
     if line.len() <= MAX_LINE_BYTES {

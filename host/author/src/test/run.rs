@@ -1,4 +1,4 @@
-//! The calls of a case: in the sandbox, with the case's grants and limits, and a person who answers what the case says.
+//! Runs the calls of a case in the sandbox with its grants and limits, and a simulated user.
 
 use super::{case::Case, file::ReportForm};
 use agent_host_engine::{policy::Grants, tool::RunEnd};
@@ -14,49 +14,43 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What came of one call.
+/// The observations of a call.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    /// The result; absent where the call asked what nobody answers.
+    /// The result; `None` if a question had no answer.
     pub(super) output: Option<ToolResultOutput>,
-    /// The progress that its last run reported.
+    /// The progress reports of its last run.
     pub(super) progress: Vec<ReportForm>,
-    /// What it merged into the state.
     pub(super) merges: Vec<Map<String, Value>>,
-    /// What it asked.
     pub(super) asked: Vec<String>,
-    /// What was wrong with the answers of the case.
+    /// The mismatch between questions and answers.
     pub(super) fault: Option<String>,
-    /// What its last run used.
+    /// The accounting of its last run.
     pub(super) accounting: Accounting,
-    /// What all its runs asked of the gate.
+    /// The audit of all its runs.
     pub(super) audit: Vec<AuditEntry>,
 }
 
-/// What calls are made with.
-pub(super) struct Bench<'a> {
-    /// The component.
+/// The inputs that the calls of a case share.
+pub(super) struct CallSetup<'a> {
     pub(super) component: &'a ToolComponent,
-    /// What they may reach.
     pub(super) grants: Arc<Grants>,
-    /// The effect by which the policy judges the tool.
     pub(super) effect: Effect,
-    /// The secrets that are put into requests.
     pub(super) secrets: Arc<Secrets>,
 }
 
-/// Makes the calls of a case, all at once.
-pub(super) async fn run(bench: &Bench<'_>, case: &Case) -> Vec<Run> {
-    join_all((1..=case.calls).map(|number| one(bench, case, number))).await
+/// Runs the calls of a case concurrently.
+pub(super) async fn run(setup: &CallSetup<'_>, case: &Case) -> Vec<Run> {
+    join_all((1..=case.calls).map(|number| run_call(setup, case, number))).await
 }
 
-/// Makes one call, and makes it again with each answer, as a session does.
-async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
+/// Runs a call, and again with each answer, as a session does.
+async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
     let mut left = case.answers.as_deref().unwrap_or_default().iter();
     let mut answers = Vec::new();
     let mut audit = Vec::new();
     loop {
-        let (end, progress) = attempt(bench, case, number, &answers).await;
+        let (end, progress) = run_once(setup, case, number, &answers).await;
         let run = Run {
             progress,
             asked: answers.iter().map(prompt).collect(),
@@ -110,9 +104,9 @@ async fn one(bench: &Bench<'_>, case: &Case, number: usize) -> Run {
     }
 }
 
-/// Makes a call with the answers so far. Gives its end, and what it reported.
-async fn attempt(
-    bench: &Bench<'_>,
+/// Runs a call with the answers so far. Returns its end and progress.
+async fn run_once(
+    setup: &CallSetup<'_>,
     case: &Case,
     number: usize,
     answers: &[AnsweredQuestion],
@@ -123,10 +117,10 @@ async fn attempt(
         call_id: &CallId(format!("call-{number}")),
         input: &case.input,
         idempotency_key: &format!("key-{number}"),
-        effect: bench.effect,
-        grants: Arc::clone(&bench.grants),
-        secrets: Arc::clone(&bench.secrets),
-        limits: &case.reach.limits,
+        effect: setup.effect,
+        grants: Arc::clone(&setup.grants),
+        secrets: Arc::clone(&setup.secrets),
+        limits: &case.config.limits,
         context: CallContext {
             shared: Arc::clone(&case.state),
             answers: answers.to_vec(),
@@ -141,7 +135,7 @@ async fn attempt(
             reports.push(report);
         },
     };
-    let end = bench.component.call(call).await;
+    let end = setup.component.call(call).await;
     let reports = reports.into_inner();
     (end, reports.unwrap_or_else(PoisonError::into_inner))
 }

@@ -1,5 +1,5 @@
-//! The folders that a case may write to: its calls get copies of them, which are gone afterwards. So a case begins with the same
-//! files each time, and never changes those of the project.
+//! Scratch copies of writable directories: a case always starts with the same files and never
+//! changes the project's.
 
 use super::report::Mismatch;
 use agent_host_app::config::canonical;
@@ -11,28 +11,28 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// The most files and folders of one copy: fixtures have a handful.
+/// The maximum of entries per copy: fixtures have a handful.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The most bytes of one copy.
+/// The maximum of bytes per copy.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The longest file that is held against an expectation, in bytes.
+/// The maximum size of a compared file in bytes.
 const MAX_COMPARED_BYTES: u64 = super::file::MAX_FILE_BYTES;
 
-/// What a case may reach, with copies in the place of what it may write to.
+/// The grants of a case, with copies in place of writable directories.
 pub(super) struct Scratch {
-    /// The grants of its calls.
+    /// The grants with the paths of the copies.
     pub(super) grants: Arc<Grants>,
-    /// The copies, as long as they are needed.
+    /// Keeps the copies until dropped.
     _copies: Vec<TempDir>,
 }
 
 impl Scratch {
-    /// Copies what the grants allow to write to.
+    /// Copies the writable directories.
     ///
     /// # Errors
-    /// A folder cannot be copied, or is larger than a fixture.
+    /// A directory cannot be copied or exceeds the limits.
     pub(super) fn new(grants: &Arc<Grants>) -> Result<Self, Mismatch> {
         let is_written = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
         if !grants.dirs.iter().any(is_written) {
@@ -48,7 +48,7 @@ impl Scratch {
                 let expected = format!("a copy of {} for the case to write to", dir.host.display());
                 Mismatch::new("grants.dir", expected, error.to_string())
             })?;
-            // The sandbox takes folders without links.
+            // The sandbox requires paths without links.
             dir.host = copy
                 .path()
                 .canonicalize()
@@ -61,30 +61,32 @@ impl Scratch {
         })
     }
 
-    /// Where a file of a guest's path is now.
+    /// Resolves a guest's path to the host's.
     ///
     /// # Errors
-    /// No directory is granted there, or the path leads out of the one that is, by `..` or by a
-    /// link: the report would show what a guest could not read.
-    fn place(&self, path: &str) -> io::Result<PathBuf> {
+    /// No directory is granted there, or the path leaves the granted one by `..` or a link: the
+    /// report would show what a guest cannot read.
+    fn resolve(&self, path: &str) -> io::Result<PathBuf> {
         let inside = |dir: &DirGrant| {
             let inside = Path::new(path).strip_prefix(&dir.guest).ok()?;
             Some((dir.host.clone(), dir.host.join(inside)))
         };
         let found = self.grants.dirs.iter().find_map(inside);
-        let (directory, place) =
+        let (directory, host_path) =
             found.ok_or_else(|| io::Error::other("no folder is granted there"))?;
-        let climbs = place.components().any(|part| part == Component::ParentDir);
-        if climbs || !canonical(&place).starts_with(&directory) {
+        let climbs = host_path
+            .components()
+            .any(|part| part == Component::ParentDir);
+        if climbs || !canonical(&host_path).starts_with(&directory) {
             return Err(io::Error::other("it leads out of the granted folder"));
         }
-        Ok(place)
+        Ok(host_path)
     }
 
-    /// Where the files are not as expected: with this text, or absent.
+    /// Returns the files that differ from the expected text or absence.
     pub(super) fn differences(&self, expected: &[(String, Option<String>)]) -> Vec<Mismatch> {
         let differences = expected.iter().filter_map(|(path, expected)| {
-            let got = self.place(path).and_then(|place| text(&place));
+            let got = self.resolve(path).and_then(|host_path| text(&host_path));
             let (expected, got) = match (expected, got) {
                 (Some(expected), Ok(Some(got))) if got == *expected => return None,
                 (None, Ok(None)) => return None,
@@ -100,7 +102,7 @@ impl Scratch {
     }
 }
 
-/// The text of a file; nothing where there is none.
+/// Reads a file; `None` if it is missing.
 fn text(path: &Path) -> io::Result<Option<String>> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(io::Error::other("it is not a regular file")),
@@ -113,19 +115,19 @@ fn text(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-fn copy(folder: &Path) -> io::Result<TempDir> {
+fn copy(dir: &Path) -> io::Result<TempDir> {
     let copy = tempfile::tempdir()?;
     let mut left = (MAX_ENTRIES, MAX_BYTES);
-    copy_into(folder, copy.path(), &mut left)?;
+    copy_into(dir, copy.path(), &mut left)?;
     Ok(copy)
 }
 
-/// Copies what is in a folder. `left` is how many entries and bytes there may yet be.
+/// Copies the contents of a directory. `left` is the remaining entries and bytes.
 fn copy_into(from: &Path, to: &Path, left: &mut (usize, u64)) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (from, to) = (entry.path(), to.join(entry.file_name()));
-        // Not followed: a link is copied as a link.
+        // A link is copied as a link.
         let found = entry.metadata()?;
         let bytes = if found.is_file() { found.len() } else { 0 };
         *left = match (left.0.checked_sub(1), left.1.checked_sub(bytes)) {

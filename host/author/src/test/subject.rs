@@ -1,4 +1,4 @@
-//! What is tested: the component and the cases of a project, unless others are named.
+//! Finds the component and the cases of a project.
 
 #[cfg(test)]
 mod tests;
@@ -11,11 +11,11 @@ use std::{
     time::SystemTime,
 };
 
-/// The folder of a project that has its cases.
+/// The directory of a project's cases.
 pub(super) const CASES: &str = "tests";
 
-/// What lies in a project and is not its source: what is built from it, what is fetched for it, and what tests it.
-const NO_SOURCE: [&str; 6] = [
+/// Names that are not sources: build outputs, dependencies and tests.
+const NON_SOURCES: [&str; 6] = [
     "dist",
     "target",
     "node_modules",
@@ -24,14 +24,14 @@ const NO_SOURCE: [&str; 6] = [
     CASES,
 ];
 
-/// How deep sources may lie, and how many there may be. A tool has a handful; what has more is hardly looked through.
+/// The maximum depth and number of sources to check. A tool has a handful.
 const MAX_DEPTH: usize = 16;
 const MAX_FILES: usize = 10_000;
 
-/// The component of a project as it was built last.
+/// Returns the component of a project's last build.
 ///
 /// # Errors
-/// It was not built, or what it is built from has changed since.
+/// The project is not built, or a source is newer than the component.
 pub fn component(project: &Project) -> Result<PathBuf, AuthorError> {
     let component = project.component();
     let build = format!("run `agent-host build {}`", project.dir.display());
@@ -57,19 +57,18 @@ pub fn component(project: &Project) -> Result<PathBuf, AuthorError> {
     }
 }
 
-/// The files with the cases of the project in this folder, in the order of their names.
+/// Returns the case files of a project, sorted by name.
 ///
 /// # Errors
-/// The folder of the cases cannot be read, or one of the files is a link out of the project.
+/// The directory cannot be read, or a file is a link out of the project.
 pub fn cases(project: &Path) -> Result<Vec<PathBuf>, AuthorError> {
-    let folder = project.join(CASES);
-    let entries = match fs::read_dir(&folder) {
+    let dir = project.join(CASES);
+    let entries = match fs::read_dir(&dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.and_then(Iterator::collect::<io::Result<Vec<_>>>),
     };
-    let entries = entries.map_err(|error| {
-        AuthorError::usage(format!("cannot read {}: {error}", folder.display()))
-    })?;
+    let entries = entries
+        .map_err(|error| AuthorError::usage(format!("cannot read {}: {error}", dir.display())))?;
     let paths = entries.into_iter().map(|entry| entry.path());
     let mut cases: Vec<PathBuf> = paths
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
@@ -84,24 +83,24 @@ pub fn cases(project: &Path) -> Result<Vec<PathBuf>, AuthorError> {
     }
 }
 
-/// A source that was changed after this time, if there is one.
+/// Returns a source modified after `than`.
 fn newer(
-    folder: &Path,
+    dir: &Path,
     than: SystemTime,
     depth: usize,
     left: &mut usize,
 ) -> io::Result<Option<PathBuf>> {
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_prose = Path::new(name.as_ref())
             .extension()
             .is_some_and(|end| end == "md");
-        if name.starts_with('.') || NO_SOURCE.contains(&name.as_ref()) || is_prose {
+        if name.starts_with('.') || NON_SOURCES.contains(&name.as_ref()) || is_prose {
             continue;
         }
-        // Not followed: what a link leads to is not the project's.
+        // Links are not followed: their targets are not part of the project.
         let found = entry.metadata()?;
         if found.is_dir() && depth > 0 {
             if let Some(source) = newer(&entry.path(), than, depth - 1, left)? {

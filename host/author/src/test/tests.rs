@@ -1,5 +1,5 @@
-//! Whole test runs, with the conformance component in Rust and built-in tools: what passes, and exactly what is told of what does
-//! not.
+//! Whole test runs with the conformance component in Rust and built-in tools: passing cases, and
+//! the exact report of failing ones.
 
 mod exchanges;
 mod expectations;
@@ -11,18 +11,18 @@ use crate::AuthorError;
 use agent_host_app::Environment;
 use std::path::{Path, PathBuf};
 
-/// Returns, fails, asks, reports and crashes as it is told.
+/// A component that returns, fails, asks, reports and traps on request.
 const CONFORMANCE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../tests/guests/dist/conformance.wasm"
 );
 
-/// A folder with cases, and nothing of the machine's.
-struct Place {
+/// A directory with cases, independent of the machine.
+struct TestDir {
     root: tempfile::TempDir,
 }
 
-impl Place {
+impl TestDir {
     fn new() -> Self {
         Self {
             root: tempfile::tempdir().unwrap(),
@@ -43,7 +43,7 @@ impl Place {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Runs cases as `tests/cases.toml`, as the plan says.
+    /// Runs `cases` as `tests/cases.toml`.
     async fn run(&self, cases: &str, plan: TestPlan) -> Result<TestReport, AuthorError> {
         self.write("tests/cases.toml", cases);
         let home = self.path("home").to_string_lossy().into_owned();
@@ -66,8 +66,8 @@ fn of(component: &str) -> TestPlan {
     }
 }
 
-/// What is told of each case: the thing, what was expected, what came.
-fn told(report: &TestReport) -> Vec<(&str, Vec<[&str; 3]>)> {
+/// Returns the mismatches of each case: subject, expected, actual.
+fn mismatches(report: &TestReport) -> Vec<(&str, Vec<[&str; 3]>)> {
     let cases = report.cases.iter();
     cases
         .map(|case| {

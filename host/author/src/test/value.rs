@@ -1,4 +1,4 @@
-//! JSON values of cases: from TOML, from text, and when two of them are the same.
+//! JSON values of cases: conversion and comparison.
 
 #[cfg(test)]
 mod tests;
@@ -7,7 +7,7 @@ use agent_host_app::config::ConfigError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-/// The JSON value that a TOML value means.
+/// Converts a TOML value to JSON.
 ///
 /// # Errors
 /// JSON has no such value: a date, or a number that is not finite.
@@ -35,10 +35,10 @@ pub(super) fn from_toml(value: toml::Value) -> Result<Value, ConfigError> {
     })
 }
 
-/// The same for a table.
+/// Converts a TOML table to a JSON object.
 ///
 /// # Errors
-/// As [`from_toml`].
+/// Fails as [`from_toml`] does.
 pub(super) fn from_table(table: toml::Table) -> Result<Map<String, Value>, ConfigError> {
     table
         .into_iter()
@@ -46,10 +46,10 @@ pub(super) fn from_table(table: toml::Table) -> Result<Map<String, Value>, Confi
         .collect()
 }
 
-/// The value that JSON text means. `key` is where it stands, for messages.
+/// Parses JSON text. `key` is its key for messages.
 ///
 /// # Errors
-/// It is not JSON, or not of this form.
+/// The text is not JSON or not of this form.
 pub(super) fn from_text<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, ConfigError> {
     serde_json::from_str(text).map_err(|error| {
         let reason = format!("`{key}` is not what it should be: {error}");
@@ -57,8 +57,7 @@ pub(super) fn from_text<T: DeserializeOwned>(key: &str, text: &str) -> Result<T,
     })
 }
 
-/// Whether two values are the same. Numbers are compared by what they are worth, exactly: languages differ in whether they
-/// write 1 or 1.0.
+/// Compares two values, and numbers exactly by value: some languages write 1, others 1.0.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => same_number(one, other),
@@ -79,14 +78,15 @@ fn same_number(one: &Number, other: &Number) -> bool {
     match (one.as_i128(), other.as_i128()) {
         (Some(one), Some(other)) => one == other,
         (None, None) => one.as_f64() == other.as_f64(),
-        (Some(whole), None) => is_worth(other, whole),
-        (None, Some(whole)) => is_worth(one, whole),
+        (Some(whole), None) => equals_integer(other, whole),
+        (None, Some(whole)) => equals_integer(one, whole),
     }
 }
 
-/// Whether a floating-point number is exactly this whole one.
-fn is_worth(number: &Number, whole: i128) -> bool {
-    // In the range of whole numbers a float without a fraction is cast exactly; beyond it the cast saturates, and is no such number.
+/// Returns whether a floating-point number equals an integer exactly.
+fn equals_integer(number: &Number, whole: i128) -> bool {
+    // In the range of `i128` the cast of an integral float is exact; beyond it the cast saturates
+    // to a value that no JSON integer has.
     number
         .as_f64()
         .is_some_and(|number| number.fract() == 0.0 && number as i128 == whole)

@@ -1,4 +1,4 @@
-use super::{Found, Needed, Program, Version, Way, run, run_for, way};
+use super::{InstalledProgram, Invocation, Program, Version, VersionReq, invocation, run, run_for};
 use crate::error::AuthorError;
 use pretty_assertions::assert_eq;
 use std::{
@@ -9,7 +9,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Scripts that stand for programs, each by its name and what it does.
+/// Creates scripts that stand for programs, by name and content.
 fn programs(scripts: &[(&str, &str)]) -> TempDir {
     let dir = TempDir::new().unwrap();
     for (name, script) in scripts {
@@ -20,13 +20,14 @@ fn programs(scripts: &[(&str, &str)]) -> TempDir {
     dir
 }
 
-/// Started through the shell: a script that was just written may still be open in a process that another test is starting.
-fn script(dir: &Path, name: &str) -> Way {
-    way([&"sh", &dir.join(name)])
+/// Starts a script through the shell: a freshly written file may still be open for writing in a
+/// process that another test forks.
+fn script(dir: &Path, name: &str) -> Invocation {
+    invocation([&"sh", &dir.join(name)])
 }
 
 #[test]
-fn a_version_is_the_first_number_with_a_dot() {
+fn version_is_the_first_dotted_number() {
     let cases = [
         (
             "rustc 1.95.0 (abc 2026-01-01)",
@@ -52,7 +53,7 @@ fn a_version_is_the_first_number_with_a_dot() {
 }
 
 #[test]
-fn a_program_is_the_first_that_works() {
+fn program_find_picks_the_first_supported() {
     let dir = programs(&[
         ("old", "echo tool 0.9.1"),
         ("good", "echo tool 1.4.2"),
@@ -64,16 +65,16 @@ fn a_program_is_the_first_that_works() {
     let at = |name: &str| script(dir.path(), name);
     let program = |names: &[&str], needed| Program {
         name: "tool",
-        ways: names.iter().map(|name| at(name)).collect(),
-        says_version: &["--version"],
+        invocations: names.iter().map(|name| at(name)).collect(),
+        version_args: &["--version"],
         needed,
         install: "Type `get tool`".to_owned(),
     };
     let found = |name, version: &str| {
-        Ok(Found {
+        Ok(InstalledProgram {
             name: "tool",
             version: version.to_owned(),
-            way: at(name),
+            invocation: at(name),
         })
     };
     let refused = |needed: &str, why: &str| {
@@ -81,9 +82,9 @@ fn a_program_is_the_first_that_works() {
             "this build needs tool {needed}, and {why}. Type `get tool`"
         )))
     };
-    let least = Needed::AtLeast(Version(1, 4));
-    let series = Needed::Series(Version(1, 4));
-    let cases: [(&[&str], Needed, Result<Found, AuthorError>); 9] = [
+    let least = VersionReq::AtLeast(Version(1, 4));
+    let series = VersionReq::Series(Version(1, 4));
+    let cases: [(&[&str], VersionReq, Result<InstalledProgram, AuthorError>); 9] = [
         (&["good"], least, found("good", "1.4.2")),
         (&["stderr"], least, found("stderr", "1.7")),
         (&["other"], least, found("other", "2.0")),
@@ -123,7 +124,7 @@ fn a_program_is_the_first_that_works() {
 }
 
 #[test]
-fn a_step_that_fails_says_which() {
+fn failed_step_is_named() {
     let dir = programs(&[("good", "echo made"), ("bad", "exit 3")]);
     let start = |name: &str| {
         let mut command = Command::new("sh");

@@ -1,10 +1,10 @@
-use super::{WORLD, everything, unpack};
-use crate::uses::Use;
+use super::{WORLD, full_world, unpack};
+use crate::wit_usage::HostImport;
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
 use wit_parser::{Resolve, WorldId};
 
-/// The names of the interfaces that a world imports, without those that only hold types.
+/// Returns the names of a world's imports, without interfaces that only define types.
 fn imports(resolve: &Resolve, world: WorldId) -> Vec<String> {
     let imports = resolve.worlds[world].imports.keys();
     imports
@@ -14,23 +14,23 @@ fn imports(resolve: &Resolve, world: WorldId) -> Vec<String> {
 }
 
 #[test]
-fn the_carried_contract_has_every_import() {
-    let (resolve, world) = everything().unwrap();
+fn embedded_contract_has_every_import() {
+    let (resolve, world) = full_world().unwrap();
     let expected = ["progress", "state", "human"].map(|name| format!("agent:tool/{name}@0.1.0"));
     assert_eq!(imports(&resolve, world), expected);
 }
 
 #[test]
-fn an_unpacked_contract_imports_what_is_declared() {
-    let cases: [(&[Use], &[&str]); 3] = [
+fn unpacked_contract_imports_declared_uses() {
+    let cases: [(&[HostImport], &[&str]); 3] = [
         (&[], &[]),
-        (&[Use::Ask, Use::Http], &["human"]),
+        (&[HostImport::Ask, HostImport::Http], &["human"]),
         (
-            &[Use::Progress, Use::State, Use::Ask],
+            &[HostImport::Progress, HostImport::State, HostImport::Ask],
             &["progress", "state", "human"],
         ),
     ];
-    // One folder for all: each time it is written over.
+    // One directory for all, rewritten each time.
     let dir = TempDir::new().unwrap();
     for (uses, expected) in cases {
         unpack(dir.path(), uses).unwrap();

@@ -8,7 +8,7 @@ fn request(id: i64, method: &str, params: &Value) -> ClientJsonRpcMessage {
     serde_json::from_value(request).unwrap()
 }
 
-/// Our end after these requests, and what is received there of these lines.
+/// Sends these requests and returns the ids of the messages received from these lines.
 async fn received(requests: Vec<ClientJsonRpcMessage>, lines: &[Value]) -> Vec<Value> {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (mut input, output) = tokio::io::duplex(64 * 1024);
@@ -31,9 +31,9 @@ async fn received(requests: Vec<ClientJsonRpcMessage>, lines: &[Value]) -> Vec<V
     all
 }
 
-/// A server that took so long to start that it was greeted twice answers both, and only the second answer counts.
+/// A server that starts slowly answers both handshake requests; only the second response counts.
 #[tokio::test]
-async fn a_late_answer_to_a_question_that_was_given_up_is_left_out() {
+async fn late_response_to_abandoned_discover_is_dropped() {
     let greeting = json!({
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"},
     });
@@ -52,9 +52,9 @@ async fn a_late_answer_to_a_question_that_was_given_up_is_left_out() {
     assert_eq!(received(requests, &lines).await, [json!(1)]);
 }
 
-/// Some servers send a number back as text.
+/// Some servers return a number as a string.
 #[tokio::test]
-async fn an_id_may_come_back_as_text() {
+async fn response_id_as_text_is_matched() {
     let requests = vec![request(7, "tools/list", &json!({}))];
     let lines = [
         json!({"jsonrpc": "2.0", "id": "7", "result": {}}),

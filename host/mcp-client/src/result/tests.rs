@@ -3,7 +3,7 @@ use agent_host_types::failure::ToolErrorCode;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// A picture of one pixel.
+/// An image of one pixel.
 const GIF: &str = "R0lGODlhAQABAAAAACw=";
 
 fn text(text: &str) -> ContentPart {
@@ -22,9 +22,9 @@ fn gif() -> FileData {
     FileData::Bytes(STANDARD.decode(GIF).unwrap())
 }
 
-/// Results of servers that know nothing of agent-host: the fields decide.
+/// For results of other servers the protocol's fields decide.
 #[test]
-fn results_of_other_servers() {
+fn other_servers_results_map_by_fields() {
     let words = |words: &str| json!({"type": "text", "text": words});
     let picture = || json!({"type": "image", "mimeType": "image/gif", "data": GIF});
     let cases = [
@@ -110,7 +110,7 @@ fn results_of_other_servers() {
                     .into(),
             ),
         ),
-        // What claims to be agent-host's and has not its form is as if it had not claimed.
+        // A malformed agent-host result is treated as another server's.
         (
             json!({"content": [words("a")], "_meta": {OUTPUT_META: "json"}}),
             ToolResultOutput::Text("a".into()),
@@ -126,7 +126,7 @@ fn results_of_other_servers() {
 }
 
 #[test]
-fn what_is_no_result_is_an_invalid_output() {
+fn malformed_result_is_invalid_output() {
     let cases = [
         (json!([]), "it is no object"),
         (json!({}), "it has neither `content` nor"),

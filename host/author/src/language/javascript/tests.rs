@@ -1,11 +1,11 @@
 use super::{PACKAGES, package};
-use crate::{carried, error::AuthorError, toolchain::Version};
+use crate::{embedded, error::AuthorError, toolchain::Version};
 use pretty_assertions::assert_eq;
 use std::fs;
 use tempfile::TempDir;
 
 #[test]
-fn a_package_is_in_the_folder_or_above() {
+fn package_is_found_in_dir_or_parent() {
     let dir = TempDir::new().unwrap();
     let project = dir.path().join("tools/markdown");
     fs::create_dir_all(&project).unwrap();
@@ -25,7 +25,7 @@ fn a_package_is_in_the_folder_or_above() {
     };
     assert_eq!(find(), refused("it is not in node_modules"));
 
-    // The one above counts until there is one in the project.
+    // The parent's package counts until the project has one.
     for (place, version, expected) in [
         (dir.path(), "0.23.4", Ok("0.23.4".to_owned())),
         (
@@ -43,9 +43,9 @@ fn a_package_is_in_the_folder_or_above() {
 }
 
 #[test]
-fn the_templates_pin_versions_that_a_build_takes() {
+fn templates_pin_supported_versions() {
     for language in ["ts", "js"] {
-        let manifest = carried::file(&format!("guest-tools/templates/{language}/package.json"));
+        let manifest = embedded::file(&format!("guest-tools/templates/{language}/package.json"));
         let manifest: serde_json::Value = serde_json::from_slice(manifest.unwrap()).unwrap();
         for (name, needed) in PACKAGES {
             let pinned = manifest["devDependencies"][name].as_str().unwrap();

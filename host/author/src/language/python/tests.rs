@@ -1,10 +1,10 @@
 use super::COMPONENTIZE_PY;
-use crate::{carried, toolchain::Version};
+use crate::{embedded, toolchain::Version};
 use pretty_assertions::assert_eq;
 
 #[test]
-fn the_template_pins_a_version_that_a_build_takes() {
-    let pins = carried::file("guest-tools/templates/python/requirements.txt").unwrap();
+fn template_pins_a_supported_version() {
+    let pins = embedded::file("guest-tools/templates/python/requirements.txt").unwrap();
     let pins = std::str::from_utf8(pins).unwrap();
     let pinned = pins
         .lines()

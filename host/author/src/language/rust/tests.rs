@@ -2,7 +2,7 @@ use super::component_among;
 use pretty_assertions::assert_eq;
 use std::path::{Path, PathBuf};
 
-/// A message of cargo's about something that it made.
+/// A message of cargo about an artifact.
 fn made(manifest: &str, files: &str) -> String {
     format!(
         r#"{{"reason":"compiler-artifact","package_id":"p","manifest_path":"{manifest}","target":{{"kind":["cdylib"]}},"filenames":{files},"fresh":false}}"#
@@ -10,7 +10,7 @@ fn made(manifest: &str, files: &str) -> String {
 }
 
 #[test]
-fn the_component_is_what_cargo_made_of_this_crate() {
+fn component_is_found_in_cargo_messages() {
     let own = "/w/Cargo.toml";
     let other = made("/dep/Cargo.toml", r#"["/t/dep.wasm"]"#);
     let cases = [

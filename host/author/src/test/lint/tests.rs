@@ -1,4 +1,4 @@
-use super::{Shown, findings};
+use super::{Observed, findings};
 use agent_host_types::{
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
@@ -20,8 +20,8 @@ fn good() -> ToolDefinition {
     }
 }
 
-fn texts(tool: &ToolDefinition, shown: Shown) -> Vec<String> {
-    findings(tool, shown, /*all_ran*/ true)
+fn texts(tool: &ToolDefinition, observed: Observed) -> Vec<String> {
+    findings(tool, observed, /*all_ran*/ true)
         .into_iter()
         .inspect(|finding| assert_eq!(finding.tool, tool.name))
         .map(|finding| finding.text)
@@ -29,7 +29,7 @@ fn texts(tool: &ToolDefinition, shown: Shown) -> Vec<String> {
 }
 
 #[test]
-fn names_and_descriptions() {
+fn name_and_description_defects_are_reported() {
     let short =
         "its description has 19 characters; say in a sentence what it does and when to use it";
     let long = "its description has 1025 characters, and OpenAI refuses more than 1024; move details to the properties";
@@ -52,7 +52,7 @@ fn names_and_descriptions() {
             ..good()
         };
         let expected: Vec<&str> = expected.into_iter().collect();
-        assert_eq!(texts(&tool, Shown::default()), expected);
+        assert_eq!(texts(&tool, Observed::default()), expected);
     }
 }
 
@@ -124,19 +124,19 @@ fn schemas() {
             input_schema,
             ..good()
         };
-        assert_eq!(texts(&tool, Shown::default()), expected);
+        assert_eq!(texts(&tool, Observed::default()), expected);
     }
 }
 
 #[test]
-fn what_the_cases_showed() {
+fn observed_behavior_adds_findings() {
     let json_alone = "it returns JSON and has no output schema, so nobody is told what to expect and nothing checks it; add one";
     let harmless = "it is `effectful`, and no case changed anything: a person is asked before every call; add a case that shows the \
                     change, or make it `read-only`";
     let called = |output: &ToolResultOutput, changed| {
-        let mut shown = Shown::default();
-        shown.add(Some(output), changed);
-        shown
+        let mut observed = Observed::default();
+        observed.add(Some(output), changed);
+        observed
     };
     let text = ToolResultOutput::Text(String::new());
     let value = ToolResultOutput::Json(json!(1));
@@ -154,14 +154,14 @@ fn what_the_cases_showed() {
         (good(), called(&failed, false), vec![]),
         (good(), called(&value, false), vec![json_alone]),
         (promised, called(&value, false), vec![]),
-        (effectful.clone(), Shown::default(), vec![]),
+        (effectful.clone(), Observed::default(), vec![]),
         (effectful.clone(), called(&text, true), vec![]),
         (effectful.clone(), called(&text, false), vec![harmless]),
     ];
-    for (tool, shown, expected) in table {
-        assert_eq!(texts(&tool, shown), expected);
+    for (tool, observed, expected) in table {
+        assert_eq!(texts(&tool, observed), expected);
     }
-    // What a part of the cases does not show, the others may.
+    // A part of the cases proves no absence.
     let some_ran = findings(&effectful, called(&text, false), /*all_ran*/ false);
     assert_eq!(some_ran, []);
 }

@@ -2,7 +2,7 @@ use super::Mismatch;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn a_difference_is_told_by_lines() {
+fn mismatch_is_shown_as_line_diff() {
     let numbered = |range: std::ops::Range<u32>| {
         range
             .map(|number| format!("{number}\n"))
@@ -50,7 +50,7 @@ fn a_difference_is_told_by_lines() {
     for (expected, got, lines) in table {
         assert_eq!(Mismatch::new("result", expected, got).lines(), lines);
     }
-    // Cut where a character ends.
+    // Cut at a character boundary.
     let lines = Mismatch::new("result", "é".repeat(301), "").lines();
     assert_eq!(lines.len(), 1);
 }

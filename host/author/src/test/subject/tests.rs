@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// A file that was written so many seconds after the others.
+/// Writes a file with a modification time `seconds` after the others.
 fn write(root: &Path, name: &str, seconds: u64) {
     let path = root.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -30,7 +30,7 @@ fn project(dir: &Path) -> Project {
 }
 
 #[test]
-fn a_component_has_to_be_built_from_the_sources_that_are_there() {
+fn component_older_than_its_sources_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     let project = project(root);
@@ -43,7 +43,7 @@ fn a_component_has_to_be_built_from_the_sources_that_are_there() {
 
     write(root, "dist/weather.wasm", 1);
     assert_eq!(component(&project), Ok(root.join("dist/weather.wasm")));
-    // None of these are in it.
+    // None of these is a source.
     for name in [
         "README.md",
         "tests/cases.toml",
@@ -70,7 +70,7 @@ fn a_component_has_to_be_built_from_the_sources_that_are_there() {
 }
 
 #[test]
-fn the_cases_are_the_toml_files_of_one_folder() {
+fn cases_are_the_toml_files_of_the_test_dir() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     assert_eq!(cases(root), Ok(vec![]));

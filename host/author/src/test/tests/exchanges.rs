@@ -1,6 +1,6 @@
-//! Recorded HTTP exchanges: made with a real server, played without one.
+//! HTTP exchanges, recorded with a real server and replayed without one.
 
-use super::{Place, of, told};
+use super::{TestDir, mismatches, of};
 use crate::test::TestPlan;
 use pretty_assertions::assert_eq;
 use std::{
@@ -9,7 +9,7 @@ use std::{
     thread::JoinHandle,
 };
 
-/// Answers one request with the fields that came with it, and ends.
+/// Answers one request with its own header fields, and ends.
 fn server() -> (u16, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -53,17 +53,17 @@ fn recording() -> TestPlan {
 }
 
 #[tokio::test]
-async fn a_recording_is_made_with_a_server_and_played_without_one() {
-    let place = Place::new();
-    let file = place.path("tests/recordings/weather.jsonl");
+async fn recording_is_replayed_without_a_server() {
+    let dir = TestDir::new();
+    let file = dir.path("tests/recordings/weather.jsonl");
     let (port, served) = server();
-    let report = place.run(&cases(port), of("builtin:fetch")).await.unwrap();
+    let report = dir.run(&cases(port), of("builtin:fetch")).await.unwrap();
     let missing = format!(
         "{}, which can be played; `--record` makes it",
         file.display()
     );
     assert_eq!(
-        told(&report),
+        mismatches(&report),
         [(
             "asks",
             vec![[
@@ -74,8 +74,8 @@ async fn a_recording_is_made_with_a_server_and_played_without_one() {
         )]
     );
 
-    let report = place.run(&cases(port), recording()).await.unwrap();
-    assert_eq!(told(&report), [("asks", vec![])]);
+    let report = dir.run(&cases(port), recording()).await.unwrap();
+    assert_eq!(mismatches(&report), [("asks", vec![])]);
     assert_eq!(report.cases[0].written, [file.display().to_string()]);
     assert!(
         served
@@ -84,16 +84,16 @@ async fn a_recording_is_made_with_a_server_and_played_without_one() {
             .starts_with("GET /weather HTTP/1.1\n")
     );
 
-    let report = place.run(&cases(port), of("builtin:fetch")).await.unwrap();
-    assert_eq!(told(&report), [("asks", vec![])]);
-    // The gate judges what is played as well, so that the grant counts as used.
+    let report = dir.run(&cases(port), of("builtin:fetch")).await.unwrap();
+    assert_eq!(mismatches(&report), [("asks", vec![])]);
+    // The gate also judges replayed requests, so the grant counts as used.
     assert!(report.coverage.unwrap().grants[0].used);
 }
 
 #[tokio::test]
-async fn no_case_reaches_the_network_by_itself() {
-    let place = Place::new();
-    // Nobody is ever accepted here.
+async fn case_without_record_never_reaches_the_network() {
+    let dir = TestDir::new();
+    // No connection is ever accepted here.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -109,9 +109,9 @@ async fn no_case_reaches_the_network_by_itself() {
         .replace("expect.matches = 'the weather is fine'", "");
     let request = format!("GET http://127.0.0.1:{port}/weather");
     for plan in [of("builtin:fetch"), recording()] {
-        let report = place.run(&unrecorded, plan).await.unwrap();
+        let report = dir.run(&unrecorded, plan).await.unwrap();
         assert_eq!(
-            told(&report),
+            mismatches(&report),
             [(
                 "asks",
                 vec![[
@@ -126,16 +126,16 @@ async fn no_case_reaches_the_network_by_itself() {
 }
 
 #[tokio::test]
-async fn a_recording_grants_nothing_and_answers_nothing_else() {
-    let place = Place::new();
-    let file = place.path("tests/recordings/weather.jsonl");
+async fn recording_grants_and_answers_nothing_else() {
+    let dir = TestDir::new();
+    let file = dir.path("tests/recordings/weather.jsonl");
     let exchange = |url: &str| {
         format!(
             "{{\"type\":\"recording\",\"version\":1}}\n{{\"type\":\"exchange\",\"request\":{{\"method\":\"GET\",\"url\":\"{url}\"}},\
              \"outcome\":{{\"response\":{{\"status\":200,\"headers\":[],\"body\":{{\"text\":\"hello\"}}}}}}}}\n"
         )
     };
-    place.write(
+    dir.write(
         "tests/recordings/weather.jsonl",
         &exchange("https://other.example/"),
     );
@@ -155,13 +155,13 @@ async fn a_recording_grants_nothing_and_answers_nothing_else() {
         recording = 'recordings/weather.jsonl'
         expect.variant = 'error-text'
     ";
-    let report = place.run(cases, of("builtin:fetch")).await.unwrap();
+    let report = dir.run(cases, of("builtin:fetch")).await.unwrap();
     let expected = format!(
         "only requests that {} has an answer to, each as often as it has; `--record` makes it anew",
         file.display()
     );
     assert_eq!(
-        told(&report),
+        mismatches(&report),
         [
             ("denied", vec![]),
             (
@@ -173,12 +173,12 @@ async fn a_recording_grants_nothing_and_answers_nothing_else() {
 }
 
 #[tokio::test]
-async fn two_cases_are_not_recorded_in_one_file() {
-    let place = Place::new();
+async fn cases_sharing_a_recording_are_refused() {
+    let dir = TestDir::new();
     let case = cases(1);
     let (grants, one) = case.split_at(case.find("[[case]]").unwrap());
     let other = one.replace("'asks'", "'asks again'");
-    let error = place
+    let error = dir
         .run(&format!("{grants}{one}{other}"), recording())
         .await
         .unwrap_err();
@@ -186,15 +186,15 @@ async fn two_cases_are_not_recorded_in_one_file() {
         error.to_string(),
         format!(
             "the cases `asks` and `asks again` would both be recorded in {}; give each a file of its own",
-            place.path("tests/recordings/weather.jsonl").display()
+            dir.path("tests/recordings/weather.jsonl").display()
         )
     );
 }
 
-/// What is played was recorded with the secret's name, so nobody who plays it needs the value, or has the variable.
+/// A recording has the secret's name, so a replay needs neither value nor variable.
 #[tokio::test]
-async fn a_secret_is_needed_only_for_recording() {
-    let place = Place::new();
+async fn secret_is_needed_only_for_recording() {
+    let dir = TestDir::new();
     let (port, _served) = server();
     let cases = format!(
         "
@@ -213,16 +213,16 @@ async fn a_secret_is_needed_only_for_recording() {
         expect.text = 'hello'
     "
     );
-    place.write(
+    dir.write(
         "tests/recording.jsonl",
         &format!(
             "{{\"type\":\"recording\",\"version\":1}}\n{{\"type\":\"exchange\",\"request\":{{\"method\":\"GET\",\"url\":\"http://127.0.0.1:{port}/\"}},\
              \"outcome\":{{\"response\":{{\"status\":200,\"headers\":[[\"content-type\",\"text/plain\"]],\"body\":{{\"text\":\"hello\"}}}}}}}}\n"
         ),
     );
-    let report = place.run(&cases, of("builtin:fetch")).await.unwrap();
-    assert_eq!(told(&report), [("posts", vec![])]);
-    let error = place.run(&cases, recording()).await.unwrap_err();
+    let report = dir.run(&cases, of("builtin:fetch")).await.unwrap();
+    assert_eq!(mismatches(&report), [("posts", vec![])]);
+    let error = dir.run(&cases, recording()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "the secret `key` should be in the variable KEY_THAT_NOBODY_HAS, which is not set; set it, or change `from` of the secret `key`"

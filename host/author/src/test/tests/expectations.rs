@@ -1,10 +1,10 @@
-//! Each expectation, as it holds and as it does not.
+//! Each expectation, met and failed.
 
-use super::{CONFORMANCE, Place, of, told};
+use super::{CONFORMANCE, TestDir, mismatches, of};
 use crate::test::{Coverage, GrantUse, TestPlan};
 use pretty_assertions::assert_eq;
 
-/// A call, an expectation of it, and what is told where it does not hold.
+/// A call, an expectation, and the mismatches if it fails.
 type Row = (&'static str, &'static str, &'static [[&'static str; 3]]);
 
 const TEXT: &str = "tool = 'give_text'\ninput = { text = 'one two' }";
@@ -317,7 +317,7 @@ const ANSWERS: &[Row] = &[
 ];
 
 #[tokio::test]
-async fn each_holds_or_says_what_came() {
+async fn each_expectation_holds_or_reports_the_actual() {
     let rows: Vec<Row> = [RESULTS, PARTS, ASSERTIONS, ANSWERS].concat();
     let cases = rows.iter().map(|(call, expect, _)| {
         let question = if call.starts_with("answers") {
@@ -328,8 +328,11 @@ async fn each_holds_or_says_what_came() {
         format!("[[case]]\nname = 'a row'\n{question}\n{call}\n[case.expect]\n{expect}\n")
     });
     let cases: String = cases.collect();
-    let report = Place::new().run(&cases, of(CONFORMANCE)).await.unwrap();
-    let told: Vec<_> = told(&report).into_iter().map(|(_, told)| told).collect();
+    let report = TestDir::new().run(&cases, of(CONFORMANCE)).await.unwrap();
+    let told: Vec<_> = mismatches(&report)
+        .into_iter()
+        .map(|(_, told)| told)
+        .collect();
     for ((call, expect, expected), told) in rows.iter().zip(&told) {
         assert_eq!(told, expected, "{call}\n{expect}");
     }
@@ -338,14 +341,14 @@ async fn each_holds_or_says_what_came() {
     assert_eq!(report.failed(), failing.count());
 }
 
-/// How much a call takes differs from run to run, so only what is expected is told exactly.
+/// Usage differs between runs, so only the expected side is compared exactly.
 #[tokio::test]
-async fn what_a_call_takes_is_bounded() {
+async fn call_usage_is_bounded() {
     let cases = format!(
         "[[case]]\nname = 'short'\n{ENDLESS}\nexpect = {{ code = 'timeout', max-ms = 99 }}\n\
          [[case]]\nname = 'small'\n{TEXT}\nexpect = {{ text = 'one two', max-memory-bytes = 65535 }}\n"
     );
-    let report = Place::new().run(&cases, of(CONFORMANCE)).await.unwrap();
+    let report = TestDir::new().run(&cases, of(CONFORMANCE)).await.unwrap();
     let told: Vec<(&str, &str)> = report
         .cases
         .iter()
@@ -362,7 +365,7 @@ async fn what_a_call_takes_is_bounded() {
 }
 
 #[tokio::test]
-async fn each_of_several_calls_has_to_fit() {
+async fn each_concurrent_call_must_meet_expectations() {
     let cases = "
         [[case]]
         name = 'nothing is shared'
@@ -375,7 +378,7 @@ async fn each_of_several_calls_has_to_fit() {
         calls = 2
         expect.json = { id = 'call-1', name = 'who', idempotency_key = 'key-1' }
     ";
-    let report = Place::new().run(cases, of(CONFORMANCE)).await.unwrap();
+    let report = TestDir::new().run(cases, of(CONFORMANCE)).await.unwrap();
     let shown = |number: u32| {
         format!(
             "json: {{\n  \"id\": \"call-{number}\",\n  \"idempotency_key\": \"key-{number}\",\n  \"name\": \"who\"\n}}"
@@ -383,7 +386,7 @@ async fn each_of_several_calls_has_to_fit() {
     };
     let (one, two) = (shown(1), shown(2));
     assert_eq!(
-        told(&report),
+        mismatches(&report),
         [
             ("nothing is shared", vec![]),
             (
@@ -395,10 +398,10 @@ async fn each_of_several_calls_has_to_fit() {
 }
 
 #[tokio::test]
-async fn what_no_case_touched_is_told_of_a_whole_run() {
-    let place = Place::new();
-    place.write("tests/fixtures/a.txt", "a");
-    place.write("tests/unused/b.txt", "b");
+async fn coverage_is_reported_for_a_complete_run() {
+    let dir = TestDir::new();
+    dir.write("tests/fixtures/a.txt", "a");
+    dir.write("tests/unused/b.txt", "b");
     let cases = "
         [[grants.dir]]
         host = 'fixtures'
@@ -414,8 +417,8 @@ async fn what_no_case_touched_is_told_of_a_whole_run() {
         input = { path = 'a.txt' }
         expect.text = 'a'
     ";
-    let report = place.run(cases, of("builtin:files")).await.unwrap();
-    let root = place.root.path().canonicalize().unwrap();
+    let report = dir.run(cases, of("builtin:files")).await.unwrap();
+    let root = dir.root.path().canonicalize().unwrap();
     let grant = |grant: String, used| GrantUse {
         file: "tests/cases.toml".to_owned(),
         grant,
@@ -423,7 +426,7 @@ async fn what_no_case_touched_is_told_of_a_whole_run() {
     };
     let folder =
         |name: &str, guest: &str| format!("the folder {}/tests/{name} as {guest}", root.display());
-    assert_eq!(told(&report), [("reads", vec![])]);
+    assert_eq!(mismatches(&report), [("reads", vec![])]);
     assert_eq!(
         report.coverage,
         Some(Coverage {
@@ -442,6 +445,6 @@ async fn what_no_case_touched_is_told_of_a_whole_run() {
         filter: Some("read_f".to_owned()),
         ..of("builtin:files")
     };
-    let report = place.run(cases, filtered).await.unwrap();
+    let report = dir.run(cases, filtered).await.unwrap();
     assert_eq!((report.cases.len(), report.coverage), (1, None));
 }

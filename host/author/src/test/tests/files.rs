@@ -1,6 +1,6 @@
-//! Files of cases: golden ones, and those that a tool writes.
+//! Golden files and files written by tools.
 
-use super::{CONFORMANCE, Place, of, told};
+use super::{CONFORMANCE, TestDir, mismatches, of};
 use crate::test::TestPlan;
 use pretty_assertions::assert_eq;
 
@@ -18,52 +18,53 @@ const GOLDEN: &str = "
 ";
 
 #[tokio::test]
-async fn a_golden_file_is_written_when_that_is_asked_for_and_else_compared() {
-    let place = Place::new();
+async fn golden_file_is_compared_and_written_on_update() {
+    let dir = TestDir::new();
     let cases = GOLDEN.replace("'one\ntwo'", "\"one\\ntwo\"");
     let update = TestPlan {
         update: true,
         ..of(CONFORMANCE)
     };
-    let report = place.run(&cases, of(CONFORMANCE)).await.unwrap();
+    let report = dir.run(&cases, of(CONFORMANCE)).await.unwrap();
     assert_eq!(report.failed(), 2);
 
     let (text, json) = ("tests/golden/text.txt", "tests/golden/json.json");
-    let report = place.run(&cases, update.clone()).await.unwrap();
-    let written = |place: &Place, name| vec![place.path(name).display().to_string()];
+    let report = dir.run(&cases, update.clone()).await.unwrap();
+    let written = |dir: &TestDir, name| vec![dir.path(name).display().to_string()];
     let all: Vec<_> = report.cases.iter().map(|case| &case.written).collect();
-    assert_eq!(all, [&written(&place, text), &written(&place, json)]);
+    assert_eq!(all, [&written(&dir, text), &written(&dir, json)]);
     assert_eq!(report.failed(), 0);
-    assert_eq!(place.read(text), "one\ntwo");
+    assert_eq!(dir.read(text), "one\ntwo");
     assert_eq!(
-        place.read(json),
+        dir.read(json),
         "{\n  \"type\": \"json\",\n  \"value\": [\n    1\n  ]\n}\n"
     );
 
-    let report = place.run(&cases, of(CONFORMANCE)).await.unwrap();
+    let report = dir.run(&cases, of(CONFORMANCE)).await.unwrap();
     assert_eq!(report.failed(), 0);
-    place.write(text, "one\n2");
-    let report = place.run(&cases, of(CONFORMANCE)).await.unwrap();
-    let what = format!("golden {}", place.path(text).display());
+    dir.write(text, "one\n2");
+    let report = dir.run(&cases, of(CONFORMANCE)).await.unwrap();
+    let what = format!("golden {}", dir.path(text).display());
     assert_eq!(
-        told(&report),
+        mismatches(&report),
         [
             ("text", vec![[what.as_str(), "one\n2", "one\ntwo"]]),
             ("json", vec![])
         ]
     );
-    // What is as it should be is not written again.
-    let report = place.run(&cases, update).await.unwrap();
+    // An unchanged file is not written again.
+    let report = dir.run(&cases, update).await.unwrap();
     let all: Vec<_> = report.cases.iter().map(|case| &case.written).collect();
-    assert_eq!(all, [&written(&place, text), &Vec::new()]);
+    assert_eq!(all, [&written(&dir, text), &Vec::new()]);
 }
 
-/// Each case has a copy of what it may write to, so cases do not see each other's changes, and the project keeps its files.
+/// Each case writes to its own copies, so cases are independent and the project's files stay
+/// unchanged.
 #[tokio::test]
-async fn a_case_writes_to_a_copy() {
-    let place = Place::new();
-    place.write("tests/fixtures/folder/a.txt", "a");
-    std::os::unix::fs::symlink("folder/a.txt", place.path("tests/fixtures/link")).unwrap();
+async fn case_writes_to_a_copy() {
+    let dir = TestDir::new();
+    dir.write("tests/fixtures/folder/a.txt", "a");
+    std::os::unix::fs::symlink("folder/a.txt", dir.path("tests/fixtures/link")).unwrap();
     let cases = "
         [[grants.dir]]
         host = 'fixtures'
@@ -87,9 +88,9 @@ async fn a_case_writes_to_a_copy() {
         expect.variant = 'json'
         expect.files = { '/workspace/folder/a.txt' = 'a', '/workspace/folder/b.txt' = 'b', '/workspace/link' = false, '/elsewhere' = 'c' }
     ";
-    let report = place.run(cases, of("builtin:files")).await.unwrap();
+    let report = dir.run(cases, of("builtin:files")).await.unwrap();
     assert_eq!(
-        told(&report),
+        mismatches(&report),
         [
             ("writes", vec![]),
             ("does not see it", vec![]),
@@ -104,6 +105,6 @@ async fn a_case_writes_to_a_copy() {
             ),
         ]
     );
-    assert_eq!(place.read("tests/fixtures/folder/a.txt"), "a");
-    assert!(!place.path("tests/fixtures/folder/b.txt").exists());
+    assert_eq!(dir.read("tests/fixtures/folder/a.txt"), "a");
+    assert!(!dir.path("tests/fixtures/folder/b.txt").exists());
 }

@@ -1,16 +1,16 @@
-//! Files with cases that cannot be used: what is wrong, where, and what to do.
+//! Invalid case files: the defect, its position and the remedy.
 
-use super::{CONFORMANCE, Place, of};
+use super::{CONFORMANCE, TestDir, of};
 use crate::test::TestPlan;
 use pretty_assertions::assert_eq;
 
-/// A case that is good but for what is added to it.
+/// A valid case with additions.
 fn case(of_case: &str, of_expect: &str) -> String {
     format!("[[case]]\nname = 'a'\ntool = 'give_text'\n{of_case}\n[case.expect]\n{of_expect}\n")
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_is_told_with_its_place() {
+async fn invalid_case_file_names_the_position() {
     let text = "text = ''";
     let codes = "invalid-input, unknown-tool, timeout, out-of-memory, stack-overflow, trap, resource-limit, output-too-large, \
                  invalid-output, cancelled, interrupted-unknown, busy, tool-unavailable, changed-since-approval";
@@ -43,9 +43,9 @@ async fn what_cannot_be_used_is_told_with_its_place() {
         (&case("", "golden = ''"), "line 1, column 1: `golden` is ``, and it has to be a file below the directory of its cases; write a relative path without `..`".to_owned()),
         (&case("", "text = ''\nfiles = { '/a' = true }"), "line 1, column 1: `/a` in `files` is true; write the file's text, or `false` for a file that is not there".to_owned()),
     ];
-    let place = Place::new();
+    let dir = TestDir::new();
     for (cases, expected) in table {
-        let error = place.run(cases, of(CONFORMANCE)).await.unwrap_err();
+        let error = dir.run(cases, of(CONFORMANCE)).await.unwrap_err();
         assert_eq!(
             error.to_string(),
             format!("cannot use tests/cases.toml: {expected}"),
@@ -53,7 +53,7 @@ async fn what_cannot_be_used_is_told_with_its_place() {
         );
     }
     let bad_pattern = case("", "text = ''\nmatches = '('");
-    let error = place.run(&bad_pattern, of(CONFORMANCE)).await.unwrap_err();
+    let error = dir.run(&bad_pattern, of(CONFORMANCE)).await.unwrap_err();
     assert!(
         error.to_string().starts_with(
             "cannot use tests/cases.toml: line 1, column 1: `matches` is no regular expression: "
@@ -63,8 +63,8 @@ async fn what_cannot_be_used_is_told_with_its_place() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_run_is_told() {
-    let place = Place::new();
+async fn unrunnable_plan_names_the_cause() {
+    let dir = TestDir::new();
     let good = case("", "code = 'invalid-input'");
     let filtered = TestPlan {
         filter: Some("zebra".to_owned()),
@@ -88,7 +88,7 @@ async fn what_cannot_be_run_is_told() {
         ),
     ];
     for (cases, plan, expected) in table {
-        let error = place.run(cases, plan).await.unwrap_err();
+        let error = dir.run(cases, plan).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 #[test]
-fn numbers_are_compared_by_what_they_are_worth() {
+fn numbers_are_compared_by_value() {
     let table = [
         ("1", "1.0", true),
         ("-0.0", "0", true),
@@ -33,7 +33,7 @@ fn numbers_are_compared_by_what_they_are_worth() {
 }
 
 #[test]
-fn toml_means_json() {
+fn toml_is_converted_to_json() {
     let table: toml::Table = toml::from_str(
         "text = 'a'\nwhole = -9223372036854775808\nfloat = 0.1\ntruth = true\nlist = [1, 'b', []]\n[table]\ninner = {}",
     )

@@ -9,7 +9,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// All files below a folder, by their paths.
+/// Returns all files below a directory by path.
 fn tree(dir: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -38,7 +38,7 @@ fn map(of: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn an_unpacked_folder_holds_what_is_carried_and_nothing_else() {
+fn unpacked_dir_holds_exactly_the_embedded_files() {
     let dir = TempDir::new().unwrap();
     let first = [
         ("a.c", "one"),
@@ -55,7 +55,7 @@ fn an_unpacked_folder_holds_what_is_carried_and_nothing_else() {
 }
 
 #[test]
-fn a_file_that_is_as_it_should_be_keeps_its_time() {
+fn unchanged_file_keeps_its_modification_time() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("a.c");
     unpack(dir.path(), &files(&[("a.c", "one")])).unwrap();

@@ -1,5 +1,5 @@
-//! What a tool declares to ask of the host. A compiler of Rust, C or Go drops what is not called; the others cannot know, so their
-//! projects say it.
+//! The host imports that a project declares. Compilers of Rust, C and Go drop unused imports;
+//! projects in the other languages declare theirs as `uses`.
 
 #[cfg(test)]
 mod tests;
@@ -10,22 +10,22 @@ use crate::{
 };
 use serde::Deserialize;
 
-/// Something that a tool may ask of the host, by the name that a project's `uses` has for it.
+/// A host import, by its name in `uses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Use {
-    /// Telling how far it is.
+pub(crate) enum HostImport {
+    /// Progress reports.
     Progress,
-    /// The state that the session's tools share.
+    /// The state shared by the session's tools.
     State,
-    /// Asking the person.
+    /// Questions to the user.
     Ask,
     /// HTTP requests.
     Http,
 }
 
-impl Use {
-    /// The contract's interface for it. HTTP has none there: it is an interface of WASI, which componentize-js brings along.
+impl HostImport {
+    /// Returns the contract's interface. HTTP has none: componentize-js brings the WASI interface.
     pub(crate) fn interface(self) -> Option<&'static str> {
         match self {
             Self::Progress => Some("progress"),
@@ -36,8 +36,8 @@ impl Use {
     }
 }
 
-/// What a project declares, each once; nothing in the languages that need not.
-pub(crate) fn declared(project: &Project) -> Result<Vec<Use>, AuthorError> {
+/// Returns the declared imports without duplicates; none for languages that do not declare any.
+pub(crate) fn declared(project: &Project) -> Result<Vec<HostImport>, AuthorError> {
     let mut uses = match project.language {
         Language::Python => {
             let manifest: PythonManifest = read_toml(&project.dir.join("pyproject.toml"))?;
@@ -49,7 +49,7 @@ pub(crate) fn declared(project: &Project) -> Result<Vec<Use>, AuthorError> {
         }
         Language::Rust | Language::C | Language::Go => Vec::new(),
     };
-    if project.language == Language::Python && uses.contains(&Use::Http) {
+    if project.language == Language::Python && uses.contains(&HostImport::Http) {
         return Err(AuthorError::usage(format!(
             "`uses` in {} names `http`, and there is no HTTP for tools in Python. Remove it, and write what needs HTTP in another language",
             project.dir.join("pyproject.toml").display()
@@ -60,31 +60,31 @@ pub(crate) fn declared(project: &Project) -> Result<Vec<Use>, AuthorError> {
     Ok(uses)
 }
 
-/// What is read of a `pyproject.toml`.
+/// The used part of a `pyproject.toml`.
 #[derive(Deserialize)]
 struct PythonManifest {
     #[serde(default)]
     tool: Tables,
 }
 
-/// The tables of the tools that a `pyproject.toml` configures.
+/// The `[tool]` tables of a `pyproject.toml`.
 #[derive(Default, Deserialize)]
 struct Tables {
     #[serde(default, rename = "agent-host")]
     agent_host: Settings,
 }
 
-/// What is read of a `package.json`.
+/// The used part of a `package.json`.
 #[derive(Deserialize)]
 struct NodeManifest {
     #[serde(default, rename = "agent-host")]
     agent_host: Settings,
 }
 
-/// The settings for agent-host in a project's manifest.
+/// The agent-host settings in a manifest.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
     #[serde(default)]
-    uses: Vec<Use>,
+    uses: Vec<HostImport>,
 }

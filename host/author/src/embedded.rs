@@ -1,4 +1,4 @@
-//! The files that the program carries for authors, and how they come onto the disk. What is carried is in `build.rs`.
+//! The files embedded for authors (`build.rs` lists them), and unpacking them.
 
 #[cfg(test)]
 mod tests;
@@ -10,28 +10,29 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file: its path in the repository, with `/` between the names, and its content.
-pub(crate) type CarriedFile = (&'static str, &'static [u8]);
+/// The path in the repository, separated by `/`, and the content.
+pub(crate) type EmbeddedFile = (&'static str, &'static [u8]);
 
-/// All of them, sorted by their paths.
-static CARRIED: &[CarriedFile] = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
+/// All embedded files, sorted by path.
+static EMBEDDED: &[EmbeddedFile] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// The files below a folder of the repository, with their paths relative to it.
-pub(crate) fn below(folder: &str) -> Vec<CarriedFile> {
-    let relative = |(path, content): &CarriedFile| {
-        let path = path.strip_prefix(folder)?.strip_prefix('/')?;
+/// Returns the files below a directory of the repository, with paths relative to it.
+pub(crate) fn below(dir: &str) -> Vec<EmbeddedFile> {
+    let relative = |(path, content): &EmbeddedFile| {
+        let path = path.strip_prefix(dir)?.strip_prefix('/')?;
         Some((path, *content))
     };
-    CARRIED.iter().filter_map(relative).collect()
+    EMBEDDED.iter().filter_map(relative).collect()
 }
 
-/// One file of the repository.
+/// Returns the content of a file of the repository.
 pub(crate) fn file(path: &str) -> Option<&'static [u8]> {
-    let (_, content) = CARRIED.iter().find(|(known, _)| *known == path)?;
+    let (_, content) = EMBEDDED.iter().find(|(known, _)| *known == path)?;
     Some(content)
 }
 
-/// Makes a folder hold these files and no others. A file that is as it should be is left alone: compilers go by its time.
+/// Makes a directory hold exactly these files. Unchanged files are not written, since compilers
+/// compare modification times.
 pub(crate) fn unpack(dir: &Path, files: &[(String, Cow<'_, [u8]>)]) -> Result<(), AuthorError> {
     for (path, content) in files {
         write(&dir.join(path), content)?;
@@ -40,7 +41,7 @@ pub(crate) fn unpack(dir: &Path, files: &[(String, Cow<'_, [u8]>)]) -> Result<()
     remove_others(dir, &wanted).map_err(|error| AuthorError::disk("tidy", dir, &error))
 }
 
-/// Removes the files below a folder that are not wanted: those of an earlier version would be compiled with the rest.
+/// Removes unwanted files: those of an earlier version would be compiled, too.
 fn remove_others(dir: &Path, wanted: &[PathBuf]) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -54,7 +55,7 @@ fn remove_others(dir: &Path, wanted: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file that does not hold this already, and makes the folders above it.
+/// Writes a file unless it has this content, and creates its parent directories.
 fn write(path: &Path, content: &[u8]) -> Result<(), AuthorError> {
     if fs::read(path).is_ok_and(|held| held == content) {
         return Ok(());

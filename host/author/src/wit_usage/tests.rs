@@ -1,4 +1,4 @@
-use super::{Use, declared};
+use super::{HostImport, declared};
 use crate::{
     error::AuthorError,
     project::{Language, Project},
@@ -7,8 +7,8 @@ use pretty_assertions::assert_eq;
 use std::fs;
 use tempfile::TempDir;
 
-/// What a project with this manifest declares, with its folder's path left out of an error.
-fn uses_of(language: Language, manifest: &str, text: &str) -> Result<Vec<Use>, AuthorError> {
+/// Returns the imports that a manifest declares; errors without the directory's path.
+fn uses_of(language: Language, manifest: &str, text: &str) -> Result<Vec<HostImport>, AuthorError> {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join(manifest), text).unwrap();
     let project = Project {
@@ -26,19 +26,19 @@ fn uses_of(language: Language, manifest: &str, text: &str) -> Result<Vec<Use>, A
 }
 
 #[test]
-fn uses_are_read_from_the_manifest() {
+fn manifest_uses_are_read() {
     let python = |text| uses_of(Language::Python, "pyproject.toml", text);
     let node = |text| uses_of(Language::TypeScript, "package.json", text);
     assert_eq!(python("[project]\nname = \"weather\""), Ok(vec![]));
     assert_eq!(python("[tool.ruff]\nline-length = 100"), Ok(vec![]));
     assert_eq!(
         python("[tool.agent-host]\nuses = [\"ask\", \"progress\", \"ask\"]"),
-        Ok(vec![Use::Progress, Use::Ask])
+        Ok(vec![HostImport::Progress, HostImport::Ask])
     );
     assert_eq!(node(r#"{"name": "weather"}"#), Ok(vec![]));
     assert_eq!(
         node(r#"{"agent-host": {"uses": ["http", "state"]}}"#),
-        Ok(vec![Use::State, Use::Http])
+        Ok(vec![HostImport::State, HostImport::Http])
     );
     assert_eq!(
         uses_of(Language::C, "tool.c", ""),
@@ -48,7 +48,7 @@ fn uses_are_read_from_the_manifest() {
 }
 
 #[test]
-fn uses_that_there_are_not_are_refused() {
+fn unknown_uses_are_refused() {
     let cases = [
         (
             Language::Python,
