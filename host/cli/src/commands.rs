@@ -11,8 +11,8 @@ mod lock;
 mod manual;
 mod mcp;
 mod new;
+mod permission_summary;
 mod permissions;
-mod reach;
 mod run;
 mod sessions;
 mod test;
@@ -21,7 +21,7 @@ mod trust;
 use crate::{
     args::{Command, ConfigArgs},
     exit::{Exit, Failure},
-    itself,
+    self_exec,
     terminal::Terminal,
 };
 use agent_host_app::{Config, Environment, Overrides, config::Untrusted};
@@ -72,7 +72,7 @@ fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> 
         trust::settle(&untrusted, trust, &environment, &Terminal::from_process())?;
     }
     let mut config = Config::load(config.as_deref(), overrides, &environment)?;
-    config.sandbox.compiler = Some(itself::compiler());
-    config.supervisor = Some(itself::supervisor());
+    config.sandbox.compiler = Some(self_exec::compiler());
+    config.supervisor = Some(self_exec::supervisor());
     Ok(config)
 }

@@ -4,9 +4,9 @@
 mod args;
 mod commands;
 mod exit;
-mod itself;
 mod limits;
 mod problem;
+mod self_exec;
 mod signals;
 mod terminal;
 
@@ -23,7 +23,7 @@ use tokio::runtime::Builder;
 const WORKERS: usize = 2;
 
 fn main() -> ExitCode {
-    if let Some(code) = itself::run_as_child() {
+    if let Some(code) = self_exec::run_as_child() {
         return code;
     }
     let terminal = Terminal::from_process();

@@ -2,7 +2,7 @@
 
 mod server;
 
-use super::{configure, permissions::permissions, reach};
+use super::{configure, permission_summary, permissions::permissions};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
@@ -120,7 +120,7 @@ fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &Sandbox
     );
     lines.push(String::new());
     lines.push(format!("{BOLD}Is granted{BOLD:#}"));
-    let granted = reach::lines(&entry.grants).into_iter();
+    let granted = permission_summary::lines(&entry.grants).into_iter();
     lines.extend(granted.map(|line| format!("  {}", escape_line(&line))));
     for (title, limits) in [
         ("Limits of a call", json!(entry.limits)),

@@ -1,7 +1,7 @@
 //! `agent-host mcp`: the configured tools for a client of the Model Context Protocol. stdout is the client's; all that people should
 //! know is on stderr.
 
-use super::{configure, reach};
+use super::{configure, permission_summary};
 use crate::{
     args::{McpArgs, McpCommand, McpServed},
     exit::{Exit, Failure},
@@ -109,7 +109,7 @@ fn configured(served: &McpServed) -> Result<Config, Failure> {
 fn intro(host: &Host, whom: &str, terminal: &Terminal) {
     let tools = host.registry().tools().iter();
     let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
-    let reach = reach::of(host.registry()).join("\n  ");
+    let reach = permission_summary::of(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
         "serving over {whom}: {}\nwhich may reach: {reach}",
         names.join(", ")

@@ -1,8 +1,8 @@
 //! `agent-host run`: turns, until the agent has its answer or cannot go on by itself.
 
+mod approval;
 mod images;
 mod intro;
-mod people;
 mod reply;
 
 use super::configure;

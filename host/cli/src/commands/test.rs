@@ -4,7 +4,7 @@ use super::{build, explain::quoted, trust};
 use crate::{
     args::TestArgs,
     exit::{Exit, Failure},
-    itself,
+    self_exec,
     terminal::{
         BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, escape, escape_line, json_text, micros,
     },
@@ -68,7 +68,7 @@ async fn plan(
         record: args.record,
         update: args.update,
         state_dir: args.state_dir,
-        compiler: Some(itself::compiler()),
+        compiler: Some(self_exec::compiler()),
     })
 }
 

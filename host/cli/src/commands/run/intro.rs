@@ -2,7 +2,7 @@
 //! what is enforced: it is read from the same values that the gate decides by.
 
 use crate::{
-    commands::reach,
+    commands::permission_summary,
     terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
 use agent_host_app::Host;
@@ -41,7 +41,7 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
         .map(|tool| tool.definition.name.as_str())
         .collect();
     row(terminal, "tools", &names.join(", "));
-    for line in reach::of(host.registry()) {
+    for line in permission_summary::of(host.registry()) {
         row(terminal, "reach", &line);
     }
     row(terminal, "session", &session.id().to_string());

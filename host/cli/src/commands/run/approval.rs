@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::{
-    commands::reach,
+    commands::permission_summary,
     terminal::{Review, Verdict, ask_question},
 };
 use agent_host_app::project;
@@ -24,7 +24,7 @@ impl Run<'_> {
         for call in continuation.calls() {
             let (terminal, call) = (*self.terminal, call.clone());
             let tools = self.agent.tools.clone();
-            let reach = reach::of_tool(self.host.registry(), &call.tool);
+            let reach = permission_summary::of_tool(self.host.registry(), &call.tool);
             let project = project(self.host.config());
             let asked = tokio::task::spawn_blocking(move || {
                 let review = Review {
