@@ -36,7 +36,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Call one tool of a component, without a model.
     Call(CallArgs),
-    /// Serve the tools to clients of the Model Context Protocol: over standard input and output, or over HTTP.
+    /// Serve the tools to clients of the Model Context Protocol: over standard input and output, or
+    /// over HTTP.
     Mcp(Box<McpArgs>),
     /// Begin a tool: write a small project that builds, in a language of your choice.
     New(NewArgs),
@@ -54,7 +55,8 @@ pub(crate) enum Command {
     Approvals(ApprovalsArgs),
     /// Show what the configuration of a directory asks for beyond the defaults, and trust it.
     Trust(TrustArgs),
-    /// Show what changed in the configured components since they were accepted in agent.lock, or accept them as they are.
+    /// Show what changed in the configured components since they were accepted in agent.lock, or
+    /// accept them as they are.
     Lock(LockArgs),
     /// List the compiled components on disk, or remove some.
     Cache(CacheArgs),
@@ -72,8 +74,10 @@ pub(crate) struct ConfigArgs {
     /// The configuration [default: ./agent.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Grant something to the tools: `dir:PATH`, `dir:PATH:rw`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, such as
-    /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, or `secret:NAME`. Repeatable.
+    /// Grant something to the tools: `dir:PATH`, `dir:PATH:rw`,
+    /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, such as
+    /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, or `secret:NAME`.
+    /// Repeatable.
     #[arg(long = "grant", value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
     /// Grant writing in the current folder, too.
@@ -91,7 +95,8 @@ pub(crate) struct ConfigArgs {
 /// `call`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CallArgs {
-    /// The component: a file, `builtin:files`, `builtin:fetch`, `builtin:image`, or the name of a configured tool.
+    /// The component: a file, `builtin:files`, `builtin:fetch`, `builtin:image`, or the name of a
+    /// configured tool.
     pub(crate) component: String,
     /// The tool in it.
     pub(crate) tool: String,

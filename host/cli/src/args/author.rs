@@ -32,7 +32,8 @@ pub(crate) struct BuildArgs {
     /// The folder of the project.
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Take the names of functions out of a component in Rust or C, too; the stack of a trap is told in them.
+    /// Take the names of functions out of a component in Rust or C, too; the stack of a trap is
+    /// told in them.
     #[arg(long)]
     pub(crate) strip_names: bool,
     /// The wasi-sdk whose clang compiles C [default: zig compiles it].
@@ -49,7 +50,8 @@ pub(crate) struct TestArgs {
     /// The project, with its cases in `tests/*.toml`.
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// The component: a file, or `builtin:NAME` [default: what `agent-host build` made of the project].
+    /// The component: a file, or `builtin:NAME` [default: what `agent-host build` made of the
+    /// project].
     #[arg(long, value_name = "FILE", conflicts_with = "build")]
     pub(crate) component: Option<String>,
     /// Build the project first, as `agent-host build` does.
@@ -67,7 +69,8 @@ pub(crate) struct TestArgs {
     /// Trust the project's cases for this run, whatever they ask for; stderr says what that is.
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Ask the network, and write down what it says, for the cases that name a recording. Without it nothing goes to the network.
+    /// Ask the network, and write down what it says, for the cases that name a recording. Without
+    /// it nothing goes to the network.
     #[arg(long)]
     pub(crate) record: bool,
     /// Write golden files instead of comparing them.

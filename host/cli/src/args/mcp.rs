@@ -18,14 +18,16 @@ pub(crate) struct McpArgs {
     /// Serve over HTTP at this address, such as `127.0.0.1:8080`; with port 0, at any that is free.
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<SocketAddr>,
-    /// With `--http`: a file with the token that clients must show, which only its owner may read [default: the variable
-    /// AGENT_HOST_MCP_TOKEN, else a new one, which is shown].
+    /// With `--http`: a file with the token that clients must show, which only its owner may read
+    /// [default: the variable AGENT_HOST_MCP_TOKEN, else a new one, which is shown].
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
-    /// With `--http`: a name, possibly with a port, that clients may call this server by besides its own address. Repeatable.
+    /// With `--http`: a name, possibly with a port, that clients may call this server by besides
+    /// its own address. Repeatable.
     #[arg(long = "allow-host", value_name = "HOST[:PORT]", requires = "http")]
     pub(crate) allowed_hosts: Vec<AllowedHost>,
-    /// With `--http`: a page whose scripts may use this server, such as `https://app.example.org`. Repeatable.
+    /// With `--http`: a page whose scripts may use this server, such as `https://app.example.org`.
+    /// Repeatable.
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) allowed_origins: Vec<AllowedOrigin>,
     /// Say nothing on stderr but errors.
@@ -47,7 +49,8 @@ pub(crate) struct McpServed {
 /// `mcp ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Print the entry that clients take into their configuration to start this server, with absolute paths.
+    /// Print the entry that clients take into their configuration to start this server, with
+    /// absolute paths.
     Config {
         /// What the client calls the server.
         #[arg(long, default_value = "agent-host")]

@@ -24,12 +24,13 @@ pub(crate) struct RunArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// The model: `anthropic:NAME`, `openai:NAME`, `openai-compat:NAME`, `gemini:NAME`, `ollama:NAME`, `script:tour`, `script:FILE` or
-    /// `replay:FILE` [default: what agent.toml says, else a model of the only provider whose key is in the environment, else `script:tour`].
+    /// The model: `anthropic:NAME`, `openai:NAME`, `openai-compat:NAME`, `gemini:NAME`,
+    /// `ollama:NAME`, `script:tour`, `script:FILE` or `replay:FILE` [default: what agent.toml says,
+    /// else a model of the only provider whose key is in the environment, else `script:tour`].
     #[arg(long, value_name = "PROVIDER:NAME")]
     pub(crate) model: Option<String>,
-    /// Write down what goes between the model and this program, in a new file; `--model replay:FILE` plays it again. The key is struck
-    /// out, the conversation is in it.
+    /// Write down what goes between the model and this program, in a new file; `--model
+    /// replay:FILE` plays it again. The key is struck out, the conversation is in it.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// A PNG, JPEG, GIF or WebP file that the model sees with the prompt. Repeatable.
@@ -44,8 +45,9 @@ pub(crate) struct RunArgs {
     /// Go on with a session: its id, the beginning of its id, or `latest`.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
-    /// With `--resume`: decide about a call that waits: `CALL=approve`, `CALL=reject:REASON`, `CALL=edit:JSON` or
-    /// `CALL=respond:TEXT`; a question is answered with `respond`, `choice:NUMBER` or `reject`. Repeatable.
+    /// With `--resume`: decide about a call that waits: `CALL=approve`, `CALL=reject:REASON`,
+    /// `CALL=edit:JSON` or `CALL=respond:TEXT`; a question is answered with `respond`,
+    /// `choice:NUMBER` or `reject`. Repeatable.
     #[arg(long, value_name = "CALL=DECISION", requires = "resume", conflicts_with_all = ["prompt", "submit"])]
     pub(crate) decide: Vec<String>,
     /// With `--resume`: the results of calls that ran outside, as a JSON file.
@@ -77,9 +79,9 @@ pub(crate) struct RunArgs {
     /// The most tool calls that one prompt may lead to.
     #[arg(long, value_name = "N")]
     pub(crate) max_tool_calls: Option<u64>,
-    /// What happens to calls that a person should confirm: `ask` on a terminal; `none` denies them; `later` ends the run with
-    /// exit code 3, and `--resume SESSION --decide` goes on [default: what agent.toml says on a terminal, `later` with `--decide`
-    /// and `--submit`, else `none`].
+    /// What happens to calls that a person should confirm: `ask` on a terminal; `none` denies them;
+    /// `later` ends the run with exit code 3, and `--resume SESSION --decide` goes on [default:
+    /// what agent.toml says on a terminal, `later` with `--decide` and `--submit`, else `none`].
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) permission_prompts: Option<PermissionPrompts>,
     /// Stop after this many seconds.

@@ -41,12 +41,13 @@ pub(crate) enum SessionsCommand {
         mut_arg("prompt", |prompt| prompt.index(2))
     )]
     Resume(Box<RunArgs>),
-    /// Copy a session into a new one, and print the new one's id. What waits or is allowed in the original does not wait and
-    /// is not allowed in the copy.
+    /// Copy a session into a new one, and print the new one's id. What waits or is allowed in the
+    /// original does not wait and is not allowed in the copy.
     Fork {
         /// Its id, the beginning of its id, or `latest`.
         session: String,
-        /// Take over the events up to this one, at which a turn ended [default: all]. `sessions show` numbers them.
+        /// Take over the events up to this one, at which a turn ended [default: all]. `sessions
+        /// show` numbers them.
         #[arg(long, value_name = "EVENT")]
         at: Option<u64>,
         /// The configuration.
@@ -64,8 +65,8 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
-    /// Take over a session from a file that `export` wrote, and print its id. Calls that wait in it will not run, and nothing
-    /// that was allowed in it is allowed here.
+    /// Take over a session from a file that `export` wrote, and print its id. Calls that wait in it
+    /// will not run, and nothing that was allowed in it is allowed here.
     Import {
         /// The file.
         file: PathBuf,
@@ -85,8 +86,9 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
-    /// Remove the oldest sessions for good, print their ids, and return their room to the disk. Without an option: what `keep`
-    /// in agent.toml does not keep. A session that is in use or waits for a decision stays.
+    /// Remove the oldest sessions for good, print their ids, and return their room to the disk.
+    /// Without an option: what `keep` in agent.toml does not keep. A session that is in use or
+    /// waits for a decision stays.
     Prune {
         /// Remove the sessions that were not written to for this number of days.
         #[arg(long, value_name = "DAYS")]
@@ -98,8 +100,8 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
-    /// Take a session as it is in the journal, although events that were stored are missing there, because the file was damaged or
-    /// replaced by an older one.
+    /// Take a session as it is in the journal, although events that were stored are missing there,
+    /// because the file was damaged or replaced by an older one.
     Recover {
         /// Its id.
         session: String,

@@ -1,4 +1,4 @@
-use super::{Said, Verdict, chosen, menu, parse};
+use super::{Reply, Verdict, chosen, menu, parse};
 use agent_host_types::{
     approval::{
         Decision, Remember,
@@ -26,11 +26,11 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
     }
 }
 
-fn decided(decision: Decision) -> Option<Said> {
-    Some(Said::Verdict(Verdict::Decided(decision)))
+fn decided(decision: Decision) -> Option<Reply> {
+    Some(Reply::Verdict(Verdict::Decided(decision)))
 }
 
-fn reject(reason: Option<&str>) -> Option<Said> {
+fn reject(reason: Option<&str>) -> Option<Reply> {
     decided(Decision::Reject {
         call_id: CallId("c1".to_owned()),
         reason: reason.map(str::to_owned),
@@ -52,9 +52,9 @@ fn only_a_clear_answer_counts() {
         ("no", reject(None)),
         ("n wrong file\n", reject(Some("wrong file"))),
         ("r it is  done\n", respond),
-        ("e", Some(Said::Edit)),
-        ("m", Some(Said::Remember)),
-        ("l", Some(Said::Verdict(Verdict::Later))),
+        ("e", Some(Reply::Edit)),
+        ("m", Some(Reply::Remember)),
+        ("l", Some(Reply::Verdict(Verdict::Later))),
         ("", None),
         ("\n", None),
         ("Y", None),
@@ -70,7 +70,7 @@ fn only_a_clear_answer_counts() {
     }
 }
 
-/// What is not allowed is neither offered nor taken.
+/// A decision that the tool does not allow is neither offered nor accepted.
 #[test]
 fn the_tool_says_which_answers_there_are() {
     use DecisionKind::{Approve, Edit, Reject, Respond};
