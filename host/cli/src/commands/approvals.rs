@@ -155,9 +155,9 @@ async fn revoke(
         report(&in_projects);
     }
     let mut faults = Vec::new();
-    for of_one in in_sessions.chunk_by(|kept, next| kept.session == next.session) {
-        match revoke_in_session(store, of_one).await {
-            Ok(()) => report(of_one),
+    for of_session in in_sessions.chunk_by(|kept, next| kept.session == next.session) {
+        match revoke_in_session(store, of_session).await {
+            Ok(()) => report(of_session),
             Err(error) => faults.push(error.to_string()),
         }
     }

@@ -129,7 +129,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn words_stay_words_in_a_shell() {
+    fn shell_quoted_word_survives_the_shell() {
         for (word, expected) in [
             (
                 "http:GET=https://a.example/v1/",

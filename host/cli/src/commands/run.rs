@@ -58,7 +58,7 @@ enum Task {
 
 pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     // An answer to a waiting session is checked against the session, below.
-    let task = if reply::is_given(&args) {
+    let task = if reply::answers_session(&args) {
         None
     } else {
         Some(task(&args, terminal)?)
@@ -127,7 +127,7 @@ fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
         Some(PermissionPrompts::Later) => Prompts::Ask,
         Some(PermissionPrompts::Ask) | None if terminal.stdin && terminal.stderr => Prompts::Ask,
         // A caller that answers from another process can do so again.
-        None if reply::is_given(args) => Prompts::Ask,
+        None if reply::answers_session(args) => Prompts::Ask,
         Some(PermissionPrompts::Ask) | None => Prompts::Deny,
     }
 }

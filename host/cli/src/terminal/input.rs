@@ -117,7 +117,7 @@ pub(crate) fn answer(terminal: &Terminal, question: &str) -> Option<String> {
         let mut line = Line::default();
         let typed = match keyboard.wait_until_quiet(terminal) {
             LineEnd::Complete => keyboard.line(&mut line, PastePolicy::Refuse),
-            unsettled => unsettled,
+            ended => ended,
         };
         match typed {
             LineEnd::Complete => return Some(line.into_text()),

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_a_choice_where_it_names_one() {
+    fn answer_with_choice_number_is_that_choice() {
         let question = Question {
             prompt: "Which?".to_owned(),
             choices: vec!["red".to_owned(), "blue".to_owned()],

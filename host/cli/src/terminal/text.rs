@@ -87,14 +87,14 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_line_ends_where_it_is_too_long() {
+    fn one_line_truncates_long_text() {
         assert_eq!(one_line("日本語テキスト", 3), "日本語…");
         assert_eq!(one_line("日本語", 3), "日本語");
         assert_eq!(one_line("a\nb\u{1b}c", 3), "a b…");
     }
 
     #[test]
-    fn sizes_and_times_read_well() {
+    fn sizes_and_times_have_readable_units() {
         let sizes: Vec<String> = [0, 1023, 1024, 12_595, 1 << 20, u64::MAX]
             .map(bytes)
             .to_vec();

@@ -31,7 +31,7 @@ enum DecisionArg {
 }
 
 /// True if the arguments answer a waiting session.
-pub(super) fn is_given(args: &RunArgs) -> bool {
+pub(super) fn answers_session(args: &RunArgs) -> bool {
     !args.decide.is_empty() || args.submit.is_some()
 }
 
@@ -249,7 +249,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn decisions_of_the_command_line() {
+    fn decide_argument_parses_each_decision() {
         let edit = json!({"a": "b=c:d"})
             .as_object()
             .cloned()

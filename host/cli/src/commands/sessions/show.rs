@@ -62,7 +62,7 @@ fn event(event: &Event) -> String {
             ..
         } => {
             let size = match estimated_tokens {
-                // Events before version 4 have no estimate.
+                // 0 stands for no estimate.
                 0 => String::new(),
                 tokens => format!(" {DIM}(estimated: {tokens} tokens){DIM:#}"),
             };

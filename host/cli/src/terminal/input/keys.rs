@@ -152,7 +152,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn bytes_become_keys() {
+    fn terminal_bytes_decode_into_keys() {
         let cases: [(&[u8], &[super::Key]); 13] = [
             (b"y\r", &[Char('y'), Enter]),
             (b"n\n\x7f\x15", &[Char('n'), Enter, Erase, EraseLine]),

@@ -81,7 +81,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn keys_edit_the_line_and_its_picture() {
+    fn keys_edit_line_and_echo() {
         let back = |columns| "\u{8} \u{8}".repeat(columns);
         let cases: [(&str, &[Key], &str, &str); 7] = [
             ("ab", &[Key::Erase], "a", &back(1)),

@@ -38,7 +38,7 @@ fn reject(reason: Option<&str>) -> Option<Reply> {
 }
 
 #[test]
-fn only_a_clear_answer_counts() {
+fn answer_that_is_not_exact_is_rejected() {
     let call = call(&DecisionKind::ALL);
     let approve = decided(Decision::approve(call.call_id.clone()));
     let respond = decided(Decision::Respond {
@@ -72,7 +72,7 @@ fn only_a_clear_answer_counts() {
 
 /// A decision that the tool does not allow is neither offered nor accepted.
 #[test]
-fn the_tool_says_which_answers_there_are() {
+fn menu_offers_only_allowed_decisions() {
     use DecisionKind::{Approve, Edit, Reject, Respond};
     let table: [(&[DecisionKind], &str, &[&str]); 3] = [
         (
@@ -103,7 +103,7 @@ fn the_tool_says_which_answers_there_are() {
 }
 
 #[test]
-fn what_is_remembered_is_chosen_by_number() {
+fn remembered_rule_is_chosen_by_number() {
     let cases = [
         ("1\n", Some((Arguments, Session))),
         ("2", Some((Tool, Session))),
