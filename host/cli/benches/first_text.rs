@@ -1,4 +1,5 @@
-//! From the first byte of a model's answer on the socket to its first text on stdout, in a whole process.
+//! Measures the time from the first byte of a model's answer on the socket to its first text on
+//! stdout, in a whole process.
 
 use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use std::{
@@ -9,19 +10,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The head of the answer and its first text, as they come together on a quick line.
+/// The head of the answer and its first text, in one write.
 const BEGINNING: &str = concat!(
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
     "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Hello\"}}]}\n\n",
 );
 
-/// The rest of it.
+/// The rest of the answer.
 const END: &str = concat!(
     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
     "data: [DONE]\n\n",
 );
 
-/// Runs the program once, and tells how long it took with the first text.
+/// Runs the program once and returns the time to its first text.
 fn first_text(home: &Path, listener: &TcpListener) -> Duration {
     let address = listener.local_addr().expect("it listens");
     let mut process = Command::new(env!("CARGO_BIN_EXE_agent-host"))

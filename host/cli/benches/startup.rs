@@ -1,5 +1,5 @@
-//! Whole processes: what a person waits for when they call a tool, with compiled tools in the cache and without. The cold one
-//! compiles; the ratio of the two is what the cache is worth.
+//! Measures a tool call in a whole process, with a warm compile cache and a cold one. The cold call
+//! compiles; the ratio of the two is what the cache saves.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// One call of a built-in tool in a process of its own.
+/// Calls a built-in tool in a process of its own.
 fn call(home: &Path, cache: &Path) {
     let status = Command::new(env!("CARGO_BIN_EXE_agent-host"))
         .args(["call", "builtin:files", "list_directory", r#"{"path":"."}"#])

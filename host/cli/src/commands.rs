@@ -11,8 +11,8 @@ mod lock;
 mod manual;
 mod mcp;
 mod new;
+mod permission_summary;
 mod permissions;
-mod reach;
 mod run;
 mod sessions;
 mod test;
@@ -21,7 +21,7 @@ mod trust;
 use crate::{
     args::{Command, ConfigArgs},
     exit::{Exit, Failure},
-    itself,
+    self_exec,
     terminal::Terminal,
 };
 use agent_host_app::{Config, Environment, Overrides, config::Untrusted};
@@ -47,8 +47,8 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
     }
 }
 
-/// Reads the configuration that the arguments name, with what they change of it. Where it was found
-/// and asks for more than an untrusted one gets, the user is asked, if there is one.
+/// Loads the configuration with the overrides of the arguments. A discovered one that asks for more
+/// than an untrusted one gets is put to the user, if there is a terminal.
 fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> {
     let ConfigArgs {
         config,
@@ -68,11 +68,11 @@ fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> 
     if config.is_none()
         && let Some(untrusted) = Untrusted::found(&environment)?
     {
-        // Loading decides, by the file as it is then.
-        trust::settle(&untrusted, trust, &environment, &Terminal::from_process())?;
+        // `Config::load` decides, by the file as it is then.
+        trust::resolve_trust(&untrusted, trust, &environment, &Terminal::from_process())?;
     }
     let mut config = Config::load(config.as_deref(), overrides, &environment)?;
-    config.sandbox.compiler = Some(itself::compiler());
-    config.supervisor = Some(itself::supervisor());
+    config.sandbox.compiler = Some(self_exec::compiler());
+    config.supervisor = Some(self_exec::supervisor());
     Ok(config)
 }

@@ -1,4 +1,4 @@
-//! How the process ends: the exit codes, and the one form in which a failure is told.
+//! Exit codes, and how failures and panics are reported.
 
 use crate::{
     problem,
@@ -14,26 +14,27 @@ use std::{
     process::ExitCode,
 };
 
-/// The exit codes. They are part of the interface: scripts go by them.
+/// The exit codes, a stable interface for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The answer is there.
+    /// The command succeeded.
     Done,
-    /// It failed: the model, a tool, the disk.
+    /// The model, a tool or the disk failed.
     Failed,
-    /// The command line, the configuration or a component cannot be used as it is.
+    /// The command line, the configuration or a component is invalid.
     Usage,
-    /// A person has to decide before it can go on.
+    /// A call waits for the user.
     Waiting,
     /// A budget is used up.
     Budget,
-    /// The model, the policy or a person refused.
+    /// The model, the policy or the user refused.
     Refused,
-    /// The time given with `--timeout` is over.
+    /// The `--timeout` expired.
     TimedOut,
-    /// Stopped by a signal.
+    /// Stopped by SIGINT or SIGTERM.
     Cancelled,
-    /// The reader of stdout closed its pipe. A shell reports the same code for a program that SIGPIPE ended.
+    /// The reader of stdout closed its pipe. A shell reports the same code for a program that
+    /// SIGPIPE ended.
     PipeClosed,
 }
 
@@ -85,12 +86,12 @@ impl From<&TurnEnd> for Exit {
     }
 }
 
-/// Why a command ends without doing what it should: the code for scripts, the text for people.
+/// The failure of a command: its exit code and its message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
     text: String,
-    /// True for text with styles of ours, which is harmless already.
+    /// True if `text` is already escaped and styled.
     is_rendered: bool,
 }
 
@@ -103,17 +104,17 @@ impl Failure {
         }
     }
 
-    /// Failed at what was asked.
+    /// Creates a failure with exit code 1.
     pub(crate) fn failed(error: impl Display) -> Self {
         Self::new(Exit::Failed, format!("{error:#}"))
     }
 
-    /// Was asked for something that cannot be done as it is.
+    /// Creates a failure with exit code 2.
     pub(crate) fn usage(error: impl Display) -> Self {
         Self::new(Exit::Usage, format!("{error:#}"))
     }
 
-    /// Tells the failure on stderr, in one paragraph.
+    /// Prints the failure on stderr in one paragraph, and returns its exit.
     pub(crate) fn report(&self, terminal: &Terminal) -> Exit {
         if self.is_rendered {
             terminal.note(&self.text);
@@ -124,10 +125,10 @@ impl Failure {
     }
 }
 
-/// How tokio's panic begins where the system refuses it a thread that it cannot do without.
+/// The prefix of tokio's panic when the system refuses it a required thread.
 const NO_THREAD: &str = "OS can't spawn worker thread";
 
-/// Makes a panic tell of itself in one line, which nothing that is wrong with stderr turns into a second panic.
+/// Installs a panic hook that prints one line, and cannot panic again on a failed write.
 pub(crate) fn report_panics(terminal: Terminal) {
     panic::set_hook(Box::new(move |panic| {
         let why = escape_line(panic.payload_as_str().unwrap_or("no reason is given"));
@@ -150,7 +151,7 @@ pub(crate) fn report_panics(terminal: Terminal) {
     }));
 }
 
-/// Ends the process without waiting for anything in it.
+/// Exits the process without waiting for tasks or destructors.
 #[expect(
     clippy::exit,
     reason = "destructors may wait for what hangs: a guest, or a thread that was never started"

@@ -1,19 +1,20 @@
-//! The limits of the process (`ulimit`): what is too little to work with is refused in one sentence, before it is an error in
-//! some library.
+//! Checks of process limits (`ulimit`): one that is too low is refused in one sentence, before it
+//! becomes an error in some library.
 
 use crate::exit::Failure;
 use rustix::process::{Resource, getrlimit};
 
-/// The address space that a run takes beside what the program has at its start, in bytes: the memory of one call at the default limit,
-/// and 64 MiB. Where there is less, some allocation of the host fails, which ends the process without a word of its own.
+/// The address space that a run needs beyond the program itself, in bytes: the memory of one call
+/// at the default limit, and 64 MiB. With less, a failed allocation ends the process without a
+/// message.
 const ADDRESS_SPACE_BYTES: usize = 192 * 1024 * 1024;
 
-/// The descriptors of a run: the built-in tools do with 48.
+/// The minimum number of file descriptors; the built-in tools need 48.
 const DESCRIPTORS: u64 = 64;
 
-/// Checks the limits on descriptors and on address space, and keeps the C library to one arena where the latter is limited: by
-/// default it reserves 64 MiB for each thread that allocates, which is only an address elsewhere, but takes half a gigabyte from
-/// a process that has no more. To be called before there are threads.
+/// Checks the limits on descriptors and address space, and limits malloc to one arena where the
+/// latter is limited: by default glibc reserves 64 MiB of addresses per allocating thread, half a
+/// gigabyte in all. Call it before any thread starts.
 ///
 /// # Errors
 /// A limit that is too low to work with.
@@ -26,7 +27,7 @@ pub(crate) fn check() -> Result<(), Failure> {
         )));
     }
     if let Some(limit) = getrlimit(Resource::As).current {
-        one_arena();
+        limit_arenas();
         if Vec::<u8>::new()
             .try_reserve_exact(ADDRESS_SPACE_BYTES)
             .is_err()
@@ -44,8 +45,9 @@ pub(crate) fn check() -> Result<(), Failure> {
     unsafe_code,
     reason = "mallopt is the C library's only setting for this that a program can make for itself"
 )]
-fn one_arena() {
-    // SAFETY: mallopt takes two integers and changes a parameter of the allocator. No other thread runs yet.
+fn limit_arenas() {
+    // SAFETY: mallopt takes two integers and changes a parameter of the allocator. No other thread
+    // runs yet.
     let accepted = unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
     if accepted != 1 {
         tracing::debug!("the C library does not take a limit on its arenas");
@@ -53,4 +55,4 @@ fn one_arena() {
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn one_arena() {}
+fn limit_arenas() {}

@@ -1,12 +1,12 @@
-//! The `agent-host` binary: reads the command line, runs one command, and turns its end into an exit code. Everything that a
-//! command can do, a library user can do through agent-host-app.
+//! The `agent-host` binary: parses the command line, runs one command, and maps its result to an
+//! exit code. Everything that a command can do, a library user can do through agent-host-app.
 
 mod args;
 mod commands;
 mod exit;
-mod itself;
 mod limits;
 mod problem;
+mod self_exec;
 mod signals;
 mod terminal;
 
@@ -19,11 +19,11 @@ use std::{
 use terminal::Terminal;
 use tokio::runtime::Builder;
 
-/// The threads for tasks of the host. Guests have their own.
+/// The number of worker threads for host tasks; guests have their own threads.
 const WORKERS: usize = 2;
 
 fn main() -> ExitCode {
-    if let Some(code) = itself::run_as_child() {
+    if let Some(code) = self_exec::run_as_child() {
         return code;
     }
     let terminal = Terminal::from_process();
@@ -36,12 +36,12 @@ fn main() -> ExitCode {
     terminal.exit(exit).into()
 }
 
-/// Reads the command line, and runs its command.
+/// Parses the command line and runs its command.
 fn start(terminal: &Terminal) -> Result<Exit, Failure> {
-    signals::end_at_once().map_err(Failure::failed)?;
+    signals::exit_on_first_signal().map_err(Failure::failed)?;
     let args = match args::Args::try_parse() {
         Ok(args) => args,
-        Err(answer) => return Ok(show(&answer, terminal)),
+        Err(answer) => return Ok(show_clap_message(&answer, terminal)),
     };
     start_log(args.log.as_deref());
     limits::check()?;
@@ -50,20 +50,20 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
         .map_err(|error| Failure::failed(format!("agent-host cannot start: {error}")))?;
     let ran = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async {
-            if let Err(error) = signals::outlive_file_bounds() {
+            if let Err(error) = signals::survive_file_size_limit() {
                 tracing::warn!("a write beyond `ulimit -f` ends the program: {error}");
             }
             commands::dispatch(args.command, terminal).await
         })
     }));
-    // Whatever still runs (a guest in a host call, say) must not hold up the end of the process.
+    // A task that still runs (a guest in a host call, say) must not delay the exit.
     runtime.shutdown_background();
-    // A panic was reported where it happened.
+    // The hook has reported the panic.
     ran.unwrap_or(Ok(Exit::Failed))
 }
 
-/// Shows what the parser of the command line has to say: the help, the version, or what is wrong.
-fn show(answer: &clap::Error, terminal: &Terminal) -> Exit {
+/// Prints clap's message: the help, the version, or a usage error.
+fn show_clap_message(answer: &clap::Error, terminal: &Terminal) -> Exit {
     if answer.use_stderr() {
         // A failed write to stderr cannot be reported.
         let _ = answer.print();
@@ -73,9 +73,10 @@ fn show(answer: &clap::Error, terminal: &Terminal) -> Exit {
     Exit::Done
 }
 
-/// Logs are for people who look for a fault: they go to stderr, and only when asked for.
+/// Starts logging to stderr; without a filter, at level `warn`.
 fn start_log(filter: Option<&str>) {
-    // `rmcp` writes whole messages, which may hold a token that its server echoes: only where it is asked for by its name.
+    // `rmcp` logs whole messages, which may echo a token, so it logs only where the filter names
+    // it.
     let filter = match filter.unwrap_or("warn") {
         filter if filter.contains("rmcp") => filter.to_owned(),
         filter => format!("{filter},rmcp=off"),
@@ -84,7 +85,7 @@ fn start_log(filter: Option<&str>) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // It would tell of a failed write on stderr, and panic when that fails.
+        // It would report a failed write to stderr on stderr, and panic.
         .log_internal_errors(false)
         .without_time()
         .init();

@@ -1,4 +1,4 @@
-//! Renders configuration problems for the terminal, with the line of the file and a caret.
+//! Renders configuration problems with the line of the file and a caret.
 
 #[cfg(test)]
 mod tests;
@@ -8,9 +8,9 @@ use agent_host_app::{ConfigError, ConfigProblem};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::fmt::Write as _;
 
-/// Writes each problem in a block of its own. Problems without a place take one paragraph. Styles
-/// are for [`Terminal::note`](crate::terminal::Terminal::note), which removes them where stderr is
-/// not a terminal.
+/// Renders each problem as a block, or as a paragraph if it has no span. The styles are for
+/// [`Terminal::note`](crate::terminal::Terminal::note), which strips them where stderr is not a
+/// terminal.
 pub(crate) fn render(error: &ConfigError) -> String {
     let blocks: Vec<String> = error.problems().iter().map(block).collect();
     blocks.join("\n")

@@ -1,8 +1,9 @@
-//! Ctrl-C and SIGTERM. Where there is a turn, the first one asks it to end: running calls are stopped and answered, and the
-//! journal is written. The second ends the process at once; the next resume mends what is missing. Before there is a turn, and
-//! in commands without one, the first one ends the process at once, with the same exit code.
+//! SIGINT and SIGTERM. During a turn, the first one asks the turn to end: running calls are stopped
+//! and answered, and the journal is written. The second one exits at once; the next resume repairs
+//! what is missing. Before a turn, and in commands without one, the first signal exits at once,
+//! with the same exit code.
 //!
-//! And SIGXFSZ, which ends a process that writes a file beyond `ulimit -f`, unless somebody listens.
+//! SIGXFSZ is caught, too: by default it kills a process that writes beyond `ulimit -f`.
 
 use crate::{
     exit::{Exit, end_now},
@@ -23,42 +24,44 @@ use std::{
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// True until [`Stop::listen`]: a signal ends the process at once.
-static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
+/// True until [`Stop::listen`]: a signal exits the process at once.
+static EXIT_ON_FIRST: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 
-/// Makes SIGINT and SIGTERM end the process with exit code 130 from now on. To be called before anything else.
+/// Makes SIGINT and SIGTERM exit the process with code 130 from now on. Call it before anything
+/// else.
 ///
 /// # Errors
 /// When a signal handler cannot be installed.
-pub(crate) fn end_at_once() -> std::io::Result<()> {
+pub(crate) fn exit_on_first_signal() -> std::io::Result<()> {
     for signal in [SIGINT, SIGTERM] {
         let code = Exit::Cancelled.code().into();
-        register_conditional_shutdown(signal, code, Arc::clone(&AT_ONCE))?;
+        register_conditional_shutdown(signal, code, Arc::clone(&EXIT_ON_FIRST))?;
     }
     Ok(())
 }
 
-/// Makes a write beyond the bound on the size of files (`ulimit -f`) fail like one on a full disk, for as long as the process
-/// lives. Otherwise one write of a guest could end the host.
+/// Makes a write beyond `ulimit -f` fail like one on a full disk, for the rest of the process.
+/// Otherwise one write of a guest could kill the host.
 ///
 /// # Errors
 /// When the signal handler cannot be installed.
-pub(crate) fn outlive_file_bounds() -> std::io::Result<()> {
-    // The handler stays when nobody listens any more, and does nothing then.
+pub(crate) fn survive_file_size_limit() -> std::io::Result<()> {
+    // The handler outlives the stream, and does nothing then.
     signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
 }
 
-/// What stops a run from outside.
+/// Cancellation of a run from outside.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
     /// Cancelled by the first signal, by the deadline, and by a failed write to stdout.
     pub(crate) token: CancellationToken,
-    /// Cancelled by the deadline alone, so that the two can be told apart.
+    /// Cancelled by the deadline alone, to tell it from a signal.
     deadline: CancellationToken,
 }
 
 impl Stop {
-    /// Begins to listen, and to count the time where there is a limit. From now on the first signal ends nothing but the turn.
+    /// Starts to listen for signals, and starts the timeout. From now on the first signal ends the
+    /// turn only.
     ///
     /// # Errors
     /// When the signal handlers cannot be installed.
@@ -69,13 +72,13 @@ impl Stop {
         };
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        AT_ONCE.store(false, Ordering::SeqCst);
+        EXIT_ON_FIRST.store(false, Ordering::SeqCst);
         let token = stop.token.clone();
         tokio::spawn(async move {
             tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
             token.cancel();
             tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
-            // Whatever hangs, this was asked for twice.
+            // Exit even if something hangs: the user asked twice.
             end_now(Exit::Cancelled);
         });
         if let Some(timeout) = timeout {
@@ -89,7 +92,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// How a cancelled run ends.
+    /// Returns the exit of a cancelled run.
     pub(crate) fn exit(&self) -> Exit {
         if self.deadline.is_cancelled() {
             Exit::TimedOut

@@ -1,5 +1,6 @@
-//! The only place that reads stdin, and that writes to stdout and stderr. stdout carries answers and machine data; everything for people who watch
-//! goes to stderr. Text that comes from a model or a tool is shown with its control characters made harmless.
+//! The only module that reads stdin and writes stdout or stderr. stdout carries answers and machine
+//! data, stderr everything else. Text of a model or a tool is shown with its control characters
+//! escaped.
 
 mod audit;
 mod input;
@@ -16,35 +17,37 @@ pub(crate) use input::{InputGuard, answer, close as close_input, compose, data a
 pub(crate) use live::LiveView;
 pub(crate) use prompt::{Review, Verdict};
 pub(crate) use question::ask_question;
-pub(crate) use result::{failure_text, summary, whole};
-pub(crate) use text::{bytes, date, json_lines, json_text, micros, one_line, shrunk, tool_name};
+pub(crate) use result::{failure_text, full_text, summary};
+pub(crate) use text::{
+    bytes, date, json_lines, json_text, micros, one_line, size_change, tool_name,
+};
 
 use crate::exit::Exit;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal as _, Write};
-use stdout::Recorded;
+use stdout::ErrorRecorder;
 use tokio_util::sync::CancellationToken;
 
-/// Where this process writes to.
+/// The standard streams of this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal {
-    /// Whether stdin is a terminal: only then can a person be asked.
+    /// True if stdin is a terminal, so the user can be asked.
     pub(crate) stdin: bool,
-    /// Whether stdout is a terminal: then text is shown as it arrives.
+    /// True if stdout is a terminal, so text is streamed to it.
     pub(crate) stdout: bool,
-    /// Whether stderr is a terminal: then it may have a spinner.
+    /// True if stderr is a terminal, so it may have a spinner.
     pub(crate) stderr: bool,
 }
 
 /// For errors.
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
-/// For what went well.
+/// For successes.
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 /// For denials.
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 /// For names.
 pub(crate) const BOLD: Style = Style::new().bold();
-/// For what matters less.
+/// For details.
 pub(crate) const DIM: Style = Style::new().dimmed();
 
 impl Terminal {
@@ -56,7 +59,7 @@ impl Terminal {
         }
     }
 
-    /// How many columns a row of stderr has; what most have, where it does not say.
+    /// Returns the number of columns of stderr, or 80 where it is unknown.
     pub(crate) fn columns(&self) -> usize {
         let size = rustix::termios::tcgetwinsize(io::stderr());
         match size.map(|size| usize::from(size.ws_col)) {
@@ -65,7 +68,7 @@ impl Terminal {
         }
     }
 
-    /// Writes to stdout. Like all of its writers it keeps an error for [`Terminal::exit`], and writes nothing after it.
+    /// Writes to stdout. An error is kept for [`Terminal::exit`], and nothing is written after it.
     pub(crate) fn print(&self, text: &str) {
         write(anstream::stdout().lock(), text.as_bytes());
     }
@@ -80,9 +83,9 @@ impl Terminal {
         write(io::stdout().lock(), bytes);
     }
 
-    /// Returns a writer to stdout for whole documents. It never fails.
+    /// Returns a writer to stdout for whole documents; its writes never fail.
     pub(crate) fn writer(&self) -> impl Write + Send + use<> {
-        Recorded(io::stdout())
+        ErrorRecorder(io::stdout())
     }
 
     /// Returns the token that is cancelled when a write to stdout fails.
@@ -95,8 +98,8 @@ impl Terminal {
         stdout::error().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Returns how a command that ended with `exit` ends the process: an answer that was not written was not given. A closed
-    /// pipe needs no words.
+    /// Returns the exit of the process for a command's `exit`: failed if stdout could not be
+    /// written, or `PipeClosed`, without a message, if its reader closed the pipe.
     pub(crate) fn exit(&self, exit: Exit) -> Exit {
         match stdout::error() {
             None => exit,
@@ -108,7 +111,7 @@ impl Terminal {
         }
     }
 
-    /// Writes a line to stderr. Colours are left out where stderr is no terminal or `NO_COLOR` is set.
+    /// Writes a line to stderr, without colours if stderr is no terminal or `NO_COLOR` is set.
     pub(crate) fn note(&self, text: &str) {
         let mut err = anstream::stderr().lock();
         let _ = writeln!(err, "{text}");
@@ -121,7 +124,7 @@ impl Terminal {
 }
 
 fn write(out: impl Write, bytes: &[u8]) {
-    let mut out = Recorded(out);
-    // Neither fails: the error is kept.
+    let mut out = ErrorRecorder(out);
+    // Cannot fail: `ErrorRecorder` keeps the error.
     let _ = out.write_all(bytes).and_then(|()| out.flush());
 }

@@ -1,4 +1,4 @@
-//! `agent-host approvals`: what people do not want to be asked again, in sessions and in projects, and taking it back.
+//! `agent-host approvals`: lists remembered approvals of sessions and projects, and revokes them.
 
 use super::configure;
 use crate::{
@@ -17,14 +17,14 @@ use agent_host_types::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// An approval that is remembered.
-struct Kept {
+/// A remembered approval.
+struct Remembered {
     id: String,
     rule: ApprovalRule,
     at_ms: u64,
     /// The session in which it was given.
     session: SessionId,
-    /// Where it is kept, if not in that session.
+    /// The project's record; absent for an approval of the session alone.
     project: Option<ProjectApproval>,
 }
 
@@ -44,7 +44,7 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
                     kept.line()
                 });
             }
-            done_but(&unread)
+            done_unless(&unread)
         }
         ApprovalsCommand::Revoke { id, config, .. } => {
             let store = open(config).await?;
@@ -52,16 +52,16 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
             let Some(id) = id else {
                 let mut faults = revoke(store.as_ref(), &all, terminal).await?;
                 faults.extend(unread);
-                return done_but(&faults);
+                return done_unless(&faults);
             };
             let one = find(all, &id)?;
-            done_but(&revoke(store.as_ref(), &[one], terminal).await?)
+            done_unless(&revoke(store.as_ref(), &[one], terminal).await?)
         }
     }
 }
 
-/// Done, if nothing is amiss with any session.
-fn done_but(faults: &[String]) -> Result<Exit, Failure> {
+/// Returns `Done` if `faults` is empty, else a failure that lists them.
+fn done_unless(faults: &[String]) -> Result<Exit, Failure> {
     if faults.is_empty() {
         Ok(Exit::Done)
     } else {
@@ -75,14 +75,18 @@ async fn open(config: ConfigArgs) -> Result<Arc<dyn JournalStore>, Failure> {
     store.await.map_err(Failure::failed)
 }
 
-/// Everything that is remembered: in projects, then in sessions, the newest session first; and which sessions cannot be read. One
-/// that cannot be read cannot go on either, so that nothing that is remembered in it is in force.
-async fn all(store: &dyn JournalStore) -> Result<(Vec<Kept>, Vec<String>), Failure> {
+/// Lists all remembered approvals (projects first, then sessions, newest session first), and an
+/// error for each unreadable session. An unreadable session cannot resume, so none of its approvals
+/// is in force.
+async fn all(store: &dyn JournalStore) -> Result<(Vec<Remembered>, Vec<String>), Failure> {
     let approvals = store.approvals().await.map_err(Failure::failed)?;
-    let mut all: Vec<Kept> = approvals.into_iter().map(Kept::of_project).collect();
+    let mut all: Vec<Remembered> = approvals
+        .into_iter()
+        .map(Remembered::from_project)
+        .collect();
     let mut unread = Vec::new();
     for row in store.list().await.map_err(Failure::failed)? {
-        match of_session(store, row.id).await {
+        match in_session(store, row.id).await {
             Ok(kept) => all.extend(kept),
             Err(error) => unread.push(error.to_string()),
         }
@@ -90,17 +94,17 @@ async fn all(store: &dyn JournalStore) -> Result<(Vec<Kept>, Vec<String>), Failu
     Ok((all, unread))
 }
 
-/// What is remembered in a session: given and not taken back.
-async fn of_session(
+/// Lists the approvals of a session that were given and not revoked.
+async fn in_session(
     store: &dyn JournalStore,
     session: SessionId,
-) -> Result<Vec<Kept>, JournalError> {
-    let mut kept = Vec::<Kept>::new();
+) -> Result<Vec<Remembered>, JournalError> {
+    let mut kept = Vec::<Remembered>::new();
     let follow = |record: EventRecord| match record.event {
         Event::ApprovalRemembered {
             rule,
             scope: RememberScope::Session,
-        } if kept.iter().all(|other| other.rule != rule) => kept.push(Kept {
+        } if kept.iter().all(|other| other.rule != rule) => kept.push(Remembered {
             id: approval_id(&record.session.to_string(), &rule),
             rule,
             at_ms: record.at_ms,
@@ -114,9 +118,9 @@ async fn of_session(
     Ok(kept)
 }
 
-fn find(all: Vec<Kept>, wanted: &str) -> Result<Kept, Failure> {
-    let mut fitting = all.into_iter().filter(|kept| kept.id.starts_with(wanted));
-    match (fitting.next(), fitting.next()) {
+fn find(all: Vec<Remembered>, wanted: &str) -> Result<Remembered, Failure> {
+    let mut matches = all.into_iter().filter(|kept| kept.id.starts_with(wanted));
+    match (matches.next(), matches.next()) {
         (Some(one), None) => Ok(one),
         (None, _) => Err(Failure::usage(format!(
             "no approval with an id that begins with `{}` is remembered; `agent-host approvals list` shows those that are",
@@ -131,37 +135,40 @@ fn find(all: Vec<Kept>, wanted: &str) -> Result<Kept, Failure> {
     }
 }
 
-/// Takes approvals back, says of each when it is, and returns why others could not be.
+/// Revokes approvals, prints each, and returns the errors of those that could not be revoked.
 async fn revoke(
     store: &dyn JournalStore,
-    gone: &[Kept],
+    gone: &[Remembered],
     terminal: &Terminal,
 ) -> Result<Vec<String>, Failure> {
-    let told = |gone: &[&Kept]| {
+    let report = |gone: &[&Remembered]| {
         for kept in gone {
             terminal.println(&format!("revoked {}", kept.line()));
         }
     };
-    let (in_projects, in_sessions): (Vec<&Kept>, Vec<&Kept>) =
+    let (in_projects, in_sessions): (Vec<&Remembered>, Vec<&Remembered>) =
         gone.iter().partition(|kept| kept.project.is_some());
     if !in_projects.is_empty() {
         let approvals = in_projects.iter().filter_map(|kept| kept.project.clone());
         let revoked = store.revoke_approvals(approvals.collect()).await;
         revoked.map_err(Failure::failed)?;
-        told(&in_projects);
+        report(&in_projects);
     }
     let mut faults = Vec::new();
-    for of_one in in_sessions.chunk_by(|kept, next| kept.session == next.session) {
-        match revoke_in_session(store, of_one).await {
-            Ok(()) => told(of_one),
+    for of_session in in_sessions.chunk_by(|kept, next| kept.session == next.session) {
+        match revoke_in_session(store, of_session).await {
+            Ok(()) => report(of_session),
             Err(error) => faults.push(error.to_string()),
         }
     }
     Ok(faults)
 }
 
-/// Takes approvals of one session back, in its journal, which no other process may be writing to.
-async fn revoke_in_session(store: &dyn JournalStore, gone: &[&Kept]) -> Result<(), JournalError> {
+/// Revokes approvals of one session in its journal, which no other process may be writing to.
+async fn revoke_in_session(
+    store: &dyn JournalStore,
+    gone: &[&Remembered],
+) -> Result<(), JournalError> {
     let Some(first) = gone.first() else {
         return Ok(());
     };
@@ -173,8 +180,8 @@ async fn revoke_in_session(store: &dyn JournalStore, gone: &[&Kept]) -> Result<(
     Ok(())
 }
 
-impl Kept {
-    fn of_project(approval: ProjectApproval) -> Self {
+impl Remembered {
+    fn from_project(approval: ProjectApproval) -> Self {
         Self {
             id: approval.id(),
             rule: approval.rule.clone(),

@@ -1,4 +1,4 @@
-//! `agent-host build`: from a tool's project to its component.
+//! `agent-host build`: builds a tool's project into its component.
 
 use super::{configure, permissions::permissions};
 use crate::{
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 pub(super) async fn build(args: BuildArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let built = make(&args.dir, args.strip_names, args.wasi_sdk, terminal).await?;
+    let built = build_project(&args.dir, args.strip_names, args.wasi_sdk, terminal).await?;
     terminal.println(&if args.json {
         json_text(&as_json(&built))
     } else {
@@ -21,8 +21,8 @@ pub(super) async fn build(args: BuildArgs, terminal: &Terminal) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-/// Builds the project in a folder, and says each step on stderr.
-pub(super) async fn make(
+/// Builds the project in `dir`; prints each step on stderr.
+pub(super) async fn build_project(
     dir: &Path,
     strip_names: bool,
     wasi_sdk: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub(super) async fn make(
         strip_names,
         wasi_sdk,
     };
-    // Nothing else runs meanwhile, so it may hold up this thread.
+    // Blocks this thread; nothing else runs meanwhile.
     let candidate = author::compile(&project, &options, &|step| terminal.note(step))?;
     terminal.note("checking the component");
     Ok(candidate.check(&config).await?)

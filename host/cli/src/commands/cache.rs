@@ -1,4 +1,5 @@
-//! `agent-host cache`: the compiled components on disk. Nothing of it is ever needed; what is removed is compiled again.
+//! `agent-host cache`: lists and prunes the compiled components on disk. A removed entry is
+//! compiled again when it is needed.
 
 use super::configure;
 use crate::{
@@ -63,7 +64,7 @@ fn list(config: ConfigArgs, as_json: bool, terminal: &Terminal) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-/// Whether this program can use an entry, in one word.
+/// Returns in one word whether this build can load the entry.
 fn state(content: &CacheContent) -> &'static str {
     match content {
         CacheContent::Component { current: true, .. } => "usable",

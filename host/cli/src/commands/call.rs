@@ -1,14 +1,14 @@
-//! `agent-host call`: one call of one tool, with the grants and limits of the configuration and without a model. The
-//! operator has asked for this very call, so nobody is asked to confirm it.
+//! `agent-host call`: calls one tool without a model, with the grants and limits of the
+//! configuration. No approval is asked for: the operator requested exactly this call.
 
-use super::{configure, explain::suggested};
+use super::{configure, explain::suggestions_text};
 use crate::{
     args::CallArgs,
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        Terminal, ask_question, audit_line, escape, failure_text, json_text, one_line, piped_input,
-        whole,
+        Terminal, ask_question, audit_line, escape, failure_text, full_text, json_text, one_line,
+        piped_input,
     },
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
@@ -23,7 +23,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// The longest input that is read from standard input, in bytes.
+/// The maximum input from standard input, in bytes.
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
 
 pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -40,7 +40,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         return Err(error.clone().into());
     }
     let registry = Registry::open_one(&config, &component).await?;
-    // A server's own name for its tool is as good as the one that models call.
+    // Accepts an MCP server's own name for a tool besides the one that models see.
     let tool = registry
         .name_of_own(&tool)
         .map_or(tool.clone(), str::to_owned);
@@ -72,7 +72,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         shared: Arc::default(),
         answers: Vec::new(),
         can_ask: terminal.stdin && terminal.stderr,
-        // A signal drops the whole call, below.
+        // Unused: a signal drops the whole future, below.
         cancel: CancellationToken::new(),
     };
     let progress = |message: &str, _fraction: Option<f64>| {
@@ -80,12 +80,12 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
             terminal.note(&one_line(message, 200));
         }
     };
-    // A signal ends a prompt, too, and leaves the terminal as it was.
+    // A signal also ends a prompt and restores the terminal's modes.
     let stop = Stop::listen(terminal, None).map_err(Failure::failed)?;
     let report = tokio::select! {
         biased;
         () = stop.token.cancelled() => return Ok(stop.exit()),
-        report = settle(&registry, invocation, &progress, terminal) => report?,
+        report = run_to_result(&registry, invocation, &progress, terminal) => report?,
     };
     if !report.accounting.stdio.is_empty() {
         terminal.note(&escape(&report.accounting.stdio));
@@ -96,7 +96,8 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     print(&report.output, json, terminal)
 }
 
-/// Says what was denied and what would have allowed it: this call has no session that `explain` could read.
+/// Prints each denial and the grants that would have allowed it: without a session, `explain` has
+/// nothing to read.
 fn explain_denials(audit: &[AuditEntry], config: &Config, terminal: &Terminal) {
     let denied = audit
         .iter()
@@ -104,13 +105,13 @@ fn explain_denials(audit: &[AuditEntry], config: &Config, terminal: &Terminal) {
     for entry in denied {
         terminal.note(&audit_line(entry));
     }
-    if let Some(text) = suggested(&suggestions(audit, config.implied_grant())) {
+    if let Some(text) = suggestions_text(&suggestions(audit, config.implied_grant())) {
         terminal.note(&text);
     }
 }
 
-/// Runs the call until it has its result. Where it asks the person something, it runs again with the answer.
-async fn settle(
+/// Runs the call to its result; after each question it runs again with the answer.
+async fn run_to_result(
     registry: &Registry,
     mut invocation: Invocation,
     progress: ProgressSink<'_>,
@@ -171,8 +172,8 @@ fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<E
         terminal.println(&json_text(&serde_json::json!(output)));
         return Ok(exit);
     }
-    match whole(output) {
-        // A program reads exactly what the tool said; a terminal must not obey it.
+    match full_text(output) {
+        // A pipe gets the text as it is; a terminal must not obey it.
         Some(text) if terminal.stdout => terminal.println(&escape(&text)),
         Some(text) => terminal.println(&text),
         None => return Err(Failure::new(exit, failure_text(output))),

@@ -1,5 +1,5 @@
-//! `agent-host doctor`: whether this machine and this configuration can run an agent, one line for each thing that can be
-//! wrong.
+//! `agent-host doctor`: checks whether this machine and configuration can run an agent; prints one
+//! line per check.
 
 use super::configure;
 use crate::{
@@ -15,11 +15,11 @@ use agent_host_engine::tool::ToolRunner as _;
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 
-/// How a check came out.
+/// The result of a check.
 enum Finding {
-    Good(String),
-    Mind(String),
-    Bad(String),
+    Ok(String),
+    Warning(String),
+    Error(String),
 }
 
 pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -38,9 +38,9 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
         .chain(tools(&config).await)
     {
         let (style, mark, text) = match finding {
-            Finding::Good(text) => (GREEN, "✓", text),
-            Finding::Mind(text) => (YELLOW, "!", text),
-            Finding::Bad(text) => {
+            Finding::Ok(text) => (GREEN, "✓", text),
+            Finding::Warning(text) => (YELLOW, "!", text),
+            Finding::Error(text) => {
                 exit = Exit::Failed;
                 (RED, "✗", text)
             }
@@ -54,7 +54,7 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
 }
 
 fn configuration(config: &Config) -> Finding {
-    Finding::Good(match &config.file {
+    Finding::Ok(match &config.file {
         Some(file) => file.display().to_string(),
         None => "no agent.toml; the defaults hold".to_owned(),
     })
@@ -63,12 +63,12 @@ fn configuration(config: &Config) -> Finding {
 async fn state(config: &Config) -> Finding {
     let sessions = async { open_store(config, Retention::default()).await?.list().await };
     match sessions.await {
-        Ok(rows) => Finding::Good(format!(
+        Ok(rows) => Finding::Ok(format!(
             "{} ({} sessions)",
             config.state_dir.display(),
             rows.len()
         )),
-        Err(error) => Finding::Bad(error.to_string()),
+        Err(error) => Finding::Error(error.to_string()),
     }
 }
 
@@ -83,31 +83,29 @@ async fn approvals(config: &Config) -> Finding {
         Ok(approvals) => {
             let project = project(config);
             let here = approvals.iter().filter(|known| known.project == project);
-            Finding::Good(format!("{} remembered for this project", here.count()))
+            Finding::Ok(format!("{} remembered for this project", here.count()))
         }
-        Err(error) => Finding::Bad(error.to_string()),
+        Err(error) => Finding::Error(error.to_string()),
     }
 }
 
 fn cache(config: &Config) -> Finding {
-    let folder = config.cache_dir.display();
+    let dir = config.cache_dir.display();
     match CompileCache::open(&config.cache_dir) {
-        Ok(Some(_)) => Finding::Good(folder.to_string()),
-        Ok(None) => Finding::Mind(format!(
-            "{folder} does not exist yet; the first run makes it"
-        )),
-        Err(error) => Finding::Bad(format!("{folder} is not used: {error}")),
+        Ok(Some(_)) => Finding::Ok(dir.to_string()),
+        Ok(None) => Finding::Warning(format!("{dir} does not exist yet; the first run makes it")),
+        Err(error) => Finding::Error(format!("{dir} is not used: {error}")),
     }
 }
 
-/// The models, and every other provider that is configured.
+/// Checks the configured models and every other configured provider.
 async fn models(config: &Config) -> Vec<(&'static str, Finding)> {
     let mut findings: Vec<(&'static str, Finding)> = Vec::new();
     if let Some(error) = &config.models.selection_error {
-        findings.push(("model", Finding::Bad(error.to_string())));
+        findings.push(("model", Finding::Error(error.to_string())));
     } else if config.models.first.is_none() {
         let text = "none is configured; `run` plays the scripted tour. Set a provider's key, `model` in agent.toml, or pass --model";
-        findings.push(("model", Finding::Mind(text.to_owned())));
+        findings.push(("model", Finding::Warning(text.to_owned())));
     }
     for checked in check_models(config).await {
         let name = match checked.role {
@@ -123,12 +121,12 @@ async fn models(config: &Config) -> Vec<(&'static str, Finding)> {
 fn answer(checked: &CheckedModel) -> Finding {
     let CheckedModel { role, name, answer } = checked;
     let bad = |text: String| match role {
-        Role::First | Role::Fallback => Finding::Bad(text),
-        // Nobody asks it.
-        Role::Unused => Finding::Mind(text),
+        Role::First | Role::Fallback => Finding::Error(text),
+        // No run uses it.
+        Role::Unused => Finding::Warning(text),
     };
     match answer {
-        ModelAnswer::Local => Finding::Good(name.clone()),
+        ModelAnswer::Local => Finding::Ok(name.clone()),
         ModelAnswer::Answers {
             base_url,
             key_source,
@@ -140,12 +138,12 @@ fn answer(checked: &CheckedModel) -> Finding {
             };
             let answers = format!("{name} answers at {base_url}, {key}");
             match (role, listed) {
-                (Role::Unused, _) => Finding::Good(format!("{answers}; no model of it is used")),
-                (_, Some(true)) => Finding::Good(answers),
-                (_, Some(false)) => Finding::Mind(format!(
+                (Role::Unused, _) => Finding::Ok(format!("{answers}; no model of it is used")),
+                (_, Some(true)) => Finding::Ok(answers),
+                (_, Some(false)) => Finding::Warning(format!(
                     "{answers}; its list of models does not have this one, which may be another name of one that it has"
                 )),
-                (_, None) => Finding::Mind(format!("{answers}; it has no list of models")),
+                (_, None) => Finding::Warning(format!("{answers}; it has no list of models")),
             }
         }
         ModelAnswer::Unusable(why) => bad(format!("{name}: {why}")),
@@ -156,11 +154,13 @@ fn answer(checked: &CheckedModel) -> Finding {
 async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
     let registry = match Registry::open(config).await {
         Ok(registry) => registry,
-        Err(error) => return vec![("tools", Finding::Bad(format!("{error:#}")))],
+        Err(error) => return vec![("tools", Finding::Error(format!("{error:#}")))],
     };
     let sandbox = match registry.allocator() {
-        Allocator::Pooling => Finding::Good("pooled instances".to_owned()),
-        Allocator::OnDemand { why } => Finding::Mind(format!("instances on demand, slower: {why}")),
+        Allocator::Pooling => Finding::Ok("pooled instances".to_owned()),
+        Allocator::OnDemand { why } => {
+            Finding::Warning(format!("instances on demand, slower: {why}"))
+        }
     };
     let names: Vec<&str> = registry
         .tools()
@@ -168,26 +168,26 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         .map(|tool| tool.definition.name.as_str())
         .collect();
     let compiler = match registry.check_compiler().await {
-        Ok(Some(Confinement::SystemCalls)) => Finding::Good(
+        Ok(Some(Confinement::SystemCalls)) => Finding::Ok(
             "in a child process; its memory, time and system calls are limited".to_owned(),
         ),
-        Ok(Some(Confinement::Limits)) => Finding::Mind(
+        Ok(Some(Confinement::Limits)) => Finding::Warning(
             "in a child process; its memory and time are limited, but this kernel filters no system calls".to_owned(),
         ),
-        Ok(None) => Finding::Mind("in this process, without limits".to_owned()),
-        Err(error) => Finding::Bad(error.to_string()),
+        Ok(None) => Finding::Warning("in this process, without limits".to_owned()),
+        Err(error) => Finding::Error(error.to_string()),
     };
     let mut findings = vec![
         ("sandbox", sandbox),
         ("compiler", compiler),
-        ("tools", Finding::Good(names.join(", "))),
+        ("tools", Finding::Ok(names.join(", "))),
     ];
     for entry in registry.servers() {
-        findings.push(("MCP server", Finding::Good(server(entry).await)));
+        findings.push(("MCP server", Finding::Ok(server(entry).await)));
     }
     for name in registry.absent_servers() {
         let text = format!("{name} is not there, and its tools are left out; stderr says why");
-        findings.push(("MCP server", Finding::Mind(text)));
+        findings.push(("MCP server", Finding::Warning(text)));
     }
     findings
 }

@@ -1,5 +1,5 @@
-//! `agent-host explain`: what the calls of a session asked of the gate, and the smallest grants that would have allowed what
-//! was denied, to read and to copy.
+//! `agent-host explain`: prints what the calls of a session requested, and the smallest grant that
+//! would have allowed each denial.
 
 use super::configure;
 use crate::{
@@ -42,9 +42,9 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
         return Ok(Exit::Done);
     }
     for call in calls {
-        terminal.println(&asked(call));
+        terminal.println(&call_text(call));
     }
-    match suggested(suggestions) {
+    match suggestions_text(suggestions) {
         Some(text) => {
             terminal.println(&text);
             terminal.note(&format!("{DIM}{ADVICE}{DIM:#}"));
@@ -54,11 +54,11 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
     Ok(Exit::Done)
 }
 
-/// What a person should know before copying a suggestion.
+/// The advice below suggestions.
 const ADVICE: &str = "Grant only what you would hand to the tool's author. A [[tool]] with a list of its own takes the lines as \
                       [[tool.http]] or changes [[tool.dir]]. `--write` makes the grant of the current folder writable for once.";
 
-fn asked(call: &ExplainedCall) -> String {
+fn call_text(call: &ExplainedCall) -> String {
     let mut lines = vec![format!(
         "{BOLD}{}{BOLD:#} {DIM}({}, {}){DIM:#}",
         tool_name(&call.tool),
@@ -69,8 +69,12 @@ fn asked(call: &ExplainedCall) -> String {
         lines.push("asked for nothing".to_owned());
     }
     for entry in &call.asked {
-        let hopeless = entry.verdict == AuditVerdict::Denied && entry.grant.is_none();
-        let more = if hopeless { "; no grant allows it" } else { "" };
+        let ungrantable = entry.verdict == AuditVerdict::Denied && entry.grant.is_none();
+        let more = if ungrantable {
+            "; no grant allows it"
+        } else {
+            ""
+        };
         lines.push(format!("{}{DIM}{more}{DIM:#}", audit_line(entry)));
         let grant = entry.grant.iter().flat_map(|grant| grant.lines());
         lines.extend(grant.map(|line| format!("    {}", escape(line))));
@@ -78,9 +82,9 @@ fn asked(call: &ExplainedCall) -> String {
     format!("{}\n", lines.join("\n  "))
 }
 
-/// All suggestions, ready to be copied; nothing if there are none. They are written by the policy, with a guest's words in
-/// them as TOML strings without control characters.
-pub(super) fn suggested(suggestions: &[Suggestion]) -> Option<String> {
+/// Formats all suggestions for copying; `None` if there are none. The policy writes their TOML,
+/// where a guest's text is a string without control characters.
+pub(super) fn suggestions_text(suggestions: &[Suggestion]) -> Option<String> {
     let block = |heading: &str, change: bool| {
         let lines: Vec<String> = suggestions
             .iter()
@@ -92,7 +96,7 @@ pub(super) fn suggested(suggestions: &[Suggestion]) -> Option<String> {
     let arguments: Vec<String> = suggestions
         .iter()
         .filter_map(|suggestion| suggestion.argument.as_ref())
-        .map(|argument| format!("--grant {}", quoted(&escape(argument))))
+        .map(|argument| format!("--grant {}", shell_quoted(&escape(argument))))
         .collect();
     let arguments = (!arguments.is_empty()).then(|| {
         format!(
@@ -109,8 +113,8 @@ pub(super) fn suggested(suggestions: &[Suggestion]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n").trim_end().to_owned())
 }
 
-/// A word of a shell's command line.
-pub(super) fn quoted(word: &str) -> String {
+/// Quotes a word for a POSIX shell.
+pub(super) fn shell_quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/:.,=@%+-_".contains(c);
     if word.chars().all(plain) {
         word.to_owned()
@@ -121,11 +125,11 @@ pub(super) fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::shell_quoted;
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn words_stay_words_in_a_shell() {
+    fn shell_quoted_word_survives_the_shell() {
         for (word, expected) in [
             (
                 "http:GET=https://a.example/v1/",
@@ -134,7 +138,7 @@ mod tests {
             ("http:[::1]/a;b&c", "'http:[::1]/a;b&c'"),
             ("http:a.example/$(x)'y", "'http:a.example/$(x)'\\''y'"),
         ] {
-            assert_eq!(quoted(word), expected);
+            assert_eq!(shell_quoted(word), expected);
         }
     }
 }

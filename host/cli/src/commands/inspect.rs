@@ -1,8 +1,8 @@
-//! `agent-host inspect`: what a component is, before anything of it is trusted.
+//! `agent-host inspect`: describes a component or MCP server before it is trusted.
 
 mod server;
 
-use super::{configure, permissions::permissions, reach};
+use super::{configure, permission_summary, permissions::permissions};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
@@ -41,7 +41,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     Ok(Exit::Done)
 }
 
-/// What the component's bytes say. A component that makes their readers panic has said nothing.
+/// Decodes the component's bytes. A decoder that panics yields an unreadable description.
 async fn describe(entry: &Entry) -> Description {
     let bytes = match entry.bytes() {
         Ok(bytes) => bytes,
@@ -69,13 +69,13 @@ fn as_json(name: &str, entry: &Entry, described: &Description, sandbox: &Sandbox
         "refused_functions": component.refused_functions(),
         "grants": entry.grants.to_json(),
         "limits": entry.limits,
-        "loading": of_loading(sandbox),
-        "sandbox": of_sandbox(sandbox),
+        "loading": loading_limits(sandbox),
+        "sandbox": sandbox_limits(sandbox),
     })
 }
 
-/// What holds for all calls together, by the names of `agent.toml` where it can be set.
-fn of_sandbox(sandbox: &SandboxConfig) -> Value {
+/// Returns the limits shared by all calls, named as in `agent.toml` where they can be set.
+fn sandbox_limits(sandbox: &SandboxConfig) -> Value {
     json!({
         "concurrent-calls": sandbox.concurrent_calls,
         "queued-calls": sandbox.queued_calls,
@@ -84,9 +84,9 @@ fn of_sandbox(sandbox: &SandboxConfig) -> Value {
     })
 }
 
-/// What holds for a component until it is loaded: what compiling may take, by the names of `agent.toml`, and the counts that
-/// nothing changes, in words.
-fn of_loading(sandbox: &SandboxConfig) -> Value {
+/// Returns the limits of loading a component: those of compilation, named as in `agent.toml`, and
+/// the fixed structure caps.
+fn loading_limits(sandbox: &SandboxConfig) -> Value {
     let compile = &sandbox.compile_limits;
     [
         ("component-bytes", Value::from(MAX_COMPONENT_BYTES)),
@@ -108,7 +108,7 @@ fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &Sandbox
         format!("  instances   {}", allocator(component)),
         format!("  compiled    {}", compiled(component)),
     ];
-    lines.extend(made_with(&described.producers));
+    lines.extend(producer_lines(&described.producers));
     lines.extend([
         String::new(),
         format!("{BOLD}May ask for{BOLD:#} {DIM}(and gets only what is granted){DIM:#}"),
@@ -120,19 +120,19 @@ fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &Sandbox
     );
     lines.push(String::new());
     lines.push(format!("{BOLD}Is granted{BOLD:#}"));
-    let granted = reach::lines(&entry.grants).into_iter();
+    let granted = permission_summary::lines(&entry.grants).into_iter();
     lines.extend(granted.map(|line| format!("  {}", escape_line(&line))));
     for (title, limits) in [
         ("Limits of a call", json!(entry.limits)),
-        ("Limits of all calls together", of_sandbox(sandbox)),
-        ("Limits of loading", of_loading(sandbox)),
+        ("Limits of all calls together", sandbox_limits(sandbox)),
+        ("Limits of loading", loading_limits(sandbox)),
     ] {
         lines.push(String::new());
         lines.push(format!("{BOLD}{title}{BOLD:#}"));
         lines.extend(limits.as_object().into_iter().flatten().map(limit));
     }
     for tool in component.definitions() {
-        lines.extend(of_tool(tool));
+        lines.extend(tool_lines(tool));
     }
     if !component.refused_functions().is_empty() {
         lines.push(String::new());
@@ -149,8 +149,8 @@ fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &Sandbox
     lines.join("\n")
 }
 
-/// What the component was made with: a line for each kind of producer.
-fn made_with(producers: &Result<Producers, String>) -> Vec<String> {
+/// Formats the producers section, one line per field.
+fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
     let producers = match producers {
         Ok(producers) => producers,
         Err(why) => {
@@ -174,8 +174,8 @@ fn made_with(producers: &Result<Producers, String>) -> Vec<String> {
     producers.iter().map(line).collect()
 }
 
-/// A tool, with the schemas of what it takes and of what it promises to give.
-fn of_tool(tool: &ToolDefinition) -> Vec<String> {
+/// Formats a tool with its input and output schemas.
+fn tool_lines(tool: &ToolDefinition) -> Vec<String> {
     let mut lines = vec![
         String::new(),
         format!(
@@ -199,13 +199,13 @@ fn schema(schema: &Value) -> impl Iterator<Item = String> {
     lines.map(|line| format!("{DIM}{line}{DIM:#}"))
 }
 
-/// The lines of a text that a stranger wrote.
+/// Escapes and indents untrusted text.
 fn indented(text: &str) -> Vec<String> {
     let text = escape(text);
     text.lines().map(|line| format!("  {line}")).collect()
 }
 
-/// One limit with its unit, which its name ends with.
+/// Formats a limit with its unit, which is the suffix of its name.
 fn limit((name, value): (&String, &Value)) -> String {
     let value = match value.as_u64() {
         Some(count) if name.ends_with("-bytes") => bytes(count),

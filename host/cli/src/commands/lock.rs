@@ -1,4 +1,5 @@
-//! `agent-host lock`: how the configured components and MCP servers stand to what was accepted, what changed in them, and accepting it.
+//! `agent-host lock`: compares the configured components and MCP servers with `agent.lock`, and
+//! accepts changes.
 
 use super::configure;
 use crate::{
@@ -11,14 +12,14 @@ use agent_host_types::lock::{Change, Lock, LockEntry, LockStatus};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// One component or server in the lock, in the configuration, or in both.
-struct Line {
+/// A component or server in the lock, the configuration, or both.
+struct LockRow {
     name: String,
-    /// What is there, or what was there for one that is not configured any more.
+    /// The present pin, or the locked one if it is no longer configured.
     pin: LockEntry,
-    /// How it stands; absent for one that is not configured any more.
+    /// `None` if it is no longer configured.
     status: Option<LockStatus>,
-    /// Whether it is accepted now, by this command.
+    /// True if this command accepts it.
     accepts: bool,
 }
 
@@ -30,7 +31,7 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
         ));
     };
     let registry = Registry::open_unlocked(&config).await?;
-    // A server that is configured and not there stays as it was accepted.
+    // A configured server that is absent keeps its locked entry.
     let absent = registry.absent_servers();
     let components = registry.components().iter();
     let components = components
@@ -53,7 +54,7 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
         file.write()?;
         terminal.note(&format!("accepted, and written to {}", file.path.display()));
     }
-    if lines.iter().all(|line| line.accepts || line.is_settled()) {
+    if lines.iter().all(|line| line.accepts || line.is_accepted()) {
         return Ok(Exit::Done);
     }
     terminal.note(
@@ -80,16 +81,16 @@ fn check_names(
     )))
 }
 
-/// Everything of the configuration and of the lock, by its name.
+/// Merges the configuration and the lock, sorted by name.
 fn lines(
     names: Option<&[String]>,
     lock: &Lock,
     current: &BTreeMap<String, LockEntry>,
     absent: &[String],
-) -> Vec<Line> {
+) -> Vec<LockRow> {
     let accepts =
         |name: &String| names.is_some_and(|names| names.is_empty() || names.contains(name));
-    let configured = current.iter().map(|(name, pin)| Line {
+    let configured = current.iter().map(|(name, pin)| LockRow {
         name: name.clone(),
         pin: pin.clone(),
         status: Some(lock.status(name, pin)),
@@ -98,19 +99,19 @@ fn lines(
     let gone = lock
         .entries()
         .filter(|(name, _)| !current.contains_key(*name) && !absent.contains(name))
-        .map(|(name, pin)| Line {
+        .map(|(name, pin)| LockRow {
             name: name.clone(),
             pin,
             status: None,
             accepts: accepts(name),
         });
-    let mut lines: Vec<Line> = configured.chain(gone).collect();
+    let mut lines: Vec<LockRow> = configured.chain(gone).collect();
     lines.sort_by(|a, b| a.name.cmp(&b.name));
     lines
 }
 
-/// Takes over what is there now, and nothing else of the same name. What is not configured any more leaves the lock.
-fn accept(lock: &mut Lock, lines: &[Line]) {
+/// Writes the accepted rows into the lock; removes those that are no longer configured.
+fn accept(lock: &mut Lock, lines: &[LockRow]) {
     for line in lines.iter().filter(|line| line.accepts) {
         lock.remove(&line.name);
         if line.status.is_some() {
@@ -119,8 +120,8 @@ fn accept(lock: &mut Lock, lines: &[Line]) {
     }
 }
 
-impl Line {
-    /// The name of the status for programs, and in words.
+impl LockRow {
+    /// Returns the status as its JSON value and in words.
     fn status(&self) -> (&'static str, &'static str) {
         match &self.status {
             Some(LockStatus::Same) => ("same", "accepted"),
@@ -137,16 +138,16 @@ impl Line {
         }
     }
 
-    /// What kind of thing it is, and which one.
-    fn what(&self) -> (&'static str, String) {
+    /// Returns `component` or `server`, and its source.
+    fn kind_and_source(&self) -> (&'static str, String) {
         match &self.pin {
             LockEntry::Component(component) => ("component", component.component.to_string()),
             LockEntry::Server(server) => ("server", server.server.clone()),
         }
     }
 
-    /// Whether there is nothing to be accepted.
-    fn is_settled(&self) -> bool {
+    /// True if nothing is left to accept.
+    fn is_accepted(&self) -> bool {
         matches!(self.status, Some(LockStatus::Same) | None)
     }
 
@@ -154,7 +155,7 @@ impl Line {
         let (name, (_, words)) = (escape_line(&self.name), self.status());
         terminal.println(&format!(
             "{BOLD}{name:<20}{BOLD:#} {words:<35} {}",
-            escape_line(&self.what().1)
+            escape_line(&self.kind_and_source().1)
         ));
         for line in difference(self.changes()) {
             let line = escape_line(&line);
@@ -167,11 +168,11 @@ impl Line {
     }
 }
 
-fn as_json(file: &LockFile, lines: &[Line]) -> Value {
+fn as_json(file: &LockFile, lines: &[LockRow]) -> Value {
     let components: Vec<Value> = lines
         .iter()
         .map(|line| {
-            let (kind, what) = line.what();
+            let (kind, what) = line.kind_and_source();
             json!({
                 "name": line.name,
                 kind: what,

@@ -1,4 +1,4 @@
-//! `agent-host completions` and `agent-host man`: what the definitions of the commands say, for shells and for `man`.
+//! `agent-host completions` and `agent-host man`, generated from the clap definitions.
 
 use crate::{
     args::{Args, CompletionsArgs, ManArgs},
@@ -15,8 +15,9 @@ pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> Result
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, name, &mut script);
     if args.shell == Shell::Bash {
-        // clap_complete 4.6 takes the hyphen in the program's name for the gap before a command in one half of the script, and not in
-        // the other, so that no command's own words are completed.
+        // clap_complete 4.6 takes the hyphen in the program's name for the gap before a command in
+        // one half of the script, and not in the other, so that no command's own words are
+        // completed.
         let whole = String::from_utf8_lossy(&script).replace("agent__subcmd__host", "agent__host");
         script = whole.into_bytes();
     }
@@ -27,7 +28,7 @@ pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> Result
 /// Writes a manual page to stdout, as troff.
 pub(super) fn page(args: &ManArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut program = Args::command();
-    // It fills in what commands inherit, such as their whole names.
+    // Fills in what subcommands inherit, such as their full names.
     program.build();
     let mut command = &program;
     for name in &args.command {

@@ -1,7 +1,7 @@
-//! `agent-host mcp`: the configured tools for a client of the Model Context Protocol. stdout is the client's; all that people should
-//! know is on stderr.
+//! `agent-host mcp`: serves the configured tools to MCP clients. stdout belongs to the client; text
+//! for users goes to stderr.
 
-use super::{configure, reach};
+use super::{configure, permission_summary};
 use crate::{
     args::{McpArgs, McpCommand, McpServed},
     exit::{Exit, Failure},
@@ -22,7 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     match args.command {
-        Some(McpCommand::Config { name, http, served }) => entry(&name, http, &served, terminal),
+        Some(McpCommand::Config { name, http, served }) => {
+            client_entry(&name, http, &served, terminal)
+        }
         None => serve(args, terminal).await,
     }
 }
@@ -41,25 +43,25 @@ async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let (shown, quiet) = (*terminal, args.quiet);
     let watch = tokio::spawn(async move {
         watched
-            .watch(|reloaded| tell(reloaded, quiet, &shown))
+            .watch(|reloaded| report_reload(reloaded, quiet, &shown))
             .await;
     });
     let served = match args.http {
         Some(address) => over_http(&server, address, args, terminal, stop.token).await,
         None => {
             if !quiet {
-                let whom = "standard input and output, to whoever started this";
-                intro(server.host(), whom, terminal);
+                let clients = "standard input and output, to whoever started this";
+                intro(server.host(), clients, terminal);
             }
             let (input, output) = standard_streams();
             let served = serve_stdio(&server, input, output, stop.token).await;
             served.map_err(Failure::failed)
         }
     };
-    // Whatever happened to the connections, what was recorded is kept.
+    // Makes the journal durable, however the connections ended.
     server.close().await;
     watch.abort();
-    // Clients close their side when they are done, and a signal is how a person is.
+    // Closed input and a signal are the normal ends of a server.
     served.map(|()| Exit::Done)
 }
 
@@ -81,11 +83,11 @@ async fn over_http(
         .map_err(|error| Failure::failed(format!("cannot listen at {address}: {error}")))?;
     let address = listener.address();
     if !args.quiet {
-        let whom = format!("http://{address}{} to whoever has the token", http::PATH);
-        intro(server.host(), &whom, terminal);
+        let clients = format!("http://{address}{} to whoever has the token", http::PATH);
+        intro(server.host(), &clients, terminal);
     }
     if let Some(text) = generated {
-        // Nobody could use the server without it.
+        // No client can connect without it.
         terminal.note(&format!("the token, made for this run alone: {text}"));
     }
     if let Some(warning) = exposure_warning(address) {
@@ -105,18 +107,18 @@ fn configured(served: &McpServed) -> Result<Config, Failure> {
     configure(served.config.clone(), overrides)
 }
 
-/// Says what is served and what it may reach: read from the values that the gate decides by.
-fn intro(host: &Host, whom: &str, terminal: &Terminal) {
+/// Prints what is served and what it may reach, from the values that the policy checks.
+fn intro(host: &Host, clients: &str, terminal: &Terminal) {
     let tools = host.registry().tools().iter();
     let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
-    let reach = reach::of(host.registry()).join("\n  ");
+    let reach = permission_summary::for_registry(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
-        "serving over {whom}: {}\nwhich may reach: {reach}",
+        "serving over {clients}: {}\nwhich may reach: {reach}",
         names.join(", ")
     )));
 }
 
-fn tell(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
+fn report_reload(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
     match reloaded {
         Reloaded::Served { components } if !quiet => terminal.note(&format!(
             "changed, and served from now on: {}",
@@ -131,7 +133,7 @@ fn tell(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
 }
 
 /// Prints the entry for the configuration of a client.
-fn entry(
+fn client_entry(
     name: &str,
     http: Option<SocketAddr>,
     served: &McpServed,
@@ -143,7 +145,7 @@ fn entry(
             "url": format!("http://{address}{}", http::PATH),
             "headers": { "Authorization": "Bearer TOKEN" },
         }),
-        None => started(served, terminal)?,
+        None => stdio_server(served, terminal)?,
     };
     let servers = Map::from_iter([(name.to_owned(), server)]);
     let document = json!({ "mcpServers": servers });
@@ -154,10 +156,11 @@ fn entry(
     Ok(Exit::Done)
 }
 
-/// How a client starts this program: with absolute paths, since it starts it anywhere.
-fn started(served: &McpServed, terminal: &Terminal) -> Result<Value, Failure> {
+/// Returns the entry that starts this program, with absolute paths, since a client starts it in any
+/// directory.
+fn stdio_server(served: &McpServed, terminal: &Terminal) -> Result<Value, Failure> {
     let program = std::env::current_exe().map_err(Failure::failed)?;
-    // What cannot be served is told here, where somebody reads it.
+    // Reports configuration errors here, where the user reads them.
     let config = configured(served)?;
     let mut args = vec!["mcp".to_owned()];
     let mut option = |name: &str, value: String| args.extend([name.to_owned(), value]);
@@ -182,9 +185,9 @@ fn started(served: &McpServed, terminal: &Terminal) -> Result<Value, Failure> {
         );
     }
     for grant in &served.config.grants {
-        option("--grant", grant_anywhere(grant, &config.working_dir)?);
+        option("--grant", absolute_grant(grant, &config.working_dir)?);
     }
-    // The folder that is granted because nobody named one would be another one where a client starts this.
+    // Names the implied grant: its directory would be another one where a client starts this.
     if config.implied_grant().is_some() {
         let mode = if served.config.write { ":rw" } else { "" };
         option(
@@ -203,8 +206,8 @@ fn started(served: &McpServed, terminal: &Terminal) -> Result<Value, Failure> {
     Ok(json!({ "command": text(&program)?, "args": args }))
 }
 
-/// A grant that means the same wherever it is read: a folder in it gets its absolute path.
-fn grant_anywhere(grant: &str, folder: &Path) -> Result<String, Failure> {
+/// Makes the path of a `dir:` grant absolute.
+fn absolute_grant(grant: &str, folder: &Path) -> Result<String, Failure> {
     match grant.strip_prefix("dir:") {
         Some(path) => Ok(format!("dir:{}", text(&folder.join(path))?)),
         None => Ok(grant.to_owned()),

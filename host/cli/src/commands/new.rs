@@ -1,4 +1,4 @@
-//! `agent-host new`: a project to begin with.
+//! `agent-host new`: creates a tool's project.
 
 use crate::{
     args::NewArgs,

@@ -1,8 +1,8 @@
-//! What the imports of a component mean, for the person who decides about it.
+//! Descriptions of a component's imports.
 
 use crate::terminal::escape_line;
 
-/// What the imports mean, in plain words. An import that is not listed here is shown by its name.
+/// Describes each import in plain words, or by its name if it is not listed here.
 pub(super) fn permissions(imports: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = imports.iter().map(|import| permission(import)).collect();
     lines.sort();

@@ -1,8 +1,8 @@
-//! `agent-host run`: turns, until the agent has its answer or cannot go on by itself.
+//! `agent-host run`: runs turns until the agent has its answer or needs the user.
 
+mod approval;
 mod images;
 mod intro;
-mod people;
 mod reply;
 
 use super::configure;
@@ -11,7 +11,8 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        LiveView, Terminal, compose, escape, failure_text, json_text, piped_input, tool_name, whole,
+        LiveView, Terminal, compose, escape, failure_text, full_text, json_text, piped_input,
+        tool_name,
     },
 };
 use agent_host_app::{Host, Overrides};
@@ -29,13 +30,13 @@ use agent_host_types::{
 use serde_json::json;
 use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
 
-/// The longest prompt that is read from standard input, in bytes.
+/// The maximum prompt from standard input, in bytes.
 const MAX_PROMPT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The longest file of `--output-schema`, in bytes.
+/// The maximum size of an `--output-schema` file, in bytes.
 const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
 
-/// Everything that one run needs besides its session.
+/// The state of a run besides its session.
 struct Run<'a> {
     host: &'a Host,
     agent: Agent,
@@ -43,21 +44,21 @@ struct Run<'a> {
     stop: Stop,
     terminal: &'a Terminal,
     format: OutputFormat,
-    /// Whether there is somebody at the terminal now.
+    /// True if the user can be asked at the terminal.
     asks_now: bool,
 }
 
-/// What the person wants of this run.
+/// The work of a run.
 enum Task {
     /// One input, one answer.
     Once(Box<AgentInput>),
-    /// A conversation on the terminal; the images go with what is said first.
+    /// A conversation on the terminal; the images go with its first message.
     Conversation(Vec<ContentPart>),
 }
 
 pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    // A waiting session is told something that only it can check.
-    let task = if reply::is_given(&args) {
+    // An answer to a waiting session is checked against the session, below.
+    let task = if reply::answers_session(&args) {
         None
     } else {
         Some(task(&args, terminal)?)
@@ -75,7 +76,8 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     let config = configure(args.config.clone(), overrides)?;
     let stop =
         Stop::listen(terminal, args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
-    // It may compile for seconds, and wait a minute for a command that knows a secret. Both end when this is dropped.
+    // Opening may compile for seconds and wait a minute for a secret's command; dropping it ends
+    // both.
     let host = tokio::select! {
         biased;
         () = stop.token.cancelled() => {
@@ -118,14 +120,14 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     }
 }
 
-/// Whether somebody decides about calls, now or later.
+/// Returns whether calls that need approval are asked about or denied.
 fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
     match args.permission_prompts {
         Some(PermissionPrompts::None) => Prompts::Deny,
         Some(PermissionPrompts::Later) => Prompts::Ask,
         Some(PermissionPrompts::Ask) | None if terminal.stdin && terminal.stderr => Prompts::Ask,
-        // Whoever answers from another process can do so again.
-        None if reply::is_given(args) => Prompts::Ask,
+        // A caller that answers from another process can do so again.
+        None if reply::answers_session(args) => Prompts::Ask,
         Some(PermissionPrompts::Ask) | None => Prompts::Deny,
     }
 }
@@ -154,14 +156,14 @@ fn output_schema(file: &Path) -> Result<Arc<AnswerSchema>, Failure> {
     Ok(Arc::new(schema))
 }
 
-/// The text of a file that a flag names, of up to so many bytes.
+/// Reads a UTF-8 file of at most `max_bytes`.
 fn read_bounded(file: &Path, max_bytes: u64) -> std::io::Result<String> {
     let bytes = read_bytes(file, max_bytes)?;
     String::from_utf8(bytes)
         .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error.utf8_error()))
 }
 
-/// The bytes of a file that a flag names, if there are not more than so many.
+/// Reads a file of at most `max_bytes`.
 fn read_bytes(file: &Path, max_bytes: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // Bounded while it is read: a pipe has no size, and a file may grow.
@@ -228,7 +230,7 @@ impl Run<'_> {
         }
     }
 
-    /// How the run ends, if it was stopped from outside.
+    /// Returns the exit of a run that a signal, the timeout or a failed write stopped.
     fn stopped(&self) -> Option<Exit> {
         self.stop.token.is_cancelled().then(|| self.stop.exit())
     }
@@ -245,21 +247,21 @@ impl Run<'_> {
         }
     }
 
-    /// Runs turns until one ends in something that the loop cannot go on from by itself.
+    /// Runs turns until one ends that the loop cannot continue.
     async fn drive(
         &mut self,
         session: &mut Session,
         mut input: AgentInput,
     ) -> Result<TurnReport, Failure> {
         loop {
-            let rules = self.rules_of_project(&input);
+            let rules = self.project_rules(&input);
             let cx = TurnContext {
                 observer: &self.view,
                 approvals: &self.host.remembered().await?,
                 cancel: &self.stop.token,
             };
             let report = self.agent.run_turn(session, input, &cx).await;
-            self.view.settle();
+            self.view.end_output();
             self.remember(session, &report.end, rules).await;
             input = match &report.end {
                 TurnEnd::NeedsMoreTurns => AgentInput::Continue,
@@ -291,7 +293,7 @@ impl Run<'_> {
         }
     }
 
-    /// Prints what a run came to.
+    /// Prints the result of a run and returns its exit.
     fn finish(&self, session: &Session, report: &TurnReport) -> Result<Exit, Failure> {
         if self.format == OutputFormat::Json {
             let document = json!({ "session": session.id(), "outcome": report });
@@ -302,7 +304,7 @@ impl Run<'_> {
             TurnEnd::Done { text, result, .. } => {
                 match result {
                     Some(result) => self.answer(
-                        &whole(&result.output).unwrap_or_else(|| failure_text(&result.output)),
+                        &full_text(&result.output).unwrap_or_else(|| failure_text(&result.output)),
                     ),
                     None if self.view.streams_text() => {}
                     None => self.answer(text),
@@ -328,7 +330,7 @@ impl Run<'_> {
             TurnEnd::AwaitingConfirmation { continuation, .. }
             | TurnEnd::AwaitingAnswer { continuation, .. }
             | TurnEnd::PendingToolCalls { continuation, .. } => {
-                self.terminal.note(&reply::wanted(continuation));
+                self.terminal.note(&reply::waiting_text(continuation));
             }
             TurnEnd::NeedsMoreTurns => self
                 .terminal
@@ -356,7 +358,7 @@ impl Run<'_> {
             }
         }
         match (Exit::from(&report.end), self.stopped()) {
-            // Stopped while it waited for a person: the request stays open, and a later run asks again.
+            // Stopped while awaiting the user: the request stays open, and a later run asks again.
             (Exit::Waiting, Some(stopped)) => Ok(stopped),
             (exit, _) => Ok(exit),
         }
@@ -366,7 +368,7 @@ impl Run<'_> {
         if self.format != OutputFormat::Text {
             return;
         }
-        // A program reads exactly what the model said; a terminal must not obey it.
+        // A pipe gets the text as it is; a terminal must not obey it.
         self.terminal.println(&if self.terminal.stdout {
             escape(text)
         } else {
@@ -375,7 +377,7 @@ impl Run<'_> {
     }
 }
 
-/// What was used up, and how to raise it.
+/// Describes the exhausted budget and the flag or key that raises it.
 fn budget_text(budget: &Budget) -> (String, &'static str) {
     let dollars = |micros: u64| format!("{}.{:06} USD", micros / 1_000_000, micros % 1_000_000);
     match budget {

@@ -1,4 +1,4 @@
-//! `agent-host sessions`: what happened, read from the journal; and sessions as a whole.
+//! `agent-host sessions`: lists, shows and manages journaled sessions.
 
 mod artifacts;
 mod manage;

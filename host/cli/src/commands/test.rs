@@ -1,10 +1,10 @@
-//! `agent-host test`: the cases of a tool's author. The report goes to stdout; it is what was asked for.
+//! `agent-host test`: runs a tool's test cases. The report goes to stdout.
 
-use super::{build, explain::quoted, trust};
+use super::{build, explain::shell_quoted, trust};
 use crate::{
     args::TestArgs,
     exit::{Exit, Failure},
-    itself,
+    self_exec,
     terminal::{
         BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, escape, escape_line, json_text, micros,
     },
@@ -32,15 +32,15 @@ pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// What is tested: what was named, and of the project what was not.
+/// Builds the plan from the arguments; the project supplies what they leave out.
 async fn plan(
     args: TestArgs,
     environment: &Environment,
     terminal: &Terminal,
 ) -> Result<TestPlan, Failure> {
-    // Before anything of the project is built.
+    // Trust is decided before anything of the project is built.
     let cases = if args.cases.is_empty() {
-        found_cases(&args, environment, terminal)?
+        project_cases(&args, environment, terminal)?
     } else {
         args.cases
     };
@@ -48,7 +48,7 @@ async fn plan(
         Some(component) => component,
         None => {
             let built = if args.build {
-                let built = build::make(
+                let built = build::build_project(
                     &args.dir,
                     /*strip_names*/ false,
                     args.wasi_sdk,
@@ -68,23 +68,23 @@ async fn plan(
         record: args.record,
         update: args.update,
         state_dir: args.state_dir,
-        compiler: Some(itself::compiler()),
+        compiler: Some(self_exec::compiler()),
     })
 }
 
-/// The project's own cases, which came with it: what they ask for needs trust.
-fn found_cases(
+/// Finds the project's cases. They came with the project, so what they ask for needs trust.
+fn project_cases(
     args: &TestArgs,
     environment: &Environment,
     terminal: &Terminal,
 ) -> Result<Vec<PathBuf>, Failure> {
     let cases = test::cases(&args.dir)?;
     if let Some(untrusted) = test::untrusted(&args.dir, &cases, args.record, environment)?
-        && !trust::settle(&untrusted, args.trust, environment, terminal)?
+        && !trust::resolve_trust(&untrusted, args.trust, environment, terminal)?
     {
         let command = match args.dir.to_str() {
             Some(".") | None => "agent-host trust".to_owned(),
-            Some(dir) => format!("agent-host trust {}", quoted(dir)),
+            Some(dir) => format!("agent-host trust {}", shell_quoted(dir)),
         };
         return Err(Failure::usage(untrusted.refusal(&command, "--cases FILE")));
     }
@@ -92,7 +92,7 @@ fn found_cases(
 }
 
 fn as_text(report: &TestReport) -> String {
-    let mut lines: Vec<String> = report.cases.iter().flat_map(of_case).collect();
+    let mut lines: Vec<String> = report.cases.iter().flat_map(case_lines).collect();
     if !report.findings.is_empty() {
         lines.push(String::new());
         lines.push(format!("{BOLD}Definitions{BOLD:#}"));
@@ -101,7 +101,7 @@ fn as_text(report: &TestReport) -> String {
             format!("  {YELLOW}{tool}{YELLOW:#}: {text}")
         }));
     }
-    lines.extend(report.coverage.iter().flat_map(of_coverage));
+    lines.extend(report.coverage.iter().flat_map(coverage_lines));
     let (failed, all) = (report.failed(), report.cases.len());
     lines.push(String::new());
     lines.push(format!(
@@ -111,8 +111,8 @@ fn as_text(report: &TestReport) -> String {
     lines.join("\n")
 }
 
-/// A case as a line, and what of it is not as expected below that.
-fn of_case(case: &CaseReport) -> Vec<String> {
+/// Formats a case as one line, with its mismatches below.
+fn case_lines(case: &CaseReport) -> Vec<String> {
     let passed = case.mismatches.is_empty();
     let word = if passed {
         format!("{GREEN}passed{GREEN:#}")
@@ -146,8 +146,8 @@ fn of_case(case: &CaseReport) -> Vec<String> {
     lines
 }
 
-/// What no case touched.
-fn of_coverage(coverage: &Coverage) -> Vec<String> {
+/// Lists grants that no case used and tools without a case.
+fn coverage_lines(coverage: &Coverage) -> Vec<String> {
     let unused = coverage.grants.iter().filter(|grant| !grant.used);
     let mut lines: Vec<String> = unused
         .map(|unused| {

@@ -1,5 +1,5 @@
-//! `agent-host trust`, and the question that is asked where configuration came with a directory and
-//! asks for more than an untrusted one gets.
+//! `agent-host trust`, and the prompt for a directory's configuration that asks for more than an
+//! untrusted one gets.
 
 use crate::{
     args::TrustArgs,
@@ -10,8 +10,7 @@ use agent_host_app::{Environment, TrustFile, config::Untrusted};
 use agent_host_author::{Project, test};
 use std::path::Path;
 
-/// The most demands that are shown in a question. With more of them, its beginning would not be
-/// seen.
+/// The maximum number of demands in a prompt; with more, its beginning would scroll away.
 const MAX_SHOWN: usize = 30;
 
 pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -51,13 +50,13 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
             terminal.note(&format!("{path} is trusted already."));
             continue;
         }
-        // Without a terminal, to name the directory is the answer.
+        // Without a terminal, naming the directory is the confirmation.
         if can_ask(terminal) {
-            if !asks(untrusted, terminal) {
+            if !confirm_trust(untrusted, terminal) {
                 return Ok(Exit::Refused);
             }
         } else {
-            terminal.note(&told(untrusted));
+            terminal.note(&demands_text(untrusted));
         }
         file.add(untrusted)?;
         terminal.println(&format!("trusted {path}"));
@@ -65,8 +64,8 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-/// What the cases of a project ask for; nothing where the directory has none. In what is no
-/// project, `tests` may have TOML of others.
+/// Returns what a project's cases ask for; `None` without cases. Outside of a project, `tests` may
+/// hold unrelated TOML.
 fn untrusted_cases(environment: &Environment) -> Result<Option<Untrusted>, Failure> {
     let directory = &environment.cwd;
     let cases = test::cases(directory)?;
@@ -76,22 +75,24 @@ fn untrusted_cases(environment: &Environment) -> Result<Option<Untrusted>, Failu
     }
 }
 
-/// Whether it is trusted: the user trusts it already, for this run, or says so now, where they can
-/// be asked.
-pub(super) fn settle(
+/// Returns true if it is trusted: already, for this run, or by the user's answer to a prompt.
+pub(super) fn resolve_trust(
     untrusted: &Untrusted,
     for_this_run: bool,
     environment: &Environment,
     terminal: &Terminal,
 ) -> Result<bool, Failure> {
     if for_this_run {
-        terminal.note(&format!("{}\nIt is trusted for this run.", told(untrusted)));
+        terminal.note(&format!(
+            "{}\nIt is trusted for this run.",
+            demands_text(untrusted)
+        ));
         return Ok(true);
     }
     if TrustFile::holds(untrusted, environment)? {
         return Ok(true);
     }
-    if !can_ask(terminal) || !asks(untrusted, terminal) {
+    if !can_ask(terminal) || !confirm_trust(untrusted, terminal) {
         return Ok(false);
     }
     trust_file(environment)?.add(untrusted)?;
@@ -102,10 +103,10 @@ fn can_ask(terminal: &Terminal) -> bool {
     terminal.stdin && terminal.stderr
 }
 
-/// Asks whether the user trusts it. Anything but a yes is a no.
-fn asks(untrusted: &Untrusted, terminal: &Terminal) -> bool {
+/// Asks whether the user trusts it; any answer but `y` or `yes` is a no.
+fn confirm_trust(untrusted: &Untrusted, terminal: &Terminal) -> bool {
     if untrusted.demands.len() > MAX_SHOWN {
-        terminal.note(&told(untrusted));
+        terminal.note(&demands_text(untrusted));
         terminal.note("This is more than one question can show: read it, and name the file on the command line.");
         return false;
     }
@@ -113,7 +114,7 @@ fn asks(untrusted: &Untrusted, terminal: &Terminal) -> bool {
     let question = format!(
         "{}\nTrust is remembered until one of these settings changes, and `agent-host trust --revoke` takes it back. It is trust in \
          the components and programs of that directory, too.\n{BOLD}Do you trust {}?{BOLD:#} [y] yes  [n] no, as is any other answer",
-        told(untrusted),
+        demands_text(untrusted),
         escape_line(&directory.display().to_string())
     );
     matches!(
@@ -122,8 +123,8 @@ fn asks(untrusted: &Untrusted, terminal: &Terminal) -> bool {
     )
 }
 
-/// What it asks for, in the host's words; text of the file is quoted in them.
-fn told(untrusted: &Untrusted) -> String {
+/// Lists the demands in the host's words, with text of the file quoted.
+fn demands_text(untrusted: &Untrusted) -> String {
     let shown = untrusted.demands.iter().take(MAX_SHOWN);
     let lines: Vec<String> = shown.map(|demand| format!("  - it {demand}")).collect();
     let more = match untrusted.demands.len().saturating_sub(MAX_SHOWN) {
@@ -133,12 +134,12 @@ fn told(untrusted: &Untrusted) -> String {
     format!(
         "{YELLOW}{}{YELLOW:#} came with its directory, and asks for more than an untrusted file gets:\n{}{more}",
         escape_line(&untrusted.path.display().to_string()),
-        harmless_lines(&lines)
+        escape_lines(&lines)
     )
 }
 
-/// Each line by itself, so that none of them begins another one.
-fn harmless_lines(lines: &[String]) -> String {
+/// Escapes each line separately, so that none can start another.
+fn escape_lines(lines: &[String]) -> String {
     let lines: Vec<String> = lines.iter().map(|line| escape_line(line)).collect();
     lines.join("\n")
 }

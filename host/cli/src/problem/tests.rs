@@ -10,7 +10,7 @@ fn plain(error: &ConfigError) -> String {
 }
 
 #[test]
-fn problem_with_a_place_is_shown_with_a_caret() {
+fn problem_with_span_is_shown_with_caret() {
     for (text, expected) in [
         (
             "# Ours.\ndeadline = \"5 s\"\n",
@@ -40,7 +40,7 @@ fn problem_with_a_place_is_shown_with_a_caret() {
 }
 
 #[test]
-fn problem_without_a_place_is_one_harmless_paragraph() {
+fn problem_without_span_is_one_escaped_paragraph() {
     let error = ConfigError::new(
         "--grant",
         "the grant `\u{1b}[31m` is unknown",

@@ -1,9 +1,9 @@
-//! One request of a call to the gate, as a line.
+//! Formats audit entries.
 
 use super::{DIM, GREEN, YELLOW, escape_line};
 use agent_host_types::accounting::{AuditEntry, AuditVerdict};
 
-/// What was asked, what the gate said, how often, and by which rule.
+/// Returns a line with the verdict, the request, its count, and the rule.
 pub(crate) fn audit_line(entry: &AuditEntry) -> String {
     let (style, word) = match entry.verdict {
         AuditVerdict::Allowed => (GREEN, "allowed"),

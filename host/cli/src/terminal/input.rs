@@ -1,9 +1,9 @@
-//! The terminal's input, which has one owner: nothing else reads stdin.
+//! The single reader of stdin.
 //!
-//! While nothing is asked, the terminal keeps what is typed. [`compose`] takes it up as the next line. A security prompt
-//! ([`answer`]) never does: whatever arrives before its question was drawn, and until the keyboard was quiet for [`QUIET`] after
-//! that, is moved to the composer's next line and answers nothing. Nor does pasted text answer it. It never decides what an
-//! answer means.
+//! While no prompt is open, the terminal buffers what is typed, and [`compose`] takes it as the
+//! next line. A security prompt ([`answer`]) never does: keys that arrive before it is drawn, or
+//! before the keyboard was quiet for [`QUIET`] after that, move to the composer's next line, and
+//! pasted text is refused. This module does not interpret answers.
 
 #![expect(clippy::disallowed_methods, reason = "this is the owner of stdin")]
 
@@ -29,110 +29,114 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the keyboard has to be quiet after a security prompt was drawn, before keys are an answer. It is longer than the
-/// pauses of a connection that delivers one paste in pieces, and shorter than it takes to read the question.
+/// The time without keys after a security prompt is drawn, before keys count as an answer. Longer
+/// than the pauses of a connection that delivers one paste in pieces, and shorter than it takes to
+/// read the question.
 const QUIET: Duration = Duration::from_millis(400);
 
-/// How long a security prompt waits for that. Then it is put off: input that never stops is no person's.
-const MAX_NOISE: Duration = Duration::from_secs(5);
+/// The maximum wait for [`QUIET`]; then the prompt is put off, since input that never stops is not
+/// typed by the user.
+const MAX_SETTLE: Duration = Duration::from_secs(5);
 
-/// How long a signal is given to stop the process, or to end it, before the prompt resumes.
+/// The time for a signal to stop or end the process before the prompt resumes.
 const SIGNAL_GRACE: Duration = Duration::from_millis(500);
 
-/// What marks the line that takes keys.
+/// The marker of an input line.
 const MARKER: &str = "> ";
 
 static READER: LazyLock<Mutex<Reader>> = LazyLock::new(Mutex::default);
 
-/// What is left from one line for the next.
+/// Input state kept between lines.
 #[derive(Debug, Default)]
 struct Reader {
     decoder: Decoder,
-    /// Keys that came with the end of the line before.
+    /// Keys that arrived with the end of the previous line.
     unread: VecDeque<Key>,
-    /// What arrived at a security prompt and was not for it: the beginning of the composer's next line.
+    /// Keys that a security prompt did not take: the start of the composer's next line.
     typed_ahead: Line,
 }
 
-/// Exclusive use of the keyboard. Dropping it puts the terminal's modes back.
+/// Exclusive access to the keyboard. Dropping it restores the terminal's modes.
 struct Keyboard {
     reader: MutexGuard<'static, Reader>,
     screen: Screen,
 }
 
-/// What came of waiting for a key.
+/// The result of waiting for a key.
 enum Event {
     Key(Key),
-    /// Nothing came in time.
+    /// The timeout expired.
     Quiet,
-    /// The process was stopped and resumed; the screen shows something else by now.
+    /// The process was stopped and resumed; the screen may show something else.
     Resumed,
     /// There is no more input, or the process ends.
     End,
 }
 
-/// What came of reading a line.
-enum Typed {
-    Line,
+/// The result of reading a line.
+enum LineEnd {
+    Complete,
     Pasted,
     Resumed,
     End,
 }
 
-/// What happens to pasted text.
+/// The treatment of pasted text.
 #[derive(Clone, Copy, PartialEq)]
-enum Pastes {
-    Taken,
-    Refused,
+enum PastePolicy {
+    Accept,
+    Refuse,
 }
 
-/// Reads the user's next line, which begins with what they typed before a security prompt took the keyboard. Nothing at the
-/// end of the input.
+/// Reads the user's next line, starting with what was typed before a security prompt took the
+/// keyboard; `None` at the end of the input.
 pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
     let mut keyboard = Keyboard::take(terminal)?;
     let mut line = std::mem::take(&mut keyboard.reader.typed_ahead);
     loop {
         terminal.note(question);
-        match keyboard.line(&mut line, Pastes::Taken) {
-            Typed::Line => return Some(line.into_text()),
-            Typed::Pasted | Typed::Resumed => {}
-            Typed::End => return None,
+        match keyboard.line(&mut line, PastePolicy::Accept) {
+            LineEnd::Complete => return Some(line.into_text()),
+            LineEnd::Pasted | LineEnd::Resumed => {}
+            LineEnd::End => return None,
         }
     }
 }
 
-/// Draws a security prompt and reads its answer: one line that was typed after the prompt was drawn and the keyboard quiet.
-/// Nothing at the end of the input, where stdin is no terminal, or while input arrives that does not stop: not now.
+/// Draws a security prompt and reads its answer: one line typed after the prompt was drawn and the
+/// keyboard was quiet. `None`, meaning not now, at the end of the input, if stdin is no terminal,
+/// or while input arrives without a pause.
 ///
-/// Every question whose answer may have an effect is asked by this, each by itself. `question` is all of the prompt and is
-/// drawn again where pasted text was refused or the process was stopped; its last line says what is decided.
+/// Every question whose answer may have an effect passes through this function, one at a time.
+/// `question` is the whole prompt, drawn again after refused pasted text or a stop of the process;
+/// its last line names the decision.
 pub(crate) fn answer(terminal: &Terminal, question: &str) -> Option<String> {
     let mut keyboard = Keyboard::take(terminal)?;
     loop {
         terminal.note(question);
         let mut line = Line::default();
-        let typed = match keyboard.settle(terminal) {
-            Typed::Line => keyboard.line(&mut line, Pastes::Refused),
-            unsettled => unsettled,
+        let typed = match keyboard.wait_until_quiet(terminal) {
+            LineEnd::Complete => keyboard.line(&mut line, PastePolicy::Refuse),
+            ended => ended,
         };
         match typed {
-            Typed::Line => return Some(line.into_text()),
-            Typed::Pasted => terminal.note("Pasted text is no answer here. Please type it."),
-            Typed::Resumed => {}
-            Typed::End => return None,
+            LineEnd::Complete => return Some(line.into_text()),
+            LineEnd::Pasted => terminal.note("Pasted text is no answer here. Please type it."),
+            LineEnd::Resumed => {}
+            LineEnd::End => return None,
         }
     }
 }
 
-/// Whether stdin is a terminal, so that something can be asked there.
+/// True if stdin is a terminal, so the user can be asked.
 pub(crate) fn is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Reads standard input to its end: as data, which answers nothing.
+/// Reads at most `max_bytes` of standard input as data, which answers no prompt.
 ///
 /// # Errors
-/// When it cannot be read, or is not UTF-8.
+/// When stdin cannot be read, or is not UTF-8.
 pub(crate) fn data(max_bytes: u64) -> io::Result<String> {
     let mut text = String::new();
     io::stdin().take(max_bytes).read_to_string(&mut text)?;
@@ -140,7 +144,7 @@ pub(crate) fn data(max_bytes: u64) -> io::Result<String> {
 }
 
 impl Keyboard {
-    /// Nothing where stdin is no terminal, or something that was abandoned still waits for keys.
+    /// Returns `None` if stdin is no terminal, or an abandoned prompt still waits for keys.
     fn take(terminal: &Terminal) -> Option<Self> {
         let reader = match READER.try_lock() {
             Ok(reader) => reader,
@@ -155,34 +159,34 @@ impl Keyboard {
         modes::enter(screen).then_some(Self { reader, screen })
     }
 
-    /// Moves what is typed to the composer until nothing is typed any more.
-    fn settle(&mut self, terminal: &Terminal) -> Typed {
-        let patience = Instant::now() + MAX_NOISE;
+    /// Moves keys to the composer's line until the keyboard is quiet.
+    fn wait_until_quiet(&mut self, terminal: &Terminal) -> LineEnd {
+        let deadline = Instant::now() + MAX_SETTLE;
         loop {
             match self.next(Some(QUIET)) {
                 Event::Key(Key::Enter) => drop(self.reader.typed_ahead.press(Key::Char(' '))),
                 Event::Key(key) => drop(self.reader.typed_ahead.press(key)),
-                Event::Quiet if !self.reader.decoder.in_paste() => return Typed::Line,
+                Event::Quiet if !self.reader.decoder.in_paste() => return LineEnd::Complete,
                 Event::Quiet => {}
-                Event::Resumed => return Typed::Resumed,
-                Event::End => return Typed::End,
+                Event::Resumed => return LineEnd::Resumed,
+                Event::End => return LineEnd::End,
             }
-            if Instant::now() > patience {
+            if Instant::now() > deadline {
                 terminal.note("Input arrives without a pause, so nothing is decided now.");
-                return Typed::End;
+                return LineEnd::End;
             }
         }
     }
 
-    /// Shows the line so far, and reads the rest of it.
-    fn line(&mut self, line: &mut Line, pastes: Pastes) -> Typed {
+    /// Shows the line so far and reads the rest of it.
+    fn line(&mut self, line: &mut Line, pastes: PastePolicy) -> LineEnd {
         self.show(&format!("{MARKER}{}", line.shown()));
         let mut is_pasted = false;
         let typed = loop {
             match self.next(None) {
-                Event::Key(Key::Enter) if !is_pasted => break Typed::Line,
-                Event::Key(Key::End) if line.is_empty() => break Typed::End,
-                Event::Key(Key::PasteBegins) if pastes == Pastes::Refused => {
+                Event::Key(Key::Enter) if !is_pasted => break LineEnd::Complete,
+                Event::Key(Key::End) if line.is_empty() => break LineEnd::End,
+                Event::Key(Key::PasteBegins) if pastes == PastePolicy::Refuse => {
                     break self.refuse_paste();
                 }
                 Event::Key(key) => {
@@ -191,30 +195,30 @@ impl Keyboard {
                     self.show(&shown);
                 }
                 Event::Quiet => {}
-                Event::Resumed => break Typed::Resumed,
-                Event::End => break Typed::End,
+                Event::Resumed => break LineEnd::Resumed,
+                Event::End => break LineEnd::End,
             }
         };
         self.show("\n");
         typed
     }
 
-    /// Reads a paste to its end, and forgets it.
-    fn refuse_paste(&mut self) -> Typed {
+    /// Reads a paste to its end and discards it.
+    fn refuse_paste(&mut self) -> LineEnd {
         while self.reader.decoder.in_paste() {
-            match self.next(Some(MAX_NOISE)) {
+            match self.next(Some(MAX_SETTLE)) {
                 Event::Key(_) => {}
-                // Its end was lost.
-                Event::Quiet | Event::End => return Typed::End,
-                Event::Resumed => return Typed::Resumed,
+                // The end mark was lost.
+                Event::Quiet | Event::End => return LineEnd::End,
+                Event::Resumed => return LineEnd::Resumed,
             }
         }
-        // The decoder has seen the end, and maybe more: all that came with the paste goes with it.
+        // Keys that arrived with the paste are discarded, too.
         self.reader.unread.clear();
-        Typed::Pasted
+        LineEnd::Pasted
     }
 
-    /// Waits for a key. Keys that send a signal send it.
+    /// Waits for a key; one that stands for a signal sends it.
     fn next(&mut self, timeout: Option<Duration>) -> Event {
         loop {
             match self.reader.unread.pop_front() {
@@ -230,7 +234,7 @@ impl Keyboard {
         }
     }
 
-    /// Reads what there is; nothing when there is something now.
+    /// Reads available bytes into `unread`; `None` if there may be a key now.
     fn fill(&mut self, timeout: Option<Duration>) -> Option<Event> {
         let stdin = io::stdin();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -258,7 +262,8 @@ impl Keyboard {
         }
     }
 
-    /// Sends a signal that ends things. What is typed after it is no answer, however long its handling takes.
+    /// Sends a signal that ends the process or its turn. Keys after it are no answer, however long
+    /// its handling takes.
     fn interrupt(&mut self, signal: Signal) -> Event {
         modes::leave();
         let _ = kill_current_process_group(signal);
@@ -266,7 +271,8 @@ impl Keyboard {
         Event::End
     }
 
-    /// Stops the process, with the terminal as its shell wants it. The signal is on its way for a moment.
+    /// Stops the process with the shell's terminal modes restored. The signal takes a moment to
+    /// arrive.
     fn suspend(&mut self) -> Event {
         modes::leave();
         let _ = kill_current_process_group(Signal::TSTP);
@@ -278,9 +284,9 @@ impl Keyboard {
         }
     }
 
-    /// Shows what is typed where it would be echoed.
+    /// Echoes typed text.
     fn show(&self, text: &str) {
-        // What cannot be shown has been typed nevertheless.
+        // A failed echo does not undo the key.
         let _ = match self.screen {
             Screen::Stdout => write(io::stdout(), text),
             Screen::Stderr => write(io::stderr(), text),

@@ -1,8 +1,8 @@
-//! What a person (or a program behind `stream-json`) sees while a turn runs.
+//! The live view of a turn, for users and for programs that read `stream-json`.
 
 use super::{
-    DIM, GREEN, RED, Terminal, YELLOW, escape, escape_line, json_text, micros, one_line, shrunk,
-    summary, tool_name,
+    DIM, GREEN, RED, Terminal, YELLOW, escape, escape_line, json_text, micros, one_line,
+    size_change, summary, tool_name,
 };
 use crate::args::OutputFormat;
 use agent_host_engine::observer::{Live, Observer};
@@ -18,21 +18,22 @@ use std::{
 };
 use tokio::runtime::Handle;
 
-/// How much of a call's arguments and of its result one line shows, in characters.
+/// The maximum length of a call's arguments and of its result on a line, in characters.
 const SHOWN_CHARACTERS: usize = 100;
 
-/// The time between two pictures of the spinner.
+/// The interval between frames of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows a turn as it happens: steps on stderr, text on a terminal's stdout, events on stdout for `stream-json`.
+/// Shows a turn as it happens: steps on stderr, text on a terminal's stdout, `stream-json` events
+/// on stdout.
 #[derive(Debug)]
 pub(crate) struct LiveView {
     terminal: Terminal,
     format: OutputFormat,
     quiet: bool,
-    /// The spinner, while there is something to wait for. It owns its line of the terminal and clears it when it goes.
+    /// The spinner while work is under way; it owns its line of the terminal.
     spinner: Mutex<Option<ProgressBar>>,
-    /// Whether text of the reply under way stands on stdout without a line break after it.
+    /// True while the last text on stdout has no line break after it.
     line_open: AtomicBool,
 }
 
@@ -47,21 +48,21 @@ impl LiveView {
         }
     }
 
-    /// Whether the answer is shown as it arrives, so that it must not be printed again at the end.
+    /// True if the answer is streamed and must not be printed again at the end.
     pub(crate) fn streams_text(&self) -> bool {
         self.format == OutputFormat::Text && self.terminal.stdout
     }
 
-    /// Ends what is shown of a turn.
-    pub(crate) fn settle(&self) {
-        self.rest();
+    /// Removes the spinner and ends an open line.
+    pub(crate) fn end_output(&self) {
+        self.stop_spinner();
         if self.line_open.swap(false, Ordering::Relaxed) {
             self.terminal.println("");
         }
     }
 
-    /// Shows that something is under way, where stderr is a terminal.
-    fn work(&self, message: String) {
+    /// Shows or updates the spinner, where stderr is a terminal.
+    fn show_spinner(&self, message: String) {
         if !self.terminal.stderr || self.quiet || self.line_open.load(Ordering::Relaxed) {
             return;
         }
@@ -72,7 +73,7 @@ impl LiveView {
         }
     }
 
-    fn rest(&self) {
+    fn stop_spinner(&self) {
         if let Some(spinner) = self.spinner().take() {
             spinner.finish_and_clear();
         }
@@ -95,7 +96,7 @@ impl LiveView {
     fn text(&self, text: &str) {
         match self.format {
             OutputFormat::Text if self.terminal.stdout => {
-                self.rest();
+                self.stop_spinner();
                 self.terminal.print(&escape(text));
                 self.line_open
                     .store(!text.ends_with('\n'), Ordering::Relaxed);
@@ -117,11 +118,11 @@ impl Observer for LiveView {
 
     fn live(&self, live: Live<'_>) {
         match live {
-            Live::ModelAsked => self.work("thinking".to_owned()),
-            Live::Reasoning(_) => self.work("reasoning".to_owned()),
+            Live::ModelAsked => self.show_spinner("thinking".to_owned()),
+            Live::Reasoning(_) => self.show_spinner("reasoning".to_owned()),
             Live::Text(text) => self.text(text),
             Live::Restarted => {
-                self.settle();
+                self.end_output();
                 self.step(&format!(
                     "{DIM}the model's answer broke off; it is asked again{DIM:#}"
                 ));
@@ -134,15 +135,15 @@ impl Observer for LiveView {
                 "{DIM}the conversation nears the end of the model's window: {count} old {} in the journal alone now \
                  ({}){DIM:#}",
                 if count == 1 { "result is" } else { "results are" },
-                shrunk(size)
+                size_change(size)
             )),
             Live::HistorySummarised { messages, size } => self.step(&format!(
                 "{DIM}the conversation nears the end of the model's window: a summary stands for its first {messages} messages \
                  now ({}){DIM:#}",
-                shrunk(size)
+                size_change(size)
             )),
             Live::Note(text) => {
-                self.settle();
+                self.end_output();
                 self.step(&format!("{YELLOW}note{YELLOW:#} {}", escape_line(text)));
                 if self.format == OutputFormat::StreamJson {
                     self.terminal
@@ -150,8 +151,8 @@ impl Observer for LiveView {
                 }
             }
             Live::CallStarted { tool, .. } => {
-                self.settle();
-                self.work(tool_name(tool));
+                self.end_output();
+                self.show_spinner(tool_name(tool));
             }
             Live::CallProgress {
                 message, fraction, ..
@@ -159,7 +160,7 @@ impl Observer for LiveView {
                 let percent = fraction
                     .map(|part| format!(" {:.0} %", part.clamp(0.0, 1.0) * 100.0))
                     .unwrap_or_default();
-                self.work(format!("{}{percent}", one_line(message, SHOWN_CHARACTERS)));
+                self.show_spinner(format!("{}{percent}", one_line(message, SHOWN_CHARACTERS)));
             }
             Live::CallEnded {
                 tool,
@@ -168,7 +169,7 @@ impl Observer for LiveView {
                 wall_us,
                 ..
             } => {
-                self.settle();
+                self.end_output();
                 self.step(&call_line(tool, input, output, wall_us));
             }
         }
@@ -181,7 +182,7 @@ fn new_spinner(message: String) -> ProgressBar {
     let spinner = ProgressBar::new_spinner()
         .with_style(style)
         .with_message(message);
-    // The library's own clock is a thread, and a panic where the system refuses that.
+    // indicatif's own ticker is a thread, and panics if the system refuses one.
     let shown = spinner.downgrade();
     let clock = async move {
         let mut clock = tokio::time::interval(TICK);
@@ -197,7 +198,7 @@ fn new_spinner(message: String) -> ProgressBar {
     spinner
 }
 
-/// One line for a call: what ran, with what, what it came to, how long it took.
+/// Formats a call on a line: tool, arguments, result and duration.
 fn call_line(
     tool: &str,
     input: Option<&Map<String, Value>>,

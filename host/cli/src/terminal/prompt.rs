@@ -1,6 +1,6 @@
-//! Asks the user at the terminal whether a call may run. What is shown is exactly what will run: the whole input, with
-//! nothing shortened and nothing hidden. What can be answered is what the call's tool allows. Each question is a security
-//! prompt of its own, and ends with what is decided, so that nothing above it can pass for something else.
+//! Asks the user whether a call may run. The prompt shows the whole input that will run, neither
+//! shortened nor hidden, and offers the decisions that the tool allows. Each question is a security
+//! prompt of its own and ends with what is decided, so that no text above it can imitate it.
 
 #[cfg(test)]
 mod tests;
@@ -18,13 +18,13 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value};
 
-/// The most characters of the reason why arguments do not fit a tool's schema.
+/// The maximum length of a schema error, in characters.
 const MAX_LINE_CHARACTERS: usize = 1_000;
 
-/// The most rows of what a tool may reach.
+/// The maximum number of rows of what a tool may reach.
 const MAX_REACH_ROWS: usize = 12;
 
-/// What the person said.
+/// The result of a review.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
     /// A decision about the call.
@@ -33,30 +33,30 @@ pub(crate) enum Verdict {
     Later,
 }
 
-/// A line of the person.
+/// A parsed answer.
 #[derive(Clone, Debug, PartialEq)]
-enum Said {
-    /// What they want.
+enum Reply {
+    /// The review is over.
     Verdict(Verdict),
-    /// They want to write other arguments.
+    /// Other arguments are to be entered.
     Edit,
-    /// They want an approval to be remembered.
+    /// An approval is to be remembered.
     Remember,
 }
 
-/// A call with what has to be known of its tool.
+/// A call under review, with its context.
 pub(crate) struct Review<'a> {
     pub(crate) terminal: &'a Terminal,
     pub(crate) call: &'a PendingCall,
     pub(crate) tools: &'a dyn ToolRunner,
-    /// Where the tool's calls run, and what they may reach there.
+    /// Where the tool's calls run and what they may reach there.
     pub(crate) reach: &'a str,
-    /// What "this project" is.
+    /// The path shown for "this project".
     pub(crate) project: &'a str,
 }
 
 impl Review<'_> {
-    /// Shows a call and reads a decision. The end of the input means: not now.
+    /// Shows a call and reads a decision; the end of the input means later.
     pub(crate) fn ask(&self) -> Verdict {
         let call = self.call;
         let question = format!("{BOLD}Run {}?{BOLD:#} {}", call_heading(call), menu(call));
@@ -68,9 +68,9 @@ impl Review<'_> {
                 return Verdict::Later;
             };
             let decision = match parse(&line, call) {
-                Some(Said::Verdict(verdict)) => return verdict,
-                Some(Said::Edit) => self.edit(),
-                Some(Said::Remember) => self.remember(),
+                Some(Reply::Verdict(verdict)) => return verdict,
+                Some(Reply::Edit) => self.edit(),
+                Some(Reply::Remember) => self.remember(),
                 None => {
                     prompt = format!("That is none of the answers.\n{question}");
                     continue;
@@ -83,7 +83,7 @@ impl Review<'_> {
         }
     }
 
-    /// The whole call.
+    /// Renders the whole call.
     fn shown(&self, who: &str, input: &Map<String, Value>, digest: &str) -> String {
         let columns = self.terminal.columns();
         let CallPreview {
@@ -102,7 +102,8 @@ impl Review<'_> {
         )
     }
 
-    /// Reads other arguments until they fit the tool, shows them, and asks once more; nothing when the person goes back.
+    /// Reads arguments until they fit the tool's schema, shows them, and asks for confirmation;
+    /// `None` if the user goes back.
     fn edit(&self) -> Option<Decision> {
         loop {
             let line = answer(
@@ -137,7 +138,7 @@ impl Review<'_> {
         }
     }
 
-    /// Reads which calls are not to be asked about and for how long, shows the rule, and asks once more; nothing when the person
+    /// Reads the scope of a rule, shows the rule, and asks for confirmation; `None` if the user
     /// goes back.
     fn remember(&self) -> Option<Decision> {
         let mut tools = self.tools.tools().iter();
@@ -171,7 +172,7 @@ impl Review<'_> {
         }
     }
 
-    /// The rule as it will be kept, in words.
+    /// Describes the rule as it will be stored.
     fn rule(&self, tool: &RegisteredTool, remember: Remember) -> String {
         let rule = ApprovalRule::new(tool, remember.what, self.call.input_digest);
         let place = match remember.scope {
@@ -184,7 +185,7 @@ impl Review<'_> {
         )
     }
 
-    /// Whether the user says yes to what is shown; nothing at the end of the input.
+    /// Asks for a yes or no; `None` at the end of the input.
     fn confirms(&self, shown: &str, question: &str) -> Option<bool> {
         let prompt = format!("{shown}\n{BOLD}{question}{BOLD:#} [y] yes  [n] no, back");
         loop {
@@ -197,7 +198,7 @@ impl Review<'_> {
     }
 }
 
-/// The answers that the call's tool allows.
+/// Lists the answers that the tool allows.
 fn menu(call: &PendingCall) -> String {
     let of = |kind: &DecisionKind| match kind {
         DecisionKind::Approve => "[y] yes  [m] yes, and do not ask again",
@@ -210,7 +211,7 @@ fn menu(call: &PendingCall) -> String {
     all.join("  ")
 }
 
-/// What is to be remembered.
+/// Parses the choice of a rule.
 fn chosen(line: &str) -> Option<Remember> {
     let (what, scope) = match line.trim() {
         "1" => (RememberWhat::Arguments, RememberScope::Session),
@@ -222,17 +223,17 @@ fn chosen(line: &str) -> Option<Remember> {
     Some(Remember { what, scope })
 }
 
-/// Anything but a clear and allowed answer is no answer: a stray key never approves.
-fn parse(line: &str, call: &PendingCall) -> Option<Said> {
+/// Parses an answer. Anything but an exact and allowed one is `None`: a stray key never approves.
+fn parse(line: &str, call: &PendingCall) -> Option<Reply> {
     let call_id = call.call_id.clone();
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let decided = |decision| Said::Verdict(Verdict::Decided(decision));
+    let decided = |decision| Reply::Verdict(Verdict::Decided(decision));
     let (kind, said) = match (word, rest.trim()) {
-        ("l" | "later", "") => return Some(Said::Verdict(Verdict::Later)),
+        ("l" | "later", "") => return Some(Reply::Verdict(Verdict::Later)),
         ("y" | "yes", "") => (DecisionKind::Approve, decided(Decision::approve(call_id))),
-        ("m", "") => (DecisionKind::Approve, Said::Remember),
-        ("e", "") => (DecisionKind::Edit, Said::Edit),
+        ("m", "") => (DecisionKind::Approve, Reply::Remember),
+        ("e", "") => (DecisionKind::Edit, Reply::Edit),
         ("n" | "no", reason) => {
             let reason = (!reason.is_empty()).then(|| reason.to_owned());
             (

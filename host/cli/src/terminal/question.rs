@@ -1,5 +1,5 @@
-//! Asks the user at the terminal what a call wants to know. The answer may have any effect that the tool makes of it, so the
-//! question is a security prompt.
+//! Asks the user a tool's question. The tool may give the answer any effect, so the question is a
+//! security prompt.
 
 use super::{BOLD, Terminal, YELLOW, answer as read_answer};
 use agent_host_engine::turn::QuestionPreview;
@@ -8,8 +8,8 @@ use agent_host_types::question::{Answer, Question};
 /// The columns of a choice's number, beside its frame.
 const NUMBER_COLUMNS: usize = 5;
 
-/// Shows a call's question and reads the answer: the number of a choice, or words where they are allowed. The end of the
-/// input means: not now.
+/// Shows a call's question and reads the answer: the number of a choice, or free text where it is
+/// allowed. `None` means later.
 pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question) -> Option<Answer> {
     let columns = terminal.columns().saturating_sub(NUMBER_COLUMNS);
     let QuestionPreview {
@@ -47,7 +47,7 @@ pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question)
     }
 }
 
-/// A choice in its frame, with its number before the first row.
+/// Formats a choice in its frame, with its number before the first row.
 fn numbered(number: usize, choice: &str) -> String {
     let mut label = format!("[{number}]");
     let rows = choice.split('\n').map(|row| {
@@ -58,7 +58,7 @@ fn numbered(number: usize, choice: &str) -> String {
     rows.collect()
 }
 
-/// A number that names a choice is that choice; everything else is words.
+/// Parses an answer: the number of a choice, else free text.
 fn answer(line: &str, question: &Question) -> Answer {
     let number = line
         .parse::<u32>()
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_a_choice_where_it_names_one() {
+    fn answer_with_choice_number_is_that_choice() {
         let question = Question {
             prompt: "Which?".to_owned(),
             choices: vec!["red".to_owned(), "blue".to_owned()],

@@ -1,9 +1,9 @@
-//! Results for people: in a few words, and in whole.
+//! Renders tool results, in short and in full.
 
 use agent_host_types::output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput};
 use serde_json::Value;
 
-/// A result in a few words.
+/// Summarizes a result.
 pub(crate) fn summary(output: &ToolResultOutput) -> String {
     match output {
         ToolResultOutput::Text(text) => text.clone(),
@@ -20,7 +20,7 @@ pub(crate) fn summary(output: &ToolResultOutput) -> String {
     }
 }
 
-/// What went wrong, in whole; the text of a result that is no failure and was not denied is empty.
+/// Returns the full text of an error or a denial; empty for a success.
 pub(crate) fn failure_text(output: &ToolResultOutput) -> String {
     match output {
         ToolResultOutput::ErrorText(text) => text.clone(),
@@ -46,7 +46,7 @@ fn part_summary(part: &ContentPart) -> String {
     }
 }
 
-/// A file in a few words: its name, media type and size, and the blob where it is kept.
+/// Describes a file: name, media type, size, and the blob or URL.
 pub(crate) fn file_summary(file: &FilePart) -> String {
     let name = file.filename.as_deref().unwrap_or("file");
     let place = match &file.data {
@@ -58,8 +58,8 @@ pub(crate) fn file_summary(file: &FilePart) -> String {
     format!("{name} ({}, {place})", file.media_type)
 }
 
-/// A successful result in whole, as text; nothing when it is a failure or was denied. Files are named, not printed.
-pub(crate) fn whole(output: &ToolResultOutput) -> Option<String> {
+/// Returns the full text of a success, else `None`. Files are named, not printed.
+pub(crate) fn full_text(output: &ToolResultOutput) -> Option<String> {
     match output {
         ToolResultOutput::Text(text) => Some(text.clone()),
         ToolResultOutput::Json(value) => Some(super::json_lines(value)),

@@ -1,5 +1,5 @@
-//! Standard output. Every write of the process passes here, so that a failed one is known in one place: the first error is
-//! kept, nothing is written after it, and a turn stops for it as for a signal.
+//! Standard output. Every write of the process passes through this module, which keeps the first
+//! error: nothing is written after it, and a turn stops for it as for a signal.
 
 use std::{
     io::{self, Write},
@@ -27,23 +27,23 @@ pub(super) fn error() -> Option<&'static io::Error> {
     FAILURE.error.get()
 }
 
-/// A writer to stdout that never fails: it keeps the first error here, and discards what comes after it.
-pub(super) struct Recorded<W>(pub(super) W);
+/// A writer to stdout that never fails: it keeps the first error and discards what follows.
+pub(super) struct ErrorRecorder<W>(pub(super) W);
 
-impl<W: Write> Recorded<W> {
+impl<W: Write> ErrorRecorder<W> {
     fn record(&mut self, write: impl FnOnce(&mut W) -> io::Result<()>) {
         if error().is_some() {
             return;
         }
         if let Err(error) = write(&mut self.0) {
-            // Where two threads fail at once, either error is the truth.
+            // If two threads fail at once, either error will do.
             let _ = FAILURE.error.set(error);
             FAILURE.token.cancel();
         }
     }
 }
 
-impl<W: Write> Write for Recorded<W> {
+impl<W: Write> Write for ErrorRecorder<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.record(|out| out.write_all(bytes));
         Ok(bytes.len())

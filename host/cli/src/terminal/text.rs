@@ -1,10 +1,10 @@
-//! Small renderings for people: sizes, times, and one line of something long.
+//! Formats sizes, times, and single lines of long text.
 
 use agent_host_engine::text::{escape_json, escape_line};
 use agent_host_types::context::CompactionStats;
 use serde_json::Value;
 
-/// Text of a model or a tool, fit to be shown, on one line of at most so many characters.
+/// Escapes text onto one line of at most `max` characters.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
     let line = escape_line(text);
     match line.char_indices().nth(max) {
@@ -13,26 +13,28 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
     }
 }
 
-/// JSON for programs, on one line. It is the same on a terminal, which it cannot steer: no other JSON is written to stdout.
+/// Formats JSON on one line, escaped so that it cannot steer a terminal. All JSON on stdout passes
+/// through this function or [`json_lines`].
 pub(crate) fn json_text(value: &Value) -> String {
     escape_json(&value.to_string()).into_owned()
 }
 
-/// The same on many lines.
+/// Formats JSON on several lines, escaped like [`json_text`].
 pub(crate) fn json_lines(value: &Value) -> String {
     escape_json(&format!("{value:#}")).into_owned()
 }
 
-/// The most characters of a tool's name. Those of the registry are shorter; a model may call any other.
+/// The maximum length of a tool's name, in characters. Registered names are shorter; a model may
+/// call any other.
 const MAX_TOOL_NAME: usize = 128;
 
-/// The name of a tool that a model called, fit to be shown.
+/// Escapes the name of a tool that a model called.
 pub(crate) fn tool_name(name: &str) -> String {
     one_line(name, MAX_TOOL_NAME)
 }
 
-/// What a change of the conversation did to the size of a request.
-pub(crate) fn shrunk(size: CompactionStats) -> String {
+/// Formats the size of a request before and after compaction.
+pub(crate) fn size_change(size: CompactionStats) -> String {
     let CompactionStats {
         before_tokens,
         after_tokens,
@@ -40,7 +42,7 @@ pub(crate) fn shrunk(size: CompactionStats) -> String {
     format!("about {before_tokens} tokens before, {after_tokens} after")
 }
 
-/// A time in UTC, such as `2026-11-21 04:12:35.120`.
+/// Formats a time in UTC, such as `2026-11-21 04:12:35.120`.
 pub(crate) fn date(at_ms: u64) -> String {
     let millis = i64::try_from(at_ms).unwrap_or(i64::MAX);
     jiff::Timestamp::from_millisecond(millis).map_or_else(
@@ -53,7 +55,7 @@ pub(crate) fn date(at_ms: u64) -> String {
     )
 }
 
-/// A number of bytes, such as `12.3 KiB`.
+/// Formats a number of bytes, such as `12.3 KiB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let mut unit = 0;
@@ -70,7 +72,7 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
-/// A time in microseconds, such as `850 µs`, `12.3 ms` or `4.5 s`.
+/// Formats microseconds, such as `850 µs`, `12.3 ms` or `4.5 s`.
 pub(crate) fn micros(count: u64) -> String {
     match count {
         0..1_000 => format!("{count} µs"),
@@ -85,14 +87,14 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_line_ends_where_it_is_too_long() {
+    fn one_line_truncates_long_text() {
         assert_eq!(one_line("日本語テキスト", 3), "日本語…");
         assert_eq!(one_line("日本語", 3), "日本語");
         assert_eq!(one_line("a\nb\u{1b}c", 3), "a b…");
     }
 
     #[test]
-    fn sizes_and_times_read_well() {
+    fn sizes_and_times_have_readable_units() {
         let sizes: Vec<String> = [0, 1023, 1024, 12_595, 1 << 20, u64::MAX]
             .map(bytes)
             .to_vec();

@@ -1,6 +1,6 @@
-//! What an MCP server says of its tools, before any of them is called.
+//! Describes an MCP server and the tools that it declares.
 
-use super::of_tool;
+use super::tool_lines;
 use crate::terminal::{BOLD, Terminal, escape_line, json_text};
 use agent_host_app::ServerEntry;
 use serde_json::json;
@@ -31,7 +31,7 @@ pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
         format!("  at once     {} calls", config.concurrent_calls),
     ];
     for tool in server.definitions() {
-        lines.extend(of_tool(tool));
+        lines.extend(tool_lines(tool));
     }
     terminal.println(&lines.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! `--image`: pictures that go with a prompt.
+//! `--image`: images attached to a prompt.
 
 use super::read_bytes;
 use crate::exit::Failure;
@@ -13,26 +13,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The most bytes of all images of one prompt. They are kept in the session, and those that are larger than the model takes are made
-/// smaller on their way to it.
+/// The maximum total size of a prompt's images, in bytes. The session keeps them; those beyond the
+/// model's limits are downscaled in each request.
 const MAX_IMAGE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What every provider's models see.
+/// The media types that every provider accepts.
 const MEDIA_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Reads the files. What they are is what their bytes show, whatever they are called.
+/// Reads the files; their types come from their bytes, not their names.
 pub(super) fn read(files: &[PathBuf]) -> Result<Vec<ContentPart>, Failure> {
-    let mut room = MAX_IMAGE_BYTES;
+    let mut bytes_left = MAX_IMAGE_BYTES;
     let mut images = Vec::with_capacity(files.len());
     for file in files {
-        let bytes = read_bytes(file, room).map_err(|error| match error.kind() {
+        let bytes = read_bytes(file, bytes_left).map_err(|error| match error.kind() {
             ErrorKind::FileTooLarge => {
                 let why = "all images of a prompt together have more than";
                 refuse(file, &format!("{why} {MAX_IMAGE_BYTES} bytes"))
             }
             _ => refuse(file, &error.to_string()),
         })?;
-        room -= bytes.len() as u64;
+        bytes_left -= bytes.len() as u64;
         let seen = media::sniff(&bytes).unwrap_or("no image");
         if !MEDIA_TYPES.contains(&seen) {
             return Err(refuse(
@@ -51,7 +51,7 @@ pub(super) fn read(files: &[PathBuf]) -> Result<Vec<ContentPart>, Failure> {
     Ok(images)
 }
 
-/// The prompt with its images, which come first: a model reads about what it has seen.
+/// Builds the input, with images before the text: a model reads about what it has seen.
 pub(super) fn input(text: String, mut images: Vec<ContentPart>) -> AgentInput {
     if images.is_empty() {
         return AgentInput::Text(text);

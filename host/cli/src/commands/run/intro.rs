@@ -1,8 +1,8 @@
-//! What a run says before it begins: which model answers, which tools it has, and what they may reach. What is shown here is
-//! what is enforced: it is read from the same values that the gate decides by.
+//! The introduction of a run: the model, the tools, and what they may reach, from the values that
+//! the policy checks.
 
 use crate::{
-    commands::reach,
+    commands::permission_summary,
     terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
 use agent_host_app::Host;
@@ -41,7 +41,7 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
         .map(|tool| tool.definition.name.as_str())
         .collect();
     row(terminal, "tools", &names.join(", "));
-    for line in reach::of(host.registry()) {
+    for line in permission_summary::for_registry(host.registry()) {
         row(terminal, "reach", &line);
     }
     row(terminal, "session", &session.id().to_string());

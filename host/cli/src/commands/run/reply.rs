@@ -1,5 +1,5 @@
-//! `--decide` and `--submit`: what a waiting session is told from the command line, in another process than the one that began
-//! to wait.
+//! `--decide` and `--submit`: answers to a waiting session from the command line, in another
+//! process than the one that began to wait.
 
 use super::read_bounded;
 use crate::{
@@ -17,12 +17,12 @@ use agent_host_types::{
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// The longest file of `--submit`, in bytes.
+/// The maximum size of a `--submit` file, in bytes.
 const MAX_SUBMITTED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What is said about one call.
+/// A parsed `--decide` value.
 #[derive(Clone, Debug, PartialEq)]
-enum Word {
+enum DecisionArg {
     Approve,
     Reject(Option<String>),
     Edit(Map<String, Value>),
@@ -30,12 +30,12 @@ enum Word {
     Choice(u32),
 }
 
-/// Whether the arguments say something to a session that waits.
-pub(super) fn is_given(args: &RunArgs) -> bool {
+/// True if the arguments answer a waiting session.
+pub(super) fn answers_session(args: &RunArgs) -> bool {
     !args.decide.is_empty() || args.submit.is_some()
 }
 
-/// What the arguments say, held against what the session waits for.
+/// Builds the input from the arguments, checked against what the session waits for.
 pub(super) fn input(args: &RunArgs, open: Option<Continuation>) -> Result<AgentInput, Failure> {
     let Some(continuation) = open else {
         return Err(Failure::usage(
@@ -77,8 +77,9 @@ pub(super) fn input(args: &RunArgs, open: Option<Continuation>) -> Result<AgentI
     }
 }
 
-/// `CALL=approve`, `CALL=reject[:REASON]`, `CALL=edit:JSON`, `CALL=respond:TEXT`, `CALL=choice:NUMBER`.
-fn parse(text: &str) -> Result<(CallId, Word), Failure> {
+/// Parses `CALL=approve`, `CALL=reject[:REASON]`, `CALL=edit:JSON`, `CALL=respond:TEXT` or
+/// `CALL=choice:NUMBER`.
+fn parse(text: &str) -> Result<(CallId, DecisionArg), Failure> {
     let refuse = |why: &str| {
         Failure::usage(format!(
             "`--decide {}` {why}; write CALL=approve, CALL=reject:REASON, CALL=edit:JSON, CALL=respond:TEXT or CALL=choice:NUMBER",
@@ -93,28 +94,28 @@ fn parse(text: &str) -> Result<(CallId, Word), Failure> {
         None => (said, None),
     };
     let word = match (kind, rest) {
-        ("approve", None) => Word::Approve,
-        ("reject", reason) => Word::Reject(reason.map(str::to_owned)),
+        ("approve", None) => DecisionArg::Approve,
+        ("reject", reason) => DecisionArg::Reject(reason.map(str::to_owned)),
         ("edit", Some(arguments)) => {
-            Word::Edit(serde_json::from_str(arguments).map_err(|error| {
+            DecisionArg::Edit(serde_json::from_str(arguments).map_err(|error| {
                 refuse(&format!("has arguments that are no JSON object ({error})"))
             })?)
         }
-        ("respond", Some(text)) => Word::Respond(text.to_owned()),
+        ("respond", Some(text)) => DecisionArg::Respond(text.to_owned()),
         ("choice", Some(number)) => {
             let number: Option<u32> = number.parse().ok();
             let index = number.and_then(|number| number.checked_sub(1));
-            Word::Choice(index.ok_or_else(|| refuse("has no number from 1 on"))?)
+            DecisionArg::Choice(index.ok_or_else(|| refuse("has no number from 1 on"))?)
         }
         _ => return Err(refuse("is no decision")),
     };
     Ok((CallId(call.to_owned()), word))
 }
 
-/// One decision for each call that waits, in the order of the calls.
+/// Returns one decision per waiting call, in the order of the calls.
 fn decisions(
     calls: &[PendingCall],
-    mut words: Vec<(CallId, Word)>,
+    mut words: Vec<(CallId, DecisionArg)>,
 ) -> Result<Vec<Decision>, Failure> {
     let mut decisions = Vec::with_capacity(calls.len());
     for call in calls {
@@ -127,11 +128,11 @@ fn decisions(
         };
         let (call_id, word) = words.remove(place);
         decisions.push(match word {
-            Word::Approve => Decision::approve(call_id),
-            Word::Reject(reason) => Decision::Reject { call_id, reason },
-            Word::Edit(input) => Decision::Edit { call_id, input },
-            Word::Respond(text) => Decision::Respond { call_id, text },
-            Word::Choice(_) => {
+            DecisionArg::Approve => Decision::approve(call_id),
+            DecisionArg::Reject(reason) => Decision::Reject { call_id, reason },
+            DecisionArg::Edit(input) => Decision::Edit { call_id, input },
+            DecisionArg::Respond(text) => Decision::Respond { call_id, text },
+            DecisionArg::Choice(_) => {
                 return Err(Failure::usage(format!(
                     "call {} waits for a decision, and a choice is the answer to a question",
                     escape_line(&call_id.0)
@@ -155,8 +156,8 @@ fn decisions(
     )))
 }
 
-/// What a session waits for, and how to go on with it.
-pub(super) fn wanted(continuation: &Continuation) -> String {
+/// Describes what a session waits for and how to resume it.
+pub(super) fn waiting_text(continuation: &Continuation) -> String {
     let resume = format!("agent-host run --resume {}", continuation.session);
     match &continuation.awaiting {
         Awaiting::Confirm { calls, .. } => {
@@ -187,7 +188,7 @@ pub(super) fn wanted(continuation: &Continuation) -> String {
     }
 }
 
-/// The calls, one a line.
+/// Lists the calls, one per line.
 fn list(calls: &[PendingCall]) -> String {
     let line = |call: &PendingCall| {
         format!(
@@ -203,7 +204,7 @@ fn list(calls: &[PendingCall]) -> String {
 fn answer(
     call_id: &CallId,
     question: &Question,
-    words: Vec<(CallId, Word)>,
+    words: Vec<(CallId, DecisionArg)>,
 ) -> Result<Answer, Failure> {
     let refuse = |why: &str| {
         Failure::usage(format!(
@@ -220,10 +221,10 @@ fn answer(
         return Err(refuse("This call asks nothing."));
     }
     match word {
-        Word::Respond(text) => Ok(Answer::Text { text }),
-        Word::Choice(index) => Ok(Answer::Choice { index }),
-        Word::Reject(None) => Ok(Answer::Cancelled),
-        Word::Reject(Some(_)) | Word::Approve | Word::Edit(_) => Err(refuse(
+        DecisionArg::Respond(text) => Ok(Answer::Text { text }),
+        DecisionArg::Choice(index) => Ok(Answer::Choice { index }),
+        DecisionArg::Reject(None) => Ok(Answer::Cancelled),
+        DecisionArg::Reject(Some(_)) | DecisionArg::Approve | DecisionArg::Edit(_) => Err(refuse(
             "A question is answered with `respond:TEXT`, `choice:NUMBER` or `reject`.",
         )),
     }
@@ -242,27 +243,30 @@ fn read_results(file: &Path) -> Result<Vec<SubmittedResult>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Word, parse};
+    use super::{DecisionArg, parse};
     use agent_host_types::id::CallId;
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
     #[test]
-    fn decisions_of_the_command_line() {
+    fn decide_argument_parses_each_decision() {
         let edit = json!({"a": "b=c:d"})
             .as_object()
             .cloned()
             .unwrap_or_default();
         let cases = [
-            ("c1=approve", Some(Word::Approve)),
-            ("c1=reject", Some(Word::Reject(None))),
+            ("c1=approve", Some(DecisionArg::Approve)),
+            ("c1=reject", Some(DecisionArg::Reject(None))),
             (
                 "c1=reject:too: late",
-                Some(Word::Reject(Some("too: late".to_owned()))),
+                Some(DecisionArg::Reject(Some("too: late".to_owned()))),
             ),
-            (r#"c1=edit:{"a":"b=c:d"}"#, Some(Word::Edit(edit))),
-            ("c1=respond:x=1", Some(Word::Respond("x=1".to_owned()))),
-            ("c1=choice:2", Some(Word::Choice(1))),
+            (r#"c1=edit:{"a":"b=c:d"}"#, Some(DecisionArg::Edit(edit))),
+            (
+                "c1=respond:x=1",
+                Some(DecisionArg::Respond("x=1".to_owned())),
+            ),
+            ("c1=choice:2", Some(DecisionArg::Choice(1))),
             ("c1=choice:0", None),
             ("c1=edit:[1]", None),
             ("c1=edit", None),

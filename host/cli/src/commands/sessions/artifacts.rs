@@ -1,7 +1,7 @@
-//! `agent-host sessions artifacts`: the files that a session's calls left. They are written to standard output, or to the file
-//! that the user names: no name from a tool ever becomes a path here.
+//! `agent-host sessions artifacts`: lists and writes the files that a session's calls left. Content
+//! goes to stdout or to the file that the user names; a tool's file name never becomes a path.
 
-use super::manage::{find, told};
+use super::manage::{find, journal_failure};
 use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, escape_line, json_text},
@@ -11,7 +11,7 @@ use agent_host_journal::JournalStore;
 use agent_host_types::id::SessionId;
 use serde_json::json;
 
-/// The content of one file.
+/// Reads one artifact.
 pub(super) async fn content(
     store: &dyn JournalStore,
     session: &str,
@@ -25,7 +25,10 @@ pub(super) async fn content(
             "session {id} has no artifact `{name}`; `agent-host sessions artifacts {id}` lists those that it has"
         ))
     })?;
-    store.read_blob(artifact.blob.digest).await.map_err(told)
+    store
+        .read_blob(artifact.blob.digest)
+        .await
+        .map_err(journal_failure)
 }
 
 async fn read(store: &dyn JournalStore, session: SessionId) -> Result<Artifacts, Failure> {
@@ -33,11 +36,10 @@ async fn read(store: &dyn JournalStore, session: SessionId) -> Result<Artifacts,
     store
         .for_each_record(session, |record| artifacts.add(record.event))
         .await
-        .map_err(told)?;
+        .map_err(journal_failure)?;
     Ok(artifacts)
 }
 
-/// Lists the files.
 pub(super) async fn list(
     store: &dyn JournalStore,
     session: &str,

@@ -1,4 +1,4 @@
-//! Sessions as a whole: copied, written to a file, read from one, removed. Ids go to stdout.
+//! Forks, exports, imports, deletes, prunes and recovers sessions. Ids go to stdout.
 
 use crate::{
     exit::{Exit, Failure},
@@ -25,8 +25,8 @@ pub(super) async fn fork(
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let session = find(store, session).await?;
-    let new = store.fork(session, at).await.map_err(told)?;
-    made(new, terminal);
+    let new = store.fork(session, at).await.map_err(journal_failure)?;
+    report_new_session(new, terminal);
     Ok(Exit::Done)
 }
 
@@ -39,14 +39,14 @@ pub(super) async fn export(
     let session = find(store, session).await?;
     let Some(path) = output else {
         let out = Box::new(BufWriter::new(terminal.writer()));
-        store.export(session, out).await.map_err(told)?;
+        store.export(session, out).await.map_err(journal_failure)?;
         return Ok(Exit::Done);
     };
     write_file(path, async |file| store.export(session, file).await).await?;
     Ok(Exit::Done)
 }
 
-/// Writes the content of a blob to a file, or to standard output. A terminal gets text alone, and none that steers it.
+/// Writes the content of a blob to a file or to stdout. A terminal gets only text, escaped.
 pub(super) async fn write_content(
     content: &[u8],
     output: Option<&Path>,
@@ -77,18 +77,18 @@ pub(super) async fn write_content(
     Ok(Exit::Done)
 }
 
-/// Writes a file that is not there yet; nothing of it stays if that fails.
+/// Creates a file, and removes it if `write` fails.
 async fn write_file(
     path: &Path,
     write: impl AsyncFnOnce(Box<BufWriter<File>>) -> Result<(), JournalError>,
 ) -> Result<(), Failure> {
-    // What was said is for this user alone, as it is in the journal.
+    // A session is readable by its owner only, as in the journal.
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)
-        .map_err(|error| unusable(path, "write", &error))?;
+        .map_err(|error| file_failure(path, "write", &error))?;
     let failed = |error: io::Error| {
         JournalError::storage(format!("cannot write {}: {error}", path.display()))
     };
@@ -98,10 +98,10 @@ async fn write_file(
     };
     let written = written.and_then(|()| file.sync_all().map_err(failed));
     if written.is_err() {
-        // Half a file would be refused anyway; if it stays, it does no harm.
+        // Import refuses a partial export, so one that stays is harmless.
         let _ = std::fs::remove_file(path);
     }
-    written.map_err(told)
+    written.map_err(journal_failure)
 }
 
 pub(super) async fn import(
@@ -110,19 +110,19 @@ pub(super) async fn import(
     as_new: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let file = File::open(path).map_err(|error| unusable(path, "read", &error))?;
+    let file = File::open(path).map_err(|error| file_failure(path, "read", &error))?;
     let about = file
         .metadata()
-        .map_err(|error| unusable(path, "read", &error))?;
-    // The journal is locked while the file is read, and a pipe may take for ever.
+        .map_err(|error| file_failure(path, "read", &error))?;
+    // The journal is locked during the read, and a pipe may never end.
     if !about.is_file() {
-        return Err(unusable(path, "read", &"it is not a regular file"));
+        return Err(file_failure(path, "read", &"it is not a regular file"));
     }
     let session = store
         .import(Box::new(BufReader::new(file)), as_new)
         .await
-        .map_err(told)?;
-    made(session, terminal);
+        .map_err(journal_failure)?;
+    report_new_session(session, terminal);
     Ok(Exit::Done)
 }
 
@@ -131,7 +131,7 @@ pub(super) async fn delete(
     sessions: &[String],
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    // A name that is wrong is found before anything is gone.
+    // Resolves every name before the first deletion.
     let mut found = Vec::with_capacity(sessions.len());
     for name in sessions {
         found.push(find(store, name).await?);
@@ -139,7 +139,7 @@ pub(super) async fn delete(
     found.sort_unstable();
     found.dedup();
     for session in found {
-        store.delete(session).await.map_err(told)?;
+        store.delete(session).await.map_err(journal_failure)?;
         terminal.println(&session.to_string());
     }
     Ok(Exit::Done)
@@ -150,7 +150,7 @@ pub(super) async fn prune(
     retention: Retention,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let Pruned { removed, kept } = store.prune(retention).await.map_err(told)?;
+    let Pruned { removed, kept } = store.prune(retention).await.map_err(journal_failure)?;
     for session in removed {
         terminal.println(&session.to_string());
     }
@@ -171,12 +171,12 @@ pub(super) async fn recover(
     name: &str,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    // One that is missing as a whole is found by its id alone.
+    // A session that is missing entirely can be named by its full id only.
     let session = match name.parse() {
         Ok(session) => session,
         Err(_) => find(store, name).await?,
     };
-    let events = store.recover(session).await.map_err(told)?;
+    let events = store.recover(session).await.map_err(journal_failure)?;
     terminal.println(&session.to_string());
     terminal.note(&match events {
         0 => "Nothing of the session is left, and nothing warns of it any more.".to_owned(),
@@ -187,22 +187,22 @@ pub(super) async fn recover(
     Ok(Exit::Done)
 }
 
-/// Prints the id of a session that is new here.
-fn made(session: SessionId, terminal: &Terminal) {
+/// Prints the id of a new session.
+fn report_new_session(session: SessionId, terminal: &Terminal) {
     terminal.println(&session.to_string());
     terminal.note(&format!("To go on: agent-host sessions resume {session}"));
 }
 
 pub(super) async fn find(store: &dyn JournalStore, name: &str) -> Result<SessionId, Failure> {
-    store.find(name).await.map_err(told)
+    store.find(name).await.map_err(journal_failure)
 }
 
-/// What the journal says, with the exit code that goes with it.
-pub(super) fn told(error: JournalError) -> Failure {
+/// Converts a journal error, with its exit code.
+pub(super) fn journal_failure(error: JournalError) -> Failure {
     HostError::from(error).into()
 }
 
-fn unusable(path: &Path, verb: &str, why: &dyn std::fmt::Display) -> Failure {
+fn file_failure(path: &Path, verb: &str, why: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!(
         "cannot {verb} {}: {why}; give another file",
         path.display()

@@ -1,8 +1,8 @@
-//! One event of a session as text for people.
+//! Formats a journal event as text.
 
 use crate::terminal::{
     BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, date, escape, escape_line, micros, one_line,
-    shrunk, summary, tool_name,
+    size_change, summary, tool_name,
 };
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
@@ -19,7 +19,7 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value, json};
 
-/// How much of a long text one step shows, in characters.
+/// The maximum length of a text in a step, in characters.
 const SHOWN_CHARACTERS: usize = 2_000;
 
 pub(super) fn step(record: &EventRecord) -> String {
@@ -62,7 +62,7 @@ fn event(event: &Event) -> String {
             ..
         } => {
             let size = match estimated_tokens {
-                // A program before version 4 of the events made no estimate.
+                // 0 stands for no estimate.
                 0 => String::new(),
                 tokens => format!(" {DIM}(estimated: {tokens} tokens){DIM:#}"),
             };
@@ -75,7 +75,7 @@ fn event(event: &Event) -> String {
         Event::ResultsReferenced { results, size } => format!(
             "{BOLD}references{BOLD:#} in place of {} old results {DIM}({}){DIM:#}\n         {}",
             results.len(),
-            shrunk(*size),
+            size_change(*size),
             blobs(results)
         ),
         Event::HistorySummarised {
@@ -88,7 +88,7 @@ fn event(event: &Event) -> String {
         } => format!(
             "{BOLD}summary{BOLD:#} in place of the first {messages} messages after {duration_ms} ms {DIM}({}; {}){DIM:#}\n         {}",
             tokens(*usage),
-            shrunk(*size),
+            size_change(*size),
             content(message)
         ),
         Event::ModelReplied {
@@ -189,7 +189,7 @@ fn content(message: &Message) -> String {
     }
 }
 
-/// Each result that became a reference, with the blob that has all of it.
+/// Lists each evicted result with the blob that has all of it.
 fn blobs(results: &[ReferencedResult]) -> String {
     let lines: Vec<String> = results
         .iter()
@@ -337,7 +337,7 @@ fn ended(report: &TurnReport) -> String {
     format!("{BOLD}turn ended{BOLD:#} {word} after {took} ms")
 }
 
-/// Text under its heading. Long text is cut here, for the eye only: the journal has it all.
+/// Escapes and indents text, cut for display only: the journal has all of it.
 fn indent(text: &str) -> String {
     let text = escape(text);
     let cut = match text.char_indices().nth(SHOWN_CHARACTERS) {

@@ -1,6 +1,6 @@
-//! Keys from the bytes that a terminal sends. Pure.
+//! Decodes a terminal's bytes into keys. Pure.
 
-/// What a key, or the edge of a paste, means to a line of input.
+/// A key or the edge of a paste, by its meaning to an input line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Char(char),
@@ -23,14 +23,14 @@ pub(super) enum Key {
     PasteBegins,
     /// The pasted text ends.
     PasteEnds,
-    /// Anything else, such as an arrow. It does nothing, but the keyboard was not quiet.
+    /// Any other key, such as an arrow: no input, but the keyboard is not quiet.
     Other,
 }
 
-/// The longest escape sequence whose parameters are looked at, in bytes; longer ones are swallowed.
+/// The maximum length of escape parameters, in bytes; longer ones are skipped.
 const MAX_PARAMETERS: usize = 16;
 
-/// Where in a sequence of bytes the decoder stands.
+/// The position in an escape or UTF-8 sequence.
 #[derive(Debug, Default)]
 enum State {
     #[default]
@@ -52,12 +52,12 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Whether a paste has begun and not ended.
+    /// True inside a paste.
     pub(super) fn in_paste(&self) -> bool {
         self.in_paste
     }
 
-    /// The key that ends with this byte, if one does.
+    /// Takes a byte and returns the key that it completes, if any.
     pub(super) fn feed(&mut self, byte: u8) -> Option<Key> {
         match std::mem::take(&mut self.state) {
             State::Ground => self.ground(byte),
@@ -91,7 +91,7 @@ impl Decoder {
             b'\t' if self.in_paste => Key::Char('\t'),
             // Also in a paste, whose end may never come.
             0x03 => Key::Interrupt,
-            // Nothing else in a pasted text is a command.
+            // No other control character in a paste is a command.
             _ if self.in_paste => Key::Other,
             0x04 => Key::End,
             0x08 | 0x7f => Key::Erase,
@@ -133,7 +133,7 @@ impl Decoder {
                 Some(character) if !character.is_control() => Key::Char(character),
                 _ => Key::Other,
             }),
-            // Not whole yet.
+            // Incomplete.
             Err(error) if error.error_len().is_none() => self.enter(State::Utf8(bytes)),
             Err(_) if byte.is_ascii() => self.ground(byte),
             Err(_) => Some(Key::Other),
@@ -152,7 +152,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn bytes_become_keys() {
+    fn terminal_bytes_decode_into_keys() {
         let cases: [(&[u8], &[super::Key]); 13] = [
             (b"y\r", &[Char('y'), Enter]),
             (b"n\n\x7f\x15", &[Char('n'), Enter, Erase, EraseLine]),

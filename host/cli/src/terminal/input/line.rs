@@ -1,13 +1,13 @@
-//! A line of input while it is typed: the text, and what the terminal shows of each key. Pure.
+//! Editing of an input line: its text, and the echo of each key. Pure.
 
 use super::keys::Key;
 use crate::terminal::escape;
 use unicode_width::UnicodeWidthStr as _;
 
-/// The longest line, in bytes. What is typed or pasted beyond is not taken, and not shown.
+/// The maximum line, in bytes; characters beyond it are neither taken nor shown.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
-/// A line that is typed. Pasted line breaks are part of it.
+/// An input line. Pasted line breaks are part of it.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     text: String,
@@ -22,7 +22,7 @@ impl Line {
         self.text.is_empty()
     }
 
-    /// The whole line as it is shown.
+    /// Returns the whole line, escaped for display.
     pub(super) fn shown(&self) -> String {
         escape(&self.text)
     }
@@ -69,7 +69,7 @@ impl Line {
         let after = self.shown();
         match before.strip_prefix(&after) {
             Some(gone) if !gone.contains(['\n', '\t']) => "\u{8} \u{8}".repeat(gone.width()),
-            // No cursor goes back over a line break: the line is shown once more.
+            // A cursor cannot move back over a line break, so the line is shown again.
             _ => format!("\n{after}"),
         }
     }
@@ -81,7 +81,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn keys_edit_the_line_and_its_picture() {
+    fn keys_edit_line_and_echo() {
         let back = |columns| "\u{8} \u{8}".repeat(columns);
         let cases: [(&str, &[Key], &str, &str); 7] = [
             ("ab", &[Key::Erase], "a", &back(1)),

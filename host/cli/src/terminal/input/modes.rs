@@ -1,5 +1,5 @@
-//! The terminal's modes while a line is read: each key comes at once and is not echoed, pasted text comes between marks, and
-//! the keys that send signals come as bytes, so that the modes are put back before the signal is sent.
+//! Terminal modes while a line is read: keys arrive one by one without echo, pasted text is marked,
+//! and signal keys arrive as bytes, so that the modes are restored before the signal is sent.
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -11,7 +11,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Turns the marks around pasted text on and off (bracketed paste mode).
+/// Sequences that turn bracketed paste mode on and off.
 const MARK_PASTES: &[u8] = b"\x1b[?2004h";
 const DO_NOT_MARK_PASTES: &[u8] = b"\x1b[?2004l";
 
@@ -21,13 +21,13 @@ static MODES: Mutex<Modes> = Mutex::new(Modes {
 });
 
 struct Modes {
-    /// What is put back, while the modes are changed.
+    /// The original modes, while they are changed.
     before: Option<(Termios, Screen)>,
-    /// Set once the process ends: the modes are not changed again.
+    /// Set when the process ends: the modes are not changed again.
     closed: bool,
 }
 
-/// Which output shows what is typed.
+/// The output that echoes typed text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Screen {
     Stdout,
@@ -36,7 +36,7 @@ pub(super) enum Screen {
     Nowhere,
 }
 
-/// Changes the modes; false where stdin is no terminal, or the process ends.
+/// Changes the modes; returns false if stdin is no terminal or the process ends.
 pub(super) fn enter(screen: Screen) -> bool {
     let mut modes = locked();
     if modes.closed {
@@ -51,7 +51,7 @@ pub(super) fn enter(screen: Screen) -> bool {
     local.remove(LocalModes::ECHO | LocalModes::ECHONL);
     changed.special_codes[SpecialCodeIndex::VMIN] = 1;
     changed.special_codes[SpecialCodeIndex::VTIME] = 0;
-    // What was typed already stays, and can be read from now on: it has to be told apart from what is typed next.
+    // Input that was typed already stays readable: the caller tells it from what is typed next.
     if tcsetattr(io::stdin(), OptionalActions::Now, &changed).is_err() {
         return false;
     }
@@ -60,19 +60,19 @@ pub(super) fn enter(screen: Screen) -> bool {
     true
 }
 
-/// Puts the modes back.
+/// Restores the modes.
 pub(super) fn leave() {
     restore(&mut locked());
 }
 
-/// Puts the modes back for good: a prompt that was abandoned changes nothing again, and reads nothing more.
+/// Restores the modes for good: an abandoned prompt changes nothing again, and reads nothing more.
 pub(crate) fn close() {
     let mut modes = locked();
     modes.closed = true;
     restore(&mut modes);
 }
 
-/// Puts the modes back for good when it is dropped, so that the process does not end without.
+/// Restores the modes for good when it is dropped, at the end of the process.
 #[derive(Debug)]
 pub(crate) struct InputGuard;
 
@@ -93,13 +93,13 @@ fn restore(modes: &mut Modes) {
     }
 }
 
-/// Held for moments only, so that also a process that ends at once can wait for it.
+/// Locks the modes; held briefly, so that an immediate exit can wait for it, too.
 fn locked() -> MutexGuard<'static, Modes> {
     MODES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Screen {
-    /// Writes unless that had to wait, as on a terminal that was halted by Ctrl-S.
+    /// Writes without blocking: a terminal that Ctrl-S halted gets nothing.
     fn write_now(self, bytes: &[u8]) {
         match self {
             Self::Stdout => write_now(io::stdout(), bytes),

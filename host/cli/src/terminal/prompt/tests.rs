@@ -1,4 +1,4 @@
-use super::{Said, Verdict, chosen, menu, parse};
+use super::{Reply, Verdict, chosen, menu, parse};
 use agent_host_types::{
     approval::{
         Decision, Remember,
@@ -26,11 +26,11 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
     }
 }
 
-fn decided(decision: Decision) -> Option<Said> {
-    Some(Said::Verdict(Verdict::Decided(decision)))
+fn decided(decision: Decision) -> Option<Reply> {
+    Some(Reply::Verdict(Verdict::Decided(decision)))
 }
 
-fn reject(reason: Option<&str>) -> Option<Said> {
+fn reject(reason: Option<&str>) -> Option<Reply> {
     decided(Decision::Reject {
         call_id: CallId("c1".to_owned()),
         reason: reason.map(str::to_owned),
@@ -38,7 +38,7 @@ fn reject(reason: Option<&str>) -> Option<Said> {
 }
 
 #[test]
-fn only_a_clear_answer_counts() {
+fn answer_that_is_not_exact_is_rejected() {
     let call = call(&DecisionKind::ALL);
     let approve = decided(Decision::approve(call.call_id.clone()));
     let respond = decided(Decision::Respond {
@@ -52,9 +52,9 @@ fn only_a_clear_answer_counts() {
         ("no", reject(None)),
         ("n wrong file\n", reject(Some("wrong file"))),
         ("r it is  done\n", respond),
-        ("e", Some(Said::Edit)),
-        ("m", Some(Said::Remember)),
-        ("l", Some(Said::Verdict(Verdict::Later))),
+        ("e", Some(Reply::Edit)),
+        ("m", Some(Reply::Remember)),
+        ("l", Some(Reply::Verdict(Verdict::Later))),
         ("", None),
         ("\n", None),
         ("Y", None),
@@ -70,9 +70,9 @@ fn only_a_clear_answer_counts() {
     }
 }
 
-/// What is not allowed is neither offered nor taken.
+/// A decision that the tool does not allow is neither offered nor accepted.
 #[test]
-fn the_tool_says_which_answers_there_are() {
+fn menu_offers_only_allowed_decisions() {
     use DecisionKind::{Approve, Edit, Reject, Respond};
     let table: [(&[DecisionKind], &str, &[&str]); 3] = [
         (
@@ -103,7 +103,7 @@ fn the_tool_says_which_answers_there_are() {
 }
 
 #[test]
-fn what_is_remembered_is_chosen_by_number() {
+fn remembered_rule_is_chosen_by_number() {
     let cases = [
         ("1\n", Some((Arguments, Session))),
         ("2", Some((Tool, Session))),

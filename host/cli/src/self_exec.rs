@@ -1,5 +1,5 @@
-//! This very program, started as a child process with a command of its own: as the compiler of components, and as what stands
-//! between this program and an MCP server. These commands are not for people, so the command line's parser does not know them.
+//! Child processes that run this executable with an internal command: the component compiler, and
+//! the supervisor of an MCP server. The clap parser does not know these commands.
 
 use agent_host_mcp_client::{Supervisor, supervise};
 use agent_host_sandbox::{CompileWorker, compile_worker};
@@ -10,16 +10,17 @@ use std::{
     process::ExitCode,
 };
 
-/// The command of the compiler. What follows it is between the sandbox and its child.
+/// The compiler's command; its arguments are private to the sandbox.
 const COMPILER: &str = "compile-worker";
 
-/// The command of what stands between this program and a server. What follows it is between the two.
+/// The supervisor's command; its arguments are private to the MCP client.
 const SUPERVISOR: &str = "supervise-mcp";
 
-/// This program by a name that stays right when its file is replaced by a newer version while it runs.
+/// The path of this executable, which stays right when its file is replaced while it runs.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// Does what this process was started for, if it is such a child. Each limits itself before anything else happens.
+/// Runs the child command that this process was started with, if any. Each child limits itself
+/// first.
 pub(crate) fn run_as_child() -> Option<ExitCode> {
     let mut args = env::args_os().skip(1);
     let command = args.next()?;
@@ -31,7 +32,7 @@ pub(crate) fn run_as_child() -> Option<ExitCode> {
     }
 }
 
-/// How the compiler is started.
+/// Returns the command that starts the compiler.
 pub(crate) fn compiler() -> CompileWorker {
     CompileWorker {
         exe: exe(),
@@ -39,7 +40,7 @@ pub(crate) fn compiler() -> CompileWorker {
     }
 }
 
-/// How a server is started.
+/// Returns the command that starts an MCP server's supervisor.
 pub(crate) fn supervisor() -> Supervisor {
     Supervisor {
         exe: exe(),
@@ -49,7 +50,7 @@ pub(crate) fn supervisor() -> Supervisor {
 
 fn exe() -> PathBuf {
     let this = Path::new(THIS_PROGRAM);
-    // Where there is no /proc this may fail as well, and what is started first says so.
+    // Without /proc this may fail, too; the first child to start reports it.
     if this.exists() {
         this.to_path_buf()
     } else {

@@ -1,11 +1,12 @@
-//! What a component may reach, for people. What is shown is what is enforced: it is read from the same values that
-//! the gate decides by. Secrets are names here, and of a variable there is only the name.
+//! Summaries of what components and MCP servers may reach, read from the values that the policy
+//! enforces. Secrets and variables appear by name only.
 
 use agent_host_app::Registry;
 use agent_host_engine::policy::{DirGrant, DirMode, Grants, HttpGrant, SecretGrant};
 
-/// What the tools may reach; components with the same grants share their lines, and what a server reaches nobody here knows.
-pub(super) fn of(registry: &Registry) -> Vec<String> {
+/// Lists what the tools may reach; components with equal grants share a line, and what an MCP
+/// server reaches is unknown.
+pub(super) fn for_registry(registry: &Registry) -> Vec<String> {
     let mut shared: Vec<(String, Vec<&str>)> = Vec::new();
     for entry in registry.components() {
         let text = lines(&entry.grants).join("; ");
@@ -33,8 +34,8 @@ pub(super) fn of(registry: &Registry) -> Vec<String> {
     components.chain(servers).collect()
 }
 
-/// Where a tool's calls run, and what they may reach there.
-pub(super) fn of_tool(registry: &Registry, tool: &str) -> String {
+/// Describes where a tool's calls run and what they may reach there.
+pub(super) fn for_tool(registry: &Registry, tool: &str) -> String {
     if let Some(entry) = registry.component_of(tool) {
         let grants = lines(&entry.grants).join("; ");
         return format!("the component `{}`, which may reach: {grants}", entry.name);
@@ -49,7 +50,7 @@ pub(super) fn of_tool(registry: &Registry, tool: &str) -> String {
     }
 }
 
-/// One line for each grant, and one for files and for the network where there is none.
+/// Returns a line per grant, and a line each for no files and no network.
 pub(super) fn lines(grants: &Grants) -> Vec<String> {
     let Grants {
         dirs,
@@ -58,16 +59,16 @@ pub(super) fn lines(grants: &Grants) -> Vec<String> {
         secrets,
     } = grants;
     let none = |is_none: bool, what: &str| is_none.then(|| what.to_owned());
-    let mut lines: Vec<String> = dirs.iter().map(folder).collect();
+    let mut lines: Vec<String> = dirs.iter().map(dir_line).collect();
     lines.extend(none(dirs.is_empty(), "no files"));
-    lines.extend(http.iter().map(server));
+    lines.extend(http.iter().map(http_line));
     lines.extend(none(http.is_empty(), "no network"));
     lines.extend(env.iter().map(|env| format!("variable {}", env.name)));
-    lines.extend(secrets.iter().map(secret));
+    lines.extend(secrets.iter().map(secret_line));
     lines
 }
 
-fn folder(dir: &DirGrant) -> String {
+fn dir_line(dir: &DirGrant) -> String {
     let mode = match dir.mode {
         DirMode::ReadOnly => "read-only",
         DirMode::ReadWrite => "read and write",
@@ -85,7 +86,7 @@ fn folder(dir: &DirGrant) -> String {
     line
 }
 
-fn server(http: &HttpGrant) -> String {
+fn http_line(http: &HttpGrant) -> String {
     let HttpGrant {
         scheme,
         host,
@@ -112,7 +113,7 @@ fn server(http: &HttpGrant) -> String {
     format!("{scheme}{host}{port}{path}{methods}")
 }
 
-fn secret(secret: &SecretGrant) -> String {
+fn secret_line(secret: &SecretGrant) -> String {
     let places = if secret.in_query {
         "header fields and queries"
     } else {

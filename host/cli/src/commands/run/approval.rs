@@ -1,8 +1,8 @@
-//! The person at the terminal: what waits for them is shown, and what they say goes back into the session.
+//! Approvals and questions at the terminal: asks the user and returns the answers to the session.
 
 use super::Run;
 use crate::{
-    commands::reach,
+    commands::permission_summary,
     terminal::{Review, Verdict, ask_question},
 };
 use agent_host_app::project;
@@ -15,7 +15,7 @@ use agent_host_types::{
 };
 
 impl Run<'_> {
-    /// Asks about every call that waits; nothing when the person wants to decide later or cannot be asked.
+    /// Asks about every waiting call; `None` if the user decides later or cannot be asked.
     pub(super) async fn decide(&self, continuation: &Continuation) -> Option<Vec<Decision>> {
         if !self.can_ask() {
             return None;
@@ -24,7 +24,7 @@ impl Run<'_> {
         for call in continuation.calls() {
             let (terminal, call) = (*self.terminal, call.clone());
             let tools = self.agent.tools.clone();
-            let reach = reach::of_tool(self.host.registry(), &call.tool);
+            let reach = permission_summary::for_tool(self.host.registry(), &call.tool);
             let project = project(self.host.config());
             let asked = tokio::task::spawn_blocking(move || {
                 let review = Review {
@@ -49,7 +49,7 @@ impl Run<'_> {
         Some(decisions)
     }
 
-    /// Asks a call's question; nothing when the person wants to answer later or cannot be asked.
+    /// Asks a call's question; `None` if the user answers later or cannot be asked.
     pub(super) async fn answer_question(&self, continuation: &Continuation) -> Option<Answer> {
         let Awaiting::Answer { tool, question, .. } = &continuation.awaiting else {
             return None;
@@ -70,8 +70,8 @@ impl Run<'_> {
         self.asks_now && self.agent.settings.prompts == Prompts::Ask
     }
 
-    /// What the decisions of an input are to be remembered for in this project.
-    pub(super) fn rules_of_project(&self, input: &AgentInput) -> Vec<ApprovalRule> {
+    /// Returns the rules that an input's decisions ask to remember for this project.
+    pub(super) fn project_rules(&self, input: &AgentInput) -> Vec<ApprovalRule> {
         let AgentInput::Resume {
             continuation,
             decisions,
@@ -86,8 +86,8 @@ impl Run<'_> {
         rules.into_iter().filter_map(of_project).collect()
     }
 
-    /// Keeps rules for this project, if the decisions that they follow from were taken. That they cannot be kept is no reason to
-    /// stop: people are asked again.
+    /// Stores rules for this project, if the decisions behind them were accepted. A failure is
+    /// printed and does not end the run: the user is asked again.
     pub(super) async fn remember(
         &self,
         session: &Session,

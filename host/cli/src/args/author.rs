@@ -1,0 +1,88 @@
+//! Arguments of `new`, `build` and `test`.
+
+use agent_host_author::Language;
+use clap::{
+    Args as ClapArgs,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use std::path::PathBuf;
+
+/// `new`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct NewArgs {
+    /// What the project is called: small letters, digits, `_` and `-`.
+    pub(crate) name: String,
+    /// The language to write the tool in.
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub(crate) lang: Language,
+    /// The folder to make the project's folder in.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) dir: PathBuf,
+}
+
+/// The languages by their names, which the help and the completions list.
+fn languages() -> impl TypedValueParser<Value = Language> {
+    PossibleValuesParser::new(Language::ALL.map(Language::as_str))
+        .try_map(|name| name.parse::<Language>())
+}
+
+/// `build`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct BuildArgs {
+    /// The folder of the project.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Take the names of functions out of a component in Rust or C, too; the stack of a trap is
+    /// told in them.
+    #[arg(long)]
+    pub(crate) strip_names: bool,
+    /// The wasi-sdk whose clang compiles C [default: zig compiles it].
+    #[arg(long, value_name = "DIR", env = "WASI_SDK_PATH")]
+    pub(crate) wasi_sdk: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `test`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TestArgs {
+    /// The project, with its cases in `tests/*.toml`.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// The component: a file, or `builtin:NAME` [default: what `agent-host build` made of the
+    /// project].
+    #[arg(long, value_name = "FILE", conflicts_with = "build")]
+    pub(crate) component: Option<String>,
+    /// Build the project first, as `agent-host build` does.
+    #[arg(long)]
+    pub(crate) build: bool,
+    /// With `--build`: the wasi-sdk whose clang compiles C.
+    #[arg(long, value_name = "DIR", env = "WASI_SDK_PATH")]
+    pub(crate) wasi_sdk: Option<PathBuf>,
+    /// A file with cases, instead of the project's. Repeatable.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cases: Vec<PathBuf>,
+    /// Only the cases with this in their name, or in their tool's.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Trust the project's cases for this run, whatever they ask for; stderr says what that is.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Ask the network, and write down what it says, for the cases that name a recording. Without
+    /// it nothing goes to the network.
+    #[arg(long)]
+    pub(crate) record: bool,
+    /// Write golden files instead of comparing them.
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Fail also for what is wrong with the tools' definitions.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where sessions are kept, which no tool may reach.
+    #[arg(long, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+}

@@ -1,0 +1,104 @@
+//! Arguments of `run`, which `sessions resume` shares.
+
+use super::ConfigArgs;
+use clap::{Args as ClapArgs, ValueEnum};
+use std::path::PathBuf;
+
+/// How answers are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The answer as text.
+    #[default]
+    Text,
+    /// One JSON document at the end.
+    Json,
+    /// One JSON document a line: every event as it becomes durable, and text as it arrives.
+    StreamJson,
+}
+
+/// `run`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunArgs {
+    /// What to ask. Without it: standard input, or a conversation when that is a terminal.
+    pub(crate) prompt: Option<String>,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// The model: `anthropic:NAME`, `openai:NAME`, `openai-compat:NAME`, `gemini:NAME`,
+    /// `ollama:NAME`, `script:tour`, `script:FILE` or `replay:FILE` [default: what agent.toml says,
+    /// else a model of the only provider whose key is in the environment, else `script:tour`].
+    #[arg(long, value_name = "PROVIDER:NAME")]
+    pub(crate) model: Option<String>,
+    /// Write down what goes between the model and this program, in a new file; `--model
+    /// replay:FILE` plays it again. The key is struck out, the conversation is in it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// A PNG, JPEG, GIF or WebP file that the model sees with the prompt. Repeatable.
+    #[arg(long = "image", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
+    pub(crate) images: Vec<PathBuf>,
+    /// A component to use besides the configured ones. Repeatable.
+    #[arg(long = "tool", value_name = "FILE")]
+    pub(crate) tools: Vec<String>,
+    /// How to print the answer.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output_format: OutputFormat,
+    /// Go on with a session: its id, the beginning of its id, or `latest`.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) resume: Option<String>,
+    /// With `--resume`: decide about a call that waits: `CALL=approve`, `CALL=reject:REASON`,
+    /// `CALL=edit:JSON` or `CALL=respond:TEXT`; a question is answered with `respond`,
+    /// `choice:NUMBER` or `reject`. Repeatable.
+    #[arg(long, value_name = "CALL=DECISION", requires = "resume", conflicts_with_all = ["prompt", "submit"])]
+    pub(crate) decide: Vec<String>,
+    /// With `--resume`: the results of calls that ran outside, as a JSON file.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "resume",
+        conflicts_with = "prompt"
+    )]
+    pub(crate) submit: Option<PathBuf>,
+    /// End the run with the first successful result of this tool. Repeatable.
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) until_tool: Vec<String>,
+    /// With `--until-tool`: the first call ends the run, whether it succeeded or not.
+    #[arg(long, requires = "until_tool")]
+    pub(crate) until_any_call: bool,
+    /// Have the answer be a JSON value that fits this JSON Schema.
+    #[arg(long, value_name = "FILE", conflicts_with = "until_tool")]
+    pub(crate) output_schema: Option<PathBuf>,
+    /// The most model calls that one prompt may lead to.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u64>,
+    /// The most tokens, read and written, that one prompt may cost.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_total_tokens: Option<u64>,
+    /// The most US dollars that one prompt may cost; agent.toml says what the model costs.
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_usd: Option<f64>,
+    /// The most tool calls that one prompt may lead to.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tool_calls: Option<u64>,
+    /// What happens to calls that a person should confirm: `ask` on a terminal; `none` denies them;
+    /// `later` ends the run with exit code 3, and `--resume SESSION --decide` goes on [default:
+    /// what agent.toml says on a terminal, `later` with `--decide` and `--submit`, else `none`].
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) permission_prompts: Option<PermissionPrompts>,
+    /// Stop after this many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Say nothing on stderr but errors.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// What happens to calls that a person should confirm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PermissionPrompts {
+    /// Ask on the terminal.
+    Ask,
+    /// Deny.
+    None,
+    /// Wait: the run ends, and a later one decides.
+    Later,
+}

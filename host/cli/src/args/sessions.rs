@@ -1,0 +1,139 @@
+//! Arguments of `sessions`.
+
+use super::{ConfigArgs, RunArgs};
+use clap::{Args as ClapArgs, Subcommand};
+use std::path::PathBuf;
+
+/// `sessions`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SessionsArgs {
+    /// What about them.
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+/// `sessions ...`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the sessions, newest first.
+    List {
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show every step of a session, with timings and limits.
+    Show {
+        /// Its id, the beginning of its id, or `latest`.
+        session: String,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Print its events as JSON, one a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go on with a session: what `run --resume SESSION` does.
+    #[command(
+        mut_arg("resume", |session| session.long(None).index(1).required(true)),
+        mut_arg("prompt", |prompt| prompt.index(2))
+    )]
+    Resume(Box<RunArgs>),
+    /// Copy a session into a new one, and print the new one's id. What waits or is allowed in the
+    /// original does not wait and is not allowed in the copy.
+    Fork {
+        /// Its id, the beginning of its id, or `latest`.
+        session: String,
+        /// Take over the events up to this one, at which a turn ended [default: all]. `sessions
+        /// show` numbers them.
+        #[arg(long, value_name = "EVENT")]
+        at: Option<u64>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Write a session as one file that needs nothing else.
+    Export {
+        /// Its id, the beginning of its id, or `latest`.
+        session: String,
+        /// The file; it must not exist [default: standard output].
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Take over a session from a file that `export` wrote, and print its id. Calls that wait in it
+    /// will not run, and nothing that was allowed in it is allowed here.
+    Import {
+        /// The file.
+        file: PathBuf,
+        /// Give it a new id.
+        #[arg(long)]
+        as_new: bool,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Remove sessions for good, and print their ids.
+    Delete {
+        /// Their ids, the beginnings of their ids, or `latest`.
+        #[arg(required = true, value_name = "SESSION")]
+        sessions: Vec<String>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Remove the oldest sessions for good, print their ids, and return their room to the disk.
+    /// Without an option: what `keep` in agent.toml does not keep. A session that is in use or
+    /// waits for a decision stays.
+    Prune {
+        /// Remove the sessions that were not written to for this number of days.
+        #[arg(long, value_name = "DAYS")]
+        older_than: Option<u32>,
+        /// Remove the oldest until the database has at most this size.
+        #[arg(long, value_name = "BYTES")]
+        max_bytes: Option<u64>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Take a session as it is in the journal, although events that were stored are missing there,
+    /// because the file was damaged or replaced by an older one.
+    Recover {
+        /// Its id.
+        session: String,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// List the files that a session's calls left, or write one to standard output.
+    Artifacts {
+        /// Its id, the beginning of its id, or `latest`.
+        session: String,
+        /// The file.
+        name: Option<String>,
+        /// Write it to this file, which must not exist [default: standard output].
+        #[arg(long, short, value_name = "FILE", requires = "name")]
+        output: Option<PathBuf>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Print the list as JSON, one file a line.
+        #[arg(long, conflicts_with = "name")]
+        json: bool,
+    },
+    /// Write a blob (an image, a long result) to standard output.
+    Blob {
+        /// Its digest, as `sessions show` prints it.
+        digest: String,
+        /// The file; it must not exist [default: standard output].
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The configuration.
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+}
