@@ -195,7 +195,7 @@ fn killed_at_every_point_with_people() {
         "approval-revoked",
         "call-intended",
         "call-settled",
-        "calls-delegated",
+        "calls-dispatched",
         "decision-recorded",
         "input-received",
         "model-replied",

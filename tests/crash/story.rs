@@ -91,7 +91,7 @@ impl Story {
                 story.keys.insert(idempotency_key.clone());
             }
             Event::QuestionAsked { call_id, .. } => self.call(call_id).running = false,
-            Event::CallsDelegated { calls, .. } => {
+            Event::CallsDispatched { calls, .. } => {
                 for call in calls {
                     self.call(&call.call_id).running = false;
                 }

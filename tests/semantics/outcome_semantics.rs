@@ -72,7 +72,7 @@ async fn t08_calls_that_run_outside_come_out_at_once() {
         "model-replied",
         "call-intended",
         "call-intended",
-        "calls-delegated",
+        "calls-dispatched",
         "turn-ended",
     ];
     assert_eq!(world.watcher.kinds(), kinds);

@@ -38,7 +38,7 @@ use std::sync::Arc;
 /// let mut config = Config::load(None, overrides, &environment)?;
 /// config.tools.clear();
 /// let host = Host::open(config).await?;
-/// let session = host.start_session()?;
+/// let session = host.start_session().await?;
 /// assert_eq!(host.model().provenance().model, "tour");
 /// # drop(session);
 /// # Ok(())
@@ -213,7 +213,7 @@ impl Host {
         let start = SessionStart {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             system,
-            folder: Some(self.config.working_dir.display().to_string()),
+            directory: Some(self.config.working_dir.display().to_string()),
             client,
         };
         Ok(Session::start(journal, start))

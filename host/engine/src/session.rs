@@ -40,7 +40,7 @@ pub struct SessionStart {
     /// The system prompt.
     pub system: Option<String>,
     /// The working directory, shown in lists of sessions.
-    pub folder: Option<String>,
+    pub directory: Option<String>,
     /// The name and version of the client that drives the loop; `None` if this program does.
     pub client: Option<String>,
 }
@@ -89,14 +89,14 @@ impl Session {
         let SessionStart {
             program,
             system,
-            folder,
+            directory,
             client,
         } = start;
         session.record(
             Event::SessionStarted {
                 program,
                 system,
-                folder,
+                directory,
                 client,
                 parent: None,
             },

@@ -40,7 +40,7 @@ async fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
     let started = Event::SessionStarted {
         program: "example".to_owned(),
         system: Some("Be brief.".to_owned()),
-        folder: None,
+        directory: None,
         client: None,
         parent: None,
     };

@@ -65,8 +65,10 @@ impl Row {
 impl Listing {
     fn of(event: &Event) -> Self {
         match event {
-            Event::SessionStarted { folder, client, .. } => Self {
-                directory: folder.clone(),
+            Event::SessionStarted {
+                directory, client, ..
+            } => Self {
+                directory: directory.clone(),
                 // The session of a client has no input, so it is listed by the client's name.
                 title: client.as_deref().and_then(one_line),
                 ..Self::default()
@@ -90,7 +92,7 @@ impl Listing {
             | Event::DecisionRecorded { .. }
             | Event::QuestionAsked { .. }
             | Event::AnswerReceived { .. }
-            | Event::CallsDelegated { .. }
+            | Event::CallsDispatched { .. }
             | Event::RepairRequested { .. }
             | Event::ApprovalRemembered { .. }
             | Event::ApprovalRevoked { .. }
@@ -173,7 +175,7 @@ fn kind(event: &Event) -> &'static str {
         Event::DecisionRecorded { .. } => "decision-recorded",
         Event::QuestionAsked { .. } => "question-asked",
         Event::AnswerReceived { .. } => "answer-received",
-        Event::CallsDelegated { .. } => "calls-delegated",
+        Event::CallsDispatched { .. } => "calls-dispatched",
         Event::RepairRequested { .. } => "repair-requested",
         Event::ApprovalRemembered { .. } => "approval-remembered",
         Event::ApprovalRevoked { .. } => "approval-revoked",

@@ -51,7 +51,7 @@ pub enum Event {
         system: Option<String>,
         /// The working directory, shown in lists of sessions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        folder: Option<String>,
+        directory: Option<String>,
         /// The name and version of the client that drives the loop; absent if this program does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<String>,
@@ -229,7 +229,7 @@ pub enum Event {
         message: String,
     },
     /// Calls were dispatched externally. Their results consume this request.
-    CallsDelegated {
+    CallsDispatched {
         /// The request's name.
         request: String,
         /// The turn.

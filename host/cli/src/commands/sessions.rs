@@ -162,7 +162,7 @@ async fn list(
                 "last_ms": row.last_ms,
                 "events": row.events,
                 "title": row.title,
-                "folder": row.directory,
+                "directory": row.directory,
                 "outcome": row.outcome,
             })));
             continue;

@@ -14,7 +14,7 @@ async fn records_come_back_in_order_and_blobs_by_digest() {
         event: Event::SessionStarted {
             program: "test".into(),
             system: None,
-            folder: None,
+            directory: None,
             client: None,
             parent: None,
         },

@@ -12,7 +12,7 @@ fn record(session: SessionId, seq: u64) -> EventRecord {
         event: Event::SessionStarted {
             program: "test".into(),
             system: Some("Be brief.".into()),
-            folder: None,
+            directory: None,
             client: None,
             parent: None,
         },
@@ -62,7 +62,7 @@ async fn session_resumes_at_its_last_record() {
     let start = SessionStart {
         program: "test".into(),
         system: Some("Be brief.".into()),
-        folder: Some("here".into()),
+        directory: Some("here".into()),
         client: None,
     };
     let first = Session::start(journal.clone(), start);

@@ -143,7 +143,7 @@ impl Agent {
         if calls.is_empty() {
             return None;
         }
-        let dispatched = Event::CallsDelegated {
+        let dispatched = Event::CallsDispatched {
             request: request_name(session),
             turn: session.state().turns(),
             calls,

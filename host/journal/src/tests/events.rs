@@ -49,7 +49,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         Event::SessionStarted {
             program: "0.1.0".to_owned(),
             system: Some("Be brief.".to_owned()),
-            folder: Some("/home/ann/photos".to_owned()),
+            directory: Some("/home/ann/photos".to_owned()),
             client: Some("MCP client notes 2.1".to_owned()),
             parent: None,
         },
@@ -163,7 +163,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             accounting: accounting(),
             audit: Vec::new(),
         },
-        Event::CallsDelegated {
+        Event::CallsDispatched {
             request: "request_3".to_owned(),
             turn: 1,
             calls: vec![pending(&call_id)],
@@ -424,7 +424,7 @@ pub(super) fn two_turns(session: SessionId, blobs: [&Blob; 2]) -> Vec<EventRecor
     let started = Event::SessionStarted {
         program: "test".to_owned(),
         system: None,
-        folder: Some("/home/ann".to_owned()),
+        directory: Some("/home/ann".to_owned()),
         client: None,
         parent: None,
     };

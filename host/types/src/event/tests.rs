@@ -207,7 +207,7 @@ fn conversation_events() -> Vec<Event> {
         Event::SessionStarted {
             program: "0.1.0".into(),
             system: Some("Be brief.".into()),
-            folder: Some("/home/ann".into()),
+            directory: Some("/home/ann".into()),
             client: Some("notes 2.1".into()),
             parent: Some(ParentCall {
                 session: session(),
@@ -280,7 +280,7 @@ fn call_events() -> Vec<Event> {
             rule: Some("effect.effectful".into()),
             path: vec![CallId("call_0".into())],
         },
-        Event::CallsDelegated {
+        Event::CallsDispatched {
             request: "r".into(),
             turn: 1,
             calls: vec![pending()],

@@ -31,7 +31,7 @@ fn event(event: &Event) -> String {
     match event {
         Event::SessionStarted {
             program,
-            folder,
+            directory,
             client,
             ..
         } => {
@@ -43,7 +43,7 @@ fn event(event: &Event) -> String {
             format!(
                 "{BOLD}session{BOLD:#} started by agent-host {}{}{}",
                 escape_line(program),
-                part("in", folder),
+                part("in", directory),
                 part("for", client)
             )
         }
@@ -125,7 +125,7 @@ fn event(event: &Event) -> String {
             };
             format!("{BOLD}answered{BOLD:#} {answer}")
         }
-        Event::CallsDelegated { calls, .. } => format!(
+        Event::CallsDispatched { calls, .. } => format!(
             "{YELLOW}waits{YELLOW:#} for results from outside of {}",
             tools(calls)
         ),

@@ -43,7 +43,7 @@ fn started(ids: &[&str]) -> Vec<Event> {
         Event::SessionStarted {
             program: "test".into(),
             system: None,
-            folder: None,
+            directory: None,
             client: None,
             parent: None,
         },
@@ -140,7 +140,7 @@ fn copy_inherits_no_authority() {
         decisions: vec![Decision::approve(call_id("a"))],
         by: None,
     };
-    let delegated = Event::CallsDelegated {
+    let delegated = Event::CallsDispatched {
         request: "r".into(),
         turn: 1,
         calls: vec![pending("a")],

@@ -74,7 +74,7 @@ impl SessionState {
             Event::AnswerReceived {
                 call_id, answer, ..
             } => self.answered(call_id, answer),
-            Event::CallsDelegated { calls, .. } => self.dispatched_externally(calls),
+            Event::CallsDispatched { calls, .. } => self.dispatched_externally(calls),
             Event::CallSettled {
                 call_id,
                 tool,
@@ -248,7 +248,7 @@ impl Open {
                 };
                 (request, turn, awaiting, None)
             }
-            Event::CallsDelegated {
+            Event::CallsDispatched {
                 request,
                 turn,
                 calls,

@@ -273,7 +273,7 @@ async fn dependent_records_are_appended_together() {
         &["decision-recorded", "approval-remembered"],
         &["call-intended"],
         &["call-settled", "state-merged", "state-merged"],
-        &["call-intended", "call-intended", "calls-delegated"],
+        &["call-intended", "call-intended", "calls-dispatched"],
         &["turn-ended"],
     ];
     assert_eq!(bench.journal.kinds_together(), expected);

@@ -73,7 +73,7 @@ async fn external_calls_are_dispatched_and_answered() {
     let kinds = [
         "call-intended",
         "call-intended",
-        "calls-delegated",
+        "calls-dispatched",
         "turn-ended",
     ];
     assert_eq!(bench.kinds()[4..], kinds);

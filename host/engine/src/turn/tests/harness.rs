@@ -45,7 +45,7 @@ impl Bench {
         let start = SessionStart {
             program: "test".into(),
             system: Some("Be brief.".into()),
-            folder: None,
+            directory: None,
             client: None,
         };
         let session = Session::start(journal.clone(), start);

@@ -83,7 +83,7 @@ pub(in crate::tests) fn small() -> Vec<Value> {
     let started = Event::SessionStarted {
         program: "test".to_owned(),
         system: None,
-        folder: None,
+        directory: None,
         client: None,
         parent: None,
     };
