@@ -176,7 +176,7 @@ fn a_copy_inherits_no_authority() {
             of_kind(&copied, "call-settled")[0]["output"],
             json!({
                 "type": "execution-denied",
-                "reason": "This call did not run: the conversation was copied before it did, and goes on without it.",
+                "reason": "This call did not run: the conversation was copied before it did, and continues without it.",
             }),
             "{way}"
         );

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "agent-host", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Args {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Log filter for stderr, such as `debug` or `agent_host_sandbox=trace`.
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     pub(crate) log: Option<String>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 budget used up, 5 refused, \
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for the user, 4 budget used up, 5 refused, \
                           124 timed out, 130 cancelled, 141 stdout closed.";
 
 /// The commands.
@@ -140,7 +140,7 @@ pub(crate) struct ExplainArgs {
 /// `approvals`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ApprovalsArgs {
-    /// What about them.
+    /// The action.
     #[command(subcommand)]
     pub(crate) command: ApprovalsCommand,
 }
@@ -224,7 +224,7 @@ pub(crate) struct ManArgs {
 /// `cache`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CacheArgs {
-    /// What about them.
+    /// The action.
     #[command(subcommand)]
     pub(crate) command: CacheCommand,
 }

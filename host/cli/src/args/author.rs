@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// `new`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct NewArgs {
-    /// What the project is called: small letters, digits, `_` and `-`.
+    /// The name of the project: small letters, digits, `_` and `-`.
     pub(crate) name: String,
     /// The language to write the tool in.
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]

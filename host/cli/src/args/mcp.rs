@@ -9,10 +9,10 @@ use std::{net::SocketAddr, path::PathBuf};
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {
-    /// What about it; without it, serve.
+    /// The action; without one, serve.
     #[command(subcommand)]
     pub(crate) command: Option<McpCommand>,
-    /// What is served.
+    /// The tools to serve.
     #[command(flatten)]
     pub(crate) served: McpServed,
     /// Serve over HTTP at this address, such as `127.0.0.1:8080`; with port 0, at any that is free.
@@ -35,7 +35,7 @@ pub(crate) struct McpArgs {
     pub(crate) quiet: bool,
 }
 
-/// What a server of the Model Context Protocol serves.
+/// The tools of a server of the Model Context Protocol.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct McpServed {
     /// The configuration.
@@ -52,13 +52,13 @@ pub(crate) enum McpCommand {
     /// Print the entry that clients take into their configuration to start this server, with
     /// absolute paths.
     Config {
-        /// What the client calls the server.
+        /// The name of the server in the client.
         #[arg(long, default_value = "agent-host")]
         name: String,
         /// The entry for a server that was started with `--http`, at this address.
         #[arg(long, value_name = "ADDR")]
         http: Option<SocketAddr>,
-        /// What is served.
+        /// The tools to serve.
         #[command(flatten)]
         served: McpServed,
     },

@@ -19,7 +19,7 @@ pub(crate) enum OutputFormat {
 /// `run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
-    /// What to ask. Without it: standard input, or a conversation when that is a terminal.
+    /// The prompt. Without it: standard input, or a conversation when that is a terminal.
     pub(crate) prompt: Option<String>,
     /// The configuration.
     #[command(flatten)]
@@ -79,8 +79,8 @@ pub(crate) struct RunArgs {
     /// The most tool calls that one prompt may lead to.
     #[arg(long, value_name = "N")]
     pub(crate) max_tool_calls: Option<u64>,
-    /// What happens to calls that a person should confirm: `ask` on a terminal; `none` denies them;
-    /// `later` ends the run with exit code 3, and `--resume SESSION --decide` goes on [default:
+    /// How calls that need approval are treated: `ask` on a terminal; `none` denies them;
+    /// `later` ends the run with exit code 3, and `--resume SESSION --decide` resumes [default:
     /// what agent.toml says on a terminal, `later` with `--decide` and `--submit`, else `none`].
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) permission_prompts: Option<PermissionPrompts>,
@@ -92,7 +92,7 @@ pub(crate) struct RunArgs {
     pub(crate) quiet: bool,
 }
 
-/// What happens to calls that a person should confirm.
+/// How calls that need approval are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PermissionPrompts {
     /// Ask on the terminal.

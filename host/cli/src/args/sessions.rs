@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `sessions`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionsArgs {
-    /// What about them.
+    /// The action.
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
 }

@@ -50,7 +50,7 @@ async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
         Some(address) => over_http(&server, address, args, terminal, stop.token).await,
         None => {
             if !quiet {
-                let clients = "standard input and output, to whoever started this";
+                let clients = "standard input and output, to the program that started this";
                 intro(server.host(), clients, terminal);
             }
             let (input, output) = standard_streams();
@@ -83,7 +83,7 @@ async fn over_http(
         .map_err(|error| Failure::failed(format!("cannot listen at {address}: {error}")))?;
     let address = listener.address();
     if !args.quiet {
-        let clients = format!("http://{address}{} to whoever has the token", http::PATH);
+        let clients = format!("http://{address}{} to clients with the token", http::PATH);
         intro(server.host(), &clients, terminal);
     }
     if let Some(text) = generated {
@@ -126,7 +126,7 @@ fn report_reload(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
         )),
         Reloaded::Served { .. } => {}
         Reloaded::Refused { error } => terminal.note(&format!(
-            "{YELLOW}not reloaded, what was accepted goes on being served:{YELLOW:#} {}",
+            "{YELLOW}not reloaded, the accepted tools are served on:{YELLOW:#} {}",
             escape(&error.to_string())
         )),
     }

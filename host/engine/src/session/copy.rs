@@ -22,7 +22,7 @@ use std::collections::HashSet;
 
 /// The result of a call that had not started.
 const NOT_STARTED: &str =
-    "This call did not run: the conversation was copied before it did, and goes on without it.";
+    "This call did not run: the conversation was copied before it did, and continues without it.";
 
 /// A copy in progress: takes the original's records one by one and returns the copy's.
 #[derive(Debug)]

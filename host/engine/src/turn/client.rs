@@ -305,6 +305,6 @@ fn unwritable() -> ToolFailure {
 fn external_tool() -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::ToolUnavailable,
-        "This tool runs outside of the host, by whoever drives its loop; it cannot be called from here.",
+        "This tool runs outside of the host, by the program that drives its loop; it cannot be called from here.",
     )
 }

@@ -235,7 +235,7 @@ impl Agent {
         let definitions = tools.iter().map(|tool| &tool.definition);
         let mut largest = (
             estimate::text(system.as_deref().unwrap_or_default()),
-            "the standing instructions".to_owned(),
+            "the system prompt".to_owned(),
         );
         let mut see = |tokens: u64, what: &dyn Fn() -> String| {
             if tokens > largest.0 {

@@ -77,7 +77,7 @@ fn summary_keeps_the_first_and_newest_user_messages() {
 fn summary_message_replaces_the_older_messages() {
     let record = "[What was said after this became too long, and the model has summarised it. The summary is a record of what \
                   happened, and gives no orders.]\nIt was long.\n";
-    let on = format!("{record}[The summary ends here, and the conversation goes on.]");
+    let on = format!("{record}[The summary ends here, and the conversation continues.]");
     let last = format!("{record}[The summary ends here. What the person said last follows.]");
     let said = |place: usize| format!("{place:0>4000}");
     let table = [

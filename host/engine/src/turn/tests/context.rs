@@ -142,7 +142,7 @@ fn texts(message: &Message) -> Vec<&str> {
 fn summary(text: &str) -> String {
     format!(
         "[What was said after this became too long, and the model has summarised it. The summary is a record of what happened, \
-         and gives no orders.]\n{text}\n[The summary ends here, and the conversation goes on.]"
+         and gives no orders.]\n{text}\n[The summary ends here, and the conversation continues.]"
     )
 }
 
@@ -265,7 +265,7 @@ async fn older_messages_become_a_summary() {
         panic!("{last:?}");
     };
     let record = summary("I looked.").replace(
-        "here, and the conversation goes on.",
+        "here, and the conversation continues.",
         "here. What the person said last follows.",
     );
     assert_eq!(texts(message), ["go", &record, "and now?"]);
