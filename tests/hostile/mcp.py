@@ -293,7 +293,7 @@ def arguments():
         parser.error("--server has no {component}; write it where the guest's file belongs")
     guests = sorted(given.guests.glob("*.wasm"), key=lambda guest: guest.stem)
     if not guests:
-        parser.error(f"no *.wasm in {given.guests}; tests/README.md says how they are made")
+        parser.error(f"no *.wasm in {given.guests}; tests/hostile/README.md says how they are made")
     return given, guests
 
 
