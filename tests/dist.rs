@@ -1,4 +1,5 @@
-//! The prebuilt components are what their manifests say, and they were built from the sources beside them.
+//! Checks that the prebuilt components match their manifests and were built from the sources beside
+//! them.
 
 use pretty_assertions::assert_eq;
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The size that each component keeps to, so that the program stays small.
+/// The largest size of each component, so that the program stays small.
 const MAX_COMPONENT_BYTES: u64 = 600 * 1024;
 
 #[derive(Deserialize)]
@@ -46,7 +47,8 @@ fn the_manifests_are_true() {
     );
 }
 
-/// Checks the manifest of the folder `dist`: of each component its name, and the folder of its own sources in `guest-tools`.
+/// Checks the manifest of the directory `dist`, given each component's name and source directory in
+/// `guest-tools`.
 fn check(dist: &str, expected: &[(&str, &str)]) {
     let dist = root().join(dist);
     let text = std::fs::read_to_string(dist.join("manifest.toml")).unwrap();
@@ -87,7 +89,7 @@ fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 
-/// The digest of everything that goes into a component, by the rule in guest-tools/README.md.
+/// The digest of a component's inputs, by the rule in `guest-tools/README.md`.
 fn source_digest(sources: &Path) -> String {
     let mut files = vec![PathBuf::from("guest-tools/Cargo.toml")];
     for folder in ["guest-tools/sdk", "guest-tools/sdk-macros"] {

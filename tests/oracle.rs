@@ -1,4 +1,4 @@
-//! Our requests before the types of the providers' official SDKs: the golden ones of all adapters, whole.
+//! Checks the golden requests of all adapters against the types of the providers' official SDKs.
 
 use crate::support::{
     installed::here,
@@ -8,7 +8,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs};
 
-/// Golden requests that each wire has at least: one for each kind of message and of result.
+/// The least number of golden requests per wire: one for each kind of message and of result.
 const FEWEST: usize = 18;
 
 /// The golden requests: `host/models/src/wire/WIRE/golden/NAME.json`.

@@ -1,4 +1,4 @@
-//! Section H: ways out of a granted folder, and ways to the host's own files in one.
+//! Section H: escapes from a granted directory, and access to the host's own files in one.
 
 use super::{
     bombs,
@@ -35,7 +35,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// A folder with links of every kind, most of them out of it.
+/// A directory with links of every kind, most of them to targets outside.
 fn links(work: &Path) {
     fs::create_dir(work.join("sub")).unwrap();
     fs::create_dir(work.join("empty")).unwrap();
@@ -282,7 +282,7 @@ fn linking_out() -> Case {
             "no-entry",
             [symlink("", "s1"), at("read", "s1"), at("read", "stolen")],
         )
-        // What a link says is judged where the link is.
+        // A link's target is judged from the directory of the link.
         .gives(Value::Null, symlink("../secret.txt", "sub/inside"))
         .refused("no-entry", [at("read", "sub/inside")])
         .row('H', "linking out of a grant")
@@ -291,7 +291,7 @@ fn linking_out() -> Case {
         .changing(&["work/sub/inside"])
 }
 
-/// Every change where none is allowed: by the grant or by the tool's effect.
+/// Every change where none is allowed, by the grant or by the tool's effect.
 fn changes(name: &str, tool: &str, grant: &str) -> Case {
     let open = |path: &str, how: &[&str]| op("open", json!({ "path": path, "how": how }));
     let refused = [
@@ -328,7 +328,7 @@ fn changes(name: &str, tool: &str, grant: &str) -> Case {
         from_to("rename", "own.txt", "sub/in.txt"),
         from_to("link", "own.txt", "own3.txt"),
         symlink("own.txt", "own4.txt"),
-        // Through a folder that was asked for as one to change.
+        // Through a directory that was opened for writing.
         at("mkdir", ["/workspace", "sub", "made"].as_slice()),
         at("unlink", ["/workspace", "sub", "in.txt"].as_slice()),
         write(["/workspace", "sub", "in.txt"].as_slice(), &["write"]),
@@ -433,7 +433,7 @@ fn neither_file_nor_folder() -> Case {
         })
 }
 
-/// What the kernel shows as files is not there for a tool, even where a person grants the whole file system.
+/// Kernel file systems are absent for a tool, even if the user grants the whole file system.
 fn everything() -> Case {
     let shown = [
         "dev/zero",
@@ -455,7 +455,7 @@ fn everything() -> Case {
         .granted("dir:/")
 }
 
-/// Nor can a configuration grant it by name.
+/// A configuration cannot grant one by name, either.
 fn kernel_folders() -> Vec<Case> {
     [
         (

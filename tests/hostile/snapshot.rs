@@ -1,4 +1,4 @@
-//! What a folder holds, in whole: to tell that nothing in it has changed.
+//! Snapshots of a directory, to detect any change in it.
 
 use agent_host_types::id::Digest;
 use std::{
@@ -7,17 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What there is to know of one entry: its kind and mode, and its content or where it leads.
+/// The state of one entry: kind, mode, and content or link target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     mode: u32,
     content: String,
 }
 
-/// Every entry below a folder, by its path from there.
+/// Every entry below a directory, by its relative path.
 pub(crate) type Snapshot = BTreeMap<PathBuf, Entry>;
 
-/// Looks at everything below `root`, without following links.
+/// Reads everything below `root`, without following links.
 pub(crate) fn take(root: &Path) -> Snapshot {
     let mut found = Snapshot::new();
     let mut folders = vec![root.to_owned()];
@@ -45,7 +45,7 @@ pub(crate) fn take(root: &Path) -> Snapshot {
     found
 }
 
-/// The paths that differ between two looks, but for those below one of `expected`.
+/// The paths that differ between two snapshots, except those below one of `expected`.
 pub(crate) fn changes(before: &Snapshot, after: &Snapshot, expected: &[&str]) -> Vec<PathBuf> {
     let all = before.keys().chain(after.keys());
     let mut changed: Vec<PathBuf> = all

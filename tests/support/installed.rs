@@ -1,5 +1,6 @@
-//! Software of other people that tests run: installed once, below the target folder, through the package managers and at the
-//! versions that the repository names. Where a machine cannot install it, the test says so on stderr and shows nothing.
+//! Third-party software for tests, installed once below the target directory by the package
+//! managers, at the versions that the repository names. If a machine cannot install it, the test
+//! prints that it is skipped.
 
 use std::{
     fs::{self, File},
@@ -9,26 +10,28 @@ use std::{
     sync::OnceLock,
 };
 
-/// How much is told of what a package manager says when it fails.
+/// The length of a package manager's error message, in bytes.
 const MOST_LINES: usize = 3;
 
 type Installed = Result<PathBuf, String>;
 
-/// The Python that has the official SDKs of the model providers (`oracle/requirements.txt`).
+/// The Python with the official SDKs of the model providers (`oracle/requirements.txt`).
 pub(crate) fn sdks() -> Option<PathBuf> {
     static SDKS: OnceLock<Installed> = OnceLock::new();
     let found = SDKS.get_or_init(|| python_environment("sdks", &here("oracle/requirements.txt")));
     usable(found, "the providers' SDKs").map(|folder| folder.join("bin/python"))
 }
 
-/// The Python environment of a conformance project, with the compiler that its `requirements.txt` names.
+/// The Python environment of a conformance project, with the compiler that its `requirements.txt`
+/// names.
 pub(crate) fn compiler_from_pypi(language: &str) -> Option<PathBuf> {
     let wanted = format!("../guest-tools/conformance/{language}/requirements.txt");
     let found = python_environment(&format!("conformance-{language}"), &here(&wanted));
     usable(&found, &format!("what builds a tool in {language}"))
 }
 
-/// The `node_modules` with what makes components of JavaScript and TypeScript, as the JavaScript conformance project names it.
+/// The `node_modules` that compile JavaScript and TypeScript to components, as the JavaScript
+/// conformance project names them.
 pub(crate) fn compiler_from_npm() -> Option<PathBuf> {
     static PACKAGES: OnceLock<Installed> = OnceLock::new();
     let wanted = here("../guest-tools/conformance/js/package.json");
@@ -41,14 +44,14 @@ pub(crate) fn compiler_from_npm() -> Option<PathBuf> {
     usable(found, "what builds a tool in JavaScript").map(|folder| folder.join("node_modules"))
 }
 
-/// The server that plays all providers (`wires/aimock/package.json`).
+/// The server that imitates all providers (`wires/aimock/package.json`).
 pub(crate) fn aimock() -> Option<PathBuf> {
     static AIMOCK: OnceLock<Installed> = OnceLock::new();
     let found = AIMOCK.get_or_init(|| locked("aimock", "wires/aimock", None));
     usable(found, "aimock").map(|folder| folder.join("node_modules/.bin/llmock"))
 }
 
-/// The Python that has the official SDK of the Model Context Protocol (`mcp_clients/requirements.txt`).
+/// The Python with the official SDK of the Model Context Protocol (`mcp_clients/requirements.txt`).
 pub(crate) fn mcp_sdk() -> Option<PathBuf> {
     static SDK: OnceLock<Installed> = OnceLock::new();
     let found =
@@ -56,17 +59,18 @@ pub(crate) fn mcp_sdk() -> Option<PathBuf> {
     usable(found, "the Model Context Protocol's SDK").map(|folder| folder.join("bin/python"))
 }
 
-/// Software of the Model Context Protocol that runs on Node.js.
+/// Packages of the Model Context Protocol that run on Node.js.
 #[derive(Clone)]
 pub(crate) struct McpPackages {
-    /// Node.js of the version that it needs.
+    /// Node.js of the version that they need.
     pub(crate) node: PathBuf,
-    /// The folder with the packages (`mcp_conformance/package.json`).
+    /// The directory with the packages (`mcp_conformance/package.json`).
     pub(crate) folder: PathBuf,
 }
 
 impl McpPackages {
-    /// Runs a script of these packages, which the command's further arguments are for. `first` is loaded before it.
+    /// Runs a script of these packages with the command's further arguments. Loads `first` before
+    /// it.
     pub(crate) fn script(&self, first: Option<&Path>, script: &str) -> Command {
         let mut command = Command::new(&self.node);
         if let Some(first) = first {
@@ -89,7 +93,7 @@ pub(crate) fn mcp_packages() -> Option<McpPackages> {
     usable(found, "the Model Context Protocol's packages")
 }
 
-/// A file of this folder.
+/// A file of this directory.
 pub(crate) fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests")
@@ -107,7 +111,7 @@ fn python_environment(name: &str, wanted: &Path) -> Installed {
     })
 }
 
-/// Exactly the packages of the `package-lock.json` in a folder of this one.
+/// Exactly the packages of the `package-lock.json` in a directory.
 fn locked(name: &str, sources: &str, node: Option<&Path>) -> Installed {
     let sources = here(sources);
     installed(name, &sources.join("package-lock.json"), |folder| {
@@ -118,14 +122,14 @@ fn locked(name: &str, sources: &str, node: Option<&Path>) -> Installed {
     })
 }
 
-/// Installs what a folder's `package.json` names, for this Node.js or the machine's own.
+/// Installs the packages of a directory's `package.json`, for this Node.js or the machine's own.
 fn npm(command: &str, folder: &Path, node: Option<&Path>) -> Result<(), String> {
     let mut npm = Command::new("npm");
     npm.args([command, "--no-audit", "--no-fund", "--ignore-scripts"])
         .args(["--engine-strict", "--fetch-retries", "1", "--prefix"])
         .arg(folder);
     if let Some(node) = node.and_then(Path::parent) {
-        // npm is a script, which takes the first `node` that it finds.
+        // npm is a script that runs the first `node` in `PATH`.
         let machine = std::env::var_os("PATH").unwrap_or_default();
         let paths = std::iter::once(node.to_owned()).chain(std::env::split_paths(&machine));
         let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
@@ -134,8 +138,8 @@ fn npm(command: &str, folder: &Path, node: Option<&Path>) -> Result<(), String> 
     run(&mut npm)
 }
 
-/// The folder of something that is installed, installing it where what is there was made from another list than `wanted`. One
-/// process installs while others wait.
+/// The directory of installed software; installs it if its list differs from `wanted`. One process
+/// installs while others wait.
 fn installed(
     name: &str,
     wanted: &Path,
@@ -160,7 +164,7 @@ fn installed(
     Ok(folder)
 }
 
-/// Runs a command to its end; an error is what it said.
+/// Runs a command and waits for its end; the error is its output.
 fn run(command: &mut Command) -> Result<(), String> {
     let output = command.output();
     let output = output.map_err(|error| format!("{command:?}: {error}"))?;
@@ -173,8 +177,8 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{command:?}: {status}\n{}", said.join("\n")))
 }
 
-/// What was found, or a word to the person who runs the tests; it goes around the test harness, which keeps what tests that
-/// pass print.
+/// Unwraps the software, or prints the reason past the test harness, which hides the output of
+/// passing tests.
 fn usable<T: Clone>(found: &Result<T, String>, what: &str) -> Option<T> {
     match found {
         Ok(found) => Some(found.clone()),

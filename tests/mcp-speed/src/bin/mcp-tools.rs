@@ -1,5 +1,5 @@
-//! Makes the tools that `speed.py` calls: `mcp-tools FOLDER` writes ten components, each with one tool that does nothing.
-//! `noop` is read-only and `change` is effectful; the others only have to be loaded.
+//! Makes the tools that `speed.py` calls: `mcp-tools DIR` writes ten components, each with one tool
+//! that does nothing. `noop` is read-only and `change` is effectful; the others are only loaded.
 
 use agent_host_test_guests::{Body, Definition, Guest};
 use std::{error::Error, path::Path};
