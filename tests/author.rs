@@ -15,13 +15,13 @@ const LANGUAGES: [&str; 6] = ["rust", "python", "ts", "js", "c", "go"];
 /// Puts a program, a shell script, into a directory. Another process writes it: a program cannot
 /// start while any process has it open for writing, and a child of another test inherits this
 /// process's open files for a moment.
-fn install(folder: &Path, name: &str, script: &str) {
+fn install(directory: &Path, name: &str, script: &str) {
     let mut shell = Command::new("/bin/sh")
         .args([
             "-c",
             "mkdir -p \"${0%/*}\" && cat > \"$0\" && chmod +x \"$0\"",
         ])
-        .arg(folder.join(name))
+        .arg(directory.join(name))
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();

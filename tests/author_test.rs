@@ -77,7 +77,7 @@ fn the_report_is_one_document() {
 }
 
 #[test]
-fn the_report_for_people_has_what_the_author_needs() {
+fn text_report_has_what_the_author_needs() {
     let env = TestEnv::new();
     let ran = test(&env, CASES, &[]);
     assert_eq!(ran.code, Some(1));

@@ -111,7 +111,7 @@ fn configuration() {
 }
 
 #[test]
-fn a_configuration_that_came_with_the_folder() {
+fn configuration_that_came_with_a_directory_is_refused() {
     let env = TestEnv::new();
     env.write(
         "agent.toml",
@@ -256,7 +256,7 @@ fn nothing_to_do() {
 }
 
 #[test]
-fn a_state_folder_that_cannot_be_written() {
+fn unwritable_state_directory_is_refused() {
     let env = TestEnv::new();
     let file = env.write("file", "");
     let state = file.join("state");

@@ -27,7 +27,7 @@ fn used_up(env: &TestEnv, server: &ChatServer, toml: &str, args: &[&str]) -> (Va
     (ran.json()["outcome"]["budget"].clone(), ran)
 }
 
-fn goes_on(env: &TestEnv, server: &ChatServer, toml: &str, args: &[&str]) {
+fn resumes(env: &TestEnv, server: &ChatServer, toml: &str, args: &[&str]) {
     env.write("agent.toml", toml);
     let all = [&["--config", "agent.toml", "--resume", "latest"], args].concat();
     let ran = ask(env, server, &all);
@@ -77,7 +77,7 @@ fn tokens_and_dollars() {
         assert_eq!(found, budget);
         assert!(ran.stderr.contains(told), "{}", ran.stderr);
         assert_eq!(server.requests().len(), 1);
-        goes_on(&env, &server, toml, more);
+        resumes(&env, &server, toml, more);
     }
 }
 
@@ -89,7 +89,7 @@ fn tool_calls() {
     let server = ChatServer::start(vec![calls, Answer::calls(&[list()]), Answer::text("Done.")]);
     let (budget, _) = used_up(&env, &server, "", &["--max-tool-calls", "1"]);
     assert_eq!(budget, json!({ "name": "tool-calls", "limit": 1 }));
-    goes_on(&env, &server, "[budgets]\ntool-calls = 2\n", &[]);
+    resumes(&env, &server, "[budgets]\ntool-calls = 2\n", &[]);
     let requests = server.requests();
     let second = requests[1]["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(
@@ -111,7 +111,7 @@ fn identical_repeats() {
         json!({ "name": "repeats", "tool": "list_directory", "limit": 1 })
     );
     assert!(ran.stderr.contains("identical-repeats"), "{}", ran.stderr);
-    goes_on(&env, &server, &toml(2), &[]);
+    resumes(&env, &server, &toml(2), &[]);
 }
 
 /// A call longer than the budget: the guest never ends by itself, and its deadline is later.
@@ -138,7 +138,7 @@ fn wall_clock() {
     let used = budget["used_ms"].as_u64().unwrap();
     assert!((1_100..60_000).contains(&used), "{used}");
     assert!(ran.stderr.contains("wall-clock-seconds"), "{}", ran.stderr);
-    goes_on(&env, &server, &toml(3_600), &[]);
+    resumes(&env, &server, &toml(3_600), &[]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::{
 /// The directory of the components under test.
 pub(crate) fn dist() -> PathBuf {
     match std::env::var_os("AGENT_HOST_TEST_DIST") {
-        Some(folder) => folder.into(),
+        Some(directory) => directory.into(),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-tools/dist"),
     }
 }

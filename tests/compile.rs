@@ -127,9 +127,9 @@ fn the_child_confines_itself_before_it_reads() {
         .read_exact(&mut said)
         .unwrap();
     assert_eq!(&said, b"f");
-    let folder = Path::new("/proc").join(child.id().to_string());
-    let status = fs::read_to_string(folder.join("status")).unwrap();
-    let limits = fs::read_to_string(folder.join("limits")).unwrap();
+    let directory = Path::new("/proc").join(child.id().to_string());
+    let status = fs::read_to_string(directory.join("status")).unwrap();
+    let limits = fs::read_to_string(directory.join("limits")).unwrap();
     assert_eq!(
         [
             field(&status, "Seccomp:"),
@@ -247,11 +247,11 @@ fn tool() -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn loads_at_once_compile_once() {
     for pooling in [Pooling::Probe, Pooling::Off] {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("log");
         let open = || {
             Sandbox::new(SandboxConfig {
-                cache_dir: Some(folder.path().join("cache")),
+                cache_dir: Some(directory.path().join("cache")),
                 concurrent_calls: 1,
                 pooling,
                 compiler: Some(counted(&log)),
@@ -302,8 +302,8 @@ fn two_hosts_at_once_fill_one_cache() {
     let later = Ran::from(start().wait_with_output().unwrap());
     assert_eq!(later.stderr, "", "the entry is used without a word");
     assert!(shown.iter().all(|one| *one == later.json()));
-    let folder = fs::read_dir(cache.join("agent-host")).unwrap();
-    let names: Vec<String> = folder
+    let directory = fs::read_dir(cache.join("agent-host")).unwrap();
+    let names: Vec<String> = directory
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(names.len(), 2, "the key and one entry: {names:?}");

@@ -88,7 +88,7 @@ fn what_waits_is_told_to_programs() {
 
 /// Without `--json`, the text of the ended run says how to decide.
 #[test]
-fn what_waits_is_told_to_people() {
+fn waiting_calls_are_listed_in_text_output() {
     let env = TestEnv::new();
     let toml = "approval-expires-seconds = 3600\n";
     env.configure(format!("{toml}{FILES}{WRITING}"));
@@ -237,7 +237,7 @@ fn in_order_each_call_has_its_turn() {
 }
 
 #[test]
-fn what_nobody_decided_in_time_is_denied() {
+fn expired_decision_denies_the_call() {
     let toml = format!("approval-expires-seconds = 1\n{FILES}");
     let (env, server, ran) = waiting(&toml, &[write("note.txt")]);
     let late = ran.json()["outcome"]["continuation"]["expires_at_ms"]

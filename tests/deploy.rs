@@ -51,8 +51,8 @@ impl Deployment {
             chown(&state, Some(user), Some(user)).unwrap();
         }
         std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
-        for folder in [env.outside().to_owned(), env.work()] {
-            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o555)).unwrap();
+        for directory in [env.outside().to_owned(), env.work()] {
+            std::fs::set_permissions(directory, PermissionsExt::from_mode(0o555)).unwrap();
         }
         Self { env, state }
     }
@@ -90,8 +90,8 @@ impl Deployment {
 impl Drop for Deployment {
     /// Allows the directory to be removed.
     fn drop(&mut self) {
-        for folder in [self.env.outside().to_owned(), self.env.work()] {
-            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+        for directory in [self.env.outside().to_owned(), self.env.work()] {
+            std::fs::set_permissions(directory, PermissionsExt::from_mode(0o755)).unwrap();
         }
     }
 }

@@ -92,8 +92,8 @@ fn sha256(bytes: &[u8]) -> String {
 /// The digest of a component's inputs, by the rule in `guest-tools/README.md`.
 fn source_digest(sources: &Path) -> String {
     let mut files = vec![PathBuf::from("guest-tools/Cargo.toml")];
-    for folder in ["guest-tools/sdk", "guest-tools/sdk-macros"] {
-        collect(Path::new(folder), &mut files);
+    for directory in ["guest-tools/sdk", "guest-tools/sdk-macros"] {
+        collect(Path::new(directory), &mut files);
     }
     collect(sources, &mut files);
     collect(Path::new("wit"), &mut files);
@@ -111,13 +111,13 @@ fn source_digest(sources: &Path) -> String {
     sha256(lines.as_bytes())
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(root().join(folder)) else {
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(root().join(directory)) else {
         return;
     };
     for entry in entries {
         let entry = entry.unwrap();
-        let path = folder.join(entry.file_name());
+        let path = directory.join(entry.file_name());
         let name = entry.file_name();
         if entry.file_type().unwrap().is_dir() {
             if name != "tests" && name != "target" {

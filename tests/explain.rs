@@ -161,13 +161,16 @@ fn what_is_copied_takes_nothing_away() {
         let verdicts = asked.map(|entry| json!([entry["verdict"], entry["rule"]]));
         (verdicts.collect(), explained["suggestions"].take())
     };
-    let folder = json!(["allowed", "grants.dir[0]"]);
+    let directory = json!(["allowed", "grants.dir[0]"]);
     let kept = "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = \".\"\nguest = \"/workspace\"";
     let web = format!(
         "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\nmethods = [\"GET\"]"
     );
     let (before, suggestions) = verdicts("");
-    assert_eq!(before, [json!(["denied", "default-deny"]), folder.clone()]);
+    assert_eq!(
+        before,
+        [json!(["denied", "default-deny"]), directory.clone()]
+    );
     assert_eq!(
         suggestions,
         json!([
@@ -176,7 +179,7 @@ fn what_is_copied_takes_nothing_away() {
         ])
     );
     let (after, suggestions) = verdicts(&format!("{kept}\n{web}\n"));
-    assert_eq!(after, [json!(["allowed", "grants.http[0]"]), folder]);
+    assert_eq!(after, [json!(["allowed", "grants.http[0]"]), directory]);
     assert_eq!(suggestions, json!([]));
 }
 

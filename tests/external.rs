@@ -115,7 +115,7 @@ fn calls_come_out_and_results_go_in() {
 
 /// Without `--json`, the terminal output lists the calls.
 #[test]
-fn a_person_reads_which_calls_wait() {
+fn waiting_external_calls_are_listed_in_text_output() {
     let (_place, _server, ran) = pending(&[]);
     assert_eq!(ran.stdout, "");
     for shown in [

@@ -21,7 +21,7 @@ fn furnished() -> TestEnv {
 }
 
 #[test]
-fn the_tour_tells_what_is_in_this_folder() {
+fn first_run_describes_the_directory() {
     let env = furnished();
     let ran = env.run(&["run", "What is in this folder?"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -126,7 +126,7 @@ fn the_tour_is_journaled_with_its_denial_and_its_thumbnail() {
 }
 
 #[test]
-fn the_tour_works_in_folders_that_lack_things() {
+fn first_run_works_without_files_or_images() {
     let empty = TestEnv::new();
     let no_readme = TestEnv::new();
     no_readme.write("photo.png", png(30, 20));
@@ -210,7 +210,7 @@ fn sessions_are_listed_and_shown_with_timings_and_limits() {
 }
 
 #[test]
-fn a_session_goes_on_where_it_was() {
+fn session_resumes_where_it_was() {
     let env = furnished();
     assert_eq!(env.run(&["run", "first"]).code, Some(0));
     let ran = env.run(&["run", "second", "--resume", "latest"]);

@@ -23,7 +23,7 @@ fn server_conforms(suite: &str, arguments: &[&str], expected: &str) {
     let env = TestEnv::new();
     let served = Served::start(&env, &["mcp-suite"]);
     // The package resolves its imports from its own directory.
-    let token = packages.folder.join("token.mjs");
+    let token = packages.directory.join("token.mjs");
     std::fs::copy(here("mcp_conformance/token.mjs"), &token).unwrap();
     let mut command = packages.script(Some(&token), suite);
     command

@@ -203,8 +203,8 @@ fn made() -> Vec<(&'static str, Vec<u8>)> {
 /// Writes every guest to the directory that `tests/hostile/README.md` names, and returns it with
 /// their names.
 fn write_guests() -> (PathBuf, Vec<String>) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain-guests");
-    fs::create_dir_all(&folder).unwrap();
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain-guests");
+    fs::create_dir_all(&directory).unwrap();
     let mut guests: Vec<(String, Vec<u8>)> = made()
         .into_iter()
         .map(|(name, bytes)| (name.to_owned(), bytes))
@@ -217,9 +217,12 @@ fn write_guests() -> (PathBuf, Vec<String>) {
         guests.push((name.to_owned(), bytes));
     }
     for (name, bytes) in &guests {
-        fs::write(folder.join(format!("{name}.wasm")), bytes).unwrap();
+        fs::write(directory.join(format!("{name}.wasm")), bytes).unwrap();
     }
-    (folder, guests.into_iter().map(|(name, _)| name).collect())
+    (
+        directory,
+        guests.into_iter().map(|(name, _)| name).collect(),
+    )
 }
 
 /// The expected end of a plain guest in this host.
@@ -259,7 +262,7 @@ const ENDS: [(&str, End); 21] = [
 
 #[test]
 fn plain_guests_are_written_and_survived_here() {
-    let (folder, mut names) = write_guests();
+    let (directory, mut names) = write_guests();
     names.sort();
     let expected: Vec<&str> = ENDS.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, expected);
@@ -267,7 +270,7 @@ fn plain_guests_are_written_and_survived_here() {
     // For guests without an end of their own; the others get the time that they need.
     env.write("short.toml", "[limits]\ndeadline-ms = 500");
     for (name, end) in ENDS {
-        let guest = folder.join(format!("{name}.wasm"));
+        let guest = directory.join(format!("{name}.wasm"));
         let mut call = vec!["call", guest.to_str().unwrap(), "run", "{}", "--json"];
         if matches!(end, End::Fails("timeout")) {
             call.extend(["--config", "short.toml"]);

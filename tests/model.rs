@@ -106,7 +106,7 @@ fn an_image_reaches_a_model_that_sees() {
 }
 
 #[test]
-fn wrong_calls_are_answered_and_the_run_goes_on() {
+fn wrong_calls_are_answered_and_the_run_continues() {
     let env = TestEnv::new();
     let server = ChatServer::start(vec![
         Answer::calls(&[

@@ -14,15 +14,15 @@ const FEWEST: usize = 18;
 /// The golden requests: `host/models/src/wire/WIRE/golden/NAME.json`.
 fn golden() -> Vec<Request> {
     let mut requests = Vec::new();
-    for folder in fs::read_dir(here("../host/models/src/wire")).unwrap() {
-        let folder = folder.unwrap().path();
-        let Ok(files) = fs::read_dir(folder.join("golden")) else {
+    for directory in fs::read_dir(here("../host/models/src/wire")).unwrap() {
+        let directory = directory.unwrap().path();
+        let Ok(files) = fs::read_dir(directory.join("golden")) else {
             continue;
         };
         for file in files {
             let file = file.unwrap().path();
             requests.push(Request {
-                wire: folder.file_name().unwrap().to_str().unwrap().to_owned(),
+                wire: directory.file_name().unwrap().to_str().unwrap().to_owned(),
                 name: file.file_stem().unwrap().to_str().unwrap().to_owned(),
                 body: serde_json::from_slice(&fs::read(&file).unwrap())
                     .unwrap_or_else(|error| panic!("{}: {error}", file.display())),

@@ -237,7 +237,7 @@ fn edited_arguments_run_when_they_fit() {
 }
 
 #[test]
-fn the_persons_own_words_are_the_result() {
+fn free_text_answer_is_the_result() {
     let env = TestEnv::new();
     let server = wants_to_write();
     let ran = on_a_terminal(
@@ -327,7 +327,7 @@ fn the_whole_call_is_shown_with_nothing_hidden() {
 }
 
 #[test]
-fn with_prompts_off_nobody_is_asked_on_a_terminal_either() {
+fn prompts_off_asks_nothing_on_a_terminal() {
     let env = TestEnv::new();
     let server = wants_to_write();
     let ran = on_a_terminal(
@@ -400,7 +400,7 @@ fn a_question_is_answered_on_the_terminal() {
 
 /// The tool gets `unavailable` at once, and the run does not wait.
 #[test]
-fn where_nobody_can_be_asked_a_question_has_no_answer() {
+fn question_without_a_user_is_unavailable() {
     let (env, server) = asking();
     let ran = ask(&env, &server, &["--permission-prompts", "none", "go"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");

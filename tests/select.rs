@@ -33,9 +33,9 @@ fn run(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
 }
 
 /// The files below a directory that contain the key.
-fn files_with_key(folder: &Path) -> Vec<std::path::PathBuf> {
+fn files_with_key(directory: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files_with_key(&path));

@@ -162,8 +162,8 @@ fn a_copy_inherits_no_authority() {
             "{way}: {}",
             refused.stderr
         );
-        let goes_on = ask(there, &server, &["--resume", &copy, "go on"]);
-        assert_eq!(printed(&goes_on), "That is all.", "{way}");
+        let resumes = ask(there, &server, &["--resume", &copy, "go on"]);
+        assert_eq!(printed(&resumes), "That is all.", "{way}");
         let copied = shown(there, &copy);
         assert_eq!(
             of_kind(&copied, "session-forked"),

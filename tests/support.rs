@@ -35,8 +35,8 @@ impl TestEnv {
         let env = Self {
             root: tempfile::tempdir().unwrap(),
         };
-        for folder in ["home", "work"] {
-            std::fs::create_dir(env.root.path().join(folder)).unwrap();
+        for directory in ["home", "work"] {
+            std::fs::create_dir(env.root.path().join(directory)).unwrap();
         }
         env
     }

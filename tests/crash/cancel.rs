@@ -5,7 +5,7 @@ use super::{
     counter::{Counter, Hit},
     held::held,
     play::Play,
-    running::{asking, goes_on, is_done, journaled, program, run},
+    running::{asking, is_done, journaled, program, resumes, run},
 };
 use crate::support::{
     Ran, TestEnv,
@@ -108,7 +108,7 @@ fn running_calls_are_stopped_and_every_call_is_answered() {
                 first_end(&events),
                 json!(["cancelled", tools.len(), "tool-use"])
             );
-            goes_on(&env);
+            resumes(&env);
             let intended = |events: &[Value]| of_kind(events, "call-intended").len();
             assert_eq!(intended(&journaled(&env)), intended(&events));
             let hits = counter.take();
@@ -153,7 +153,7 @@ fn guests_without_end_are_stopped() {
             .map(|result| result["code"].clone())
             .collect();
         assert_eq!(codes, ["cancelled"]);
-        goes_on(&env);
+        resumes(&env);
     }
 }
 
@@ -317,7 +317,7 @@ fn a_barrier_is_waited_for_unless_a_second_signal_comes() {
             is_stopped(&running.end());
         }
         drop(call);
-        goes_on(&env);
+        resumes(&env);
         assert_eq!(results(&journaled(&env)), [expected]);
         assert_eq!(sum(&counter.take(), "/act"), 1);
     }

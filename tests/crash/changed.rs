@@ -5,7 +5,7 @@ use super::{
     counter::Counter,
     held::held,
     play::Play,
-    running::{goes_on, journaled, program, run},
+    running::{journaled, program, resumes, run},
 };
 use crate::support::{TestEnv, of_kind, running::Running};
 use agent_host_engine::session::{Session, SessionStart};
@@ -85,7 +85,7 @@ fn a_repeated_call_passes_what_holds_now() {
     for (what, changed, expected) in table {
         let (env, counter) = died();
         change(&env, changed);
-        goes_on(&env);
+        resumes(&env);
         if expected == "denied" {
             let events = journaled(&env);
             let audit = &of_kind(&events, "call-settled")[0]["audit"];
@@ -123,14 +123,14 @@ fn a_component_of_other_bytes_has_to_be_accepted() {
     assert_eq!(journaled(&env), before);
     assert_eq!(counter.take().len(), 0);
     assert_eq!(run(&env, &["lock", "--accept"]).code, Some(0));
-    goes_on(&env);
+    resumes(&env);
     assert_eq!(result(&env), [json!("text"), json!("put")]);
     assert_eq!(counter.take().values().sum::<usize>(), 1);
 }
 
 /// A session that another version of the program began resumes; it keeps that version's name.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_another_version_goes_on() {
+async fn session_of_another_version_resumes() {
     let env = TestEnv::new();
     let counter = Counter::start();
     Play::batch(&["put"]).write_files(&env, counter.port);
@@ -176,6 +176,6 @@ fn a_journal_of_a_newer_format_is_refused() {
     );
     assert_eq!(counter.take().len(), 0);
     format(ours);
-    goes_on(&env);
+    resumes(&env);
     assert_eq!(result(&env), [json!("text"), json!("put")]);
 }

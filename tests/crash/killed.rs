@@ -6,7 +6,7 @@ use super::{
     counter::Counter,
     held::held,
     play::Play,
-    running::{asking, goes_on, is_done, journaled, program, run},
+    running::{asking, is_done, journaled, program, resumes, run},
 };
 use crate::support::{
     TestEnv,
@@ -38,7 +38,7 @@ fn result(env: &TestEnv) -> Value {
 /// Each moment of death, the result of the call, and the number of requests at the service. A
 /// repetition carries the idempotency key of the first attempt.
 #[test]
-fn the_program_dies_and_goes_on() {
+fn killed_program_resumes() {
     let table = [
         ("act", Killer::Model(0), json!("act"), 1),
         ("act", Killer::Model(1), json!("act"), 1),
@@ -116,7 +116,7 @@ fn a_decision_is_used_once() {
         again.stderr.contains("nothing waits in this session"),
         "{again:?}"
     );
-    goes_on(&env);
+    resumes(&env);
     assert_eq!(result(&env), "interrupted-unknown");
     assert_eq!(counter.take().values().sum::<usize>(), 1);
 }

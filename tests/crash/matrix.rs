@@ -180,13 +180,13 @@ fn killed_at_every_point_between_effects() {
 }
 
 #[test]
-fn killed_at_every_point_with_people() {
+fn killed_at_every_point_with_decisions() {
     if child::serve() {
         return;
     }
     let kinds = killed_everywhere(
-        "crash::matrix::killed_at_every_point_with_people",
-        Play::people(),
+        "crash::matrix::killed_at_every_point_with_decisions",
+        Play::with_decisions(),
     );
     let every_kind = [
         "answer-received",

@@ -40,7 +40,7 @@ impl Play {
 
     /// Every way in which a user takes part: decisions of each kind, a remembered one, a question,
     /// calls that run outside, and an answer that is sent back.
-    pub(crate) fn people() -> Self {
+    pub(crate) fn with_decisions() -> Self {
         let outside = json!({ "tool": OUTSIDE, "input": {} });
         let turns = json!([
             { "when": "'does not fit' in prompt", "text": "{\"all\": true}" },

@@ -32,7 +32,7 @@ pub(crate) fn journaled(env: &TestEnv) -> Vec<Value> {
 }
 
 /// Resumes the session to the end of the play.
-pub(crate) fn goes_on(env: &TestEnv) {
+pub(crate) fn resumes(env: &TestEnv) {
     is_done(&run(env, &["run", "--resume", "latest"]));
 }
 

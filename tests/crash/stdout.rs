@@ -5,7 +5,7 @@ use super::{
     counter::Counter,
     held::held,
     play::Play,
-    running::{goes_on, journaled, program},
+    running::{journaled, program, resumes},
 };
 use crate::support::{TestEnv, of_kind};
 use pretty_assertions::assert_eq;
@@ -66,7 +66,7 @@ fn reader_that_leaves_during_a_call_stops_the_next_one() {
     let events = journaled(&env);
     assert_eq!(outcome(&events), "cancelled");
     assert_eq!(results(&events)[1..], [not_begun()]);
-    goes_on(&env);
+    resumes(&env);
     assert_eq!(counter.take().len(), 1, "one call, under one key");
 }
 
@@ -92,6 +92,6 @@ fn full_disk_behind_stdout_stops_before_the_first_call() {
     let events = journaled(&env);
     assert_eq!(outcome(&events), "cancelled");
     assert_eq!(results(&events), [not_begun(), not_begun()]);
-    goes_on(&env);
+    resumes(&env);
     assert_eq!(counter.take().len(), 0);
 }

@@ -27,11 +27,11 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         changes("a tool that says it reads only", "probe_read", OWN_FOLDER),
         between_grants(),
-        neither_file_nor_folder(),
+        neither_file_nor_directory(),
         everything(),
         long_names(),
     ];
-    cases.extend(kernel_folders());
+    cases.extend(kernel_directories());
     cases
 }
 
@@ -134,7 +134,7 @@ fn looking_out() -> Case {
 
 fn listing_out() -> Case {
     let kept = |word: &str, path: &str| op(word, json!({ "path": path, "follow": false }));
-    let folder = |path: &str| {
+    let directory = |path: &str| {
         op(
             "open",
             json!({ "path": path, "how": ["read", "directory", "mutate"] }),
@@ -153,7 +153,7 @@ fn listing_out() -> Case {
             "not-permitted",
             ["../secret.txt", "out"].map(|path| at("hash", path)),
         )
-        .refused("not-permitted", ["..", "up", "same/.."].map(folder))
+        .refused("not-permitted", ["..", "up", "same/.."].map(directory))
         .refused(
             "not-permitted",
             ["absolute", "proc", "../secret.txt"].map(|path| at("readlink", path)),
@@ -390,9 +390,9 @@ fn between_grants() -> Case {
              [[grants.dir]]\nhost = \"../look\"\nguest = \"/look\""
         ))
         .prepared(|work| {
-            for (folder, file) in [("other", "there"), ("look", "seen")] {
-                fs::create_dir(work.join("..").join(folder)).unwrap();
-                fs::write(work.join(format!("../{folder}/{file}.txt")), file).unwrap();
+            for (directory, file) in [("other", "there"), ("look", "seen")] {
+                fs::create_dir(work.join("..").join(directory)).unwrap();
+                fs::write(work.join(format!("../{directory}/{file}.txt")), file).unwrap();
             }
             fs::create_dir(work.join("sub")).unwrap();
             fs::write(work.join("here.txt"), "here").unwrap();
@@ -400,7 +400,7 @@ fn between_grants() -> Case {
         })
 }
 
-fn neither_file_nor_folder() -> Case {
+fn neither_file_nor_directory() -> Case {
     let refused = [
         at("read", "pipe"),
         at("read", "to-pipe"),
@@ -456,7 +456,7 @@ fn everything() -> Case {
 }
 
 /// A configuration cannot grant one by name, either.
-fn kernel_folders() -> Vec<Case> {
+fn kernel_directories() -> Vec<Case> {
     [
         (
             "/dev",

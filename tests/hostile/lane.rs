@@ -37,8 +37,8 @@ fn limits(case: &Case) -> Limits {
 
 /// Measures up to three times, until a measurement has no faults.
 fn measured(test: &str, case: &Case, what: What, wrong: impl Fn(&Report, &Limits) -> Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
-    let component = folder.path().join("hostile.wasm");
+    let directory = tempfile::tempdir().unwrap();
+    let component = directory.path().join("hostile.wasm");
     std::fs::write(&component, case.bytes()).unwrap();
     let order = Order {
         what,
@@ -48,7 +48,7 @@ fn measured(test: &str, case: &Case, what: What, wrong: impl Fn(&Report, &Limits
     };
     let mut found = Vec::new();
     for _ in 0..TRIES {
-        let report = meter::ordered(test, &order, folder.path());
+        let report = meter::ordered(test, &order, directory.path());
         found = wrong(&report, &order.limits);
         if found.is_empty() {
             return;

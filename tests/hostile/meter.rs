@@ -88,8 +88,8 @@ pub(crate) fn serve() -> bool {
 }
 
 /// Runs an order in a child process that runs only `test`.
-pub(crate) fn ordered(test: &str, order: &Order, folder: &Path) -> Report {
-    let path = folder.join("order");
+pub(crate) fn ordered(test: &str, order: &Order, directory: &Path) -> Report {
+    let path = directory.join("order");
     std::fs::write(&path, serde_json::to_vec(order).unwrap()).unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])

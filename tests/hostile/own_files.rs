@@ -23,8 +23,8 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// A directory that contains the host's own files and links to them.
 fn host_files(work: &Path) {
-    for folder in ["deep", "own"] {
-        fs::create_dir(work.join(folder)).unwrap();
+    for directory in ["deep", "own"] {
+        fs::create_dir(work.join(directory)).unwrap();
     }
     fs::write(work.join("mine.toml"), "[grants]\n").unwrap();
     fs::write(work.join("deep/free.txt"), "free").unwrap();

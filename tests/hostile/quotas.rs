@@ -126,13 +126,13 @@ fn bounded_files() -> Case {
 /// A disk without space for bytes or names. Removing files frees space again.
 fn full_disk() -> Case {
     let page = "x".repeat(4096);
-    let folders = |word: &str| op("repeat", json!({ "count": 30, "each": at(word, "d-{n}") }));
+    let directories = |word: &str| op("repeat", json!({ "count": 30, "each": at(word, "d-{n}") }));
     Script::default()
         .gives(
             json!({ "ok": 19, "insufficient-space": 11 }),
-            folders("mkdir"),
+            directories("mkdir"),
         )
-        .gives(json!({ "ok": 19, "no-entry": 11 }), folders("rmdir"))
+        .gives(json!({ "ok": 19, "no-entry": 11 }), directories("rmdir"))
         .refused(
             "insufficient-space after 65536 bytes",
             [op(

@@ -17,7 +17,7 @@ fn every_path_of_the_entry_is_absolute() {
         json!({ "mcpServers": { name: entry } })
     };
     let (work, config, tool) = (path(""), path("agent.toml"), path("a/tool.wasm"));
-    let (folder, state) = (format!("dir:{}:rw", path("a")), path("s"));
+    let (directory, state) = (format!("dir:{}:rw", path("a")), path("s"));
     let cases: [(&[&str], Value); 4] = [
         (
             &["--config", "agent.toml"],
@@ -67,7 +67,7 @@ fn every_path_of_the_entry_is_absolute() {
                     "--config",
                     &config,
                     "--grant",
-                    &folder,
+                    &directory,
                     "--grant",
                     "env:LANG",
                     "--state-dir",
@@ -83,10 +83,10 @@ fn every_path_of_the_entry_is_absolute() {
     }
     // Without a configuration the entry names the directory granted by default.
     std::fs::remove_file(env.work().join("agent.toml")).unwrap();
-    let folder = format!("dir:{}", work.trim_end_matches('/'));
+    let directory = format!("dir:{}", work.trim_end_matches('/'));
     for (args, grant) in [
-        (&[][..], folder.clone()),
-        (&["--write"], format!("{folder}:rw")),
+        (&[][..], directory.clone()),
+        (&["--write"], format!("{directory}:rw")),
     ] {
         let ran = env.run(&[&["mcp", "config"], args].concat());
         assert_eq!(

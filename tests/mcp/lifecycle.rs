@@ -255,7 +255,7 @@ fn signals_end_it_with_what_was_recorded() {
 }
 
 #[test]
-fn who_serves_says_what_to_people() {
+fn serving_prints_a_notice_for_the_user() {
     let env = TestEnv::new();
     let client = Client::silent(&env, &["--grant", "http:GET=example.com"]);
     let ran = client.close();

@@ -37,7 +37,7 @@ fn answer(client: &mut Client, result: Value) -> (Value, Value) {
 }
 
 #[test]
-fn a_person_decides_through_the_client() {
+fn user_decides_through_the_client() {
     let env = TestEnv::new();
     let capabilities = json!({ "elicitation": {} });
     let mut client = Client::start(&env, &["--write"], capabilities);
@@ -172,7 +172,7 @@ fn without_a_connection_the_client_comes_back_with_the_answer() {
 }
 
 #[test]
-fn a_call_that_nobody_came_back_for_is_ended_with_the_server() {
+fn abandoned_call_ends_with_the_server() {
     let env = TestEnv::new();
     let mut client = Client::silent(&env, &["--write"]);
     let asked = client.ask(stateless(write(1)));

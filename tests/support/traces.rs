@@ -58,9 +58,9 @@ pub(crate) fn assert_none(value: &str, what: &str, bytes: &[u8]) {
 
 /// Asserts that no form of the value is in a file below this directory. Returns the number of
 /// files.
-pub(crate) fn assert_none_below(value: &str, folder: &Path) -> usize {
+pub(crate) fn assert_none_below(value: &str, directory: &Path) -> usize {
     let mut files = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             files += assert_none_below(value, &path);

@@ -23,7 +23,7 @@ const TOOLS: [(&str, u8); 10] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args_os().nth(1).ok_or("say FOLDER")?;
+    let directory = std::env::args_os().nth(1).ok_or("say FOLDER")?;
     for (name, effect) in TOOLS {
         let guest = Guest {
             definitions: vec![Definition {
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ..Guest::returning(Body::Text(0, b"ok"))
         };
         std::fs::write(
-            Path::new(&folder).join(format!("{name}.wasm")),
+            Path::new(&directory).join(format!("{name}.wasm")),
             guest.bytes(),
         )?;
     }
