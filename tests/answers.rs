@@ -1,7 +1,8 @@
-//! How a run may have to end: through a tool (`--until-tool`), or in a value that fits a schema (`--output-schema`).
+//! Tests `--until-tool` and `--output-schema`, which require a run to end with a tool call or with
+//! a value that fits a schema.
 
 use crate::support::{
-    Place,
+    TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
 };
@@ -12,7 +13,8 @@ fn read(path: &str) -> Answer {
     Answer::calls(&[("read_file", json!({ "path": path }))])
 }
 
-/// M11, and its other form: the first success ends the run, or the first call however it ended.
+/// M11, both forms: the run ends with the first successful call, or with the first call in any
+/// case.
 #[test]
 fn a_run_ends_through_its_tool() {
     let table: [(&[&str], usize, &str); 2] = [
@@ -24,11 +26,11 @@ fn a_run_ends_through_its_tool() {
         ),
     ];
     for (args, asked, end) in table {
-        let place = Place::new();
-        place.write("a.txt", "alpha\n");
+        let env = TestEnv::new();
+        env.write("a.txt", "alpha\n");
         let server = ChatServer::start(vec![read("gone.txt"), read("a.txt"), Answer::text("more")]);
         let ran = ask(
-            &place,
+            &env,
             &server,
             &[args, &["--output-format", "json", "go"]].concat(),
         );
@@ -46,11 +48,11 @@ fn a_run_ends_through_its_tool() {
 
 #[test]
 fn the_result_is_the_answer() {
-    let place = Place::new();
-    place.write("a.txt", "alpha");
+    let env = TestEnv::new();
+    env.write("a.txt", "alpha");
     let server = ChatServer::start(vec![read("a.txt")]);
     let ran = ask(
-        &place,
+        &env,
         &server,
         &[
             "--until-tool",
@@ -71,9 +73,9 @@ fn the_result_is_the_answer() {
 /// M17: refused before a model is asked.
 #[test]
 fn a_tool_that_is_not_there_cannot_end_a_run() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = ChatServer::start(Vec::new());
-    let ran = ask(&place, &server, &["--until-tool", "read_fil", "go"]);
+    let ran = ask(&env, &server, &["--until-tool", "read_fil", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stderr
@@ -87,9 +89,9 @@ fn a_tool_that_is_not_there_cannot_end_a_run() {
 /// M12.
 #[test]
 fn a_model_that_stops_without_the_tool_has_failed() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = ChatServer::start(vec![Answer::text("I would rather not.")]);
-    let ran = ask(&place, &server, &["--until-tool", "read_file", "go"]);
+    let ran = ask(&env, &server, &["--until-tool", "read_file", "go"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
         ran.stderr
@@ -102,7 +104,7 @@ fn a_model_that_stops_without_the_tool_has_failed() {
 const SCHEMA: &str =
     r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;
 
-/// An answer that fits, one that fits when it is sent back, and one that does not fit then either.
+/// An answer that fits, one that fits after the model retries, and one that does not fit even then.
 #[test]
 fn an_answer_fits_its_schema_or_fails() {
     let (good, bad) = (r#"{"n": 3}"#, r#"{"n": "three"}"#);
@@ -112,8 +114,8 @@ fn an_answer_fits_its_schema_or_fails() {
         (&[bad, bad], Some(1), 1),
     ];
     for (answers, code, repairs) in table {
-        let place = Place::new();
-        place.write("schema.json", SCHEMA);
+        let env = TestEnv::new();
+        env.write("schema.json", SCHEMA);
         let server = ChatServer::start(answers.iter().map(|text| Answer::text(text)).collect());
         let args = [
             "--output-schema",
@@ -122,7 +124,7 @@ fn an_answer_fits_its_schema_or_fails() {
             "json",
             "go",
         ];
-        let ran = ask(&place, &server, &args);
+        let ran = ask(&env, &server, &args);
         assert_eq!(ran.code, code, "{answers:?}: {ran:?}");
         let outcome = ran.json()["outcome"].clone();
         if code == Some(0) {
@@ -137,7 +139,7 @@ fn an_answer_fits_its_schema_or_fails() {
             );
         }
         assert_eq!(
-            of_kind(&place.events(), "repair-requested").len(),
+            of_kind(&env.events(), "repair-requested").len(),
             repairs,
             "{answers:?}"
         );
@@ -147,13 +149,13 @@ fn an_answer_fits_its_schema_or_fails() {
 
 #[test]
 fn a_schema_that_cannot_be_used_is_refused_first() {
-    let place = Place::new();
-    place.write("broken.json", "{");
-    place.write("wrong.json", r#"{"type": "objekt"}"#);
-    place.write("large.json", " ".repeat(1024 * 1024 + 1));
+    let env = TestEnv::new();
+    env.write("broken.json", "{");
+    env.write("wrong.json", r#"{"type": "objekt"}"#);
+    env.write("large.json", " ".repeat(1024 * 1024 + 1));
     let server = ChatServer::start(Vec::new());
     for file in ["gone.json", "broken.json", "wrong.json", "large.json"] {
-        let ran = ask(&place, &server, &["--output-schema", file, "go"]);
+        let ran = ask(&env, &server, &["--output-schema", file, "go"]);
         assert_eq!(ran.code, Some(2), "{ran:?}");
         let named = format!("cannot use the output schema {file}: ");
         assert!(ran.stderr.contains(&named), "{}", ran.stderr);

@@ -1,9 +1,9 @@
-//! Approvals that a person does not want to give again: what they cover, where they are kept, and taking them back.
+//! Tests remembered approvals: their scope, storage and revocation.
 
 use crate::{
     people::{on_a_terminal, unwrapped},
     support::{
-        Place, Ran,
+        Ran, TestEnv,
         chat::{Answer, ChatServer, ask},
         of_kind,
     },
@@ -16,7 +16,7 @@ use std::os::unix::fs::PermissionsExt as _;
 const CONFIG: &str = "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n";
 const RUN: &str = "run --model openai-compat:m go";
 
-/// A component with one effectful tool, `send`, that says this.
+/// A component with one effectful tool, `send`, with this description.
 fn sends(says: &str) -> Vec<u8> {
     let guest = Guest {
         body: Body::Text(0, says.as_bytes()),
@@ -30,14 +30,14 @@ fn sends(says: &str) -> Vec<u8> {
     guest.bytes()
 }
 
-fn place() -> Place {
-    let place = Place::new();
-    place.write("mine.wasm", sends("sent"));
-    place.configure(CONFIG);
-    place
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.write("mine.wasm", sends("sent"));
+    env.configure(CONFIG);
+    env
 }
 
-/// A model that sends with these arguments, once for each reply, and then ends.
+/// A model that calls `send` with these arguments, one reply each, and then ends.
 fn model(arguments: &[Value]) -> ChatServer {
     let calls = arguments
         .iter()
@@ -45,13 +45,13 @@ fn model(arguments: &[Value]) -> ChatServer {
     ChatServer::start(calls.chain([Answer::text("That is all.")]).collect())
 }
 
-/// Whether a run with these arguments of `send` is asked about, without anybody there to ask.
-fn asks(place: &Place, input: &Value) -> bool {
+/// Whether a run that calls `send` with these arguments needs an approval; no user is there to ask.
+fn asks(env: &TestEnv, input: &Value) -> bool {
     let server = model(std::slice::from_ref(input));
-    let ran = ask(place, &server, &["--permission-prompts", "later", "go"]);
+    let ran = ask(env, &server, &["--permission-prompts", "later", "go"]);
     match ran.code {
         Some(0) => {
-            assert_eq!(server.told(), ["sent"]);
+            assert_eq!(server.tool_results(), ["sent"]);
             false
         }
         Some(3) => true,
@@ -59,17 +59,17 @@ fn asks(place: &Place, input: &Value) -> bool {
     }
 }
 
-fn list(place: &Place) -> Vec<Value> {
-    let listed = place.run(&["approvals", "list", "--json"]);
+fn list(env: &TestEnv) -> Vec<Value> {
+    let listed = env.run(&["approvals", "list", "--json"]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
     listed.json_lines()
 }
 
-fn revoke(place: &Place, what: &str) -> Ran {
-    place.run(&["approvals", "revoke", what])
+fn revoke(env: &TestEnv, what: &str) -> Ran {
+    env.run(&["approvals", "revoke", what])
 }
 
-/// The rule is shown before it is kept, and covers later calls of the session, and of this session alone.
+/// The rule is shown before it is kept. It covers later calls of this session only.
 #[test]
 fn an_approval_is_remembered_in_its_session() {
     let table = [
@@ -86,9 +86,9 @@ fn an_approval_is_remembered_in_its_session() {
         ),
     ];
     for (keys, rule, code) in table {
-        let place = place();
+        let env = env();
         let server = model(&[json!({ "to": 1 }), json!({ "to": 1 }), json!({ "to": 2 })]);
-        let ran = on_a_terminal(&place, &server, RUN, keys);
+        let ran = on_a_terminal(&env, &server, RUN, keys);
         assert_eq!(ran.code, code, "{ran:?}");
         let all = unwrapped(&ran.stdout);
         let shown = all.find(rule).unwrap();
@@ -96,7 +96,7 @@ fn an_approval_is_remembered_in_its_session() {
             .find("Keep this rule, and run send, which is effectful?")
             .unwrap();
         assert!(shown < asked, "{}", ran.stdout);
-        let listed = list(&place);
+        let listed = list(&env);
         assert_eq!(listed.len(), 1);
         let found = [
             &listed[0]["scope"],
@@ -108,48 +108,48 @@ fn an_approval_is_remembered_in_its_session() {
             listed[0]["text"].as_str().unwrap().starts_with(rule),
             "{listed:?}"
         );
-        assert_eq!(of_kind(&place.events(), "approval-remembered").len(), 1);
-        assert!(asks(&place, &json!({ "to": 1 })), "another session");
+        assert_eq!(of_kind(&env.events(), "approval-remembered").len(), 1);
+        assert!(asks(&env, &json!({ "to": 1 })), "another session");
     }
 }
 
-/// A rule that was shown and not confirmed is not kept, and neither is the call approved by it.
+/// Shows a rule that the user does not confirm: neither the rule nor the call is approved.
 #[test]
 fn a_rule_that_is_not_confirmed_is_not_kept() {
-    let place = place();
+    let env = env();
     let server = model(&[json!({})]);
-    let ran = on_a_terminal(&place, &server, RUN, "m\n4\nn\nb\nn\n");
+    let ran = on_a_terminal(&env, &server, RUN, "m\n4\nn\nb\nn\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(server.told(), ["Tool call execution denied."]);
-    assert_eq!(list(&place), Vec::<Value>::new());
+    assert_eq!(server.tool_results(), ["Tool call execution denied."]);
+    assert_eq!(list(&env), Vec::<Value>::new());
 }
 
 #[test]
 fn an_approval_is_remembered_in_its_project_until_it_is_revoked() {
-    let place = place();
+    let env = env();
     let server = model(&[json!({ "to": 1 }), json!({ "to": 1 }), json!({ "to": 2 })]);
-    let ran = on_a_terminal(&place, &server, RUN, "m\n3\ny\nn\n");
+    let ran = on_a_terminal(&env, &server, RUN, "m\n3\ny\nn\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    // In the same session already; other arguments were asked about, and rejected.
-    assert_eq!(server.told(), ["Tool call execution denied."]);
-    assert_eq!(of_kind(&place.events(), "approval-requested").len(), 2);
-    assert!(!asks(&place, &json!({ "to": 1 })));
-    assert!(asks(&place, &json!({ "to": 2 })));
+    // In the same session; the user was asked about other arguments and rejected them.
+    assert_eq!(server.tool_results(), ["Tool call execution denied."]);
+    assert_eq!(of_kind(&env.events(), "approval-requested").len(), 2);
+    assert!(!asks(&env, &json!({ "to": 1 })));
+    assert!(asks(&env, &json!({ "to": 2 })));
 
-    let listed = list(&place);
-    let project = place.work().canonicalize().unwrap().join("agent.toml");
+    let listed = list(&env);
+    let project = env.work().canonicalize().unwrap().join("agent.toml");
     let found = [&listed[0]["scope"], &listed[0]["project"]];
     assert_eq!(
         (listed.len(), found),
         (1, [&json!("project"), &json!(project)])
     );
-    let file = place
+    let file = env
         .outside()
         .join("home/.local/state/agent-host/agent-host.db");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
-    // Another configuration of the same folder may grant more, and is another project.
-    place.write("other.toml", CONFIG);
+    // Another configuration in the same directory may grant more, so it is another project.
+    env.write("other.toml", CONFIG);
     let server = model(&[json!({ "to": 1 })]);
     let args = [
         "--config",
@@ -158,31 +158,31 @@ fn an_approval_is_remembered_in_its_project_until_it_is_revoked() {
         "later",
         "go",
     ];
-    assert_eq!(ask(&place, &server, &args).code, Some(3));
+    assert_eq!(ask(&env, &server, &args).code, Some(3));
 
     let id = listed[0]["id"].as_str().unwrap();
-    assert_eq!(revoke(&place, "ffff").code, Some(2));
-    let revoked = revoke(&place, &id[..6]);
+    assert_eq!(revoke(&env, "ffff").code, Some(2));
+    let revoked = revoke(&env, &id[..6]);
     assert_eq!(revoked.code, Some(0), "{revoked:?}");
     assert!(revoked.stdout.contains(id), "{}", revoked.stdout);
-    assert_eq!(list(&place), Vec::<Value>::new());
-    assert!(asks(&place, &json!({ "to": 1 })));
+    assert_eq!(list(&env), Vec::<Value>::new());
+    assert!(asks(&env, &json!({ "to": 1 })));
 }
 
-/// After it is taken back, the next call of the session itself asks again.
+/// After revocation, the next call of the same session needs an approval again.
 #[test]
 fn an_approval_of_a_session_is_revoked() {
-    let place = place();
+    let env = env();
     let server = model(&[json!({}), json!({})]);
-    let ran = on_a_terminal(&place, &server, RUN, "m\n2\ny\n");
+    let ran = on_a_terminal(&env, &server, RUN, "m\n2\ny\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let revoked = place.run(&["approvals", "revoke", "--all"]);
+    let revoked = env.run(&["approvals", "revoke", "--all"]);
     assert_eq!(
-        (revoked.code, list(&place).len()),
+        (revoked.code, list(&env).len()),
         (Some(0), 0),
         "{revoked:?}"
     );
-    assert_eq!(of_kind(&place.events(), "approval-revoked").len(), 1);
+    assert_eq!(of_kind(&env.events(), "approval-revoked").len(), 1);
     let server = model(&[json!({})]);
     let args = [
         "--permission-prompts",
@@ -191,17 +191,17 @@ fn an_approval_of_a_session_is_revoked() {
         "latest",
         "again",
     ];
-    let ran = ask(&place, &server, &args);
+    let ran = ask(&env, &server, &args);
     assert_eq!(ran.code, Some(3), "{ran:?}");
 }
 
-/// A call that a rule covers waits with its batch for another one. The rule is taken back, and the decision about the other one
-/// does not make the covered call run: it is asked about, and nothing has run.
+/// A rule covers a call that waits with its batch for another one. After the rule is revoked, a
+/// decision about the other call does not run the covered one: the user is asked about it first.
 #[test]
 fn a_call_whose_rule_was_revoked_while_it_waited_is_asked_about() {
-    let place = place();
+    let env = env();
     let server = model(&[json!({ "to": 1 })]);
-    let ran = on_a_terminal(&place, &server, RUN, "m\n3\ny\n");
+    let ran = on_a_terminal(&env, &server, RUN, "m\n3\ny\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
 
     let covered = ("send", json!({ "to": 1 }));
@@ -211,7 +211,7 @@ fn a_call_whose_rule_was_revoked_while_it_waited_is_asked_about() {
     ]);
     let waits = |args: &[&str]| {
         let format = ["--permission-prompts", "later", "--output-format", "json"];
-        let ran = ask(&place, &server, &[&format, args].concat());
+        let ran = ask(&env, &server, &[&format, args].concat());
         assert_eq!(ran.code, Some(3), "{ran:?}");
         let calls = &ran.json()["outcome"]["continuation"]["awaiting"]["calls"];
         let ids = calls
@@ -222,34 +222,38 @@ fn a_call_whose_rule_was_revoked_while_it_waited_is_asked_about() {
         ids.cloned().collect::<Vec<Value>>()
     };
     assert_eq!(waits(&["go"]), ["call_1"]);
-    assert_eq!(revoke(&place, "--all").code, Some(0));
+    assert_eq!(revoke(&env, "--all").code, Some(0));
     let decided = waits(&["--resume", "latest", "--decide", "call_1=approve"]);
     assert_eq!(decided, ["call_0"]);
-    assert_eq!(of_kind(&place.events(), "call-intended").len(), 0);
+    assert_eq!(of_kind(&env.events(), "call-intended").len(), 0);
     let args = ["--resume", "latest", "--decide", "call_0=reject"];
-    assert_eq!(ask(&place, &server, &args).code, Some(0));
-    assert_eq!(server.told(), ["Tool call execution denied.", "sent"]);
+    assert_eq!(ask(&env, &server, &args).code, Some(0));
+    assert_eq!(
+        server.tool_results(),
+        ["Tool call execution denied.", "sent"]
+    );
 }
 
-/// A session that another process writes to keeps its approvals, which is said, and all others are taken back nevertheless.
+/// A session that another process writes to keeps its approvals, and the command says so; all
+/// others are revoked.
 #[test]
 fn a_session_in_use_does_not_keep_the_others_from_being_revoked() {
-    let place = place();
+    let env = env();
     for _ in 0..2 {
-        let ran = on_a_terminal(&place, &model(&[json!({})]), RUN, "m\n2\ny\n");
+        let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "m\n2\ny\n");
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
-    let sessions: Vec<String> = list(&place)
+    let sessions: Vec<String> = list(&env)
         .iter()
         .map(|kept| kept["session"].as_str().unwrap().to_owned())
         .collect();
     let [newer, older] = sessions.as_slice() else {
         panic!("{sessions:?}");
     };
-    let locks = place.outside().join("home/.local/state/agent-host/locks");
+    let locks = env.outside().join("home/.local/state/agent-host/locks");
     let lock = std::fs::File::open(locks.join(format!("{newer}.lock"))).unwrap();
     lock.lock().unwrap();
-    let revoked = revoke(&place, "--all");
+    let revoked = revoke(&env, "--all");
     assert_eq!(revoked.code, Some(1), "{revoked:?}");
     let why = format!("session {newer} is in use");
     assert!(revoked.stderr.contains(&why), "{}", revoked.stderr);
@@ -258,26 +262,26 @@ fn a_session_in_use_does_not_keep_the_others_from_being_revoked() {
         "{}",
         revoked.stdout
     );
-    let left: Vec<Value> = list(&place)
+    let left: Vec<Value> = list(&env)
         .iter()
         .map(|kept| kept["session"].clone())
         .collect();
     assert_eq!(left, [json!(newer)]);
     drop(lock);
-    assert_eq!(revoke(&place, "--all").code, Some(0));
-    assert_eq!(list(&place), Vec::<Value>::new());
+    assert_eq!(revoke(&env, "--all").code, Some(0));
+    assert_eq!(list(&env), Vec::<Value>::new());
 }
 
-/// A session whose records are damaged is told about, and hides no other one.
+/// A session with damaged records is reported and hides no other session.
 #[test]
 fn a_damaged_session_does_not_keep_the_others_from_being_revoked() {
-    let place = place();
+    let env = env();
     for prompt in ["go", "spoilt"] {
         let args = format!("run --model openai-compat:m {prompt}");
-        let ran = on_a_terminal(&place, &model(&[json!({})]), &args, "m\n2\ny\n");
+        let ran = on_a_terminal(&env, &model(&[json!({})]), &args, "m\n2\ny\n");
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
-    let file = place
+    let file = env
         .outside()
         .join("home/.local/state/agent-host/agent-host.db");
     let mut bytes = std::fs::read(&file).unwrap();
@@ -289,75 +293,72 @@ fn a_damaged_session_does_not_keep_the_others_from_being_revoked() {
         bytes[start] = b'S';
     }
     std::fs::write(&file, bytes).unwrap();
-    let listed = place.run(&["approvals", "list", "--json"]);
-    let revoked = revoke(&place, "--all");
+    let listed = env.run(&["approvals", "list", "--json"]);
+    let revoked = revoke(&env, "--all");
     for ran in [&listed, &revoked] {
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert_eq!(ran.stdout.lines().count(), 1, "{ran:?}");
         assert!(ran.stderr.contains("cannot read session"), "{}", ran.stderr);
     }
-    assert_eq!(place.run(&["approvals", "list"]).stdout, "");
+    assert_eq!(env.run(&["approvals", "list"]).stdout, "");
 }
 
-/// The rule is for the component as it was, also when the operator has accepted the new one.
+/// The rule is for the component as it was, even when the operator has accepted the new one.
 #[test]
 fn a_changed_component_is_asked_about_again() {
-    let place = place();
+    let env = env();
     let server = model(&[json!({})]);
-    let ran = on_a_terminal(&place, &server, RUN, "m\n4\ny\n");
+    let ran = on_a_terminal(&env, &server, RUN, "m\n4\ny\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!asks(&place, &json!({})));
-    place.write("mine.wasm", sends("sent elsewhere"));
-    assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
-    assert!(asks(&place, &json!({})));
-    // With the old component back, what was approved is there again.
-    place.write("mine.wasm", sends("sent"));
-    assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
-    assert!(!asks(&place, &json!({})));
+    assert!(!asks(&env, &json!({})));
+    env.write("mine.wasm", sends("sent elsewhere"));
+    assert_eq!(env.run(&["lock", "--accept"]).code, Some(0));
+    assert!(asks(&env, &json!({})));
+    // With the old component restored, its approvals are valid again.
+    env.write("mine.wasm", sends("sent"));
+    assert_eq!(env.run(&["lock", "--accept"]).code, Some(0));
+    assert!(!asks(&env, &json!({})));
 }
 
 /// The same component with other grants may do more with the same call.
 #[test]
 fn a_tool_with_other_grants_is_asked_about_again() {
-    let place = place();
-    let ran = on_a_terminal(&place, &model(&[json!({})]), RUN, "m\n4\ny\n");
+    let env = env();
+    let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "m\n4\ny\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!asks(&place, &json!({})));
+    assert!(!asks(&env, &json!({})));
     let wider = "[[grants.dir]]\nhost = \".\"\n[[grants.http]]\nhost = \"api.example.com\"\n";
-    place.configure(format!("{CONFIG}{wider}"));
-    assert!(asks(&place, &json!({})));
-    place.configure(CONFIG);
-    assert!(!asks(&place, &json!({})));
+    env.configure(format!("{CONFIG}{wider}"));
+    assert!(asks(&env, &json!({})));
+    env.configure(CONFIG);
+    assert!(!asks(&env, &json!({})));
 }
 
-/// A tool that may no longer be approved is not approved by what was remembered.
+/// A remembered approval does not cover a tool that may no longer be approved.
 #[test]
 fn what_may_not_be_approved_any_longer_is_asked_about_again() {
-    let place = place();
-    let ran = on_a_terminal(&place, &model(&[json!({})]), RUN, "m\n4\ny\n");
+    let env = env();
+    let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "m\n4\ny\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    place.configure(format!("{CONFIG}approval = [\"reject\"]\n"));
-    assert!(asks(&place, &json!({})));
+    env.configure(format!("{CONFIG}approval = [\"reject\"]\n"));
+    assert!(asks(&env, &json!({})));
 }
 
-/// What everybody could have written approves nothing: no run begins.
+/// Approvals that any user could have written are refused: no run begins.
 #[test]
 fn a_file_that_others_can_write_to_is_refused() {
-    let place = place();
+    let env = env();
     let server = model(&[json!({})]);
-    assert_eq!(
-        on_a_terminal(&place, &server, RUN, "m\n4\ny\n").code,
-        Some(0)
-    );
-    let file = place
+    assert_eq!(on_a_terminal(&env, &server, RUN, "m\n4\ny\n").code, Some(0));
+    let file = env
         .outside()
         .join("home/.local/state/agent-host/agent-host.db");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
     let server = model(&[json!({})]);
     for ran in [
-        ask(&place, &server, &["go"]),
-        place.run(&["approvals", "list"]),
-        place.run(&["doctor"]),
+        ask(&env, &server, &["go"]),
+        env.run(&["approvals", "list"]),
+        env.run(&["doctor"]),
     ] {
         assert_eq!(ran.code, Some(1), "{ran:?}");
         let said = format!("{}{}", ran.stdout, ran.stderr);

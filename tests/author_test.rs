@@ -1,11 +1,11 @@
-//! `agent-host test`: the whole command, on the conformance component in Rust.
+//! Tests `agent-host test` on the conformance component in Rust.
 
-use crate::support::{Place, Ran};
+use crate::support::{Ran, TestEnv};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// Returns, fails, asks, reports and crashes as it is told.
+/// Returns, fails, asks, reports progress or crashes, according to its arguments.
 const COMPONENT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../tests/guests/dist/conformance.wasm"
@@ -25,14 +25,14 @@ const CASES: &str = r#"
     expect.text = "two"
 "#;
 
-/// Runs cases of this text.
-fn test(place: &Place, cases: &str, more: &[&str]) -> Ran {
-    place.write("cases.toml", cases);
+/// Runs the cases in this text.
+fn test(env: &TestEnv, cases: &str, more: &[&str]) -> Ran {
+    env.write("cases.toml", cases);
     let named = ["test", "--component", COMPONENT, "--cases", "cases.toml"];
-    place.run(&[&named[..], more].concat())
+    env.run(&[&named[..], more].concat())
 }
 
-/// What differs from run to run is taken out, if it is there.
+/// Removes the values that differ between runs.
 fn without_figures(mut report: Value) -> Value {
     for case in report["cases"].as_array_mut().unwrap() {
         let case = case.as_object_mut().unwrap();
@@ -47,7 +47,7 @@ fn without_figures(mut report: Value) -> Value {
 
 #[test]
 fn the_report_is_one_document() {
-    let ran = test(&Place::new(), CASES, &["--json", "--filter", "says"]);
+    let ran = test(&TestEnv::new(), CASES, &["--json", "--filter", "says"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), ""));
     let bytes = std::fs::read(COMPONENT).unwrap();
     let mut report = without_figures(ran.json());
@@ -77,9 +77,9 @@ fn the_report_is_one_document() {
 }
 
 #[test]
-fn the_report_for_people_has_what_the_author_needs() {
-    let place = Place::new();
-    let ran = test(&place, CASES, &[]);
+fn text_report_has_what_the_author_needs() {
+    let env = TestEnv::new();
+    let ran = test(&env, CASES, &[]);
     assert_eq!(ran.code, Some(1));
     let lines: Vec<&str> = ran.stdout.lines().map(str::trim).collect();
     for (line, of) in [
@@ -104,7 +104,7 @@ fn the_report_for_people_has_what_the_author_needs() {
 
 #[test]
 fn the_exit_code_says_how_it_went() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let passing = ["--filter", "says it"];
     let table = [
         (CASES, &passing[..], Some(0), ""),
@@ -123,27 +123,27 @@ fn the_exit_code_says_how_it_went() {
         ),
     ];
     for (cases, more, code, stderr) in table {
-        let ran = test(&place, cases, more);
+        let ran = test(&env, cases, more);
         assert_eq!((ran.code, ran.stderr.as_str()), (code, stderr), "{more:?}");
     }
 }
 
 #[test]
 fn a_project_is_tested_as_it_was_built() {
-    let place = Place::new();
-    place.write("shout/tool.c", "int nothing;\n");
-    place.write("shout/tests/cases.toml", CASES);
+    let env = TestEnv::new();
+    env.write("shout/tool.c", "int nothing;\n");
+    env.write("shout/tests/cases.toml", CASES);
     let build = format!(
         "run `agent-host build {}`",
-        place.work().join("shout").canonicalize().unwrap().display()
+        env.work().join("shout").canonicalize().unwrap().display()
     );
-    let ran = place.run(&["test", "shout"]);
+    let ran = env.run(&["test", "shout"]);
     assert_eq!(
         (ran.code, ran.stderr),
         (Some(2), format!("error: shout is not built yet; {build}\n"))
     );
-    std::fs::create_dir(place.work().join("shout/dist")).unwrap();
-    std::fs::copy(COMPONENT, place.work().join("shout/dist/shout.wasm")).unwrap();
-    let ran = place.run(&["test", "shout", "--filter", "says it"]);
+    std::fs::create_dir(env.work().join("shout/dist")).unwrap();
+    std::fs::copy(COMPONENT, env.work().join("shout/dist/shout.wasm")).unwrap();
+    let ran = env.run(&["test", "shout", "--filter", "says it"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }

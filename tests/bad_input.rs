@@ -1,8 +1,8 @@
-//! Bad input: each is refused in one paragraph on stderr that says what, why and what to do, with the right exit code and
-//! nothing on stdout.
+//! Tests bad input: each case is refused in one paragraph on stderr (what, why, next step) with the
+//! right exit code and an empty stdout.
 
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     chat::{Answer, ChatServer},
     of_kind,
     running::Running,
@@ -15,9 +15,9 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
 };
 
-/// Runs the program and checks that it refuses: the exit code, silence on stdout, and what the text must contain.
-fn refuses(place: &Place, args: &[&str], code: i32, says: &[&str]) {
-    let ran = place.run(args);
+/// Runs the program and checks the refusal: exit code, empty stdout, and parts of the text.
+fn refuses(env: &TestEnv, args: &[&str], code: i32, says: &[&str]) {
+    let ran = env.run(args);
     check(&ran, code, says);
 }
 
@@ -59,18 +59,18 @@ fn pipes_in_the_place_of_files_are_refused() {
         ("state/agent-host.db", 1, other),
         ("state/continuation.key", 1, other),
     ] {
-        let place = Place::new();
-        place.write(
+        let env = TestEnv::new();
+        env.write(
             "agent.toml",
             "instructions = [\"AGENTS.md\"]\nmodel = \"script:tour\"\nstate-dir = \"../state\"\n",
         );
-        place.write("AGENTS.md", "Be brief.");
-        let state = place.outside().join("state");
+        env.write("AGENTS.md", "Be brief.");
+        let state = env.outside().join("state");
         DirBuilder::new().mode(0o700).create(&state).unwrap();
-        let pipe = place.outside().join(path);
+        let pipe = env.outside().join(path);
         let _ = fs::remove_file(&pipe);
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        let command = &mut place.command(&["run", "--config", "agent.toml", "go"]);
+        let command = &mut env.command(&["run", "--config", "agent.toml", "go"]);
         let ran = Running::start(command).end();
         let name = path.rsplit('/').next().unwrap();
         assert_eq!((path, ran.code), (path, Some(code)), "{ran:?}");
@@ -104,21 +104,21 @@ fn configuration() {
         ),
     ];
     for (toml, says) in cases {
-        let place = Place::new();
-        place.write("agent.toml", toml);
-        refuses(&place, &["run", "--config", "agent.toml", "x"], 2, says);
+        let env = TestEnv::new();
+        env.write("agent.toml", toml);
+        refuses(&env, &["run", "--config", "agent.toml", "x"], 2, says);
     }
 }
 
 #[test]
-fn a_configuration_that_came_with_the_folder() {
-    let place = Place::new();
-    place.write(
+fn configuration_that_came_with_a_directory_is_refused() {
+    let env = TestEnv::new();
+    env.write(
         "agent.toml",
         "[openai-compat]\napi-key = \"cmd:touch ran\"\n",
     );
     refuses(
-        &place,
+        &env,
         &["run", "x"],
         2,
         &[
@@ -128,37 +128,37 @@ fn a_configuration_that_came_with_the_folder() {
             "--config agent.toml",
         ],
     );
-    assert!(!place.work().join("ran").exists());
+    assert!(!env.work().join("ran").exists());
 }
 
 #[test]
 fn grants_of_everything_need_to_be_named() {
-    let place = Place::new();
-    let at_home = |place: &Place| {
-        let mut command = place.command(&["run", "x"]);
-        command.current_dir(place.outside().join("home"));
+    let env = TestEnv::new();
+    let at_home = |env: &TestEnv| {
+        let mut command = env.command(&["run", "x"]);
+        command.current_dir(env.outside().join("home"));
         Ran::from(command.output().unwrap())
     };
-    check(&at_home(&place), 2, &["home directory", "--grant"]);
-    let at_root: Ran = place
+    check(&at_home(&env), 2, &["home directory", "--grant"]);
+    let at_root: Ran = env
         .command(&["run", "x"])
         .current_dir("/")
         .output()
         .unwrap()
         .into();
     check(&at_root, 2, &["--grant"]);
-    let granted = place.run(&[
+    let granted = env.run(&[
         "run",
         "x",
         "--grant",
-        &format!("dir:{}", place.outside().join("home").display()),
+        &format!("dir:{}", env.outside().join("home").display()),
     ]);
     assert_eq!(granted.code, Some(0), "{}", granted.stderr);
 }
 
 #[test]
 fn components() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let module = wat::parse_str("(module)").unwrap();
     let built_in = fs::read(crate::builtins::dist().join("files.wasm")).unwrap();
     let other_version = wat::parse_str(
@@ -189,12 +189,12 @@ fn components() {
         ),
     ];
     for (name, bytes, says) in cases {
-        let path = place.write(name, bytes);
-        refuses(&place, &["inspect", path.to_str().unwrap()], 2, says);
+        let path = env.write(name, bytes);
+        refuses(&env, &["inspect", path.to_str().unwrap()], 2, says);
     }
-    refuses(&place, &["inspect", "gone.wasm"], 2, &["gone.wasm"]);
+    refuses(&env, &["inspect", "gone.wasm"], 2, &["gone.wasm"]);
     refuses(
-        &place,
+        &env,
         &["inspect", "builtin:gone"],
         2,
         &["builtin:gone", "builtin:files"],
@@ -203,33 +203,33 @@ fn components() {
 
 #[test]
 fn calls() {
-    let place = Place::new();
+    let env = TestEnv::new();
     refuses(
-        &place,
+        &env,
         &["call", "builtin:files", "no_such_tool", "{}"],
         2,
         &["no_such_tool", "list_directory"],
     );
     refuses(
-        &place,
+        &env,
         &["call", "builtin:files", "read_file", "{}"],
         2,
         &["path", "required"],
     );
     refuses(
-        &place,
+        &env,
         &["call", "builtin:files", "read_file", "{\"path\": 7}"],
         2,
         &["/path", "string"],
     );
     refuses(
-        &place,
+        &env,
         &["call", "builtin:files", "read_file", "not json"],
         2,
         &["JSON object"],
     );
     refuses(
-        &place,
+        &env,
         &["call", "builtin:files", "read_file", "[1]"],
         2,
         &["JSON object"],
@@ -238,17 +238,17 @@ fn calls() {
 
 #[test]
 fn nothing_to_do() {
-    let place = Place::new();
-    refuses(&place, &["run"], 2, &["no prompt"]);
-    refuses(&place, &["run", "--resume", "latest", "x"], 2, &["session"]);
+    let env = TestEnv::new();
+    refuses(&env, &["run"], 2, &["no prompt"]);
+    refuses(&env, &["run", "--resume", "latest", "x"], 2, &["session"]);
     refuses(
-        &place,
+        &env,
         &["run", "--model", "nobody:model", "x"],
         2,
         &["nobody", "openai-compat"],
     );
     refuses(
-        &place,
+        &env,
         &["run", "--model", "script:gone.toml", "x"],
         2,
         &["gone.toml"],
@@ -256,12 +256,12 @@ fn nothing_to_do() {
 }
 
 #[test]
-fn a_state_folder_that_cannot_be_written() {
-    let place = Place::new();
-    let file = place.write("file", "");
+fn unwritable_state_directory_is_refused() {
+    let env = TestEnv::new();
+    let file = env.write("file", "");
     let state = file.join("state");
     refuses(
-        &place,
+        &env,
         &["run", "x", "--state-dir", state.to_str().unwrap()],
         1,
         &["state", "file"],
@@ -270,14 +270,14 @@ fn a_state_folder_that_cannot_be_written() {
 
 #[test]
 fn a_script_whose_template_fails_keeps_the_session() {
-    let place = Place::new();
-    place.write(
+    let env = TestEnv::new();
+    env.write(
         "bad.toml",
         "[[turn]]\ntext = \"looking\"\n[[turn.call]]\ntool = \"list_directory\"\ninput = '{\"path\": \".\"}'\n[[turn]]\ntext = \"{{ nothing.here }}\"\n",
     );
-    let ran = place.run(&["run", "--model", "script:bad.toml", "x"]);
+    let ran = env.run(&["run", "--model", "script:bad.toml", "x"]);
     check(&ran, 1, &["bad.toml", "turn 2", "undefined", "--resume"]);
-    let events = place.events();
+    let events = env.events();
     assert_eq!(of_kind(&events, "call-settled").len(), 1);
     let outcome = &of_kind(&events, "turn-ended")[1]["outcome"];
     assert_eq!(
@@ -312,8 +312,8 @@ fn model_servers_that_do_not_answer() {
         (&refused, &[&refused, "--resume"]),
     ];
     for (base_url, says) in cases {
-        let place = Place::new();
-        let ran: Ran = place
+        let env = TestEnv::new();
+        let ran: Ran = env
             .command(&["run", "--model", "openai-compat:gpt-x", "hello"])
             .env("OPENAI_COMPAT_BASE_URL", base_url)
             .env("OPENAI_COMPAT_API_KEY", "sk-very-secret")
@@ -321,7 +321,7 @@ fn model_servers_that_do_not_answer() {
             .unwrap()
             .into();
         check(&ran, 1, says);
-        let events = place.events();
+        let events = env.events();
         assert_eq!(of_kind(&events, "input-received").len(), 1);
         assert!(
             !ran.stderr.contains("sk-very-secret")
@@ -330,7 +330,7 @@ fn model_servers_that_do_not_answer() {
     }
 }
 
-/// Nothing of such a reply is in the conversation, so a later run asks again.
+/// Such a reply is not part of the conversation, so a later run asks the model again.
 #[test]
 fn replies_that_are_no_answer_are_errors() {
     let cases: [(Answer, &[&str], Value); 2] = [
@@ -350,8 +350,8 @@ fn replies_that_are_no_answer_are_errors() {
     ];
     for (answer, says, retry_after) in cases {
         let server = ChatServer::start(vec![answer, Answer::text("That is all.")]);
-        let place = Place::new();
-        place.write("agent.toml", "[openai-compat]\nretries = 0\n");
+        let env = TestEnv::new();
+        env.write("agent.toml", "[openai-compat]\nretries = 0\n");
         let run = |args: &[&str]| -> Ran {
             let model = [
                 "run",
@@ -360,15 +360,14 @@ fn replies_that_are_no_answer_are_errors() {
                 "--model",
                 "openai-compat:m",
             ];
-            place
-                .command(&[&model, args].concat())
+            env.command(&[&model, args].concat())
                 .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
                 .output()
                 .unwrap()
                 .into()
         };
         check(&run(&["hello"]), 1, says);
-        let events = place.events();
+        let events = env.events();
         assert_eq!(of_kind(&events, "model-replied").len(), 0);
         let outcome = &of_kind(&events, "turn-ended")[0]["outcome"];
         assert_eq!(
@@ -383,7 +382,7 @@ fn replies_that_are_no_answer_are_errors() {
     }
 }
 
-/// Whoever may write to a file or a folder that decides what runs decides what runs.
+/// A file or directory that decides what runs is refused if other users can write to it.
 #[test]
 fn what_everybody_may_write_to_is_not_believed() {
     let cases: [(&str, u32, i32, &[&str]); 4] = [
@@ -413,33 +412,33 @@ fn what_everybody_may_write_to_is_not_believed() {
         ),
     ];
     for (path, mode, code, says) in cases {
-        let place = Place::new();
-        place.write("agent.toml", "");
+        let env = TestEnv::new();
+        env.write("agent.toml", "");
         let args = ["run", "look", "--quiet", "--state-dir", "state"];
-        let ran = place.run(&args);
+        let ran = env.run(&args);
         assert_eq!(ran.code, Some(0), "{path}: {}", ran.stderr);
-        place.write("agent.lock", "version = 1\n");
-        let path = place.work().join(path);
+        env.write("agent.lock", "version = 1\n");
+        let path = env.work().join(path);
         let set = |mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         };
         set(mode);
-        refuses(&place, &args, code, says);
+        refuses(&env, &args, code, says);
         set(0o700);
-        let ran = place.run(&args);
+        let ran = env.run(&args);
         assert_eq!(ran.code, Some(0), "{}: {}", path.display(), ran.stderr);
     }
 }
 
-/// The cache is no more than a cache: one that others can reach is not used, and the tools are compiled without it.
+/// A cache that others can write to is not used; the tools are compiled without it.
 #[test]
 fn a_cache_that_others_can_reach_is_not_used() {
-    let place = Place::new();
-    let cache = place.outside().join("cache/agent-host");
+    let env = TestEnv::new();
+    let cache = env.outside().join("cache/agent-host");
     fs::create_dir_all(&cache).unwrap();
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
-    let mut command = place.command(&["inspect", "builtin:image"]);
-    command.env("XDG_CACHE_HOME", place.outside().join("cache"));
+    let mut command = env.command(&["inspect", "builtin:image"]);
+    command.env("XDG_CACHE_HOME", env.outside().join("cache"));
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let said = format!(

@@ -1,7 +1,8 @@
-//! Budgets: each ends a run with exit code 4 and its name, and with more of it the session goes on.
+//! Tests budgets: each ends a run with exit code 4 and its name, and the session resumes with a
+//! larger one.
 
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     chat::{Answer, ChatServer, ask},
 };
 use agent_host_test_guests::Guest;
@@ -12,24 +13,24 @@ fn list() -> (&'static str, Value) {
     ("list_directory", json!({ "path": "." }))
 }
 
-/// Runs until the budget of `toml` and `args` is used up, and returns the budget as programs read it.
-fn used_up(place: &Place, server: &ChatServer, toml: &str, args: &[&str]) -> (Value, Ran) {
-    place.write("agent.toml", toml);
+/// Runs until the budget of `toml` and `args` is used up, and returns the budget as JSON has it.
+fn used_up(env: &TestEnv, server: &ChatServer, toml: &str, args: &[&str]) -> (Value, Ran) {
+    env.write("agent.toml", toml);
     let all = [
         &["--config", "agent.toml", "--output-format", "json"],
         args,
         &["go"],
     ]
     .concat();
-    let ran = ask(place, server, &all);
+    let ran = ask(env, server, &all);
     assert_eq!(ran.code, Some(4), "{ran:?}");
     (ran.json()["outcome"]["budget"].clone(), ran)
 }
 
-fn goes_on(place: &Place, server: &ChatServer, toml: &str, args: &[&str]) {
-    place.write("agent.toml", toml);
+fn resumes(env: &TestEnv, server: &ChatServer, toml: &str, args: &[&str]) {
+    env.write("agent.toml", toml);
     let all = [&["--config", "agent.toml", "--resume", "latest"], args].concat();
-    let ran = ask(place, server, &all);
+    let ran = ask(env, server, &all);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "Done.\n"),
@@ -38,7 +39,7 @@ fn goes_on(place: &Place, server: &ChatServer, toml: &str, args: &[&str]) {
     );
 }
 
-/// The server counts 11 tokens read and 7 written with each reply.
+/// The server counts 11 input tokens and 7 output tokens for each reply.
 #[test]
 #[expect(
     clippy::type_complexity,
@@ -70,25 +71,25 @@ fn tokens_and_dollars() {
         ),
     ];
     for (args, toml, budget, told, more) in table {
-        let place = Place::new();
+        let env = TestEnv::new();
         let server = ChatServer::start(vec![Answer::calls(&[list()]), Answer::text("Done.")]);
-        let (found, ran) = used_up(&place, &server, toml, args);
+        let (found, ran) = used_up(&env, &server, toml, args);
         assert_eq!(found, budget);
         assert!(ran.stderr.contains(told), "{}", ran.stderr);
         assert_eq!(server.requests().len(), 1);
-        goes_on(&place, &server, toml, more);
+        resumes(&env, &server, toml, more);
     }
 }
 
-/// A call beyond the budget is answered without running, and the model hears of it when the run goes on.
+/// A call beyond the budget is answered without running; the model sees that when the run resumes.
 #[test]
 fn tool_calls() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let calls = Answer::calls(&[list(), list()]);
     let server = ChatServer::start(vec![calls, Answer::calls(&[list()]), Answer::text("Done.")]);
-    let (budget, _) = used_up(&place, &server, "", &["--max-tool-calls", "1"]);
+    let (budget, _) = used_up(&env, &server, "", &["--max-tool-calls", "1"]);
     assert_eq!(budget, json!({ "name": "tool-calls", "limit": 1 }));
-    goes_on(&place, &server, "[budgets]\ntool-calls = 2\n", &[]);
+    resumes(&env, &server, "[budgets]\ntool-calls = 2\n", &[]);
     let requests = server.requests();
     let second = requests[1]["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(
@@ -99,26 +100,26 @@ fn tool_calls() {
 
 #[test]
 fn identical_repeats() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let other = Answer::calls(&[("list_directory", json!({ "path": ".", "depth": 2 }))]);
     let again = || Answer::calls(&[list()]);
     let server = ChatServer::start(vec![again(), other, again(), Answer::text("Done.")]);
     let toml = |repeats: u32| format!("[budgets]\nidentical-repeats = {repeats}\n");
-    let (budget, ran) = used_up(&place, &server, &toml(1), &[]);
+    let (budget, ran) = used_up(&env, &server, &toml(1), &[]);
     assert_eq!(
         budget,
         json!({ "name": "repeats", "tool": "list_directory", "limit": 1 })
     );
     assert!(ran.stderr.contains("identical-repeats"), "{}", ran.stderr);
-    goes_on(&place, &server, &toml(2), &[]);
+    resumes(&env, &server, &toml(2), &[]);
 }
 
-/// A call that takes longer than the budget: the guest never ends by itself, and its deadline is later.
+/// A call longer than the budget: the guest never ends by itself, and its deadline is later.
 #[test]
 fn wall_clock() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let forever = Guest::running("(loop $again (br $again)) (i32.const 0)");
-    place.write("forever.wasm", forever.bytes());
+    env.write("forever.wasm", forever.bytes());
     let server = ChatServer::start(vec![
         Answer::calls(&[("echo", json!({}))]),
         Answer::text("Done."),
@@ -129,7 +130,7 @@ fn wall_clock() {
              [[tool]]\nname = \"forever\"\ncomponent = \"forever.wasm\"\n"
         )
     };
-    let (budget, ran) = used_up(&place, &server, &toml(1), &[]);
+    let (budget, ran) = used_up(&env, &server, &toml(1), &[]);
     assert_eq!(
         (&budget["name"], &budget["limit_ms"]),
         (&json!("wall-clock"), &json!(1_000))
@@ -137,14 +138,14 @@ fn wall_clock() {
     let used = budget["used_ms"].as_u64().unwrap();
     assert!((1_100..60_000).contains(&used), "{used}");
     assert!(ran.stderr.contains("wall-clock-seconds"), "{}", ran.stderr);
-    goes_on(&place, &server, &toml(3_600), &[]);
+    resumes(&env, &server, &toml(3_600), &[]);
 }
 
 #[test]
 fn dollars_without_a_price_are_refused_first() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = ChatServer::start(Vec::new());
-    let ran = ask(&place, &server, &["--max-usd", "1", "go"]);
+    let ran = ask(&env, &server, &["--max-usd", "1", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stderr.contains(

@@ -1,8 +1,8 @@
-//! The built-in tools, through the real sandbox. `AGENT_HOST_TEST_DIST` names another folder of components, so that CI runs
-//! the same tests on components that it has just rebuilt.
+//! Tests the built-in tools in the real sandbox. `AGENT_HOST_TEST_DIST` names another directory of
+//! components, so that CI tests components that it has just rebuilt.
 
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     pictures::{png, png_size},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -15,19 +15,19 @@ use std::{
     thread,
 };
 
-/// The folder with the components under test.
+/// The directory of the components under test.
 pub(crate) fn dist() -> PathBuf {
     match std::env::var_os("AGENT_HOST_TEST_DIST") {
-        Some(folder) => folder.into(),
+        Some(directory) => directory.into(),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-tools/dist"),
     }
 }
 
-/// Calls a tool with more arguments for the command line, and returns the run.
-fn call_with(place: &Place, component: &str, tool: &str, input: &Value, more: &[&str]) -> Ran {
+/// Calls a tool with further command line arguments, and returns the run.
+fn call_with(env: &TestEnv, component: &str, tool: &str, input: &Value, more: &[&str]) -> Ran {
     let component = dist().join(format!("{component}.wasm"));
     let input = input.to_string();
-    place.run(
+    env.run(
         &[
             &["call", component.to_str().unwrap(), tool, &input, "--json"],
             more,
@@ -36,19 +36,19 @@ fn call_with(place: &Place, component: &str, tool: &str, input: &Value, more: &[
     )
 }
 
-/// Calls a tool and returns its result's JSON form.
-fn call(place: &Place, component: &str, tool: &str, input: &Value) -> Value {
-    call_with(place, component, tool, input, &[]).json()
+/// Calls a tool and returns its result as JSON.
+fn call(env: &TestEnv, component: &str, tool: &str, input: &Value) -> Value {
+    call_with(env, component, tool, input, &[]).json()
 }
 
 #[test]
 fn list_directory() {
-    let place = Place::new();
-    place.write("b.txt", "12345");
-    place.write("a/deep/x.rs", "1");
-    std::os::unix::fs::symlink("/etc", place.work().join("link")).unwrap();
+    let env = TestEnv::new();
+    env.write("b.txt", "12345");
+    env.write("a/deep/x.rs", "1");
+    std::os::unix::fs::symlink("/etc", env.work().join("link")).unwrap();
     assert_eq!(
-        call(&place, "files", "list_directory", &json!({ "path": "." })),
+        call(&env, "files", "list_directory", &json!({ "path": "." })),
         json!({ "type": "json", "value": {
             "path": ".",
             "entries": [
@@ -60,7 +60,7 @@ fn list_directory() {
         }})
     );
     let deep = call(
-        &place,
+        &env,
         "files",
         "list_directory",
         &json!({ "path": ".", "depth": 3 }),
@@ -76,16 +76,16 @@ fn list_directory() {
 
 #[test]
 fn read_file_by_kind() {
-    let place = Place::new();
-    place.write("t.txt", "one\ntwo\nthree\n");
-    place.write("p.png", png(3, 2));
-    place.write("b.bin", [0, 159, 146, 150]);
+    let env = TestEnv::new();
+    env.write("t.txt", "one\ntwo\nthree\n");
+    env.write("p.png", png(3, 2));
+    env.write("b.bin", [0, 159, 146, 150]);
     assert_eq!(
-        call(&place, "files", "read_file", &json!({ "path": "t.txt" })),
+        call(&env, "files", "read_file", &json!({ "path": "t.txt" })),
         json!({ "type": "text", "value": "one\ntwo\nthree\n" })
     );
     let image = call(
-        &place,
+        &env,
         "files",
         "read_file",
         &json!({ "path": "/workspace/p.png" }),
@@ -99,7 +99,7 @@ fn read_file_by_kind() {
             .unwrap(),
         png(3, 2)
     );
-    let binary = call(&place, "files", "read_file", &json!({ "path": "b.bin" }));
+    let binary = call(&env, "files", "read_file", &json!({ "path": "b.bin" }));
     assert_eq!(file_part(&binary)["media_type"], "application/octet-stream");
     assert_eq!(
         file_part(&binary)["data"],
@@ -118,11 +118,11 @@ fn file_part(output: &Value) -> &Value {
 
 #[test]
 fn what_is_outside_or_hidden_stays_so() {
-    let place = Place::new();
-    place.write(".env", "SECRET=1");
-    place.write("sub/.ssh/id", "SECRET=2");
-    std::fs::write(place.outside().join("secret"), "SECRET=3").unwrap();
-    std::os::unix::fs::symlink(place.outside().join("secret"), place.work().join("out")).unwrap();
+    let env = TestEnv::new();
+    env.write(".env", "SECRET=1");
+    env.write("sub/.ssh/id", "SECRET=2");
+    std::fs::write(env.outside().join("secret"), "SECRET=3").unwrap();
+    std::os::unix::fs::symlink(env.outside().join("secret"), env.work().join("out")).unwrap();
     let attempts = [
         ("/etc/hostname", "execution-denied"),
         ("../secret", "execution-denied"),
@@ -133,18 +133,16 @@ fn what_is_outside_or_hidden_stays_so() {
         ("sub/.ssh/id", "error-text"),
     ];
     for (path, expected) in attempts {
-        let output = call(&place, "files", "read_file", &json!({ "path": path }));
+        let output = call(&env, "files", "read_file", &json!({ "path": path }));
         assert_eq!(output["type"], expected, "{path}: {output}");
         assert!(!output.to_string().contains("SECRET"), "{path}: {output}");
         assert!(
-            !output
-                .to_string()
-                .contains(place.outside().to_str().unwrap()),
+            !output.to_string().contains(env.outside().to_str().unwrap()),
             "a host path in {output}"
         );
     }
     let listed = call(
-        &place,
+        &env,
         "files",
         "list_directory",
         &json!({ "path": ".", "depth": 5 }),
@@ -158,9 +156,9 @@ fn what_is_outside_or_hidden_stays_so() {
 
 #[test]
 fn writing_needs_the_grant() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let write = json!({ "path": "n.txt", "content": "new" });
-    let denied = call_with(&place, "files", "write_file", &write, &[]);
+    let denied = call_with(&env, "files", "write_file", &write, &[]);
     assert_eq!(
         (denied.code, denied.json()["type"].as_str()),
         (Some(5), Some("execution-denied")),
@@ -173,33 +171,33 @@ fn writing_needs_the_grant() {
             .contains("read-only"),
         "{denied:?}"
     );
-    assert!(!place.work().join("n.txt").exists());
+    assert!(!env.work().join("n.txt").exists());
 
-    let written = call_with(&place, "files", "write_file", &write, &["--write"]);
+    let written = call_with(&env, "files", "write_file", &write, &["--write"]);
     assert_eq!(written.code, Some(0), "{written:?}");
     let edit = |old: &str, new: &str| {
         let input = json!({ "path": "n.txt", "old": old, "new": new });
-        call_with(&place, "files", "edit_file", &input, &["--write"])
+        call_with(&env, "files", "edit_file", &input, &["--write"])
     };
     assert_eq!(edit("ew", "ice").code, Some(0));
     assert_eq!(
-        std::fs::read_to_string(place.work().join("n.txt")).unwrap(),
+        std::fs::read_to_string(env.work().join("n.txt")).unwrap(),
         "nice"
     );
     assert_eq!(edit("absent", "x").code, Some(1));
     let protected = json!({ "path": "agent.toml", "content": "" });
-    let refused = call_with(&place, "files", "write_file", &protected, &["--write"]);
+    let refused = call_with(&env, "files", "write_file", &protected, &["--write"]);
     assert_eq!(refused.code, Some(5), "{refused:?}");
-    assert!(!place.work().join("agent.toml").exists());
+    assert!(!env.work().join("agent.toml").exists());
 }
 
 #[test]
 fn search_files_by_pattern_and_glob() {
-    let place = Place::new();
-    place.write("a.rs", "fn one() {}\nfn two() {}\n");
-    place.write("b.txt", "fn three\n");
+    let env = TestEnv::new();
+    env.write("a.rs", "fn one() {}\nfn two() {}\n");
+    env.write("b.txt", "fn three\n");
     let found = call(
-        &place,
+        &env,
         "files",
         "search_files",
         &json!({ "pattern": "fn t\\w+", "glob": "*.rs" }),
@@ -213,22 +211,22 @@ fn search_files_by_pattern_and_glob() {
 
 #[test]
 fn images() {
-    let place = Place::new();
-    place.write("p.png", png(200, 100));
-    let info = call(&place, "image", "image_info", &json!({ "path": "p.png" }));
+    let env = TestEnv::new();
+    env.write("p.png", png(200, 100));
+    let info = call(&env, "image", "image_info", &json!({ "path": "p.png" }));
     assert_eq!(
         (&info["value"]["width"], &info["value"]["height"]),
         (&json!(200), &json!(100))
     );
     let input = json!({ "path": "p.png", "max_width": 50, "max_height": 50 });
-    let thumbnail = call(&place, "image", "image_thumbnail", &input);
+    let thumbnail = call(&env, "image", "image_thumbnail", &input);
     let bytes = STANDARD
         .decode(file_part(&thumbnail)["data"]["value"].as_str().unwrap())
         .unwrap();
     assert_eq!(png_size(&bytes), (50, 25));
     let jpeg = json!({ "path": "p.png", "max_width": 50, "max_height": 50, "format": "jpeg" });
     assert_eq!(
-        file_part(&call(&place, "image", "image_thumbnail", &jpeg))["media_type"],
+        file_part(&call(&env, "image", "image_thumbnail", &jpeg))["media_type"],
         "image/jpeg"
     );
 }
@@ -283,11 +281,11 @@ fn fetch_by_content_type() {
         ),
     ];
     for (head, body, expected) in cases {
-        let place = Place::new();
+        let env = TestEnv::new();
         let (port, served) = serve_once(head, body);
         let input = json!({ "url": format!("http://127.0.0.1:{port}/x?y=1") });
         let grant = format!("http:http://127.0.0.1:{port}");
-        let output = call_with(&place, "fetch", "fetch", &input, &["--grant", &grant]).json();
+        let output = call_with(&env, "fetch", "fetch", &input, &["--grant", &grant]).json();
         assert_eq!(served.join().unwrap(), "GET /x?y=1 HTTP/1.1\r\n");
         match &expected {
             Value::String(media) => assert_eq!(&file_part(&output)["media_type"], media),
@@ -304,7 +302,7 @@ fn fetch_by_content_type() {
 
 #[test]
 fn fetch_goes_nowhere_without_a_grant() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/");
@@ -318,7 +316,7 @@ fn fetch_goes_nowhere_without_a_grant() {
         ),
     ];
     for (more, url, rule) in cases {
-        let ran = call_with(&place, "fetch", "fetch", &json!({ "url": url }), &more);
+        let ran = call_with(&env, "fetch", "fetch", &json!({ "url": url }), &more);
         assert_eq!(ran.code, Some(5), "{ran:?}");
         assert!(
             ran.json()["reason"].as_str().unwrap().contains(rule),

@@ -1,7 +1,7 @@
-//! The child process in which components are compiled: what it may take, what it may reach, and how often it is started. Children
-//! that misbehave are in the sandbox's own tests.
+//! Tests the child process that compiles components: its limits, its confinement, and how often it
+//! is started. The sandbox's own tests cover children that misbehave.
 
-use crate::support::{Place, Ran};
+use crate::support::{Ran, TestEnv};
 use agent_host_sandbox::{CompileWorker, Pooling, Sandbox, SandboxConfig};
 use pretty_assertions::assert_eq;
 use rustix::process::geteuid;
@@ -18,19 +18,19 @@ fn module(fields: &str) -> Vec<u8> {
     wat::parse_str(format!("(component (core module {fields}))")).unwrap()
 }
 
-/// Within every cap of the structure, and more than ten seconds of the compiler's time.
+/// Within every structural cap, and more than ten seconds of compile time.
 fn slow() -> Vec<u8> {
     let function = format!("(func {})", "(loop)".repeat(1_000));
     module(&function.repeat(400))
 }
 
-/// Within every cap, and more than 128 MiB of the compiler's memory.
+/// Within every structural cap, and more than 128 MiB of compiler memory.
 fn large() -> Vec<u8> {
     module(&"(func)".repeat(190_000))
 }
 
-impl Place {
-    /// Compiles a component with these settings of the sandbox, and a cache of the place's own.
+impl TestEnv {
+    /// Compiles a component with these sandbox settings and a cache inside the test directory.
     fn compile(&self, component: &[u8], settings: &str) -> Ran {
         self.write("agent.toml", format!("[sandbox]\n{settings}\n"));
         self.write("bomb.wasm", component);
@@ -62,8 +62,8 @@ fn a_component_that_exhausts_the_compiler_is_refused_with_the_limit_that_it_met(
         ),
     ];
     for (component, settings, says) in cases {
-        let place = Place::new();
-        let ran = place.compile(&component, settings);
+        let env = TestEnv::new();
+        let ran = env.compile(&component, settings);
         assert_eq!(ran.code, Some(2), "{settings}: {ran:?}");
         assert!(ran.stderr.contains(says), "{settings}: {ran:?}");
         assert!(
@@ -82,7 +82,7 @@ fn what_the_child_finds_wrong_is_told_as_ever() {
         (module("(func)"), "(contract-mismatch)"),
     ];
     for (component, says) in cases {
-        let ran = Place::new().compile(&component, "pooling = \"off\"");
+        let ran = TestEnv::new().compile(&component, "pooling = \"off\"");
         assert_eq!(ran.code, Some(2), "{says}: {ran:?}");
         assert!(ran.stderr.contains(says), "{says}: {ran:?}");
     }
@@ -95,7 +95,7 @@ fn a_number_that_is_no_limit_is_refused() {
         ("compile-cpu-seconds = 0", "`compile_cpu_seconds` is 0"),
         ("compile-deadline-ms = 9", "`compile_deadline_ms` is 9"),
     ] {
-        let ran = Place::new().compile(&module(""), settings);
+        let ran = TestEnv::new().compile(&module(""), settings);
         assert_ne!(ran.code, Some(0), "{settings}: {ran:?}");
         assert!(ran.stderr.contains(says), "{settings}: {ran:?}");
     }
@@ -118,7 +118,7 @@ fn the_child_confines_itself_before_it_reads() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // It says how far it is confined, and then waits for its input.
+    // The child reports its confinement, and then waits for its input.
     let mut said = [0];
     child
         .stdout
@@ -127,9 +127,9 @@ fn the_child_confines_itself_before_it_reads() {
         .read_exact(&mut said)
         .unwrap();
     assert_eq!(&said, b"f");
-    let folder = Path::new("/proc").join(child.id().to_string());
-    let status = fs::read_to_string(folder.join("status")).unwrap();
-    let limits = fs::read_to_string(folder.join("limits")).unwrap();
+    let directory = Path::new("/proc").join(child.id().to_string());
+    let status = fs::read_to_string(directory.join("status")).unwrap();
+    let limits = fs::read_to_string(directory.join("limits")).unwrap();
     assert_eq!(
         [
             field(&status, "Seccomp:"),
@@ -152,14 +152,14 @@ fn the_child_confines_itself_before_it_reads() {
             "16 16 files",
         ]
     );
-    // An end of the input before its beginning is how its parent only asks.
+    // The parent closes the input at once when it only queries the confinement.
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
 fn a_child_that_is_told_nonsense_says_so() {
-    // Arguments, input, and a part of what it says.
+    // Arguments, input, and a part of the output.
     let header = |bytes: &[u8]| [b"agent-host job 1\0".as_slice(), &[0; 32], bytes].concat();
     let cases: [(&[&str], Vec<u8>, &str); 6] = [
         (&[], Vec::new(), "is for agent-host itself"),
@@ -187,7 +187,7 @@ fn a_child_that_is_told_nonsense_says_so() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // It may have ended before it read.
+        // The child may have ended before it read the input.
         let _ = child.stdin.take().unwrap().write_all(&input);
         let ran = Ran::from(child.wait_with_output().unwrap());
         assert_eq!(ran.code, Some(1), "{says}: {ran:?}");
@@ -195,7 +195,7 @@ fn a_child_that_is_told_nonsense_says_so() {
     }
 }
 
-/// The program's own worker behind a script that writes a line for each start.
+/// The program's own worker, behind a script that writes a line for each start.
 fn counted(log: &Path) -> CompileWorker {
     let script = format!(
         "echo start >> {}; exec {} compile-worker \"$@\"",
@@ -208,8 +208,8 @@ fn counted(log: &Path) -> CompileWorker {
     }
 }
 
-/// The program's own worker as a user who may start no thread beside it. It is another one than the tests' where those run as
-/// root, whom no limit on threads binds.
+/// The program's own worker under a user that may start no further thread. Where the tests run as
+/// root, whom no thread limit binds, it is another user than the tests'.
 fn threadless() -> CompileWorker {
     let mut command: Vec<&str> = vec!["/usr/bin/prlimit", "--nproc=1"];
     if geteuid().is_root() {
@@ -247,11 +247,11 @@ fn tool() -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn loads_at_once_compile_once() {
     for pooling in [Pooling::Probe, Pooling::Off] {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("log");
         let open = || {
             Sandbox::new(SandboxConfig {
-                cache_dir: Some(folder.path().join("cache")),
+                cache_dir: Some(directory.path().join("cache")),
                 concurrent_calls: 1,
                 pooling,
                 compiler: Some(counted(&log)),
@@ -272,7 +272,7 @@ async fn loads_at_once_compile_once() {
             digests.push(load.await.unwrap().unwrap());
         }
         assert_eq!(digests, vec![digests[0]; 8]);
-        // A host that starts anew finds it in the cache.
+        // A new host finds the entry in the cache.
         open().load(&bytes).await.unwrap();
         assert_eq!(fs::read_to_string(&log).unwrap(), "start\n", "{pooling:?}");
     }
@@ -280,12 +280,11 @@ async fn loads_at_once_compile_once() {
 
 #[test]
 fn two_hosts_at_once_fill_one_cache() {
-    let place = Place::new();
-    let cache = place.outside().join("cache");
+    let env = TestEnv::new();
+    let cache = env.outside().join("cache");
     let start = || {
-        place
-            .command(&["inspect", "builtin:image", "--json"])
-            // No program is looked for by its name.
+        env.command(&["inspect", "builtin:image", "--json"])
+            // No program is looked up in `PATH`.
             .env_remove("PATH")
             .env("XDG_CACHE_HOME", &cache)
             .stdout(Stdio::piped())
@@ -303,8 +302,8 @@ fn two_hosts_at_once_fill_one_cache() {
     let later = Ran::from(start().wait_with_output().unwrap());
     assert_eq!(later.stderr, "", "the entry is used without a word");
     assert!(shown.iter().all(|one| *one == later.json()));
-    let folder = fs::read_dir(cache.join("agent-host")).unwrap();
-    let names: Vec<String> = folder
+    let directory = fs::read_dir(cache.join("agent-host")).unwrap();
+    let names: Vec<String> = directory
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(names.len(), 2, "the key and one entry: {names:?}");
@@ -312,7 +311,7 @@ fn two_hosts_at_once_fill_one_cache() {
 
 #[test]
 fn doctor_tries_the_compiler() {
-    let ran = Place::new().run(&["doctor"]);
+    let ran = TestEnv::new().run(&["doctor"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
         ran.stdout

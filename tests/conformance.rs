@@ -1,8 +1,9 @@
-//! What a tool does the same in every language: the cases in `guest-tools/conformance` on a component of each. The tools of other
-//! languages are built here, by the compilers that the conformance projects name; Rust's is prebuilt.
+//! Tests that tools behave the same in every language: the cases in `guest-tools/conformance` run
+//! on a component of each. Compilers named by the conformance projects build them here; Rust's is
+//! prebuilt.
 
 use crate::support::{
-    Place,
+    TestEnv,
     installed::{compiler_from_npm, compiler_from_pypi, here},
     project,
 };
@@ -16,12 +17,12 @@ use std::{
 
 #[test]
 fn rust() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let component = here("guests/dist/conformance.wasm");
-    conforms(&place, &component);
-    // The names of functions are not in the prebuilt component, so no stack is told.
+    conforms(&env, &component);
+    // The prebuilt component has no function names, so there is no stack trace.
     tells_a_crash(
-        &place,
+        &env,
         &component,
         "panicked at conformance/rust/src/ends.rs:",
     );
@@ -32,10 +33,10 @@ fn python() {
     let Some(installed) = compiler_from_pypi("python") else {
         return;
     };
-    let place = Place::new();
-    let component = built(&place, "python", &installed, ".venv");
-    conforms(&place, &component);
-    tells_a_crash(&place, &component, "File \"tool.py\", line ");
+    let env = TestEnv::new();
+    let component = built(&env, "python", &installed, ".venv");
+    conforms(&env, &component);
+    tells_a_crash(&env, &component, "File \"tool.py\", line ");
 }
 
 #[test]
@@ -43,22 +44,22 @@ fn javascript() {
     let Some(installed) = compiler_from_npm() else {
         return;
     };
-    let place = Place::new();
-    let component = built(&place, "js", &installed, "node_modules");
-    conforms(&place, &component);
-    tells_a_crash(&place, &component, "tool.js:");
+    let env = TestEnv::new();
+    let component = built(&env, "js", &installed, "node_modules");
+    conforms(&env, &component);
+    tells_a_crash(&env, &component, "tool.js:");
 }
 
 #[test]
 fn typescript() {
-    // Its component is made by the same packages; the others of its list are for editors.
+    // The same packages make its component; the others in its list are for editors.
     let Some(installed) = compiler_from_npm() else {
         return;
     };
-    let place = Place::new();
-    let component = built(&place, "ts", &installed, "node_modules");
-    conforms(&place, &component);
-    tells_a_crash(&place, &component, "tool.ts:");
+    let env = TestEnv::new();
+    let component = built(&env, "ts", &installed, "node_modules");
+    conforms(&env, &component);
+    tells_a_crash(&env, &component, "tool.ts:");
 }
 
 #[test]
@@ -66,10 +67,10 @@ fn c() {
     let Some(installed) = compiler_from_pypi("c") else {
         return;
     };
-    let place = Place::new();
-    let component = built(&place, "c", &installed, ".venv");
-    conforms(&place, &component);
-    tells_a_crash(&place, &component, "!crash\n");
+    let env = TestEnv::new();
+    let component = built(&env, "c", &installed, ".venv");
+    conforms(&env, &component);
+    tells_a_crash(&env, &component, "!crash\n");
 }
 
 #[test]
@@ -77,24 +78,24 @@ fn go() {
     let Some(installed) = compiler_from_pypi("go") else {
         return;
     };
-    let place = Place::new();
-    let component = built(&place, "go", &installed, ".venv");
-    conforms(&place, &component);
-    tells_a_crash(&place, &component, "\tconformance/tool.go:");
+    let env = TestEnv::new();
+    let component = built(&env, "go", &installed, ".venv");
+    conforms(&env, &component);
+    tells_a_crash(&env, &component, "\tconformance/tool.go:");
 }
 
-/// The conformance project of a language, built with what is installed, which it finds as `link`.
-fn built(place: &Place, language: &str, installed: &Path, link: &str) -> PathBuf {
+/// Builds the conformance project of a language with the installed packages, linked as `link`.
+fn built(env: &TestEnv, language: &str, installed: &Path, link: &str) -> PathBuf {
     project::built(
-        place,
+        env,
         &suite().join(language),
         "conformance",
         (installed, link),
     )
 }
 
-/// Runs all cases on a component, and expects that they pass.
-fn conforms(place: &Place, component: &Path) {
+/// Runs all cases on a component and expects them to pass.
+fn conforms(env: &TestEnv, component: &Path) {
     #[derive(Deserialize)]
     struct Cases {
         case: Vec<Case>,
@@ -110,7 +111,7 @@ fn conforms(place: &Place, component: &Path) {
         Path::new("--cases"),
         &cases,
     ];
-    let report = project::passes(place, &arguments);
+    let report = project::passes(env, &arguments);
     let reports = report["cases"].as_array().unwrap();
     let names: Vec<&str> = reports
         .iter()
@@ -121,10 +122,11 @@ fn conforms(place: &Place, component: &Path) {
     assert_eq!(names, wanted);
 }
 
-/// Expects that a crash is told in the terms of the author's language, `told` among them, on stderr and to nobody else.
-fn tells_a_crash(place: &Place, component: &Path, told: &str) {
+/// Expects a crash to be reported on stderr only, in the terms of the author's language; the report
+/// contains `told`.
+fn tells_a_crash(env: &TestEnv, component: &Path, told: &str) {
     let input = r#"{"message":"the wheel came off"}"#;
-    let ran = place.run(&[
+    let ran = env.run(&[
         "call",
         component.to_str().unwrap(),
         "crash",
@@ -143,7 +145,7 @@ fn tells_a_crash(place: &Place, component: &Path, told: &str) {
     }
 }
 
-/// The folder with the cases and the projects.
+/// The directory with the cases and the projects.
 fn suite() -> PathBuf {
     here("../guest-tools/conformance")
 }

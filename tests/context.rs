@@ -1,37 +1,38 @@
-//! A conversation that is longer than the model's window, and instructions in files.
+//! Tests a conversation longer than the model's window, and instructions in files.
 
 use crate::support::{
-    Place,
+    TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// A window of 20,000 tokens: shortened at 16,000, down to 10,000.
+/// A window of 20,000 tokens: compaction starts at 16,000 and ends at 10,000.
 const CONFIG: &str = "[context]\nwindow-tokens = 20000\nkeep-results = 1\n";
 
-/// A file of 3,000 tokens, other than those of other numbers.
+/// A file of 3,000 tokens, different for each number.
 fn content(number: usize) -> String {
     format!("{number:->12000}")
 }
 
-/// A place with so many files, and answers of a model that reads one after the other. The server does not count.
-fn reading(config: &str, files: usize) -> (Place, Vec<Answer>) {
-    let place = Place::new();
-    place.write("agent.toml", config);
+/// A test directory with `n` files, and a model that reads one after the other. The server does not
+/// count tokens.
+fn reading(config: &str, files: usize) -> (TestEnv, Vec<Answer>) {
+    let env = TestEnv::new();
+    env.write("agent.toml", config);
     let answers = (0..files)
         .map(|number| {
             let name = format!("{number}.txt");
-            place.write(&name, content(number));
+            env.write(&name, content(number));
             Answer::calls(&[("read_file", json!({ "path": name }))]).counting(0)
         })
         .collect();
-    (place, answers)
+    (env, answers)
 }
 
-/// What the tools told in a request.
-fn told(request: &Value) -> Vec<&str> {
+/// The tool results in a request.
+fn tool_results(request: &Value) -> Vec<&str> {
     let messages = request["messages"].as_array().unwrap().iter();
     messages
         .filter(|message| message["role"] == "tool")
@@ -39,15 +40,15 @@ fn told(request: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a result is a reference.
+/// Whether a result is a reference to an evicted one.
 fn is_reference(result: &str) -> bool {
     result.starts_with("[This result of `read_file` was taken out of the conversation to make room: text, 12000 bytes.")
 }
 
-/// First references, then a summary; and after the process ended the next one asks the same.
+/// Results become references first, then a summary; a new process makes the same requests.
 #[test]
 fn a_long_conversation_is_shortened_and_resumed() {
-    let (place, mut answers) = reading(CONFIG, 5);
+    let (env, mut answers) = reading(CONFIG, 5);
     answers.extend([
         Answer::text("I read them.").counting(0),
         Answer::text("Five files were read.").counting(0),
@@ -55,7 +56,7 @@ fn a_long_conversation_is_shortened_and_resumed() {
         Answer::text("Here I am.").counting(0),
     ]);
     let server = ChatServer::start(answers);
-    let ran = ask(&place, &server, &["read them"]);
+    let ran = ask(&env, &server, &["read them"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "I read them.\n"),
@@ -70,24 +71,27 @@ fn a_long_conversation_is_shortened_and_resumed() {
         ran.stderr
     );
     let requests = server.requests();
-    let found: Vec<bool> = told(&requests[5]).into_iter().map(is_reference).collect();
+    let found: Vec<bool> = tool_results(&requests[5])
+        .into_iter()
+        .map(is_reference)
+        .collect();
     assert_eq!(found, [true, true, true, false, false]);
     assert_eq!(references(&requests[4]), 0);
 
-    // What the model no longer reads, a person can.
-    let events = place.events();
+    // The user can still read what the model no longer sees.
+    let events = env.events();
     let referenced = of_kind(&events, "results-referenced");
     let results = referenced[0]["results"].as_array().unwrap();
     for (number, result) in results.iter().enumerate() {
         let digest = result["blob"]["digest"].as_str().unwrap();
-        assert!(told(&requests[5])[number].contains(digest));
-        let blob = place.run(&["sessions", "blob", digest]);
+        assert!(tool_results(&requests[5])[number].contains(digest));
+        let blob = env.run(&["sessions", "blob", digest]);
         assert_eq!(blob.stdout, content(number));
     }
 
-    // 9,000 tokens more are too many.
+    // 9,000 tokens more exceed the window.
     let words = "and now? ".repeat(4_000);
-    let ran = ask(&place, &server, &["--resume", "latest", &words]);
+    let ran = ask(&env, &server, &["--resume", "latest", &words]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(
         ran.stderr
@@ -112,9 +116,9 @@ fn a_long_conversation_is_shortened_and_resumed() {
         shown.contains("read them") && shown.contains("and now? and now?"),
         "{shown}"
     );
-    assert_eq!(told(last), [""; 0]);
+    assert_eq!(tool_results(last), [""; 0]);
 
-    let ran = ask(&place, &server, &["--resume", "latest"]);
+    let ran = ask(&env, &server, &["--resume", "latest"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "Here I am.\n"),
@@ -122,7 +126,7 @@ fn a_long_conversation_is_shortened_and_resumed() {
         ran.stderr
     );
     assert_eq!(&server.requests()[8], last);
-    let shown = place.run(&["sessions", "show", "latest"]).stdout;
+    let shown = env.run(&["sessions", "show", "latest"]).stdout;
     assert!(
         shown.contains("summary in place of the first 13 messages"),
         "{shown}"
@@ -133,31 +137,31 @@ fn a_long_conversation_is_shortened_and_resumed() {
     );
 }
 
-/// How many results of a request are references.
+/// The number of references among a request's results.
 fn references(request: &Value) -> usize {
-    let told = told(request).into_iter();
+    let told = tool_results(request).into_iter();
     told.filter(|result| is_reference(result)).count()
 }
 
-/// What a fork and an imported copy go on from is what the original had.
+/// A fork and an imported copy start with the conversation that the original had.
 #[test]
 fn a_copy_is_as_short_as_its_original() {
-    let (place, mut answers) = reading(CONFIG, 5);
+    let (env, mut answers) = reading(CONFIG, 5);
     answers.extend(["Read.", "Fork.", "Import."].map(|text| Answer::text(text).counting(0)));
     let server = ChatServer::start(answers);
-    assert_eq!(ask(&place, &server, &["read them"]).code, Some(0));
-    let exported = place.run(&["sessions", "export", "latest"]).stdout;
-    let elsewhere = Place::new();
+    assert_eq!(ask(&env, &server, &["read them"]).code, Some(0));
+    let exported = env.run(&["sessions", "export", "latest"]).stdout;
+    let elsewhere = TestEnv::new();
     elsewhere.write("agent.toml", CONFIG);
     elsewhere.write("session.jsonl", exported);
     let copies = [
-        (&place, vec!["sessions", "fork", "latest"]),
+        (&env, vec!["sessions", "fork", "latest"]),
         (&elsewhere, vec!["sessions", "import", "session.jsonl"]),
     ];
-    let asked = copies.map(|(place, copy)| {
-        let copied = place.run(&copy);
+    let asked = copies.map(|(env, copy)| {
+        let copied = env.run(&copy);
         assert_eq!(copied.code, Some(0), "{}", copied.stderr);
-        let ran = ask(place, &server, &["--resume", "latest", "go on"]);
+        let ran = ask(env, &server, &["--resume", "latest", "go on"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         server.requests().pop().unwrap()
     });
@@ -165,10 +169,10 @@ fn a_copy_is_as_short_as_its_original() {
     assert_eq!(asked[0], asked[1]);
 }
 
-/// A server that finds the request too long is asked once more, with less.
+/// When the server finds the request too long, it gets one more, shorter request.
 #[test]
 fn a_server_that_finds_it_too_long_is_asked_with_less() {
-    let (place, mut answers) = reading(CONFIG, 4);
+    let (env, mut answers) = reading(CONFIG, 4);
     let refusal = json!({ "error": {
         "message": "This model's maximum context length is 8192 tokens. However, your messages resulted in 13000 tokens.",
         "type": "invalid_request_error",
@@ -177,7 +181,7 @@ fn a_server_that_finds_it_too_long_is_asked_with_less() {
     answers.push(Answer::status("400 Bad Request", &refusal));
     answers.push(Answer::text("Read.").counting(0));
     let server = ChatServer::start(answers);
-    let ran = ask(&place, &server, &["read them"]);
+    let ran = ask(&env, &server, &["read them"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "Read.\n"),
@@ -189,13 +193,14 @@ fn a_server_that_finds_it_too_long_is_asked_with_less() {
     assert_eq!(counts, [0, 3]);
 }
 
-/// What does not fit by itself is a failure with a name, and the session goes on with a larger window.
+/// A message that does not fit alone fails with a named error, and the session resumes with a
+/// larger window.
 #[test]
 fn what_does_not_fit_is_told() {
-    let (place, mut answers) = reading("[context]\nwindow-tokens = 4000\n", 1);
+    let (env, mut answers) = reading("[context]\nwindow-tokens = 4000\n", 1);
     answers.push(Answer::text("Read.").counting(0));
     let server = ChatServer::start(answers);
-    let ran = ask(&place, &server, &["--output-format", "json", "read them"]);
+    let ran = ask(&env, &server, &["--output-format", "json", "read them"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     let error = &ran.json_lines()[0]["outcome"]["error"];
     assert_eq!(error["cause"], "context-window");
@@ -211,8 +216,8 @@ fn what_does_not_fit_is_told() {
         ran.stderr
     );
     assert_eq!(server.requests().len(), 1);
-    place.write("agent.toml", "[context]\nwindow-tokens = 40000\n");
-    let ran = ask(&place, &server, &["--resume", "latest"]);
+    env.write("agent.toml", "[context]\nwindow-tokens = 40000\n");
+    let ran = ask(&env, &server, &["--resume", "latest"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "Read.\n"),
@@ -221,19 +226,19 @@ fn what_does_not_fit_is_told() {
     );
 }
 
-/// Every request's tokens are in the journal, those that the server counts and the estimate.
+/// The journal has every request's tokens: the server's count and the estimate.
 #[test]
 fn tokens_are_counted_for_each_request() {
-    let (place, mut answers) = reading("", 1);
+    let (env, mut answers) = reading("", 1);
     answers.push(Answer::text("Read.").counting(5_000));
     let server = ChatServer::start(answers);
-    let ran = ask(&place, &server, &["--output-format", "json", "read it"]);
+    let ran = ask(&env, &server, &["--output-format", "json", "read it"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let summary = &ran.json_lines()[0]["outcome"]["summary"];
     let counted = json!({ "input_tokens": 5_000, "output_tokens": 7, "cached_input_tokens": 0 });
     assert_eq!(summary["turn_usage"], counted);
     assert_eq!(summary["total_usage"]["output_tokens"], 14);
-    let events = place.events();
+    let events = env.events();
     let usage: Vec<&Value> = of_kind(&events, "model-replied")
         .iter()
         .map(|event| &event["reply"]["usage"]["input_tokens"])
@@ -247,32 +252,32 @@ fn tokens_are_counted_for_each_request() {
     assert_eq!(estimated[1] - estimated[0], 3_026, "{estimated:?}");
 }
 
-/// The instructions of a session are those with which it began, whoever changes the files later.
+/// A session keeps the instructions that it began with, even if the files change later.
 #[test]
 fn instructions_are_read_when_a_session_begins() {
-    let place = Place::new();
-    place.write("AGENTS.md", "Use tabs.\n");
-    place.configure(
+    let env = TestEnv::new();
+    env.write("AGENTS.md", "Use tabs.\n");
+    env.configure(
         "system = \"Be brief.\"\ninstructions = [\"AGENTS.md\"]\n[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n",
     );
     let call = Answer::calls(&[("read_file", json!({ "path": "AGENTS.md" }))]);
     let server = ChatServer::start(vec![call, Answer::text("One."), Answer::text("Two.")]);
-    let ran = ask(&place, &server, &["hi"]);
+    let ran = ask(&env, &server, &["hi"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    place.write("AGENTS.md", "Use spaces.\n");
-    let ran = ask(&place, &server, &["--resume", "latest", "and now?"]);
+    env.write("AGENTS.md", "Use spaces.\n");
+    let ran = ask(&env, &server, &["--resume", "latest", "and now?"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let system = json!({ "role": "system", "content": "Be brief.\n\n# AGENTS.md\n\nUse tabs." });
     for request in server.requests() {
         assert_eq!(request["messages"][0], system);
     }
-    // A guest cannot write what the next session is told; it does not even see it.
-    let refused = told(&server.requests()[1])[0].to_owned();
+    // A guest can neither write nor see the instructions of the next session.
+    let refused = tool_results(&server.requests()[1])[0].to_owned();
     let unseen = r#"{"error":"no such file or folder `AGENTS.md`; the folder `.` is empty"}"#;
     assert_eq!(refused, unseen);
 
-    place.write("agent.toml", "\ninstructions = [\"gone.md\"]\n");
-    let ran = ask(&place, &server, &["hi"]);
+    env.write("agent.toml", "\ninstructions = [\"gone.md\"]\n");
+    let ran = ask(&env, &server, &["hi"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(
         ran.stderr

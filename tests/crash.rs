@@ -1,5 +1,5 @@
-//! The process dies, the disk is full, another process wants the same session: nothing is lost, and nothing that changes the
-//! world happens twice. A service on loopback counts what really arrived.
+//! Tests kills, full disks and a second process on the same session: no event is lost and no effect
+//! happens twice. A service on loopback counts the requests that arrive.
 
 mod cancel;
 mod changed;

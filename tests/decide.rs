@@ -1,7 +1,8 @@
-//! Decisions and answers from another process, by `--decide`: what each does, what is refused, and that nothing runs twice.
+//! Tests `--decide`, decisions and answers from another process: the effect of each, refusals, and
+//! that no call runs twice.
 
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
 };
@@ -17,10 +18,10 @@ fn write(path: &str) -> (&'static str, Value) {
     ("write_file", json!({ "path": path, "content": "hello" }))
 }
 
-/// A place that waits for decisions about these calls, and the server of its model.
-fn waiting(toml: &str, calls: &[(&str, Value)]) -> (Place, ChatServer, Ran) {
-    let place = Place::new();
-    place.configure(format!("{toml}{WRITING}"));
+/// A test directory with a run that waits for decisions about these calls, and the model's server.
+fn waiting(toml: &str, calls: &[(&str, Value)]) -> (TestEnv, ChatServer, Ran) {
+    let env = TestEnv::new();
+    env.configure(format!("{toml}{WRITING}"));
     let server = ChatServer::start(vec![Answer::calls(calls), Answer::text("That is all.")]);
     let args = [
         "--permission-prompts",
@@ -29,35 +30,35 @@ fn waiting(toml: &str, calls: &[(&str, Value)]) -> (Place, ChatServer, Ran) {
         "json",
         "go",
     ];
-    let ran = ask(&place, &server, &args);
+    let ran = ask(&env, &server, &args);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    (place, server, ran)
+    (env, server, ran)
 }
 
-fn decide(place: &Place, server: &ChatServer, decisions: &[&str]) -> Ran {
+fn decide(env: &TestEnv, server: &ChatServer, decisions: &[&str]) -> Ran {
     let flags = decisions.iter().flat_map(|decision| ["--decide", decision]);
     let args: Vec<&str> = ["--resume", "latest"].into_iter().chain(flags).collect();
-    ask(place, server, &args)
+    ask(env, server, &args)
 }
 
-/// A place with a guest that asks `Which?`, and a model that calls it once.
-pub(crate) fn asking() -> (Place, ChatServer) {
-    let place = Place::new();
+/// A test directory with a guest that asks `Which?`, and a model that calls it once.
+pub(crate) fn asking() -> (TestEnv, ChatServer) {
+    let env = TestEnv::new();
     let guest = Guest {
         imports: &[ASK],
         ..Guest::running(ASKS)
     };
-    place.write("asks.wasm", guest.bytes());
-    place.configure("[[tool]]\nname = \"asks\"\ncomponent = \"asks.wasm\"\n");
+    env.write("asks.wasm", guest.bytes());
+    env.configure("[[tool]]\nname = \"asks\"\ncomponent = \"asks.wasm\"\n");
     let server = ChatServer::start(vec![
         Answer::calls(&[("echo", json!({}))]),
         Answer::text("That is all."),
     ]);
-    (place, server)
+    (env, server)
 }
 
-fn note(place: &Place) -> Option<String> {
-    std::fs::read_to_string(place.work().join("note.txt")).ok()
+fn note(env: &TestEnv) -> Option<String> {
+    std::fs::read_to_string(env.work().join("note.txt")).ok()
 }
 
 fn done(ran: &Ran) {
@@ -85,14 +86,14 @@ fn what_waits_is_told_to_programs() {
     );
 }
 
-/// Without a program that reads it, what to do stands where a person does: in the text of the run that ended.
+/// Without `--json`, the text of the ended run says how to decide.
 #[test]
-fn what_waits_is_told_to_people() {
-    let place = Place::new();
+fn waiting_calls_are_listed_in_text_output() {
+    let env = TestEnv::new();
     let toml = "approval-expires-seconds = 3600\n";
-    place.configure(format!("{toml}{FILES}{WRITING}"));
+    env.configure(format!("{toml}{FILES}{WRITING}"));
     let server = ChatServer::start(vec![Answer::calls(&[write("note.txt")])]);
-    let ran = ask(&place, &server, &["--permission-prompts", "later", "go"]);
+    let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
     for shown in [
         "These calls wait for a decision until ",
@@ -103,7 +104,7 @@ fn what_waits_is_told_to_people() {
     }
 }
 
-/// Each decision, the file that it leaves, and what the model is told.
+/// Each decision, its result file, and the result for the model.
 #[test]
 fn each_decision_does_what_it_says() {
     let written = r#"{"created":true,"path":"note.txt","size_bytes":5}"#;
@@ -120,21 +121,21 @@ fn each_decision_does_what_it_says() {
         ("call_0=respond:it is there", None, "it is there"),
     ];
     for (decision, content, told) in table {
-        let (place, server, _) = waiting(FILES, &[write("note.txt")]);
-        done(&decide(&place, &server, &[decision]));
-        assert_eq!(note(&place).as_deref(), content, "{decision}");
-        assert_eq!(server.told(), [told], "{decision}");
+        let (env, server, _) = waiting(FILES, &[write("note.txt")]);
+        done(&decide(&env, &server, &[decision]));
+        assert_eq!(note(&env).as_deref(), content, "{decision}");
+        assert_eq!(server.tool_results(), [told], "{decision}");
     }
 }
 
-/// Whatever is wrong with a decision: it says so with exit code 2, nothing is recorded, and the right one still works.
+/// Each faulty decision is refused with exit code 2 and records nothing; the right one still works.
 #[test]
 fn what_does_not_fit_changes_nothing() {
     let toml = format!("{FILES}approval = [\"approve\", \"edit\", \"reject\"]\n");
     let calls = [write("note.txt"), write("other.txt")];
-    let (place, server, _) = waiting(&toml, &calls);
-    place.write("results.json", r#"[{"call_id": "call_0", "value": 1}]"#);
-    let before = place.events();
+    let (env, server, _) = waiting(&toml, &calls);
+    env.write("results.json", r#"[{"call_id": "call_0", "value": 1}]"#);
+    let before = env.events();
     let table: [(&[&str], &str); 11] = [
         (&["call_0=approve"], "nothing was decided about call call_1"),
         (
@@ -172,12 +173,12 @@ fn what_does_not_fit_changes_nothing() {
     for (decisions, why) in table {
         let ran = if decisions.is_empty() {
             ask(
-                &place,
+                &env,
                 &server,
                 &["--resume", "latest", "--submit", "results.json"],
             )
         } else {
-            decide(&place, &server, decisions)
+            decide(&env, &server, decisions)
         };
         assert_eq!(
             (ran.code, ran.stdout.as_str()),
@@ -186,35 +187,32 @@ fn what_does_not_fit_changes_nothing() {
             ran.stderr
         );
         assert!(ran.stderr.contains(why), "{decisions:?}: {}", ran.stderr);
-        assert_eq!(place.events(), before, "{decisions:?}");
+        assert_eq!(env.events(), before, "{decisions:?}");
     }
-    // In any order on the command line.
-    done(&decide(
-        &place,
-        &server,
-        &["call_1=reject", "call_0=approve"],
-    ));
-    assert_eq!(note(&place).as_deref(), Some("hello"));
-    assert!(!place.work().join("other.txt").exists());
+    // The order on the command line does not matter.
+    done(&decide(&env, &server, &["call_1=reject", "call_0=approve"]));
+    assert_eq!(note(&env).as_deref(), Some("hello"));
+    assert!(!env.work().join("other.txt").exists());
 }
 
 #[test]
 fn a_decision_is_used_once() {
-    let (place, server, _) = waiting(FILES, &[write("note.txt")]);
-    done(&decide(&place, &server, &["call_0=approve"]));
-    std::fs::remove_file(place.work().join("note.txt")).unwrap();
-    let again = decide(&place, &server, &["call_0=approve"]);
+    let (env, server, _) = waiting(FILES, &[write("note.txt")]);
+    done(&decide(&env, &server, &["call_0=approve"]));
+    std::fs::remove_file(env.work().join("note.txt")).unwrap();
+    let again = decide(&env, &server, &["call_0=approve"]);
     assert_eq!(again.code, Some(2), "{again:?}");
     assert!(
         again.stderr.contains("nothing waits in this session"),
         "{}",
         again.stderr
     );
-    assert_eq!(note(&place), None);
-    assert_eq!(of_kind(&place.events(), "call-intended").len(), 1);
+    assert_eq!(note(&env), None);
+    assert_eq!(of_kind(&env.events(), "call-intended").len(), 1);
 }
 
-/// With the other timing the calls before the gated one have run, and the next gated one waits for a decision of its own.
+/// With the other approval timing, earlier calls have run, and the next gated one waits for a
+/// decision of its own.
 #[test]
 fn in_order_each_call_has_its_turn() {
     let calls = [
@@ -223,25 +221,25 @@ fn in_order_each_call_has_its_turn() {
         write("other.txt"),
     ];
     let toml = format!("approval-timing = \"in-order\"\n{FILES}");
-    let (place, server, ran) = waiting(&toml, &calls);
+    let (env, server, ran) = waiting(&toml, &calls);
     let continuation = ran.json()["outcome"]["continuation"].clone();
     let shown = [
         &continuation["awaiting"]["index"],
         &continuation["completed"][0]["name"],
     ];
     assert_eq!(shown, [&json!(1), &json!("list_directory")]);
-    let next = decide(&place, &server, &["call_1=approve"]);
+    let next = decide(&env, &server, &["call_1=approve"]);
     assert_eq!(next.code, Some(3), "{next:?}");
-    assert_eq!(note(&place).as_deref(), Some("hello"));
-    assert!(!place.work().join("other.txt").exists());
-    done(&decide(&place, &server, &["call_2=approve"]));
-    assert!(place.work().join("other.txt").exists());
+    assert_eq!(note(&env).as_deref(), Some("hello"));
+    assert!(!env.work().join("other.txt").exists());
+    done(&decide(&env, &server, &["call_2=approve"]));
+    assert!(env.work().join("other.txt").exists());
 }
 
 #[test]
-fn what_nobody_decided_in_time_is_denied() {
+fn expired_decision_denies_the_call() {
     let toml = format!("approval-expires-seconds = 1\n{FILES}");
-    let (place, server, ran) = waiting(&toml, &[write("note.txt")]);
+    let (env, server, ran) = waiting(&toml, &[write("note.txt")]);
     let late = ran.json()["outcome"]["continuation"]["expires_at_ms"]
         .as_u64()
         .unwrap();
@@ -254,21 +252,21 @@ fn what_nobody_decided_in_time_is_denied() {
     while now_ms() < u128::from(late) {
         std::thread::yield_now();
     }
-    let ran = decide(&place, &server, &["call_0=approve"]);
+    let ran = decide(&env, &server, &["call_0=approve"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stderr.contains("waited too long for a decision"),
         "{}",
         ran.stderr
     );
-    done(&ask(&place, &server, &["--resume", "latest"]));
-    assert_eq!(note(&place), None);
+    done(&ask(&env, &server, &["--resume", "latest"]));
+    assert_eq!(note(&env), None);
     let denied =
         "This call did not run: it needed a person's approval, which did not come in time.";
-    assert_eq!(server.told(), [denied]);
+    assert_eq!(server.tool_results(), [denied]);
 }
 
-/// T7: what agent.toml says when the decision comes is what counts. The approved call does not have its effect.
+/// T7: the `agent.toml` at the time of the decision counts. The approved call has no effect.
 #[test]
 fn a_policy_that_was_tightened_holds() {
     let rejecting = format!("{FILES}approval = [\"reject\"]\n{WRITING}");
@@ -284,24 +282,25 @@ fn a_policy_that_was_tightened_holds() {
         (without, Some(0), "unknown-tool"),
     ];
     for (toml, code, why) in table {
-        let (place, server, _) = waiting(FILES, &[write("note.txt")]);
-        place.configure(&toml);
-        let ran = decide(&place, &server, &["call_0=approve"]);
+        let (env, server, _) = waiting(FILES, &[write("note.txt")]);
+        env.configure(&toml);
+        let ran = decide(&env, &server, &["call_0=approve"]);
         assert_eq!(ran.code, code, "{toml}: {ran:?}");
         let told = if code == Some(0) {
-            server.told().concat()
+            server.tool_results().concat()
         } else {
             ran.stderr
         };
         assert!(told.contains(why), "{toml}: {told}");
-        assert_eq!(note(&place), None, "{toml}");
+        assert_eq!(note(&env), None, "{toml}");
     }
 }
 
-/// A guest asks, the process ends, and another one brings the answer: the guest runs again from its start and is given it.
+/// A guest asks, the process ends, and another one brings the answer: the guest runs again from its
+/// start and receives it.
 #[test]
 fn a_question_is_answered_by_another_process() {
-    let (place, server) = asking();
+    let (env, server) = asking();
     let args = [
         "--permission-prompts",
         "later",
@@ -309,7 +308,7 @@ fn a_question_is_answered_by_another_process() {
         "json",
         "go",
     ];
-    let ran = ask(&place, &server, &args);
+    let ran = ask(&env, &server, &args);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let awaiting = ran.json()["outcome"]["continuation"]["awaiting"].clone();
     assert_eq!(
@@ -319,7 +318,7 @@ fn a_question_is_answered_by_another_process() {
             "question": { "prompt": "Which?", "free_text": true },
         })
     );
-    let before = place.events();
+    let before = env.events();
     for (decision, why) in [
         (
             "call_0=approve",
@@ -328,14 +327,14 @@ fn a_question_is_answered_by_another_process() {
         ("call_0=choice:1", "there is no choice"),
         ("call_1=respond:red", "This call asks nothing."),
     ] {
-        let ran = decide(&place, &server, &[decision]);
+        let ran = decide(&env, &server, &[decision]);
         assert_eq!(ran.code, Some(2), "{decision}: {ran:?}");
         assert!(ran.stderr.contains(why), "{decision}: {}", ran.stderr);
-        assert_eq!(place.events(), before, "{decision}");
+        assert_eq!(env.events(), before, "{decision}");
     }
-    done(&decide(&place, &server, &["call_0=respond:red"]));
-    assert_eq!(server.told(), ["red"]);
-    let events = place.events();
+    done(&decide(&env, &server, &["call_0=respond:red"]));
+    assert_eq!(server.tool_results(), ["red"]);
+    let events = env.events();
     assert_eq!(
         of_kind(&events, "answer-received")[0]["answer"],
         json!({ "type": "text", "text": "red" })
@@ -345,8 +344,8 @@ fn a_question_is_answered_by_another_process() {
 
 #[test]
 fn a_question_need_not_be_answered() {
-    let (place, server) = asking();
-    let ran = ask(&place, &server, &["--permission-prompts", "later", "go"]);
+    let (env, server) = asking();
+    let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     for shown in [
         "Call call_0 of echo asks: Which?",
@@ -354,10 +353,10 @@ fn a_question_need_not_be_answered() {
     ] {
         assert!(ran.stderr.contains(shown), "no {shown:?} in {}", ran.stderr);
     }
-    done(&decide(&place, &server, &["call_0=reject"]));
+    done(&decide(&env, &server, &["call_0=reject"]));
     assert_eq!(
-        of_kind(&place.events(), "answer-received")[0]["answer"],
+        of_kind(&env.events(), "answer-received")[0]["answer"],
         json!({ "type": "cancelled" })
     );
-    assert_eq!(server.told(), [""]);
+    assert_eq!(server.tool_results(), [""]);
 }

@@ -1,6 +1,7 @@
-//! Deployed: another user, a working folder that cannot be written, no HOME, little address space, and SIGTERM.
+//! Tests deployments: another user, a read-only working directory, no `HOME`, little address space,
+//! and SIGTERM.
 
-use crate::support::{Place, Ran, of_kind, running::Running};
+use crate::support::{Ran, TestEnv, of_kind, running::Running};
 use pretty_assertions::assert_eq;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::{
@@ -14,20 +15,20 @@ use std::{
     time::Duration,
 };
 
-/// The user that the program runs as, when the tests run as root: nobody.
+/// The user that the program runs as when the tests run as root: `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// A user of whom nothing else runs, for limits that count all that a user runs.
+/// A user without other processes, for limits per user.
 const LONER: u32 = 65_533;
 
-/// The bytes of address space that the program gets.
+/// The program's address space, in bytes.
 const ADDRESS_SPACE_BYTES: u64 = 512 * 1024 * 1024;
 
-/// How long a test waits for what must come, before it fails and says what came instead.
+/// The timeout of every wait; a test that exceeds it fails and prints the output so far.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Deployment {
-    place: Place,
+    env: TestEnv,
     state: PathBuf,
 }
 
@@ -36,13 +37,13 @@ impl Deployment {
         Self::of(NOBODY, config)
     }
 
-    /// One whose state folder is a user's.
+    /// A test directory whose state directory belongs to a user.
     fn of(user: u32, config: &str) -> Self {
-        let place = Place::new();
-        place.write("README.md", "# Deployed\n");
-        let state = place.outside().join("state");
+        let env = TestEnv::new();
+        env.write("README.md", "# Deployed\n");
+        let state = env.outside().join("state");
         std::fs::create_dir(&state).unwrap();
-        place.write(
+        env.write(
             "agent.toml",
             format!("state-dir = \"{}\"\n{config}", state.display()),
         );
@@ -50,18 +51,18 @@ impl Deployment {
             chown(&state, Some(user), Some(user)).unwrap();
         }
         std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
-        for folder in [place.outside().to_owned(), place.work()] {
-            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o555)).unwrap();
+        for directory in [env.outside().to_owned(), env.work()] {
+            std::fs::set_permissions(directory, PermissionsExt::from_mode(0o555)).unwrap();
         }
-        Self { place, state }
+        Self { env, state }
     }
 
-    /// The program as its own user, with nothing in its environment and little address space.
+    /// The program as its own user, with an empty environment and little address space.
     fn command(&self, args: &[&str]) -> Command {
         self.limited(NOBODY, &format!("--as={ADDRESS_SPACE_BYTES}"), args)
     }
 
-    /// The program as a user, with a limit as `prlimit` writes it.
+    /// The program as a user, with a limit in the syntax of `prlimit`.
     fn limited(&self, user: u32, limit: &str, args: &[&str]) -> Command {
         let mut command = if geteuid().is_root() {
             let mut command = Command::new("/usr/bin/setpriv");
@@ -76,7 +77,7 @@ impl Deployment {
             .args([limit, env!("CARGO_BIN_EXE_agent-host")])
             .args(args)
             .env_clear()
-            .current_dir(self.place.work())
+            .current_dir(self.env.work())
             .stdin(Stdio::null());
         command
     }
@@ -87,10 +88,10 @@ impl Deployment {
 }
 
 impl Drop for Deployment {
-    /// So that the folder can be removed.
+    /// Allows the directory to be removed.
     fn drop(&mut self) {
-        for folder in [self.place.outside().to_owned(), self.place.work()] {
-            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+        for directory in [self.env.outside().to_owned(), self.env.work()] {
+            std::fs::set_permissions(directory, PermissionsExt::from_mode(0o755)).unwrap();
         }
     }
 }
@@ -127,7 +128,7 @@ fn sigterm_is_ctrl_c_once() {
         .spawn()
         .unwrap();
 
-    // The request has arrived and is never answered: now the call certainly runs.
+    // The request has arrived and is never answered, so the call is certainly running.
     let (arrived, first_line) = mpsc::channel();
     thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
@@ -176,12 +177,13 @@ fn sigterm_is_ctrl_c_once() {
     );
 }
 
-/// Whether it runs or ends, it says why in one sentence with the limit to raise; it neither panics nor hangs.
+/// Whether it runs or ends, it gives the reason in one sentence with the limit to raise; it neither
+/// panics nor hangs.
 #[test]
 fn limits_that_are_too_low_are_told_in_one_sentence() {
     let deployment = Deployment::of(LONER, "");
     let args = ["run", "--quiet", "--config", "agent.toml", "hello"];
-    // Compiles the tools, which takes a child process, and far more time than the rest.
+    // Compiles the tools, which needs a child process and most of the time.
     let enough: Ran = deployment
         .limited(LONER, "--nproc=1000", &args)
         .output()
@@ -190,7 +192,8 @@ fn limits_that_are_too_low_are_told_in_one_sentence() {
     assert_eq!((enough.code, enough.stderr.as_str()), (Some(0), ""));
     let mib = |count: u64| (count * 1024 * 1024).to_string();
     let threads: Vec<String> = (1..=20).map(|count| count.to_string()).collect();
-    // The name for `prlimit`, the values, how many of them are surely too low, and what names the limit.
+    // The `prlimit` name, the values, how many of them are certainly too low, and the limit's name
+    // in the message.
     let table: [(&str, Vec<String>, usize, &str); 3] = [
         ("nproc", threads, 8, "(`ulimit -u`"),
         (
@@ -207,10 +210,10 @@ fn limits_that_are_too_low_are_told_in_one_sentence() {
         ),
     ];
     for (name, values, too_low, names) in table {
-        for (place, value) in values.iter().enumerate() {
+        for (env, value) in values.iter().enumerate() {
             let limit = format!("--{name}={value}");
             let ran = Running::start(&mut deployment.limited(LONER, &limit, &args)).end();
-            if place >= too_low && ran.code == Some(0) {
+            if env >= too_low && ran.code == Some(0) {
                 continue;
             }
             let sentence = ran.stderr.strip_suffix('\n').unwrap();

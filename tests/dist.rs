@@ -1,4 +1,5 @@
-//! The prebuilt components are what their manifests say, and they were built from the sources beside them.
+//! Checks that the prebuilt components match their manifests and were built from the sources beside
+//! them.
 
 use pretty_assertions::assert_eq;
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The size that each component keeps to, so that the program stays small.
+/// The largest size of each component, so that the program stays small.
 const MAX_COMPONENT_BYTES: u64 = 600 * 1024;
 
 #[derive(Deserialize)]
@@ -46,7 +47,8 @@ fn the_manifests_are_true() {
     );
 }
 
-/// Checks the manifest of the folder `dist`: of each component its name, and the folder of its own sources in `guest-tools`.
+/// Checks the manifest of the directory `dist`, given each component's name and source directory in
+/// `guest-tools`.
 fn check(dist: &str, expected: &[(&str, &str)]) {
     let dist = root().join(dist);
     let text = std::fs::read_to_string(dist.join("manifest.toml")).unwrap();
@@ -87,11 +89,11 @@ fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 
-/// The digest of everything that goes into a component, by the rule in guest-tools/README.md.
+/// The digest of a component's inputs, by the rule in `guest-tools/README.md`.
 fn source_digest(sources: &Path) -> String {
     let mut files = vec![PathBuf::from("guest-tools/Cargo.toml")];
-    for folder in ["guest-tools/sdk", "guest-tools/sdk-macros"] {
-        collect(Path::new(folder), &mut files);
+    for directory in ["guest-tools/sdk", "guest-tools/sdk-macros"] {
+        collect(Path::new(directory), &mut files);
     }
     collect(sources, &mut files);
     collect(Path::new("wit"), &mut files);
@@ -109,13 +111,13 @@ fn source_digest(sources: &Path) -> String {
     sha256(lines.as_bytes())
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(root().join(folder)) else {
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(root().join(directory)) else {
         return;
     };
     for entry in entries {
         let entry = entry.unwrap();
-        let path = folder.join(entry.file_name());
+        let path = directory.join(entry.file_name());
         let name = entry.file_name();
         if entry.file_type().unwrap().is_dir() {
             if name != "tests" && name != "target" {

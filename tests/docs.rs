@@ -1,4 +1,4 @@
-//! Markdown of the repository: every relative link, heading anchor, path and code reference exists.
+//! Checks that every relative link, heading anchor, path and code reference in Markdown exists.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::{
@@ -36,7 +36,7 @@ fn files() -> BTreeSet<PathBuf> {
     files.filter(|file| ROOT.join(file).exists()).collect()
 }
 
-/// What one Markdown file refers to.
+/// The references in one Markdown file.
 #[derive(Default)]
 struct Page {
     links: Vec<String>,
@@ -89,7 +89,8 @@ fn is_path(span: &str) -> bool {
         && !EXAMPLES.contains(&span)
 }
 
-/// The identifiers of a code span such as `Agent::run_turn` or `agent_host_app::Host`; none where it is something else.
+/// The identifiers of a code span such as `Agent::run_turn` or `agent_host_app::Host`; empty for
+/// other spans.
 fn identifiers(span: &str) -> Vec<&str> {
     let span = span.trim_end_matches("()");
     let parts: Vec<&str> = span.split("::").collect();
@@ -166,7 +167,7 @@ fn links_and_references_in_markdown_exist() {
     );
 }
 
-/// Why a link leads nowhere; `None` for one that is right, or that leads out of the repository.
+/// The reason why a link is broken; `None` for a valid one or one that leaves the repository.
 fn broken_link(
     link: &str,
     file: &PathBuf,

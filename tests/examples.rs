@@ -1,7 +1,8 @@
-//! The example tools in `guest-tools/examples`: each is built by its language's compiler, and its own cases pass on it.
+//! Builds the example tools in `guest-tools/examples` with their languages' compilers and runs
+//! their own cases.
 
 use crate::support::{
-    Place,
+    TestEnv,
     installed::{compiler_from_pypi, here},
     project,
 };
@@ -24,14 +25,14 @@ fn go() {
     passes("diff", "go");
 }
 
-/// Builds an example, and expects that every tool in it has a case and every case passes.
+/// Builds an example, and expects a case for every tool and every case to pass.
 fn passes(example: &str, language: &str) {
     let Some(installed) = compiler_from_pypi(language) else {
         return;
     };
-    let place = Place::new();
+    let env = TestEnv::new();
     let sources = here("../guest-tools/examples").join(example);
-    project::built(&place, &sources, example, (&installed, ".venv"));
-    let report = project::passes(&place, &[Path::new(example)]);
+    project::built(&env, &sources, example, (&installed, ".venv"));
+    let report = project::passes(&env, &[Path::new(example)]);
     assert_eq!(report["coverage"]["uncalled"], json!([]));
 }

@@ -1,11 +1,11 @@
-//! `explain`: what a session asked, what was denied, and that the suggestions are grants.
+//! Tests `explain`: a session's requests, its denials, and the suggested grants.
 
-use crate::support::Place;
+use crate::support::TestEnv;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{io::Write as _, net::TcpListener, thread};
 
-/// A script with one call for each turn, and a last word.
+/// A script with one call for each turn, and a final message.
 fn script(calls: &[(&str, Value)]) -> String {
     let turn = |(tool, input): &(&str, Value)| {
         format!("[[turn]]\n[[turn.call]]\ntool = \"{tool}\"\ninput = '{input}'\n")
@@ -20,11 +20,11 @@ const TOOLS: &str = "permission-prompts = \"none\"\n\
 
 const FOLDER: &str = "[[grants.dir]]\nhost = \".\"\n";
 
-/// The session of these calls under these grants: nothing of it is written to the terminal that watches.
-fn run(place: &Place, grants: &str, calls: &[(&str, Value)]) {
-    place.write("agent.toml", format!("{TOOLS}{grants}"));
-    place.write("calls.toml", script(calls));
-    let ran = place.run(&[
+/// The session of these calls under these grants; nothing of it appears on the terminal.
+fn run(env: &TestEnv, grants: &str, calls: &[(&str, Value)]) {
+    env.write("agent.toml", format!("{TOOLS}{grants}"));
+    env.write("calls.toml", script(calls));
+    let ran = env.run(&[
         "run",
         "--config",
         "agent.toml",
@@ -45,7 +45,7 @@ fn entry(request: &str, verdict: &str, rule: &str, grant: Option<&str>) -> Value
 
 #[test]
 fn a_denied_request_is_allowed_by_what_explain_suggests() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/v1/a?key=1");
@@ -56,14 +56,14 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
             json!({ "path": "note.txt", "content": "hello" }),
         ),
     ];
-    run(&place, FOLDER, &calls);
+    run(&env, FOLDER, &calls);
     let web = format!(
         "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\nmethods = [\"GET\"]\npath = \"/v1/a\""
     );
     let change =
         "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\"";
     let argument = format!("http:GET=http://127.0.0.1:{port}/v1/a");
-    let explained = place
+    let explained = env
         .run(&["explain", "latest", "--config", "agent.toml", "--json"])
         .json();
     assert_eq!(
@@ -88,7 +88,7 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
         )
     );
 
-    let shown = place.run(&["explain", "latest", "--config", "agent.toml"]);
+    let shown = env.run(&["explain", "latest", "--config", "agent.toml"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     for part in [
         &format!("denied GET {url} by default-deny"),
@@ -103,7 +103,7 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
         );
     }
 
-    // What is suggested is copied, and the same calls go through.
+    // With the suggested grants copied, the same calls are allowed.
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream
@@ -114,9 +114,9 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
         let mut rest = Vec::new();
         let _ = std::io::Read::read_to_end(&mut stream, &mut rest);
     });
-    run(&place, &format!("{FOLDER}{change}\n{web}\n"), &calls);
+    run(&env, &format!("{FOLDER}{change}\n{web}\n"), &calls);
     server.join().unwrap();
-    let explained = place
+    let explained = env
         .run(&["explain", "latest", "--config", "agent.toml", "--json"])
         .json();
     assert_eq!(explained["suggestions"], json!([]));
@@ -130,16 +130,17 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
         )])
     );
     assert_eq!(
-        std::fs::read_to_string(place.work().join("note.txt")).unwrap(),
+        std::fs::read_to_string(env.work().join("note.txt")).unwrap(),
         "hello"
     );
 }
 
-/// While `agent.toml` has no grants the current folder is granted, and the first grant there ends that; so it is suggested, too.
+/// Without grants in `agent.toml` the current directory is granted, and the first grant ends that;
+/// so `explain` suggests it too.
 #[test]
 fn what_is_copied_takes_nothing_away() {
-    let place = Place::new();
-    place.write("a.txt", "alpha");
+    let env = TestEnv::new();
+    env.write("a.txt", "alpha");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/");
@@ -149,8 +150,8 @@ fn what_is_copied_takes_nothing_away() {
         ("read_file", json!({ "path": "a.txt" })),
     ];
     let verdicts = |grants: &str| -> (Vec<Value>, Value) {
-        run(&place, grants, &calls);
-        let mut explained = place
+        run(&env, grants, &calls);
+        let mut explained = env
             .run(&["explain", "latest", "--config", "agent.toml", "--json"])
             .json();
         let calls = explained["calls"].as_array().unwrap();
@@ -160,13 +161,16 @@ fn what_is_copied_takes_nothing_away() {
         let verdicts = asked.map(|entry| json!([entry["verdict"], entry["rule"]]));
         (verdicts.collect(), explained["suggestions"].take())
     };
-    let folder = json!(["allowed", "grants.dir[0]"]);
+    let directory = json!(["allowed", "grants.dir[0]"]);
     let kept = "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = \".\"\nguest = \"/workspace\"";
     let web = format!(
         "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\nmethods = [\"GET\"]"
     );
     let (before, suggestions) = verdicts("");
-    assert_eq!(before, [json!(["denied", "default-deny"]), folder.clone()]);
+    assert_eq!(
+        before,
+        [json!(["denied", "default-deny"]), directory.clone()]
+    );
     assert_eq!(
         suggestions,
         json!([
@@ -175,16 +179,16 @@ fn what_is_copied_takes_nothing_away() {
         ])
     );
     let (after, suggestions) = verdicts(&format!("{kept}\n{web}\n"));
-    assert_eq!(after, [json!(["allowed", "grants.http[0]"]), folder]);
+    assert_eq!(after, [json!(["allowed", "grants.http[0]"]), directory]);
     assert_eq!(suggestions, json!([]));
 }
 
 #[test]
 fn what_no_grant_allows_is_said() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let calls = [("fetch", json!({ "url": "http://localhost/" }))];
-    run(&place, FOLDER, &calls);
-    let shown = place.run(&["explain", "latest", "--config", "agent.toml"]);
+    run(&env, FOLDER, &calls);
+    let shown = env.run(&["explain", "latest", "--config", "agent.toml"]);
     for part in [
         "denied GET http://localhost/ by default-deny; no grant allows it",
         "There is nothing that a grant would have allowed.",
@@ -199,9 +203,9 @@ fn what_no_grant_allows_is_said() {
 
 #[test]
 fn a_session_without_requests_and_one_that_is_not_there() {
-    let place = Place::new();
-    run(&place, FOLDER, &[]);
-    let shown = place.run(&["explain", "latest", "--config", "agent.toml"]);
+    let env = TestEnv::new();
+    run(&env, FOLDER, &[]);
+    let shown = env.run(&["explain", "latest", "--config", "agent.toml"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(
         shown.stdout.starts_with("No call of session ")
@@ -211,14 +215,14 @@ fn a_session_without_requests_and_one_that_is_not_there() {
         "{}",
         shown.stdout
     );
-    let json = place
+    let json = env
         .run(&["explain", "latest", "--config", "agent.toml", "--json"])
         .json();
     assert_eq!(
         (&json["calls"], &json["suggestions"]),
         (&json!([]), &json!([]))
     );
-    let gone = place.run(&["explain", "ffffffff", "--config", "agent.toml"]);
+    let gone = env.run(&["explain", "ffffffff", "--config", "agent.toml"]);
     assert_eq!(
         (gone.code, gone.stdout.as_str()),
         (Some(2), ""),
@@ -229,8 +233,8 @@ fn a_session_without_requests_and_one_that_is_not_there() {
 
 #[test]
 fn a_denied_call_without_a_session_says_what_would_allow_it() {
-    let place = Place::new();
-    let ran = place.run(&[
+    let env = TestEnv::new();
+    let ran = env.run(&[
         "call",
         "builtin:fetch",
         "fetch",

@@ -1,7 +1,8 @@
-//! Tools that run outside: their calls come out of one process, and their results go into another by `--submit`.
+//! Tests tools that run outside: one process exports their calls, and another takes the results
+//! with `--submit`.
 
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
 };
@@ -20,15 +21,15 @@ properties = { amount = { type = "integer" } }
 required = ["amount"]
 "#;
 
-fn place() -> Place {
-    let place = Place::new();
-    place.configure(CONFIG);
-    place
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.configure(CONFIG);
+    env
 }
 
-/// A place whose model called `pay` twice, and looked around in between.
-fn pending(args: &[&str]) -> (Place, ChatServer, Ran) {
-    let place = place();
+/// A test directory whose model called `pay` twice, with a read in between.
+fn pending(args: &[&str]) -> (TestEnv, ChatServer, Ran) {
+    let env = env();
     let server = ChatServer::start(vec![
         Answer::calls(&[
             ("pay", json!({ "amount": 1 })),
@@ -37,15 +38,15 @@ fn pending(args: &[&str]) -> (Place, ChatServer, Ran) {
         ]),
         Answer::text("That is all."),
     ]);
-    let ran = ask(&place, &server, &[args, &["pay my bills"]].concat());
+    let ran = ask(&env, &server, &[args, &["pay my bills"]].concat());
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    (place, server, ran)
+    (env, server, ran)
 }
 
-fn submit(place: &Place, server: &ChatServer, results: &str) -> Ran {
-    place.write("results.json", results);
+fn submit(env: &TestEnv, server: &ChatServer, results: &str) -> Ran {
+    env.write("results.json", results);
     ask(
-        place,
+        env,
         server,
         &["--resume", "latest", "--submit", "results.json"],
     )
@@ -53,7 +54,7 @@ fn submit(place: &Place, server: &ChatServer, results: &str) -> Ran {
 
 #[test]
 fn calls_come_out_and_results_go_in() {
-    let (place, server, ran) = pending(&["--output-format", "json"]);
+    let (env, server, ran) = pending(&["--output-format", "json"]);
     let document = ran.json();
     let outcome = &document["outcome"];
     assert_eq!(
@@ -79,16 +80,16 @@ fn calls_come_out_and_results_go_in() {
         { "call_id": "call_2", "output": { "type": "error-text", "value": "no funds" } },
         { "call_id": "call_0", "value": null },
     ]);
-    let ran = submit(&place, &server, &results.to_string());
+    let ran = submit(&env, &server, &results.to_string());
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "That is all.\n"),
         "{}",
         ran.stderr
     );
-    let told = server.told();
+    let told = server.tool_results();
     assert_eq!([&told[0], &told[2]], ["null", r#"{"error":"no funds"}"#]);
-    let events = place.events();
+    let events = env.events();
     let settled: Vec<&Value> = of_kind(&events, "call-settled")
         .iter()
         .filter(|event| event["tool"] == "pay")
@@ -101,20 +102,20 @@ fn calls_come_out_and_results_go_in() {
             &json!({ "type": "error-text", "value": "no funds" }),
         ]
     );
-    // T10: the same results again say nothing to anybody.
-    let again = submit(&place, &server, &results.to_string());
+    // T10: submitting the same results again reports nothing.
+    let again = submit(&env, &server, &results.to_string());
     assert_eq!(again.code, Some(2), "{again:?}");
     assert!(
         again.stderr.contains("nothing waits in this session"),
         "{}",
         again.stderr
     );
-    assert_eq!(place.events(), events);
+    assert_eq!(env.events(), events);
 }
 
-/// Without a program that reads it, the calls stand where a person does.
+/// Without `--json`, the terminal output lists the calls.
 #[test]
-fn a_person_reads_which_calls_wait() {
+fn waiting_external_calls_are_listed_in_text_output() {
     let (_place, _server, ran) = pending(&[]);
     assert_eq!(ran.stdout, "");
     for shown in [
@@ -126,11 +127,12 @@ fn a_person_reads_which_calls_wait() {
     }
 }
 
-/// T9, T16: each fault has its own words and exit code 2, nothing is recorded, and the right results are still taken.
+/// T9, T16: each fault has its own message and exit code 2 and records nothing; the right results
+/// still work.
 #[test]
 fn what_does_not_fit_changes_nothing() {
-    let (place, server, _) = pending(&[]);
-    let before = place.events();
+    let (env, server, _) = pending(&[]);
+    let before = env.events();
     let result = |call: &str| json!({ "call_id": call, "value": "paid" });
     let table = [
         (
@@ -166,13 +168,13 @@ fn what_does_not_fit_changes_nothing() {
         ("{".to_owned(), "cannot take the results in results.json"),
     ];
     for (results, why) in table {
-        let ran = submit(&place, &server, &results);
+        let ran = submit(&env, &server, &results);
         assert_eq!(ran.code, Some(2), "{results}: {ran:?}");
         assert!(ran.stderr.contains(why), "{results}: {}", ran.stderr);
-        assert_eq!(place.events(), before, "{results}");
+        assert_eq!(env.events(), before, "{results}");
     }
     let decided = ask(
-        &place,
+        &env,
         &server,
         &["--resume", "latest", "--decide", "call_0=approve"],
     );
@@ -183,18 +185,19 @@ fn what_does_not_fit_changes_nothing() {
         decided.stderr
     );
     let ran = submit(
-        &place,
+        &env,
         &server,
         &json!([result("call_2"), result("call_0")]).to_string(),
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
-/// Arguments are held to the schema before anything is handed out, and a person is asked first where the tool says so.
+/// Arguments are validated against the schema before export, and the user is asked first where the
+/// tool requires it.
 #[test]
 fn a_call_is_checked_before_it_is_handed_out() {
-    let place = place();
-    place.configure(CONFIG.replace("\"never\"", "[\"approve\", \"reject\"]"));
+    let env = env();
+    env.configure(CONFIG.replace("\"never\"", "[\"approve\", \"reject\"]"));
     let server = ChatServer::start(vec![
         Answer::calls(&[
             ("pay", json!({ "amount": "all" })),
@@ -210,7 +213,7 @@ fn a_call_is_checked_before_it_is_handed_out() {
         "go",
     ];
     let kind = |ran: &Ran| ran.json()["outcome"]["type"].clone();
-    let asked = ask(&place, &server, &args);
+    let asked = ask(&env, &server, &args);
     assert_eq!(
         (asked.code, kind(&asked)),
         (Some(3), json!("awaiting-confirmation"))
@@ -223,27 +226,27 @@ fn a_call_is_checked_before_it_is_handed_out() {
         "--decide",
         "call_1=approve",
     ];
-    let handed_out = ask(&place, &server, &args);
+    let handed_out = ask(&env, &server, &args);
     assert_eq!(
         (handed_out.code, kind(&handed_out)),
         (Some(3), json!("pending-tool-calls"))
     );
     let ran = submit(
-        &place,
+        &env,
         &server,
         &json!([{ "call_id": "call_1", "value": "paid" }]).to_string(),
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let told = server.told();
+    let told = server.tool_results();
     assert!(told[0].contains("invalid-input"), "{told:?}");
     assert_eq!(told[1], "paid");
 }
 
 #[test]
 fn two_tools_of_one_name_are_refused() {
-    let place = Place::new();
-    place.configure(CONFIG.replace("\"pay\"", "\"read_file\""));
-    let ran = place.run(&["run", "go"]);
+    let env = TestEnv::new();
+    env.configure(CONFIG.replace("\"pay\"", "\"read_file\""));
+    let ran = env.run(&["run", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stderr.contains(

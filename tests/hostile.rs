@@ -1,7 +1,7 @@
-//! Guests that want to hurt the host: one table of them, and what each of them must come to.
+//! Tests components that attack the host: one table of guests with the expected end of each.
 //!
-//! Every row runs the program itself, in a place of its own, with a scripted model that calls the guest's tool; [`harness`]
-//! holds each run against what must hold whatever a guest does.
+//! Every row runs the program in a test directory of its own, with a scripted model that calls the
+//! guest's tool; [`harness`] checks the invariants of every row.
 
 mod bombs;
 mod case;

@@ -1,6 +1,6 @@
-//! What is shown before anything is trusted: `inspect` and `doctor`.
+//! Tests `inspect` and `doctor`, which show a component before it is trusted.
 
-use crate::support::Place;
+use crate::support::TestEnv;
 use agent_host_sandbox::STRUCTURE_CAPS;
 use agent_host_test_guests::{Definition, ECHO, Guest, PROGRESS};
 use agent_host_types::limits::Limits;
@@ -10,8 +10,8 @@ use sha2::{Digest as _, Sha256};
 
 #[test]
 fn inspect_shows_tools_permissions_limits_and_digest() {
-    let place = Place::new();
-    let shown = place.run(&["inspect", "builtin:fetch", "--json"]).json();
+    let env = TestEnv::new();
+    let shown = env.run(&["inspect", "builtin:fetch", "--json"]).json();
     let bytes = std::fs::read(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-tools/dist/fetch.wasm"),
     )
@@ -50,13 +50,13 @@ fn inspect_shows_tools_permissions_limits_and_digest() {
 
 #[test]
 fn inspect_shows_the_limits_in_force() {
-    let place = Place::new();
-    place.write(
+    let env = TestEnv::new();
+    env.write(
         "agent.toml",
         "[limits]\ndeadline-ms = 1234\nfile-write-bytes = 2048\n[sandbox]\nconcurrent-calls = 3\nqueued-calls = 5\n\
          guest-threads = 2\n",
     );
-    let shown = place.run(&["inspect", "builtin:files", "--json"]).json();
+    let shown = env.run(&["inspect", "builtin:files", "--json"]).json();
     let limits = Limits {
         deadline_ms: 1234,
         file_write_bytes: 2048,
@@ -67,8 +67,8 @@ fn inspect_shows_the_limits_in_force() {
         shown["sandbox"],
         json!({"concurrent-calls": 3, "queued-calls": 5, "guest-threads": 2, "stack-bytes": 1024 * 1024})
     );
-    // The same for people: each limit on a line of its own, with its unit.
-    let shown = place.run(&["inspect", "builtin:files"]);
+    // Text output: each limit on a line of its own, with its unit.
+    let shown = env.run(&["inspect", "builtin:files"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let Value::Object(names) = json!(limits) else {
         panic!("limits are an object");
@@ -105,10 +105,10 @@ fn inspect_shows_the_limits_in_force() {
 
 #[test]
 fn inspect_shows_what_is_granted_and_what_loading_may_take() {
-    let place = Place::new();
-    place.write("data/x", "");
-    // Neither the file nor the variable with the values is there: nothing is read for a look.
-    place.write(
+    let env = TestEnv::new();
+    env.write("data/x", "");
+    // Neither the file nor the variable with the values exists: `inspect` reads no values.
+    env.write(
         "agent.toml",
         "[[grants.dir]]\nhost = \".\"\n[[tool]]\nname = \"web\"\ncomponent = \"builtin:fetch\"\nsecrets = [\"git\", \"key\"]\n\
          [[tool.dir]]\nhost = \"data\"\nguest = \"/data\"\nmode = \"read-write\"\nallow = [\"*.md\"]\ndeny = [\"a\", \"b\"]\n\
@@ -119,10 +119,10 @@ fn inspect_shows_what_is_granted_and_what_loading_may_take() {
          [[secret]]\nname = \"key\"\nfrom = \"file:gone\"\naudience = \"http://[::1]:8080\"\nin-query = true\n\
          [sandbox]\ncompile-cpu-seconds = 7\n",
     );
-    let shown = place
+    let shown = env
         .run(&["inspect", "web", "--config", "agent.toml", "--json"])
         .json();
-    let data = place.work().join("data").canonicalize().unwrap();
+    let data = env.work().join("data").canonicalize().unwrap();
     assert_eq!(
         shown["grants"],
         json!({
@@ -153,7 +153,7 @@ fn inspect_shows_what_is_granted_and_what_loading_may_take() {
     }
     assert_eq!(shown["loading"], loading);
 
-    let shown = place.run(&["inspect", "web", "--config", "agent.toml"]);
+    let shown = env.run(&["inspect", "web", "--config", "agent.toml"]);
     let granted = [
         "Is granted".to_owned(),
         format!(
@@ -186,14 +186,14 @@ fn inspect_shows_what_is_granted_and_what_loading_may_take() {
     for absent in ["hidden-value", "no files", "no network"] {
         assert!(!shown.stdout.contains(absent), "{}", shown.stdout);
     }
-    let bare = Place::new().run(&["inspect", "builtin:image"]).stdout;
+    let bare = TestEnv::new().run(&["inspect", "builtin:image"]).stdout;
     assert!(bare.contains("read-only\n  no network\n\n"), "{bare}");
 }
 
 #[test]
 fn inspect_shows_what_a_component_was_made_with_and_its_interface() {
-    let place = Place::new();
-    // The escape would turn the terminal red.
+    let env = TestEnv::new();
+    // The escape sequence would turn the terminal red.
     let guest = Guest {
         component: r#"(@producers (language "C\1b[31m" "17") (processed-by "clang" "20.1") (processed-by "ld" ""))"#,
         imports: &[PROGRESS],
@@ -203,8 +203,8 @@ fn inspect_shows_what_a_component_was_made_with_and_its_interface() {
         }],
         ..Guest::running(ECHO)
     };
-    place.write("made.wasm", guest.bytes());
-    let shown = place.run(&["inspect", "made.wasm", "--json"]).json();
+    env.write("made.wasm", guest.bytes());
+    let shown = env.run(&["inspect", "made.wasm", "--json"]).json();
     assert_eq!(
         shown["producers"],
         json!({"language": {"C\u{1b}[31m": "17"}, "processed-by": {"clang": "20.1", "ld": ""}})
@@ -228,7 +228,7 @@ world root {
 ";
     assert_eq!(wit.get(..world.len()), Some(world), "{wit}");
 
-    let text = place.run(&["inspect", "made.wasm"]).stdout;
+    let text = env.run(&["inspect", "made.wasm"]).stdout;
     for part in [
         "  language    C\\u{1b}[31m 17\n  made with   clang 20.1, ld\n",
         "  gives\n  {\n    \"type\": \"integer\"\n  }\n",
@@ -241,8 +241,8 @@ world root {
 
 #[test]
 fn doctor_names_what_is_there_and_what_is_missing() {
-    let place = Place::new();
-    let ran = place.run(&["doctor"]);
+    let env = TestEnv::new();
+    let ran = env.run(&["doctor"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for text in [
         "no agent.toml",
@@ -253,8 +253,8 @@ fn doctor_names_what_is_there_and_what_is_missing() {
     ] {
         assert!(ran.stdout.contains(text), "no {text:?} in {}", ran.stdout);
     }
-    place.write("agent.toml", "model = \"openai-compat:m\"\n");
-    let broken = place.run(&["doctor"]);
+    env.write("agent.toml", "model = \"openai-compat:m\"\n");
+    let broken = env.run(&["doctor"]);
     assert_eq!(broken.code, Some(1), "{}", broken.stdout);
     assert!(broken.stdout.contains("base-url"), "{}", broken.stdout);
 }

@@ -1,8 +1,9 @@
-//! `agent.lock`: what was accepted runs, what changed does not and is shown as a difference, and accepting is one command.
+//! Tests `agent.lock`: accepted components run, changed ones are refused with a difference, and one
+//! command accepts them.
 
 use crate::{
     builtins::dist,
-    support::{Place, Ran},
+    support::{Ran, TestEnv},
 };
 use agent_host_test_guests::{Definition, Guest, RANDOM, STATE_GET};
 use pretty_assertions::assert_eq;
@@ -12,15 +13,15 @@ use std::os::unix::fs::PermissionsExt as _;
 
 const CONFIG: &str = "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n";
 
-/// A place with one component.
-fn place(component: &[u8]) -> Place {
-    let place = Place::new();
-    place.write("mine.wasm", component);
-    place.configure(CONFIG);
-    place
+/// A test directory with one component.
+fn env(component: &[u8]) -> TestEnv {
+    let env = TestEnv::new();
+    env.write("mine.wasm", component);
+    env.configure(CONFIG);
+    env
 }
 
-/// The same component with other bytes: a custom section more at its end, which no engine looks at.
+/// The same component with other bytes: one more custom section, which no engine reads.
 fn same_with_other_bytes(component: &[u8]) -> Vec<u8> {
     const CUSTOM_SECTION: [u8; 7] = [0, 5, 4, b'm', b'a', b'r', b'k'];
     [component, &CUSTOM_SECTION].concat()
@@ -42,17 +43,17 @@ fn ends_well(ran: &Ran) {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
-/// Everything that `inspect` says the model would be told is in the file, and the file can be reviewed.
+/// The file has every definition that `inspect` shows, in a form to review.
 #[test]
 fn a_component_is_pinned_when_it_is_first_used() {
     let component = std::fs::read(dist().join("files.wasm")).unwrap();
-    let place = place(&component);
-    ends_well(&place.run(&["run", "look"]));
+    let env = env(&component);
+    ends_well(&env.run(&["run", "look"]));
 
-    let path = place.work().join("agent.lock");
+    let path = env.work().join("agent.lock");
     let text = std::fs::read_to_string(&path).unwrap();
     let lock: toml::Table = text.parse().unwrap();
-    let seen = place.run(&["inspect", "mine", "--json"]).json();
+    let seen = env.run(&["inspect", "mine", "--json"]).json();
     let tools: serde_json::Map<String, Value> = seen["tools"]
         .as_array()
         .unwrap()
@@ -89,7 +90,7 @@ fn a_component_is_pinned_when_it_is_first_used() {
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o644);
 
-    let status = place.run(&["lock"]);
+    let status = env.run(&["lock"]);
     assert_eq!(
         (status.code, status.stdout),
         (
@@ -99,7 +100,7 @@ fn a_component_is_pinned_when_it_is_first_used() {
     );
 }
 
-/// What was accepted, and what comes in its place.
+/// The accepted component, and its replacement.
 fn changes(accepted: &[u8]) -> Vec<(Vec<u8>, &'static [&'static str])> {
     let echo = Definition::default;
     vec![
@@ -173,9 +174,9 @@ fn changes(accepted: &[u8]) -> Vec<(Vec<u8>, &'static [&'static str])> {
 fn a_changed_component_is_refused_until_it_is_accepted() {
     let accepted = Guest::default().bytes();
     for (changed, expected) in changes(&accepted) {
-        let place = place(&accepted);
-        ends_well(&place.run(&["run", "look"]));
-        place.write("mine.wasm", &changed);
+        let env = env(&accepted);
+        ends_well(&env.run(&["run", "look"]));
+        env.write("mine.wasm", &changed);
         let code = format!("  code: {} -> {}", digest(&accepted), digest(&changed));
         let expected: Vec<&str> = std::iter::once(code.as_str())
             .chain(expected.iter().copied())
@@ -183,11 +184,11 @@ fn a_changed_component_is_refused_until_it_is_accepted() {
 
         let refusal = format!(
             "error: the component `mine` changed since it was accepted in {}/agent.lock (changed-since-approval), so nothing runs:\n{}\nIf this is what you want, accept it with `agent-host lock --accept mine`; else bring the old component back\n",
-            place.work().display(),
+            env.work().display(),
             expected.join("\n")
         );
         for args in [&["run", "look"][..], &["call", "mine", "echo", "{}"]] {
-            let refused = place.run(args);
+            let refused = env.run(args);
             assert_eq!(
                 (refused.code, refused.stdout.as_str()),
                 (Some(2), ""),
@@ -196,9 +197,9 @@ fn a_changed_component_is_refused_until_it_is_accepted() {
             );
             assert_eq!(refused.stderr, refusal);
         }
-        ends_well(&place.run(&["inspect", "mine"]));
+        ends_well(&env.run(&["inspect", "mine"]));
 
-        let shown = place.run(&["lock"]);
+        let shown = env.run(&["lock"]);
         let standing = "changed since it was accepted";
         assert_eq!(
             (shown.code, shown.stdout),
@@ -212,8 +213,8 @@ fn a_changed_component_is_refused_until_it_is_accepted() {
                 )
             )
         );
-        ends_well(&place.run(&["lock", "--accept"]));
-        ends_well(&place.run(&["call", "mine", "echo", r#"{"to": "you"}"#]));
+        ends_well(&env.run(&["lock", "--accept"]));
+        ends_well(&env.run(&["call", "mine", "echo", r#"{"to": "you"}"#]));
     }
 }
 
@@ -231,19 +232,19 @@ fn the_standing_of_each_component_is_data_too() {
         name: "second".to_owned(),
         ..Definition::default()
     }]);
-    let place = place(&accepted);
-    place.write("second.wasm", &second);
-    place.configure(format!("{}{}", table("mine"), table("second")));
-    ends_well(&place.run(&["lock", "--accept"]));
-    place.write("mine.wasm", &other);
-    place.write(
+    let env = env(&accepted);
+    env.write("second.wasm", &second);
+    env.configure(format!("{}{}", table("mine"), table("second")));
+    ends_well(&env.run(&["lock", "--accept"]));
+    env.write("mine.wasm", &other);
+    env.write(
         "new.wasm",
         std::fs::read(dist().join("files.wasm")).unwrap(),
     );
-    place.configure(format!("{}{}", table("mine"), table("new")));
+    env.configure(format!("{}{}", table("mine"), table("new")));
 
     let line = |name: &str, standing: &str, changes: Value| {
-        let component = std::fs::read(place.work().join(format!("{name}.wasm"))).unwrap();
+        let component = std::fs::read(env.work().join(format!("{name}.wasm"))).unwrap();
         json!({
             "name": name, "component": digest(&component), "status": standing, "changes": changes,
             "accepted_now": false,
@@ -254,11 +255,11 @@ fn the_standing_of_each_component_is_data_too() {
         {"tool": "echo", "aspect": "description", "before": "Returns its arguments.", "after": "Other."},
     ]);
     let expect = |args: &[&str], code: i32, lines: &[Value]| {
-        let shown = place.run(args);
+        let shown = env.run(args);
         assert_eq!(shown.code, Some(code), "{}", shown.stderr);
         assert_eq!(
             shown.json(),
-            json!({"lock": place.work().join("agent.lock"), "components": lines})
+            json!({"lock": env.work().join("agent.lock"), "components": lines})
         );
     };
     let mut lines = [
@@ -267,14 +268,15 @@ fn the_standing_of_each_component_is_data_too() {
         line("second", "gone", json!([])),
     ];
     expect(&["lock", "--json"], 5, &lines);
-    // Accepting one leaves the others as they are, and what is not configured any more can go.
+    // Accepting one component leaves the others unchanged; entries that are no longer configured
+    // can be removed.
     lines[0]["accepted_now"] = json!(true);
     lines[2]["accepted_now"] = json!(true);
     expect(&["lock", "--json", "--accept", "mine", "second"], 5, &lines);
     lines[0] = line("mine", "same", json!([]));
     expect(&["lock", "--json"], 5, &lines[..2]);
 
-    let unknown = place.run(&["lock", "--accept", "mine", "others"]);
+    let unknown = env.run(&["lock", "--accept", "mine", "others"]);
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
     assert_eq!(
         unknown.stderr,
@@ -283,11 +285,12 @@ fn the_standing_of_each_component_is_data_too() {
     expect(&["lock", "--json"], 5, &lines[..2]);
 }
 
-/// A component that tells another story each time is asked once, and what was accepted is what is used. Where it has to be
-/// asked again, because the cache is gone, the other story is not believed.
+/// A component that returns other definitions each time is asked once, and the accepted ones are
+/// used. When an empty cache forces another request, the new definitions are refused.
 #[test]
 fn definitions_that_change_between_loads_are_refused() {
-    // The image of the default definition: the description lies behind the name, the list behind everything.
+    // The memory image of the default definition: the description follows the name, and the list is
+    // last.
     const CODE: &str = "(local $i i32)
         (call $random (i64.const 8) (i32.const 16))
         (loop $next
@@ -303,10 +306,10 @@ fn definitions_that_change_between_loads_are_refused() {
         ..Guest::default()
     }
     .bytes();
-    let place = place(&component);
+    let env = env(&component);
     let call = |cache: &str| {
-        let mut command = place.command(&["call", "mine", "echo", "{}"]);
-        command.env("XDG_CACHE_HOME", place.outside().join(cache));
+        let mut command = env.command(&["call", "mine", "echo", "{}"]);
+        command.env("XDG_CACHE_HOME", env.outside().join(cache));
         Ran::from(command.output().unwrap())
     };
     for _ in 0..2 {
@@ -332,7 +335,7 @@ fn definitions_that_change_between_loads_are_refused() {
 
 #[test]
 fn a_lock_that_cannot_be_used_stops_everything() {
-    let place = place(&Guest::default().bytes());
+    let env = env(&Guest::default().bytes());
     for (text, says) in [
         ("version = \n", "is not a lock file"),
         ("", "is not a lock file"),
@@ -347,9 +350,9 @@ fn a_lock_that_cannot_be_used_stops_everything() {
         ),
         ("\u{0}", "is not a lock file"),
     ] {
-        place.write("agent.lock", text);
+        env.write("agent.lock", text);
         for args in [&["run", "look"][..], &["lock", "--accept"]] {
-            let refused = place.run(args);
+            let refused = env.run(args);
             assert_eq!(
                 (refused.code, refused.stdout.as_str()),
                 (Some(2), ""),

@@ -1,6 +1,7 @@
-//! The integration tests: one binary, modules by theme. `cargo test --release --test it THEME` runs one of them.
+//! The integration tests: one binary, one module per suite. `cargo test --release --test it SUITE`
+//! runs one of them.
 //!
-//! They drive the `agent-host` program itself, with a home folder, state folder and working folder of their own, and read
+//! They run the `agent-host` program with home, state and working directories of its own, and check
 //! its stdout, stderr, exit code and journal.
 
 #![expect(

@@ -1,29 +1,29 @@
-//! The main job as a new user tries it: `run "What is in this folder?"`, with no key and no network.
+//! Tests the first run of a new user, `run "What is in this folder?"`, without a key or network.
 
 use crate::support::{
-    Place, of_kind,
+    TestEnv, of_kind,
     pictures::{png, png_size},
 };
 use pretty_assertions::assert_eq;
 
-/// A folder with something in it: a README, two pictures at different depths, a secret that is masked.
-fn furnished() -> Place {
-    let place = Place::new();
-    place.write(
+/// A directory with a README, two images at different depths, and a masked secret.
+fn furnished() -> TestEnv {
+    let env = TestEnv::new();
+    env.write(
         "README.md",
         "# The Lighthouse Project\n\nKeeps ships off the rocks.\n",
     );
-    place.write("src/main.rs", "fn main() {}\n");
-    place.write("small.png", png(8, 8));
-    place.write("pictures/lamp.png", png(640, 400));
-    place.write(".env", "TOKEN=not-for-guests\n");
-    place
+    env.write("src/main.rs", "fn main() {}\n");
+    env.write("small.png", png(8, 8));
+    env.write("pictures/lamp.png", png(640, 400));
+    env.write(".env", "TOKEN=not-for-guests\n");
+    env
 }
 
 #[test]
-fn the_tour_tells_what_is_in_this_folder() {
-    let place = furnished();
-    let ran = place.run(&["run", "What is in this folder?"]);
+fn first_run_describes_the_directory() {
+    let env = furnished();
+    let ran = env.run(&["run", "What is in this folder?"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for fact in [
         "The Lighthouse Project",
@@ -61,9 +61,9 @@ fn the_tour_tells_what_is_in_this_folder() {
 
 #[test]
 fn the_tour_is_journaled_with_its_denial_and_its_thumbnail() {
-    let place = furnished();
-    assert_eq!(place.run(&["run", "What is in this folder?"]).code, Some(0));
-    let events = place.events();
+    let env = furnished();
+    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    let events = env.events();
 
     let settled = of_kind(&events, "call-settled");
     let tools: Vec<&str> = settled
@@ -117,10 +117,7 @@ fn the_tour_is_journaled_with_its_denial_and_its_thumbnail() {
         .unwrap();
     assert_eq!(image["data"]["type"], "blob");
     let digest = image["data"]["value"]["digest"].as_str().unwrap();
-    let blob = place
-        .command(&["sessions", "blob", digest])
-        .output()
-        .unwrap();
+    let blob = env.command(&["sessions", "blob", digest]).output().unwrap();
     let (width, height) = png_size(&blob.stdout);
     assert!(
         width < 640 && height < 400 && width * 400 / 640 == height,
@@ -129,22 +126,22 @@ fn the_tour_is_journaled_with_its_denial_and_its_thumbnail() {
 }
 
 #[test]
-fn the_tour_works_in_folders_that_lack_things() {
-    let empty = Place::new();
-    let no_readme = Place::new();
+fn first_run_works_without_files_or_images() {
+    let empty = TestEnv::new();
+    let no_readme = TestEnv::new();
     no_readme.write("photo.png", png(30, 20));
-    let no_image = Place::new();
+    let no_image = TestEnv::new();
     no_image.write("README.txt", "Just words.\n");
-    let odd_names = Place::new();
+    let odd_names = TestEnv::new();
     odd_names.write("{{ 7 * 191 }} \"quoted\".md", "x");
     odd_names.write("{% raw %}.png", png(5, 5));
-    for (place, fact) in [
+    for (env, fact) in [
         (&empty, "the folder is empty"),
         (&no_readme, "30"),
         (&no_image, "1 file"),
         (&odd_names, "2 files"),
     ] {
-        let ran = place.run(&["run", "What is in this folder?"]);
+        let ran = env.run(&["run", "What is in this folder?"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stdout.contains(fact), "no {fact:?} in:\n{}", ran.stdout);
         assert!(
@@ -157,8 +154,8 @@ fn the_tour_works_in_folders_that_lack_things() {
 
 #[test]
 fn json_is_one_document_and_stream_json_is_the_journal() {
-    let place = furnished();
-    let json = place
+    let env = furnished();
+    let json = env
         .run(&["run", "What is here?", "--output-format", "json"])
         .json();
     assert_eq!(json["outcome"]["type"], "done");
@@ -169,7 +166,7 @@ fn json_is_one_document_and_stream_json_is_the_journal() {
             .contains("The Lighthouse Project")
     );
 
-    let streamed = place.run(&[
+    let streamed = env.run(&[
         "run",
         "What is here?",
         "--output-format",
@@ -182,20 +179,20 @@ fn json_is_one_document_and_stream_json_is_the_journal() {
         .into_iter()
         .filter(|line| line.get("live").is_none())
         .collect();
-    assert_eq!(durable, place.events());
+    assert_eq!(durable, env.events());
 }
 
 #[test]
 fn sessions_are_listed_and_shown_with_timings_and_limits() {
-    let place = furnished();
-    assert_eq!(place.run(&["run", "What is in this folder?"]).code, Some(0));
-    let list = place.run(&["sessions", "list", "--json"]).json_lines();
+    let env = furnished();
+    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    let list = env.run(&["sessions", "list", "--json"]).json_lines();
     assert_eq!(list.len(), 1);
     assert_eq!(list[0]["title"], "What is in this folder?");
     assert_eq!(list[0]["outcome"], "done");
 
     let id = list[0]["session"].as_str().unwrap();
-    let shown = place.run(&["sessions", "show", &id[..13]]);
+    let shown = env.run(&["sessions", "show", &id[..13]]);
     for text in [
         "list_directory",
         "of at most 30000 ms",
@@ -213,12 +210,12 @@ fn sessions_are_listed_and_shown_with_timings_and_limits() {
 }
 
 #[test]
-fn a_session_goes_on_where_it_was() {
-    let place = furnished();
-    assert_eq!(place.run(&["run", "first"]).code, Some(0));
-    let ran = place.run(&["run", "second", "--resume", "latest"]);
+fn session_resumes_where_it_was() {
+    let env = furnished();
+    assert_eq!(env.run(&["run", "first"]).code, Some(0));
+    let ran = env.run(&["run", "second", "--resume", "latest"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let events = place.events();
+    let events = env.events();
     let inputs: Vec<&str> = of_kind(&events, "input-received")
         .iter()
         .map(|event| event["message"]["content"][0]["text"].as_str().unwrap())

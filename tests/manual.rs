@@ -1,13 +1,13 @@
-//! `completions` and `man`, as the programs that read them take them.
+//! Tests `completions` and `man` with the programs that read them.
 
-use crate::support::Place;
+use crate::support::TestEnv;
 use pretty_assertions::assert_eq;
 use std::{
     io::Write as _,
     process::{Command, Stdio},
 };
 
-/// What another program says of this text; absent where this machine does not have it.
+/// The output of another program for this text; absent if this machine does not have the program.
 fn fed(program: &mut Command, text: &str) -> Option<(Option<i32>, String)> {
     let mut child = program
         .stdin(Stdio::piped())
@@ -29,8 +29,8 @@ fn fed(program: &mut Command, text: &str) -> Option<(Option<i32>, String)> {
 
 #[test]
 fn bash_completes_commands_and_options() {
-    let place = Place::new();
-    let script = place.run(&["completions", "bash"]);
+    let env = TestEnv::new();
+    let script = env.run(&["completions", "bash"]);
     assert_eq!((script.code, script.stderr.as_str()), (Some(0), ""));
     let completed = |words: &str, word: usize| {
         let script = &script.stdout;
@@ -52,9 +52,9 @@ fn bash_completes_commands_and_options() {
 
 #[test]
 fn every_shell_has_completions() {
-    let place = Place::new();
+    let env = TestEnv::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let script = place.run(&["completions", shell]);
+        let script = env.run(&["completions", shell]);
         assert_eq!(
             (script.code, script.stderr.as_str()),
             (Some(0), ""),
@@ -66,7 +66,7 @@ fn every_shell_has_completions() {
 
 #[test]
 fn each_command_has_a_page() {
-    let place = Place::new();
+    let env = TestEnv::new();
     for (command, title, line) in [
         (
             vec![],
@@ -84,7 +84,7 @@ fn each_command_has_a_page() {
             "\\fB\\-\\-json\\fR",
         ),
     ] {
-        let page = place.run(&[&["man"], command.as_slice()].concat());
+        let page = env.run(&[&["man"], command.as_slice()].concat());
         assert_eq!(
             (page.code, page.stderr.as_str()),
             (Some(0), ""),
@@ -93,7 +93,7 @@ fn each_command_has_a_page() {
         assert!(page.stdout.contains(title), "{command:?}: {}", page.stdout);
         assert!(page.stdout.contains(line), "{command:?}: {}", page.stdout);
     }
-    let refused = place.run(&["man", "sessions", "shwo"]);
+    let refused = env.run(&["man", "sessions", "shwo"]);
     assert_eq!(refused.code, Some(2));
     assert!(
         refused

@@ -1,4 +1,4 @@
-//! `agent-host mcp` over standard input and output, as a client sees it that writes its messages itself.
+//! Tests `agent-host mcp` over stdio with a client that writes raw messages.
 
 mod calls;
 pub(crate) mod client;

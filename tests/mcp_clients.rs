@@ -1,5 +1,5 @@
-//! Clients of others, as they talk to our server: the official Python SDK's, over both transports and in both lifecycles of the
-//! protocol, and the inspector's command line.
+//! Tests our server with third-party clients: the official Python SDK over both transports and both
+//! lifecycles of the protocol, and the inspector's command line.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -7,7 +7,7 @@
 )]
 
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     installed::{here, mcp_packages, mcp_sdk},
     mcp::{Served, TOKEN, TOKEN_VARIABLE, serve},
 };
@@ -18,10 +18,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The components that are served.
+/// The served components.
 const GUESTS: [&str; 2] = ["mcp-suite", "conformance"];
 
-/// The tools of the second, in their order.
+/// The tools of the second component, in order.
 const NAMES: [&str; 22] = [
     "give_text",
     "give_json",
@@ -53,25 +53,25 @@ const IS_ERROR: i32 = 5;
 /// An image of one pixel, in base64.
 const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// How a client negotiates the version.
+/// How a client negotiates the protocol version.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Era {
-    /// The handshake.
+    /// With the handshake.
     Legacy,
-    /// The newest that both know, which has none.
+    /// The newest version that both support, which has no handshake.
     Modern,
 }
 
-/// A call, what its person answers, and what has to come of it.
+/// A call, the user's answer, and the expected result.
 struct Case {
     call: Value,
     result: Value,
-    /// What is told and asked meanwhile; what is left out is empty.
+    /// Expected notifications and questions; missing ones are empty.
     meanwhile: Value,
 }
 
 impl Case {
-    /// A call during which nobody is asked.
+    /// A call without questions.
     fn new(name: &str, arguments: Value, result: Value) -> Self {
         Self::answered(name, arguments, "accept", result)
     }
@@ -88,14 +88,14 @@ impl Case {
         Self { meanwhile, ..self }
     }
 
-    /// The line that the client prints of it.
+    /// The client's output line for the call.
     fn line(&self) -> Value {
         let mut line = json!({ "progress": [], "logs": [], "asked": [] });
         for (key, value) in self.meanwhile.as_object().unwrap() {
             line[key] = value.clone();
         }
         line["result"] = self.result.clone();
-        // The SDK says so of every result.
+        // The SDK adds this to every result.
         line["result"]["resultType"] = json!("complete");
         line
     }
@@ -111,7 +111,7 @@ fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// One call for each kind of result, and for all that may happen during one.
+/// One call for each kind of result and each event during a call.
 fn cases() -> Vec<Case> {
     let image = json!({ "type": "image", "data": DOT, "mimeType": "image/png" });
     let mut sum = result("json", json!([text(r#"{"count":3,"sum":6}"#)]));
@@ -206,7 +206,7 @@ fn remembered() -> Value {
     json!({ "key": "size", "value": 1 })
 }
 
-/// The form of a question that is answered in the person's own words.
+/// The form of a question with a free-text answer.
 fn question(prompt: &str) -> Value {
     json!({
         "mode": "form",
@@ -222,7 +222,7 @@ fn question(prompt: &str) -> Value {
     })
 }
 
-/// The form of a call that a person has to approve.
+/// The form of a call that needs approval.
 fn approval() -> Value {
     json!({
         "mode": "form",
@@ -240,8 +240,8 @@ fn approval() -> Value {
     })
 }
 
-/// Runs the SDK's client on a server, and compares all that it got.
-fn talks(target: &[String], place: &Place, era: Era) {
+/// Runs the SDK's client on a server and compares everything received.
+fn talks(target: &[String], env: &TestEnv, era: Era) {
     let Some(python) = mcp_sdk() else {
         return;
     };
@@ -252,8 +252,7 @@ fn talks(target: &[String], place: &Place, era: Era) {
     }
     calls.rewind().unwrap();
     let mut command = Command::new(python);
-    place
-        .prepare(command.arg("-B").arg(here("mcp_clients/client.py")))
+    env.prepare(command.arg("-B").arg(here("mcp_clients/client.py")))
         .arg(if era == Era::Legacy { "legacy" } else { "auto" })
         .args(target)
         .env(TOKEN_VARIABLE, TOKEN)
@@ -276,8 +275,8 @@ fn talks(target: &[String], place: &Place, era: Era) {
     assert_eq!(logs, expected_logs);
 }
 
-/// The lines, and the log messages that came with all of them: over HTTP the protocol's library sends these on a stream of their
-/// own, so one may come after the result of its call.
+/// The lines, and the log messages that came with all of them. Over HTTP the protocol's library
+/// sends log messages on a separate stream, so one may arrive after the result of its call.
 fn without_logs(lines: impl Iterator<Item = Value>) -> (Vec<Value>, Vec<Value>) {
     let mut logs = Vec::new();
     let lines = lines.map(|mut line| {
@@ -289,7 +288,7 @@ fn without_logs(lines: impl Iterator<Item = Value>) -> (Vec<Value>, Vec<Value>) 
     (lines.collect(), logs)
 }
 
-/// The tools as they have to be listed: all of them, of some everything.
+/// The expected list of tools; some are compared in full.
 fn knows_the_tools(tools: &Value) {
     let tools: Map<String, Value> = tools
         .as_array()
@@ -297,7 +296,7 @@ fn knows_the_tools(tools: &Value) {
         .iter()
         .map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool.clone()))
         .collect();
-    // Those of both components, and of the built-in ones.
+    // The tools of both components and the built-in ones.
     assert_eq!(tools.len(), 18 + 22 + 9, "{:?}", tools.keys());
     let read_only = json!({ "readOnlyHint": true, "openWorldHint": false });
     let effectful =
@@ -355,7 +354,7 @@ fn knows_the_tools(tools: &Value) {
     }
 }
 
-/// The program's own server as a child of the client.
+/// Runs the program's own server as a child of the client.
 fn command() -> Vec<String> {
     let mut target = vec![env!("CARGO_BIN_EXE_agent-host").to_owned()];
     target.extend(serve(&GUESTS));
@@ -365,47 +364,47 @@ fn command() -> Vec<String> {
 #[test]
 fn python_sdk_over_stdio() {
     for era in [Era::Legacy, Era::Modern] {
-        talks(&command(), &Place::new(), era);
+        talks(&command(), &TestEnv::new(), era);
     }
 }
 
 #[test]
 fn python_sdk_over_http() {
-    let place = Place::new();
-    let served = Served::start(&place, &GUESTS);
+    let env = TestEnv::new();
+    let served = Served::start(&env, &GUESTS);
     for era in [Era::Legacy, Era::Modern] {
-        talks(std::slice::from_ref(&served.url), &place, era);
+        talks(std::slice::from_ref(&served.url), &env, era);
     }
 }
 
-/// The inspector finds our server by the entry that `mcp config` prints for clients.
+/// The inspector connects with the entry that `mcp config` prints.
 #[test]
 fn inspector_by_the_printed_entry() {
     let Some(packages) = mcp_packages() else {
         return;
     };
-    let place = Place::new();
+    let env = TestEnv::new();
     let config = format!(
         "cache-dir = {:?}\n[[tool]]\nname = \"conformance\"\ncomponent = {:?}\n",
         concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/agent-host"),
         here("guests/dist/conformance.wasm"),
     );
-    place.write("agent.toml", config);
-    let entry = place.run(&["mcp", "config", "--config", "agent.toml"]);
+    env.write("agent.toml", config);
+    let entry = env.run(&["mcp", "config", "--config", "agent.toml"]);
     assert_eq!(entry.code, Some(0), "{}", entry.stderr);
-    place.write("mcp.json", &entry.stdout);
+    env.write("mcp.json", &entry.stdout);
     for era in ["legacy", "modern"] {
         let inspect = |arguments: &[&str]| -> Ran {
             let script = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
             let mut command = packages.script(None, script);
             command.args(["--cli", "--config", "mcp.json", "--server", "agent-host"]);
             command.args(["--protocol-era", era]).args(arguments);
-            // It would look for the keyring of a desktop.
-            let command = place.prepare(&mut command);
+            // Without it, the inspector would look for a desktop keyring.
+            let command = env.prepare(&mut command);
             let output = command.env("MCP_INSPECTOR_SECRET_STORE", "memory").output();
             output.unwrap().into()
         };
-        // `--strict`: schemas that some provider or client would refuse are an error.
+        // `--strict`: schemas that some provider or client refuses are an error.
         let listed = inspect(&["--method", "tools/list", "--strict"]);
         assert_eq!(listed.code, Some(0), "{}", listed.stderr);
         let listed = listed.json();

@@ -1,8 +1,9 @@
-//! The conformance suite of the Model Context Protocol, against our server and our client: the package's release, and its
-//! newest version for each revision of the protocol. What it asks for and we do not claim is in `mcp_conformance/`, with reasons.
+//! Runs the conformance suite of the Model Context Protocol against our server and client: the
+//! package's release, and its newest version for each protocol revision. `mcp_conformance/` lists
+//! the expected failures with reasons.
 
 use crate::support::{
-    Place,
+    TestEnv,
     installed::{here, mcp_packages},
     mcp::{Served, TOKEN, TOKEN_VARIABLE},
 };
@@ -11,18 +12,18 @@ use std::{path::Path, process::Command};
 /// The package of which this is the newest version.
 const NEWEST: &str = "@modelcontextprotocol/conformance/dist/index.js";
 
-/// The same in its release, which knows less.
+/// The released version, which knows fewer scenarios.
 const RELEASED: &str = "conformance-released/dist/index.js";
 
-/// Runs all scenarios for servers with these arguments. The failures are those of the file, no more and no less.
+/// Runs all server scenarios with these arguments. The failures must be exactly those of the file.
 fn server_conforms(suite: &str, arguments: &[&str], expected: &str) {
     let Some(packages) = mcp_packages() else {
         return;
     };
-    let place = Place::new();
-    let served = Served::start(&place, &["mcp-suite"]);
-    // It looks for what it imports beside itself.
-    let token = packages.folder.join("token.mjs");
+    let env = TestEnv::new();
+    let served = Served::start(&env, &["mcp-suite"]);
+    // The package resolves its imports from its own directory.
+    let token = packages.directory.join("token.mjs");
     std::fs::copy(here("mcp_conformance/token.mjs"), &token).unwrap();
     let mut command = packages.script(Some(&token), suite);
     command
@@ -32,25 +33,25 @@ fn server_conforms(suite: &str, arguments: &[&str], expected: &str) {
     passes(&mut command, expected);
 }
 
-/// Runs all scenarios for clients of a revision of the protocol: each has a run of the program with a scripted model, whose tools
-/// are those of the suite's server.
+/// Runs all client scenarios of a protocol revision. Each runs the program with a scripted model
+/// that calls the tools of the suite's server.
 fn client_conforms(version: &str) {
     let Some(packages) = mcp_packages() else {
         return;
     };
-    let place = Place::new();
+    let env = TestEnv::new();
     let mut command = packages.script(None, NEWEST);
     let client = [
         packages.node.as_path(),
         &here("mcp_conformance/client.mjs"),
         Path::new(env!("CARGO_BIN_EXE_agent-host")),
     ];
-    // The suite takes it apart at its blanks.
+    // The suite splits it at spaces.
     let client = client.map(|part| part.to_str().unwrap()).join(" ");
     command
         .args(["client", "--suite", "all", "--spec-version", version])
         .args(["--command", &client]);
-    passes(place.prepare(&mut command), &format!("{version}.yml"));
+    passes(env.prepare(&mut command), &format!("{version}.yml"));
 }
 
 /// Runs the suite, and expects exactly the failures of a file.

@@ -1,9 +1,11 @@
-//! The driver that runs hostile guests through any MCP server (`hostile/mcp.py`): that it tells a server that lives from one
-//! that hangs, dies, babbles or takes all memory; and the guests for it, which need no contract of ours.
+//! Tests the driver that runs hostile guests through any MCP server (`hostile/mcp.py`): it
+//! distinguishes a live server from one that hangs, dies, floods its output or uses up memory. Also
+//! tests its guests, which need no contract of this project.
 //!
-//! The driver is Python, so that it can be taken to a machine that has another host and not this repository's toolchain.
+//! The driver is Python, so that it runs on a machine with another host and without this
+//! repository's toolchain.
 
-use crate::support::Place;
+use crate::support::TestEnv;
 use agent_host_sandbox::LoadFault;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -13,7 +15,8 @@ use std::{
     process::Command,
 };
 
-/// What each behaviour of `hostile/fake_mcp.py` must be called, and whether it counts as survival.
+/// The expected verdict for each behaviour of `hostile/fake_mcp.py`, and whether it counts as
+/// survival.
 const BEHAVIOURS: [(&str, &str, bool); 16] = [
     ("asks-back", "answered-ok", true),
     ("babbles", "garbage", false),
@@ -37,7 +40,8 @@ fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests")
 }
 
-/// Whether there is a Python to run the driver with. Where there is none, the tests say so and show nothing.
+/// Whether Python is installed to run the driver. Without it, the tests print that they are
+/// skipped.
 #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
 fn python() -> bool {
     let found = Command::new("python3").arg("--version").output().is_ok();
@@ -47,7 +51,7 @@ fn python() -> bool {
     found
 }
 
-/// Runs the driver on the fake server with these guests; its exit code and the document that it prints.
+/// Runs the driver on the fake server with these guests; returns its exit code and JSON report.
 fn drive(guests: &Path) -> (Option<i32>, Value) {
     let server = format!(
         "python3 '{}' {{component}}",
@@ -161,7 +165,7 @@ fn a_wrong_command_line_is_said() {
     }
 }
 
-/// A component that exports `run: func()` and has these items in its one core module.
+/// A component that exports `run: func()`, with these items in its one core module.
 fn around(items: &str) -> Vec<u8> {
     let text = format!(
         "(component (core module $code (func (export \"run\")) {items}) (core instance $code (instantiate $code)) \
@@ -170,14 +174,14 @@ fn around(items: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// The guests that are no text: what only looks like a component, and bombs for compilers.
+/// The guests without text form: malformed components and compile bombs.
 fn made() -> Vec<(&'static str, Vec<u8>)> {
     let whole = around("");
     let functions = "(func)".repeat(400_000);
     let loops = format!("(func {})", "(loop)".repeat(500_000));
     let nested = format!("(func {} {})", "loop ".repeat(8_000), "end ".repeat(8_000));
     let locals = format!("(func (local {}))", "i64 ".repeat(49_000)).repeat(200);
-    // A section of names that is none.
+    // An invalid name section.
     let names = r#"(@custom "name" "\01\ff\ff\ff\ff\0f")"#;
     vec![
         ("empty", Vec::new()),
@@ -196,10 +200,11 @@ fn made() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Writes every guest to the folder that tests/README.md names, and returns it with their names.
+/// Writes every guest to the directory that `tests/hostile/README.md` names, and returns it with
+/// their names.
 fn write_guests() -> (PathBuf, Vec<String>) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain-guests");
-    fs::create_dir_all(&folder).unwrap();
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain-guests");
+    fs::create_dir_all(&directory).unwrap();
     let mut guests: Vec<(String, Vec<u8>)> = made()
         .into_iter()
         .map(|(name, bytes)| (name.to_owned(), bytes))
@@ -212,18 +217,21 @@ fn write_guests() -> (PathBuf, Vec<String>) {
         guests.push((name.to_owned(), bytes));
     }
     for (name, bytes) in &guests {
-        fs::write(folder.join(format!("{name}.wasm")), bytes).unwrap();
+        fs::write(directory.join(format!("{name}.wasm")), bytes).unwrap();
     }
-    (folder, guests.into_iter().map(|(name, _)| name).collect())
+    (
+        directory,
+        guests.into_iter().map(|(name, _)| name).collect(),
+    )
 }
 
-/// How a plain guest ends in this host.
+/// The expected end of a plain guest in this host.
 enum End {
-    /// It is not loaded.
+    /// Loading fails.
     Refused(LoadFault),
     /// Its call fails with this code.
     Fails(&'static str),
-    /// Its call succeeds: whoever shows the result has to be careful.
+    /// Its call succeeds; the result needs escaping when shown.
     Succeeds,
 }
 
@@ -236,7 +244,7 @@ const ENDS: [(&str, End); 21] = [
     ("core-module", End::Refused(LoadFault::NotAComponent)),
     ("elf", End::Refused(LoadFault::NotAComponent)),
     ("empty", End::Refused(LoadFault::NotAComponent)),
-    // It goes on when it gets no more memory.
+    // The guest continues when it gets no more memory.
     ("grow", End::Fails("timeout")),
     ("half", End::Refused(LoadFault::NotAComponent)),
     ("header-only", End::Refused(LoadFault::ContractMismatch)),
@@ -254,20 +262,20 @@ const ENDS: [(&str, End); 21] = [
 
 #[test]
 fn plain_guests_are_written_and_survived_here() {
-    let (folder, mut names) = write_guests();
+    let (directory, mut names) = write_guests();
     names.sort();
     let expected: Vec<&str> = ENDS.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, expected);
-    let place = Place::new();
-    // For those that have no end of their own; the others have the time that they need.
-    place.write("short.toml", "[limits]\ndeadline-ms = 500");
+    let env = TestEnv::new();
+    // For guests without an end of their own; the others get the time that they need.
+    env.write("short.toml", "[limits]\ndeadline-ms = 500");
     for (name, end) in ENDS {
-        let guest = folder.join(format!("{name}.wasm"));
+        let guest = directory.join(format!("{name}.wasm"));
         let mut call = vec!["call", guest.to_str().unwrap(), "run", "{}", "--json"];
         if matches!(end, End::Fails("timeout")) {
             call.extend(["--config", "short.toml"]);
         }
-        let ran = place.run(&call);
+        let ran = env.run(&call);
         match end {
             End::Refused(fault) => {
                 assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{name}");

@@ -1,8 +1,9 @@
-//! `agent-host mcp --http`, as somebody on the network sees it. Who is let in, and what is bounded, is tested beside the code.
+//! Tests `agent-host mcp --http` from the network. The admission checks and bounds are tested
+//! beside `host/mcp/src/http.rs`.
 
 use crate::{
     mcp::client::{call, error, initialize, texts},
-    support::{Place, Ran, of_kind, running::Running},
+    support::{Ran, TestEnv, of_kind, running::Running},
 };
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
@@ -18,14 +19,14 @@ use std::{
 const TOKEN: &str = "a-token-that-only-this-test-knows";
 const VARIABLE: &str = "AGENT_HOST_MCP_TOKEN";
 
-/// A server, and where it is.
+/// A server and its address.
 pub(crate) struct Server {
     pub(crate) running: Running,
     /// Host and port.
     address: String,
 }
 
-/// An answer: its status, its session where it begins one, and its body, or the last message of its stream.
+/// An answer: status, session id if it starts one, and body, or the last message of its stream.
 #[derive(Debug)]
 pub(crate) struct Answer {
     status: u16,
@@ -35,16 +36,16 @@ pub(crate) struct Answer {
 
 impl Server {
     /// Starts a server on a free port of loopback, with this token in its environment.
-    fn start(place: &Place, args: &[&str], variable: Option<&str>) -> Self {
+    fn start(env: &TestEnv, args: &[&str], variable: Option<&str>) -> Self {
         let args = [&["mcp", "--http", "127.0.0.1:0"], args].concat();
-        let mut command = place.command(&args);
+        let mut command = env.command(&args);
         if let Some(token) = variable {
             command.env(VARIABLE, token);
         }
         Self::of(&mut command)
     }
 
-    /// Starts the server that a command is, which is to listen.
+    /// Starts the server that a command describes, on a free port.
     pub(crate) fn of(command: &mut Command) -> Self {
         let mut running = Running::start(command);
         let line = running.stderr.line_with("http://");
@@ -56,7 +57,7 @@ impl Server {
         }
     }
 
-    /// Posts a message with a token, on a connection of its own.
+    /// Posts a message with a token, on a new connection.
     fn post(&self, token: &str, session: Option<&str>, message: &Value) -> Answer {
         let session = session.map_or_else(String::new, |id| format!("Mcp-Session-Id: {id}\r\n"));
         self.post_with(token, &session, message)
@@ -86,14 +87,14 @@ impl Server {
         }
     }
 
-    /// Begins a session; its id.
+    /// Starts a session and returns its id.
     fn begin(&self, token: &str) -> String {
         let answer = self.post(token, None, &initialize("2025-11-25", json!({})));
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.session.unwrap()
     }
 
-    /// What a call comes to.
+    /// The result of a call.
     fn call(&self, token: &str, session: &str, tool: &str, arguments: Value) -> Value {
         let answer = self.post(token, Some(session), &call(1, tool, arguments));
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -101,48 +102,48 @@ impl Server {
         message["result"].clone()
     }
 
-    /// Tells it to end, and waits until it has.
+    /// Signals the server to end, and waits for it.
     fn end(self) -> Ran {
         self.running.signal(Signal::TERM);
         self.running.end()
     }
 }
 
-/// A file with a token that only its owner may read.
-fn token_file(place: &Place, mode: u32) -> String {
-    let file = place.write("token", format!("{TOKEN}\n"));
+/// A token file that only its owner can read.
+fn token_file(env: &TestEnv, mode: u32) -> String {
+    let file = env.write("token", format!("{TOKEN}\n"));
     fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
     file.to_str().unwrap().to_owned()
 }
 
 #[test]
 fn each_session_of_a_client_is_one_of_the_journal() {
-    let place = Place::new();
-    place.write("note.txt", "hello");
-    let file = token_file(&place, 0o600);
-    let server = Server::start(&place, &["--token-file", &file], None);
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let file = token_file(&env, 0o600);
+    let server = Server::start(&env, &["--token-file", &file], None);
     let sessions = [server.begin(TOKEN), server.begin(TOKEN)];
     for session in &sessions {
         let read = server.call(TOKEN, session, "read_file", json!({"path": "note.txt"}));
         assert_eq!(read, texts("text", &["hello"]));
     }
-    // A tool that may read the folder does not find the token in it.
+    // A tool that can read the directory does not find the token in it.
     let hidden = server.call(TOKEN, &sessions[0], "read_file", json!({"path": "token"}));
     assert_eq!(hidden["isError"], true, "{hidden}");
     assert!(!hidden.to_string().contains(TOKEN), "{hidden}");
     let ran = server.end();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     assert!(!ran.stderr.contains(TOKEN), "{}", ran.stderr);
-    let listed = place.run(&["sessions", "list"]);
+    let listed = env.run(&["sessions", "list"]);
     assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.stdout);
-    let events = place.events();
+    let events = env.events();
     assert!(!of_kind(&events, "call-settled").is_empty(), "{events:?}");
 }
 
 #[test]
 fn second_initialize_in_a_session_is_refused() {
-    let place = Place::new();
-    let server = Server::start(&place, &[], Some(TOKEN));
+    let env = TestEnv::new();
+    let server = Server::start(&env, &[], Some(TOKEN));
     let session = server.begin(TOKEN);
     let again = initialize("2025-11-25", json!({}));
     let answer = server.post(TOKEN, Some(&session), &again);
@@ -150,21 +151,21 @@ fn second_initialize_in_a_session_is_refused() {
     assert_eq!(answer.status, 200, "{answer:?}");
     let message: Value = serde_json::from_str(&answer.body).unwrap();
     assert_eq!(message, error(0, -32600, why));
-    // Without the session it begins another one.
+    // Without the session id, it starts another session.
     assert_ne!(server.begin(TOKEN), session);
     assert_eq!(server.end().code, Some(0));
 }
 
 #[test]
 fn the_token_is_the_files_else_the_variables_else_a_new_one() {
-    let place = Place::new();
-    let file = token_file(&place, 0o600);
+    let env = TestEnv::new();
+    let file = token_file(&env, 0o600);
     let other = "the-token-of-the-variable";
     for (args, variable, right, wrong) in [
         (vec!["--token-file", &file], Some(other), TOKEN, other),
         (vec![], Some(other), other, TOKEN),
     ] {
-        let server = Server::start(&place, &args, variable);
+        let server = Server::start(&env, &args, variable);
         server.begin(right);
         let refused = server.post(wrong, None, &initialize("2025-11-25", json!({})));
         assert_eq!(
@@ -178,8 +179,8 @@ fn the_token_is_the_files_else_the_variables_else_a_new_one() {
         assert_eq!(ran.code, Some(0));
         assert!(!ran.stderr.contains("the token, made"), "{}", ran.stderr);
     }
-    // What nobody chose is shown, whatever else is not.
-    let mut server = Server::start(&place, &[], None);
+    // A generated token is shown, even when the log is off.
+    let mut server = Server::start(&env, &[], None);
     let line = server.running.stderr.line_with("made for this run alone: ");
     let (_, made) = line.trim_end().split_once("alone: ").unwrap();
     server.begin(made);
@@ -188,8 +189,8 @@ fn the_token_is_the_files_else_the_variables_else_a_new_one() {
 
 #[test]
 fn what_cannot_be_served_is_said_and_nothing_is() {
-    let place = Place::new();
-    let open = token_file(&place, 0o644);
+    let env = TestEnv::new();
+    let open = token_file(&env, 0o644);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     let any = "127.0.0.1:0";
@@ -219,7 +220,7 @@ fn what_cannot_be_served_is_said_and_nothing_is() {
     ];
     for (args, code, says) in cases {
         let args = [vec!["mcp"], args].concat();
-        let mut command = place.command(&args);
+        let mut command = env.command(&args);
         let ran = Running::start(command.env(VARIABLE, "0123456789abcdef")).end();
         assert_eq!(
             (ran.code, ran.stdout.as_str()),
@@ -232,9 +233,9 @@ fn what_cannot_be_served_is_said_and_nothing_is() {
 
 #[test]
 fn an_address_that_others_reach_is_warned_of() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let args = ["mcp", "--http", "0.0.0.0:0", "--quiet"];
-    let mut running = Running::start(place.command(&args).env(VARIABLE, TOKEN));
+    let mut running = Running::start(env.command(&args).env(VARIABLE, TOKEN));
     running.stderr.until("the traffic is not encrypted");
     running.signal(Signal::TERM);
     assert_eq!(running.end().code, Some(0));

@@ -1,7 +1,7 @@
-//! A real agent: the program against an OpenAI-compatible server, with the real tools.
+//! Tests the program against an OpenAI-compatible server, with the real tools.
 
 use crate::support::{
-    Place,
+    TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
     pictures::png,
@@ -16,8 +16,8 @@ fn last(requests: &[Value], index: usize, from_end: usize) -> &Value {
 
 #[test]
 fn it_calls_tools_and_answers() {
-    let place = Place::new();
-    place.write("a.txt", "alpha\n");
+    let env = TestEnv::new();
+    env.write("a.txt", "alpha\n");
     let server = ChatServer::start(vec![
         Answer::calls(&[
             ("read_file", json!({ "path": "a.txt" })),
@@ -25,7 +25,7 @@ fn it_calls_tools_and_answers() {
         ]),
         Answer::text("The file says alpha."),
     ]);
-    let ran = ask(&place, &server, &["what does a.txt say?"]);
+    let ran = ask(&env, &server, &["what does a.txt say?"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "The file says alpha.\n"),
@@ -81,13 +81,13 @@ fn it_calls_tools_and_answers() {
 
 #[test]
 fn an_image_reaches_a_model_that_sees() {
-    let place = Place::new();
-    place.write("p.png", png(9, 4));
+    let env = TestEnv::new();
+    env.write("p.png", png(9, 4));
     let server = ChatServer::start(vec![
         Answer::calls(&[("read_file", json!({ "path": "p.png" }))]),
         Answer::text("Grey."),
     ]);
-    let ran = ask(&place, &server, &["look at p.png"]);
+    let ran = ask(&env, &server, &["look at p.png"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let requests = server.requests();
     assert_eq!(last(&requests, 1, 2)["role"], "tool");
@@ -106,8 +106,8 @@ fn an_image_reaches_a_model_that_sees() {
 }
 
 #[test]
-fn wrong_calls_are_answered_and_the_run_goes_on() {
-    let place = Place::new();
+fn wrong_calls_are_answered_and_the_run_continues() {
+    let env = TestEnv::new();
     let server = ChatServer::start(vec![
         Answer::calls(&[
             ("no_such_tool", json!({})),
@@ -115,14 +115,14 @@ fn wrong_calls_are_answered_and_the_run_goes_on() {
         ]),
         Answer::text("I give up."),
     ]);
-    let ran = ask(&place, &server, &["go"]);
+    let ran = ask(&env, &server, &["go"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "I give up.\n"),
         "{}",
         ran.stderr
     );
-    let events = place.events();
+    let events = env.events();
     let codes: Vec<&Value> = of_kind(&events, "call-settled")
         .iter()
         .map(|event| &event["output"]["value"]["code"])
@@ -133,13 +133,13 @@ fn wrong_calls_are_answered_and_the_run_goes_on() {
 
 #[test]
 fn max_turns_ends_in_a_budget_that_can_be_raised() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let list = || Answer::calls(&[("list_directory", json!({ "path": "." }))]);
     let server = ChatServer::start(vec![list(), list(), Answer::text("Done.")]);
-    let ran = ask(&place, &server, &["--max-turns", "2", "go"]);
+    let ran = ask(&env, &server, &["--max-turns", "2", "go"]);
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
     assert!(ran.stderr.contains("max-turns"), "{}", ran.stderr);
-    let more = ask(&place, &server, &["--max-turns", "3", "--resume", "latest"]);
+    let more = ask(&env, &server, &["--max-turns", "3", "--resume", "latest"]);
     assert_eq!(
         (more.code, more.stdout.as_str()),
         (Some(0), "Done.\n"),
@@ -150,17 +150,17 @@ fn max_turns_ends_in_a_budget_that_can_be_raised() {
 
 #[test]
 fn the_server_and_its_key_come_from_agent_toml() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = ChatServer::start(vec![Answer::text("Hello.")]);
-    place.write("key.txt", "from-a-file\n");
-    place.write(
+    env.write("key.txt", "from-a-file\n");
+    env.write(
         "agent.toml",
         format!(
             "model = \"openai-compat:m\"\nsystem = \"Be brief.\"\n[openai-compat]\nbase-url = \"{}\"\napi-key = \"file:key.txt\"\n",
             server.base_url
         ),
     );
-    let ran = place.run(&["run", "--config", "agent.toml", "hi"]);
+    let ran = env.run(&["run", "--config", "agent.toml", "hi"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "Hello.\n"),
@@ -172,7 +172,7 @@ fn the_server_and_its_key_come_from_agent_toml() {
         requests[0]["messages"][0],
         json!({ "role": "system", "content": "Be brief." })
     );
-    let shown = place.run(&[
+    let shown = env.run(&[
         "sessions",
         "show",
         "latest",

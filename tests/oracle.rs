@@ -1,4 +1,4 @@
-//! Our requests before the types of the providers' official SDKs: the golden ones of all adapters, whole.
+//! Checks the golden requests of all adapters against the types of the providers' official SDKs.
 
 use crate::support::{
     installed::here,
@@ -8,21 +8,21 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs};
 
-/// Golden requests that each wire has at least: one for each kind of message and of result.
+/// The least number of golden requests per wire: one for each kind of message and of result.
 const FEWEST: usize = 18;
 
 /// The golden requests: `host/models/src/wire/WIRE/golden/NAME.json`.
 fn golden() -> Vec<Request> {
     let mut requests = Vec::new();
-    for folder in fs::read_dir(here("../host/models/src/wire")).unwrap() {
-        let folder = folder.unwrap().path();
-        let Ok(files) = fs::read_dir(folder.join("golden")) else {
+    for directory in fs::read_dir(here("../host/models/src/wire")).unwrap() {
+        let directory = directory.unwrap().path();
+        let Ok(files) = fs::read_dir(directory.join("golden")) else {
             continue;
         };
         for file in files {
             let file = file.unwrap().path();
             requests.push(Request {
-                wire: folder.file_name().unwrap().to_str().unwrap().to_owned(),
+                wire: directory.file_name().unwrap().to_str().unwrap().to_owned(),
                 name: file.file_stem().unwrap().to_str().unwrap().to_owned(),
                 body: serde_json::from_slice(&fs::read(&file).unwrap())
                     .unwrap_or_else(|error| panic!("{}: {error}", file.display())),

@@ -1,10 +1,10 @@
-//! People in the loop: what asks, what is shown, and what runs after an answer. The program runs on a pseudo-terminal, as it
-//! does for a person.
+//! Tests approval prompts on a pseudo-terminal: which calls need one, its text, and the effect of
+//! each answer.
 
 use crate::{
     decide::asking,
     support::{
-        Place, Ran,
+        Ran, TestEnv,
         chat::{Answer, ChatServer, ask},
         of_kind,
         running::Running,
@@ -14,20 +14,20 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::{os::unix::fs::PermissionsExt as _, process::Command};
 
-/// What stands at the beginning of the line that takes keys.
+/// The prefix of the line that accepts keys.
 pub(crate) const MARKER: &str = "\r\n> ";
 
-/// Begins a run of the program on a pseudo-terminal (by `script`, from util-linux).
-pub(crate) fn at_a_terminal(place: &Place, server: &ChatServer, args: &str) -> Running {
+/// Starts the program on a pseudo-terminal (by `script`, from util-linux).
+pub(crate) fn at_a_terminal(env: &TestEnv, server: &ChatServer, args: &str) -> Running {
     let command = format!("{} {args}", env!("CARGO_BIN_EXE_agent-host"));
     let mut script = Command::new("script");
-    place.prepare(script.args(["-qec", &command, "/dev/null"]));
+    env.prepare(script.args(["-qec", &command, "/dev/null"]));
     Running::start(script.env("OPENAI_COMPAT_BASE_URL", &server.base_url))
 }
 
-/// Runs the program on a pseudo-terminal, and types each line of the keys when a prompt takes keys.
-pub(crate) fn on_a_terminal(place: &Place, server: &ChatServer, args: &str, keys: &str) -> Ran {
-    let mut running = at_a_terminal(place, server, args);
+/// Runs the program on a pseudo-terminal, and types each line of keys when a prompt accepts them.
+pub(crate) fn on_a_terminal(env: &TestEnv, server: &ChatServer, args: &str, keys: &str) -> Ran {
+    let mut running = at_a_terminal(env, server, args);
     for (prompts, line) in keys.split_inclusive('\n').enumerate() {
         if !running.stdout.says(MARKER, prompts + 1) {
             break;
@@ -49,10 +49,10 @@ fn wants_to_write() -> ChatServer {
 
 #[test]
 fn approve_runs_exactly_what_was_shown() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = wants_to_write();
     let ran = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --write --model openai-compat:m 'write a note'",
         "y\n",
@@ -70,10 +70,10 @@ fn approve_runs_exactly_what_was_shown() {
         assert!(plain.contains(shown), "no {shown:?} in {plain}");
     }
     assert_eq!(
-        std::fs::read_to_string(place.work().join("note.txt")).unwrap(),
+        std::fs::read_to_string(env.work().join("note.txt")).unwrap(),
         "hello"
     );
-    let events = place.events();
+    let events = env.events();
     let kinds: Vec<&str> = events
         .iter()
         .map(|record| record["event"]["kind"].as_str().unwrap())
@@ -100,20 +100,20 @@ fn approve_runs_exactly_what_was_shown() {
 
 #[test]
 fn approval_shows_executable_files_that_the_arguments_name() {
-    let place = Place::new();
-    let note = place.work().join("note.txt");
+    let env = TestEnv::new();
+    let note = env.work().join("note.txt");
     std::fs::write(&note, "#!/bin/sh\n").unwrap();
     std::fs::set_permissions(&note, std::fs::Permissions::from_mode(0o755)).unwrap();
     let server = wants_to_write();
     let ran = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --write --model openai-compat:m 'write a note'",
         "n\n",
     );
     let shown = "The call may rewrite these executable files:\r\n│ /workspace/note.txt";
     assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
-    let events = place.events();
+    let events = env.events();
     let asked = of_kind(&events, "approval-requested");
     assert_eq!(
         asked[0]["calls"][0]["executables"],
@@ -123,16 +123,16 @@ fn approval_shows_executable_files_that_the_arguments_name() {
 
 #[test]
 fn reject_tells_the_model_why_and_runs_nothing() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = wants_to_write();
     let ran = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --write --model openai-compat:m 'write a note'",
         "n not today\n",
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!place.work().join("note.txt").exists());
+    assert!(!env.work().join("note.txt").exists());
     let requests = server.requests();
     let told = requests[1]["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(
@@ -143,36 +143,36 @@ fn reject_tells_the_model_why_and_runs_nothing() {
 
 #[test]
 fn later_keeps_the_request_and_resume_offers_it_again() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = wants_to_write();
     let waiting = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --write --model openai-compat:m 'write a note'",
         "l\n",
     );
     assert_eq!(waiting.code, Some(3), "{waiting:?}");
     let resumed = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --write --model openai-compat:m --resume latest",
         "y\n\u{4}",
     );
     assert!(resumed.stdout.contains("That is all."), "{resumed:?}");
     assert_eq!(
-        std::fs::read_to_string(place.work().join("note.txt")).unwrap(),
+        std::fs::read_to_string(env.work().join("note.txt")).unwrap(),
         "hello"
     );
-    let events = place.events();
+    let events = env.events();
     assert_eq!(of_kind(&events, "approval-requested").len(), 1);
     assert_eq!(of_kind(&events, "call-intended").len(), 1);
 }
 
 #[test]
 fn without_a_terminal_what_would_ask_is_denied() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = wants_to_write();
-    let ran: Ran = place
+    let ran: Ran = env
         .command(&[
             "run",
             "--write",
@@ -190,8 +190,8 @@ fn without_a_terminal_what_would_ask_is_denied() {
         "{}",
         ran.stderr
     );
-    assert!(!place.work().join("note.txt").exists());
-    let events = place.events();
+    assert!(!env.work().join("note.txt").exists());
+    let events = env.events();
     assert_eq!(
         of_kind(&events, "call-settled")[0]["output"],
         json!({
@@ -201,10 +201,11 @@ fn without_a_terminal_what_would_ask_is_denied() {
     );
 }
 
-/// Arguments that the person writes are held to the tool's schema, shown again, and run when they say so.
+/// Arguments that the user edits are validated against the tool's schema, shown again, and run
+/// after confirmation.
 #[test]
 fn edited_arguments_run_when_they_fit() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = wants_to_write();
     let keys = concat!(
         "e\n",
@@ -213,7 +214,7 @@ fn edited_arguments_run_when_they_fit() {
         "{\"path\": \"note.txt\", \"content\": \"other\"}\ny\n"
     );
     let ran = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --write --model openai-compat:m 'write a note'",
         keys,
@@ -226,9 +227,9 @@ fn edited_arguments_run_when_they_fit() {
     ] {
         assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
     }
-    let note = std::fs::read_to_string(place.work().join("note.txt")).unwrap();
+    let note = std::fs::read_to_string(env.work().join("note.txt")).unwrap();
     assert_eq!(note, "other");
-    let events = place.events();
+    let events = env.events();
     assert_eq!(
         of_kind(&events, "decision-recorded")[0]["decisions"],
         json!([{ "type": "edit", "call_id": "call_0", "input": { "path": "note.txt", "content": "other" } }])
@@ -236,31 +237,31 @@ fn edited_arguments_run_when_they_fit() {
 }
 
 #[test]
-fn the_persons_own_words_are_the_result() {
-    let place = Place::new();
+fn free_text_answer_is_the_result() {
+    let env = TestEnv::new();
     let server = wants_to_write();
     let ran = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --write --model openai-compat:m 'write a note'",
         "r I wrote it myself\n",
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(server.told(), ["I wrote it myself"]);
-    assert!(!place.work().join("note.txt").exists());
+    assert_eq!(server.tool_results(), ["I wrote it myself"]);
+    assert!(!env.work().join("note.txt").exists());
 }
 
-/// What the tool does not allow is not offered, and a key for it is no answer.
+/// A decision that the tool does not allow is not offered, and its key is ignored.
 #[test]
 fn only_allowed_decisions_are_offered() {
-    let place = Place::new();
-    place.write(
+    let env = TestEnv::new();
+    env.write(
         "agent.toml",
         "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = [\"edit\", \"reject\"]\n",
     );
     let server = wants_to_write();
     let ran = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --model openai-compat:m 'write a note'",
         "y\nm\nr x\nn\n",
@@ -274,10 +275,10 @@ fn only_allowed_decisions_are_offered() {
         ran.stdout.matches("That is none of the answers.").count(),
         3
     );
-    assert_eq!(server.told(), ["Tool call execution denied."]);
+    assert_eq!(server.tool_results(), ["Tool call execution denied."]);
 }
 
-/// What was shown without colours and modes.
+/// The output without colours and modes.
 pub(crate) fn plain(shown: &str) -> String {
     let mut parts = shown.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -287,15 +288,15 @@ pub(crate) fn plain(shown: &str) -> String {
     })
 }
 
-/// What was shown without the breaks that the width of the terminal made.
+/// The output without line breaks from the terminal's width.
 pub(crate) fn unwrapped(shown: &str) -> String {
     shown.replace("\r\n│ ", "")
 }
 
-/// Long arguments are shown to their last character, and what could make them look like others is written out.
+/// Long arguments are shown to their last character, with deceptive characters escaped.
 #[test]
 fn the_whole_call_is_shown_with_nothing_hidden() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let content = format!(
         "\u{1b}[2Jstart\u{202e}{}\u{200b}\u{7f}the\u{a0}e\u{200d}nd",
         "0123456789".repeat(1_000)
@@ -306,7 +307,7 @@ fn the_whole_call_is_shown_with_nothing_hidden() {
         Answer::text("That is all."),
     ]);
     let ran = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --write --model openai-compat:m 'write a note'",
         "n\n",
@@ -326,52 +327,52 @@ fn the_whole_call_is_shown_with_nothing_hidden() {
 }
 
 #[test]
-fn with_prompts_off_nobody_is_asked_on_a_terminal_either() {
-    let place = Place::new();
+fn prompts_off_asks_nothing_on_a_terminal() {
+    let env = TestEnv::new();
     let server = wants_to_write();
     let ran = on_a_terminal(
-        &place,
+        &env,
         &server,
         "run --write --permission-prompts none --model openai-compat:m 'write a note'",
         "y\n",
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!ran.stdout.contains(MARKER), "{}", ran.stdout);
-    assert!(!place.work().join("note.txt").exists());
-    assert_eq!(of_kind(&place.events(), "decision-recorded").len(), 0);
+    assert!(!env.work().join("note.txt").exists());
+    assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);
 }
 
-/// Each call of a batch is asked about by itself, and nothing runs before every decision is in.
+/// Each call of a batch has its own prompt, and nothing runs before every decision is made.
 #[test]
 fn each_call_of_a_batch_is_decided() {
     let call = |path| ("write_file", json!({ "path": path, "content": "hello" }));
     let table: [(&str, Option<i32>, [bool; 2], usize); 3] = [
         ("y\nn\n", Some(0), [true, false], 1),
         ("n\ny\n", Some(0), [false, true], 1),
-        // The second is to be decided later: the first has not run either.
+        // The second decision is deferred: the first call has not run either.
         ("y\nl\n", Some(3), [false, false], 0),
     ];
     for (keys, code, written, recorded) in table {
-        let place = Place::new();
+        let env = TestEnv::new();
         let server = ChatServer::start(vec![
             Answer::calls(&[call("a.txt"), call("b.txt")]),
             Answer::text("That is all."),
         ]);
         let ran = on_a_terminal(
-            &place,
+            &env,
             &server,
             "run --write --model openai-compat:m 'write notes'",
             keys,
         );
         assert_eq!(ran.code, code, "{keys:?}: {ran:?}");
-        let found = ["a.txt", "b.txt"].map(|name| place.work().join(name).exists());
+        let found = ["a.txt", "b.txt"].map(|name| env.work().join(name).exists());
         assert_eq!(found, written, "{keys:?}");
-        let decisions = of_kind(&place.events(), "decision-recorded").len();
+        let decisions = of_kind(&env.events(), "decision-recorded").len();
         assert_eq!(decisions, recorded, "{keys:?}");
     }
 }
 
-/// A tool's question, and what an empty line, words and `c` are.
+/// A tool's question; an empty line, text and `c` as answers.
 #[test]
 fn a_question_is_answered_on_the_terminal() {
     let table = [
@@ -379,8 +380,8 @@ fn a_question_is_answered_on_the_terminal() {
         ("c\n", "", json!({ "type": "cancelled" })),
     ];
     for (keys, told, answer) in table {
-        let (place, server) = asking();
-        let ran = on_a_terminal(&place, &server, "run --model openai-compat:m go", keys);
+        let (env, server) = asking();
+        let ran = on_a_terminal(&env, &server, "run --model openai-compat:m go", keys);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         for shown in [
             "The tool echo asks you, in its own words:",
@@ -389,20 +390,20 @@ fn a_question_is_answered_on_the_terminal() {
         ] {
             assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
         }
-        assert_eq!(server.told(), [told], "{keys:?}");
-        let events = place.events();
+        assert_eq!(server.tool_results(), [told], "{keys:?}");
+        let events = env.events();
         let answers = of_kind(&events, "answer-received");
         assert_eq!(answers.len(), 1, "{keys:?}");
         assert_eq!(answers[0]["answer"], answer, "{keys:?}");
     }
 }
 
-/// The tool is told so at once, and the run does not wait.
+/// The tool gets `unavailable` at once, and the run does not wait.
 #[test]
-fn where_nobody_can_be_asked_a_question_has_no_answer() {
-    let (place, server) = asking();
-    let ran = ask(&place, &server, &["--permission-prompts", "none", "go"]);
+fn question_without_a_user_is_unavailable() {
+    let (env, server) = asking();
+    let ran = ask(&env, &server, &["--permission-prompts", "none", "go"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(server.told(), [""]);
-    assert_eq!(of_kind(&place.events(), "question-asked").len(), 0);
+    assert_eq!(server.tool_results(), [""]);
+    assert_eq!(of_kind(&env.events(), "question-asked").len(), 0);
 }

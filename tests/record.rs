@@ -1,17 +1,17 @@
-//! `--record` and `replay:`: a run that was recorded plays again, without its server.
+//! Tests `--record` and `replay:`: a recorded run replays without its server.
 
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     chat::{Answer, ChatServer, ask},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 
-/// What a session's events say, without what differs from run to run: times, and ids that are made up.
-fn story(place: &Place) -> Vec<Value> {
+/// A session's events without the values that differ between runs: times and generated ids.
+fn story(env: &TestEnv) -> Vec<Value> {
     let kinds = ["model-replied", "call-settled", "turn-ended"];
-    let events = place
+    let events = env
         .events()
         .into_iter()
         .map(|mut record| record["event"].take());
@@ -28,8 +28,8 @@ fn story(place: &Place) -> Vec<Value> {
         .collect()
 }
 
-fn replay(place: &Place) -> Ran {
-    place.run(&[
+fn replay(env: &TestEnv) -> Ran {
+    env.run(&[
         "run",
         "--model",
         "replay:../run.jsonl",
@@ -37,11 +37,12 @@ fn replay(place: &Place) -> Ran {
     ])
 }
 
-/// The first answer is refused for now, the second one breaks off, the third calls tools, the last one says what they found.
+/// The first answer asks for a retry, the second breaks off, the third calls tools, and the last
+/// reports the results.
 #[test]
 fn a_run_with_a_cut_stream_and_a_retry_plays_again() {
-    let place = Place::new();
-    place.write("a.txt", "alpha\n");
+    let env = TestEnv::new();
+    env.write("a.txt", "alpha\n");
     let server = ChatServer::start(vec![
         Answer::status("503 Busy", &json!({ "error": "busy" })),
         Answer::text("I will look, and then").cut(),
@@ -52,7 +53,7 @@ fn a_run_with_a_cut_stream_and_a_retry_plays_again() {
         Answer::text("The file says alpha."),
     ]);
     let ran = ask(
-        &place,
+        &env,
         &server,
         &["--record", "../run.jsonl", "what does a.txt say?"],
     );
@@ -62,15 +63,15 @@ fn a_run_with_a_cut_stream_and_a_retry_plays_again() {
         "{}",
         ran.stderr
     );
-    let recorded = story(&place);
+    let recorded = story(&env);
     assert_eq!(recorded.len(), 6, "{recorded:#?}");
-    let file = place.work().join("../run.jsonl");
+    let file = env.work().join("../run.jsonl");
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    let again = replay(&place);
+    let again = replay(&env);
     assert_eq!(
-        (again.code, again.stdout, story(&place)),
+        (again.code, again.stdout, story(&env)),
         (Some(0), ran.stdout, recorded),
         "{}",
         again.stderr
@@ -80,24 +81,24 @@ fn a_run_with_a_cut_stream_and_a_retry_plays_again() {
 
 #[test]
 fn what_cannot_be_recorded_or_played_is_refused() {
-    let place = Place::new();
-    place.write("taken", "mine");
+    let env = TestEnv::new();
+    env.write("taken", "mine");
     let server = ChatServer::start(vec![]);
-    let taken = place.work().join("taken");
+    let taken = env.work().join("taken");
     for (ran, expected) in [
         (
-            ask(&place, &server, &["--record", "taken", "hi"]),
+            ask(&env, &server, &["--record", "taken", "hi"]),
             "taken: it exists; name a file that does not",
         ),
         (
-            place.run(&["run", "--model", "script:tour", "--record", "new", "hi"]),
+            env.run(&["run", "--model", "script:tour", "--record", "new", "hi"]),
             "there is nothing to record: the model of this run is not behind a server",
         ),
         (
-            place.run(&["run", "--model", "replay:./taken", "hi"]),
+            env.run(&["run", "--model", "replay:./taken", "hi"]),
             "The recording cannot be played: it does not begin as a recording does",
         ),
-        (replay(&place), "run.jsonl: No such file"),
+        (replay(&env), "run.jsonl: No such file"),
     ] {
         assert_eq!(
             (ran.code, ran.stdout.as_str()),

@@ -1,7 +1,7 @@
-//! Secrets through the whole program: where they come from, the one server that gets them, and that their values are nowhere
-//! else: not in an answer, a log, the journal or any file of the state folder.
+//! Tests secrets through the whole program: their sources, the one server that receives them, and
+//! that no answer, log, journal or file of the state directory contains their values.
 
-use crate::support::{Place, Ran, of_kind, traces};
+use crate::support::{Ran, TestEnv, of_kind, traces};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::{
@@ -11,10 +11,10 @@ use std::{
     thread,
 };
 
-/// Letters that each encoding writes in its own way.
+/// Characters that each encoding writes differently.
 const VALUE: &str = "s3cret/Value+with=signs~0";
 
-/// A server that tells everybody what they sent, in every form that is promised not to come back. It ends with the process.
+/// A server that echoes each request in every form that the host redacts. It ends with the process.
 struct Echo {
     port: u16,
     seen: Arc<Mutex<Vec<String>>>,
@@ -39,7 +39,7 @@ impl Echo {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The heads of the requests so far.
+    /// The request heads so far.
     fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
@@ -55,7 +55,7 @@ fn answer(mut stream: TcpStream) -> String {
         .collect();
     let said = said.join(" ");
     let body = format!("you said: {said}\n{}\n", traces::encoded(&said).join("\n"));
-    // In two pieces, with the value across the border.
+    // In two pieces, with the value split between them.
     let (first, second) = body.split_at(10 + said.len() / 2);
     write!(
         stream,
@@ -68,10 +68,10 @@ fn answer(mut stream: TcpStream) -> String {
     head
 }
 
-/// A configuration in which `fetch` may ask the server and use the secret with it.
-fn configure(place: &Place, echo: &Echo, from: &str) {
+/// A configuration in which `fetch` may use the server and the secret with it.
+fn configure(env: &TestEnv, echo: &Echo, from: &str) {
     let (origin, port) = (echo.origin(), echo.port);
-    place.write(
+    env.write(
         "agent.toml",
         format!(
             "[[secret]]\nname = \"github\"\nfrom = \"{from}\"\naudience = \"{origin}\"\n\
@@ -83,8 +83,8 @@ fn configure(place: &Place, echo: &Echo, from: &str) {
     );
 }
 
-/// `call fetch` with this field, in a process that has the secret in a variable.
-fn fetch(place: &Place, url: &str, field: &str) -> Ran {
+/// Runs `call fetch` with this field, in a process that has the secret in a variable.
+fn fetch(env: &TestEnv, url: &str, field: &str) -> Ran {
     let input = json!({ "url": url, "headers": { "authorization": field } }).to_string();
     let args = [
         "call",
@@ -95,27 +95,27 @@ fn fetch(place: &Place, url: &str, field: &str) -> Ran {
         "--config",
         "agent.toml",
     ];
-    let mut command = place.command(&args);
+    let mut command = env.command(&args);
     command.env("TOKEN", VALUE).output().unwrap().into()
 }
 
 #[test]
 fn a_run_with_a_secret_leaves_no_trace_of_its_value() {
-    let (place, echo) = (Place::new(), Echo::start());
-    configure(&place, &echo, "env:TOKEN");
+    let (env, echo) = (TestEnv::new(), Echo::start());
+    configure(&env, &echo, "env:TOKEN");
     let origin = echo.origin();
-    place.write(
+    env.write(
         "script.toml",
         format!(
             "[[turn]]\n[[turn.call]]\ntool = \"fetch\"\n[turn.call.input]\nurl = \"{origin}/me?a=secret\"\n\
              headers = {{ authorization = \"Bearer secret://github\" }}\n[[turn]]\ntext = \"It said: {{{{ results }}}}\"\n"
         ),
     );
-    let state = place.outside().join("state");
+    let state = env.outside().join("state");
     let state_arg = state.to_str().unwrap();
     let common = ["--config", "agent.toml", "--state-dir", state_arg];
     let run = |args: &[&str]| -> Ran {
-        let mut command = place.command(&[args, &common[..]].concat());
+        let mut command = env.command(&[args, &common[..]].concat());
         command.env("TOKEN", VALUE).output().unwrap().into()
     };
     let ran = run(&[
@@ -184,17 +184,17 @@ fn a_run_with_a_secret_leaves_no_trace_of_its_value() {
 
 #[test]
 fn every_source_reaches_the_server_and_only_it() {
-    let (place, echo, other) = (Place::new(), Echo::start(), Echo::start());
-    std::fs::write(place.outside().join("token"), format!("{VALUE}\n")).unwrap();
-    let file = format!("file:{}", place.outside().join("token").display());
+    let (env, echo, other) = (TestEnv::new(), Echo::start(), Echo::start());
+    std::fs::write(env.outside().join("token"), format!("{VALUE}\n")).unwrap();
+    let file = format!("file:{}", env.outside().join("token").display());
     let command = format!("cmd:printf '%s' '{VALUE}'");
     let url = format!("{}/", echo.origin());
     for (count, from) in ["env:TOKEN", file.as_str(), command.as_str()]
         .into_iter()
         .enumerate()
     {
-        configure(&place, &echo, from);
-        let ran = fetch(&place, &url, "secret://github");
+        configure(&env, &echo, from);
+        let ran = fetch(&env, &url, "secret://github");
         assert_eq!(ran.code, Some(0), "{from}: {}", ran.stderr);
         assert!(ran.stdout.contains("you said: [secret:github]"), "{ran:?}");
         let expected = format!("\r\nauthorization: {VALUE}\r\n");
@@ -205,14 +205,14 @@ fn every_source_reaches_the_server_and_only_it() {
             format!("{}{}", ran.stdout, ran.stderr).as_bytes(),
         );
     }
-    // Another server, which the tool may ask, and another name.
+    // Another server that the tool may use, and another secret's name.
     let more = format!(
         "[[tool.http]]\nhost = \"127.0.0.1\"\nport = {}\n",
         other.port
     );
-    let config = std::fs::read_to_string(place.work().join("agent.toml")).unwrap();
+    let config = std::fs::read_to_string(env.work().join("agent.toml")).unwrap();
     let (head, tail) = config.split_once("[[tool]]\nname = \"files\"").unwrap();
-    place.write(
+    env.write(
         "agent.toml",
         format!("{head}{more}[[tool]]\nname = \"files\"{tail}"),
     );
@@ -221,7 +221,7 @@ fn every_source_reaches_the_server_and_only_it() {
         (&elsewhere, "secret://github", "secret.github.audience"),
         (&url, "secret://git", "default-deny"),
     ] {
-        let ran = fetch(&place, url, field);
+        let ran = fetch(&env, url, field);
         assert_eq!(ran.code, Some(5), "{ran:?}");
         let reason = ran.json()["reason"].as_str().unwrap().to_owned();
         assert!(reason.contains(rule), "{reason}");
@@ -231,12 +231,12 @@ fn every_source_reaches_the_server_and_only_it() {
 
 #[test]
 fn a_secrets_file_is_not_there_for_guests() {
-    let (place, echo) = (Place::new(), Echo::start());
-    place.write("token", VALUE);
-    configure(&place, &echo, "file:token");
+    let (env, echo) = (TestEnv::new(), Echo::start());
+    env.write("token", VALUE);
+    configure(&env, &echo, "file:token");
     let call = |tool: &str, input| {
         let input = json!(input).to_string();
-        place.run(&[
+        env.run(&[
             "call",
             "files",
             tool,
@@ -254,19 +254,19 @@ fn a_secrets_file_is_not_there_for_guests() {
 
 #[test]
 fn sources_are_read_only_to_run_a_tool_and_faults_name_no_value() {
-    let (place, echo) = (Place::new(), Echo::start());
-    configure(&place, &echo, "cmd:touch ran; echo short");
-    let ran = || place.work().join("ran").exists();
+    let (env, echo) = (TestEnv::new(), Echo::start());
+    configure(&env, &echo, "cmd:touch ran; echo short");
+    let ran = || env.work().join("ran").exists();
     for args in [
         ["inspect", "fetch"].as_slice(),
         &["lock"],
         &["sessions", "list"],
         &["call", "files", "list_directory", "{}"],
     ] {
-        let found = place.run(&[args, &["--config", "agent.toml"]].concat());
+        let found = env.run(&[args, &["--config", "agent.toml"]].concat());
         assert_eq!((found.code, ran()), (Some(0), false), "{args:?}: {found:?}");
     }
-    let found = fetch(&place, &echo.origin(), "secret://github");
+    let found = fetch(&env, &echo.origin(), "secret://github");
     assert!(ran());
     assert_eq!(
         (found.code, found.stderr.trim_end()),
@@ -276,8 +276,8 @@ fn sources_are_read_only_to_run_a_tool_and_faults_name_no_value() {
              not be told from other text in an answer; correct `from` of the secret `github`"
         )
     );
-    configure(&place, &echo, "env:NO_TOKEN");
-    let found = fetch(&place, &echo.origin(), "secret://github");
+    configure(&env, &echo, "env:NO_TOKEN");
+    let found = fetch(&env, &echo.origin(), "secret://github");
     assert_eq!(
         (found.code, found.stderr.trim_end()),
         (

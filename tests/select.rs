@@ -1,7 +1,7 @@
-//! Which model answers, with which key, and what happens where it does not; and the images that it sees.
+//! Tests the choice of a model and its key, failover, and images.
 
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
     pictures::{png, png_size},
@@ -13,7 +13,7 @@ use std::path::Path;
 
 const KEY: &str = "sk-very-secret-0123456789";
 
-/// Providers with the variables of their key and of their address.
+/// Providers, with the variables of their key and address.
 const PROVIDERS: [(&str, &str, &str); 5] = [
     ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
     ("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
@@ -26,16 +26,16 @@ const PROVIDERS: [(&str, &str, &str); 5] = [
     ("ollama", "OLLAMA_API_KEY", "OLLAMA_HOST"),
 ];
 
-fn run(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Ran {
-    let mut command = place.command(args);
+fn run(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = env.command(args);
     command.envs(variables.iter().copied());
     command.output().unwrap().into()
 }
 
-/// The files below a folder that hold the key.
-fn files_with_key(folder: &Path) -> Vec<std::path::PathBuf> {
+/// The files below a directory that contain the key.
+fn files_with_key(directory: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files_with_key(&path));
@@ -52,13 +52,13 @@ fn files_with_key(folder: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-fn assert_no_key(place: &Place, ran: &Ran) {
+fn assert_no_key(env: &TestEnv, ran: &Ran) {
     assert!(
         !ran.stdout.contains(KEY) && !ran.stderr.contains(KEY),
         "{ran:?}"
     );
     assert_eq!(
-        files_with_key(place.outside()),
+        files_with_key(env.outside()),
         Vec::<std::path::PathBuf>::new()
     );
 }
@@ -68,11 +68,12 @@ fn refusing(status: &'static str) -> ChatServer {
     ChatServer::start(vec![Answer::status(status, &body)])
 }
 
-/// The server repeats the key in its words, and is asked once: there is no second answer.
+/// The server repeats the key in its error message, and gets one request: there is no second
+/// answer.
 #[test]
 fn a_wrong_key_ends_at_once_and_its_variable_is_named() {
     for (provider, key, url) in PROVIDERS {
-        let place = Place::new();
+        let env = TestEnv::new();
         let server = refusing("401 Unauthorized");
         let model = format!("{provider}:m");
         let args = [
@@ -83,13 +84,13 @@ fn a_wrong_key_ends_at_once_and_its_variable_is_named() {
             "stream-json",
             "hi",
         ];
-        let ran = run(&place, &args, &[(key, KEY), (url, &server.base_url)]);
+        let ran = run(&env, &args, &[(key, KEY), (url, &server.base_url)]);
         assert_eq!(ran.code, Some(1), "{provider}: {}", ran.stderr);
         for text in ["(401)", key, "not now", "--resume"] {
             assert!(ran.stderr.contains(text), "no {text:?} in {}", ran.stderr);
         }
         assert_eq!(server.requests().len(), 1, "{provider}");
-        assert_no_key(&place, &ran);
+        assert_no_key(&env, &ran);
     }
 }
 
@@ -108,10 +109,10 @@ fn the_only_key_chooses_a_model_and_stderr_says_so() {
             "gemini:gemini-flash-latest",
         ),
     ] {
-        let place = Place::new();
+        let env = TestEnv::new();
         let server = refusing("401 Unauthorized");
         let ran = run(
-            &place,
+            &env,
             &["run", "hi"],
             &[(variable, KEY), (url, &server.base_url)],
         );
@@ -121,16 +122,16 @@ fn the_only_key_chooses_a_model_and_stderr_says_so() {
             assert!(ran.stderr.contains(text), "no {text:?} in {}", ran.stderr);
         }
         assert_eq!(server.requests().len(), 1);
-        assert_no_key(&place, &ran);
+        assert_no_key(&env, &ran);
     }
 }
 
-/// Two keys choose nothing: the run says which there are. What asks no model goes on without.
+/// With two keys no model is selected: the run lists them. Commands without a model still work.
 #[test]
 fn several_keys_are_told_and_choose_nothing() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let keys = [("ANTHROPIC_API_KEY", KEY), ("OPENAI_API_KEY", KEY)];
-    let ran = run(&place, &["run", "hi"], &keys);
+    let ran = run(&env, &["run", "hi"], &keys);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     for text in [
         "`anthropic` (ANTHROPIC_API_KEY)",
@@ -139,34 +140,34 @@ fn several_keys_are_told_and_choose_nothing() {
     ] {
         assert!(ran.stderr.contains(text), "no {text:?} in {}", ran.stderr);
     }
-    assert_no_key(&place, &ran);
-    assert_eq!(run(&place, &["sessions", "list"], &keys).code, Some(0));
-    // Nothing leaves this machine: the addresses are those of servers that refuse.
+    assert_no_key(&env, &ran);
+    assert_eq!(run(&env, &["sessions", "list"], &keys).code, Some(0));
+    // No request leaves this machine: the addresses are those of servers that refuse.
     let (anthropic, openai) = (refusing("401 Unauthorized"), refusing("401 Unauthorized"));
     let addresses = [
         ("ANTHROPIC_BASE_URL", anthropic.base_url.as_str()),
         ("OPENAI_BASE_URL", openai.base_url.as_str()),
     ];
-    let doctor = run(&place, &["doctor"], &[keys, addresses].concat());
+    let doctor = run(&env, &["doctor"], &[keys, addresses].concat());
     assert_eq!(doctor.code, Some(1), "{doctor:?}");
     let told = "✗ model          no model is named, and there are keys for several providers: ";
     assert!(doctor.stdout.contains(told), "{}", doctor.stdout);
-    let named = run(&place, &["run", "--model", "script:tour", "hi"], &keys);
+    let named = run(&env, &["run", "--model", "script:tour", "hi"], &keys);
     assert_eq!(named.code, Some(0), "{}", named.stderr);
 }
 
 #[test]
 fn an_absent_key_is_named_before_anything_is_asked() {
-    let place = Place::new();
-    let ran = place.run(&["run", "--model", "anthropic:m", "hi"]);
+    let env = TestEnv::new();
+    let ran = env.run(&["run", "--model", "anthropic:m", "hi"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     for text in ["ANTHROPIC_API_KEY", "[anthropic]"] {
         assert!(ran.stderr.contains(text), "no {text:?} in {}", ran.stderr);
     }
 }
 
-/// Where the service fails, the next model answers, and stderr and the journal say so. Where the person has to mend something, the
-/// next one is not even asked.
+/// If the service fails, the next model answers, and stderr and the journal say so. If the user has
+/// to fix something, the next one is not asked.
 #[test]
 fn another_model_answers_where_the_first_one_does_not() {
     let gone = {
@@ -181,8 +182,8 @@ fn another_model_answers_where_the_first_one_does_not() {
         (Some("400 Bad Request"), false),
         (Some("404 Not Found"), false),
     ] {
-        let place = Place::new();
-        place.write(
+        let env = TestEnv::new();
+        env.write(
             "agent.toml",
             "model = \"anthropic:a\"\nfallback = [\"openai-compat:b\"]\n[anthropic]\nretries = 0\n",
         );
@@ -194,9 +195,9 @@ fn another_model_answers_where_the_first_one_does_not() {
             ("ANTHROPIC_BASE_URL", first.as_str()),
             ("OPENAI_COMPAT_BASE_URL", second.base_url.as_str()),
         ];
-        let ran = run(&place, &["run", "hi"], &variables);
-        assert_no_key(&place, &ran);
-        let shown = place
+        let ran = run(&env, &["run", "hi"], &variables);
+        assert_no_key(&env, &ran);
+        let shown = env
             .run(&["sessions", "show", "latest", "--json"])
             .json_lines();
         let asked = &of_kind(&shown, "model-requested")[0]["provenance"];
@@ -226,8 +227,8 @@ fn another_model_answers_where_the_first_one_does_not() {
 
 #[test]
 fn doctor_says_which_models_answer_and_why_not() {
-    let place = Place::new();
-    place.write(
+    let env = TestEnv::new();
+    env.write(
         "agent.toml",
         "model = \"openai-compat:m\"\nfallback = [\"ollama:x\", \"openai:y\", \"script:tour\"]\n",
     );
@@ -242,7 +243,7 @@ fn doctor_says_which_models_answer_and_why_not() {
         ("ANTHROPIC_API_KEY", KEY),
         ("ANTHROPIC_BASE_URL", anthropic.base_url.as_str()),
     ];
-    let ran = run(&place, &["doctor"], &variables);
+    let ran = run(&env, &["doctor"], &variables);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let told: Vec<&str> = ran
         .stdout
@@ -274,10 +275,10 @@ fn doctor_says_which_models_answer_and_why_not() {
             ),
         ]
     );
-    assert_no_key(&place, &ran);
+    assert_no_key(&env, &ran);
 }
 
-/// The files of a request, in order, as their bytes.
+/// The files of a request as bytes, in order.
 fn images(request: &Value) -> Vec<Vec<u8>> {
     let messages = request["messages"].as_array().unwrap().iter();
     let parts = messages.filter_map(|message| message["content"].as_array());
@@ -293,14 +294,14 @@ fn images(request: &Value) -> Vec<Vec<u8>> {
 
 #[test]
 fn images_of_the_command_line_reach_the_model() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let (one, two) = (png(9, 4), png(5, 5));
-    place.write("one.png", &one);
-    // What a file is called says nothing.
-    place.write("two.txt", &two);
+    env.write("one.png", &one);
+    // The file name does not affect the result.
+    env.write("two.txt", &two);
     let server = ChatServer::start(vec![Answer::text("Grey.")]);
     let ran = ask(
-        &place,
+        &env,
         &server,
         &["--image", "one.png", "--image", "two.txt", "what is it?"],
     );
@@ -312,7 +313,7 @@ fn images_of_the_command_line_reach_the_model() {
         said.last(),
         Some(&json!({ "type": "text", "text": "what is it?" }))
     );
-    let events = place.events();
+    let events = env.events();
     let kept = &of_kind(&events, "input-received")[0]["message"]["content"];
     let (name, kind) = (&kept[1]["filename"], &kept[1]["data"]["type"]);
     assert_eq!((name, kind), (&json!("two.txt"), &json!("blob")));
@@ -320,12 +321,12 @@ fn images_of_the_command_line_reach_the_model() {
 
 #[test]
 fn a_model_without_eyes_is_told_what_it_does_not_see() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let image = png(9, 4);
-    place.write("one.png", &image);
-    place.write("agent.toml", "[openai-compat]\nvision = false\n");
+    env.write("one.png", &image);
+    env.write("agent.toml", "[openai-compat]\nvision = false\n");
     let server = ChatServer::start(vec![Answer::text("I cannot see.")]);
-    let ran = ask(&place, &server, &["--image", "one.png", "what is it?"]);
+    let ran = ask(&env, &server, &["--image", "one.png", "what is it?"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let request = server.requests()[0].to_string();
     let note = format!("image/png, {} bytes, `one.png`", image.len());
@@ -335,19 +336,19 @@ fn a_model_without_eyes_is_told_what_it_does_not_see() {
     );
 }
 
-/// The same treatment for images of the person and of tools; the session keeps them as they were.
+/// Images of the user and of tools are converted alike; the session keeps the originals.
 #[test]
 fn images_that_are_too_large_are_made_smaller_and_it_is_said() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let (given, read) = (png(3000, 1500), png(30, 2100));
-    place.write("given.png", &given);
-    place.write("read.png", &read);
+    env.write("given.png", &given);
+    env.write("read.png", &read);
     let server = ChatServer::start(vec![
         Answer::calls(&[("read_file", json!({ "path": "read.png" }))]),
         Answer::text("Grey."),
     ]);
     let ran = ask(
-        &place,
+        &env,
         &server,
         &["--image", "given.png", "look at read.png, too"],
     );
@@ -379,17 +380,17 @@ fn images_that_are_too_large_are_made_smaller_and_it_is_said() {
         );
         assert_eq!(ran.stderr.matches(&said).count(), 1, "{}", ran.stderr);
     }
-    let events = place.events();
+    let events = env.events();
     let kept = &of_kind(&events, "input-received")[0]["message"]["content"][0]["data"]["value"];
     assert_eq!(kept["size"], given.len());
 }
 
 #[test]
 fn images_that_cannot_be_used_are_refused_before_anything_runs() {
-    let place = Place::new();
-    place.write("note.txt", "no picture");
-    place.write("paper.png", "%PDF-1.7\n");
-    place.write("one.png", png(1, 1));
+    let env = TestEnv::new();
+    env.write("note.txt", "no picture");
+    env.write("paper.png", "%PDF-1.7\n");
+    env.write("one.png", png(1, 1));
     let cases: [(&[&str], &str); 5] = [
         (&["--image", "gone.png", "x"], "No such file"),
         (&["--image", "note.txt", "x"], "it is no image"),
@@ -401,9 +402,9 @@ fn images_that_cannot_be_used_are_refused_before_anything_runs() {
         (&["--image", "one.png"], "there is no prompt"),
     ];
     for (args, says) in cases {
-        let ran = place.run(&[&["run"], args].concat());
+        let ran = env.run(&[&["run"], args].concat());
         assert_eq!(ran.code, Some(2), "{args:?} {}", ran.stderr);
         assert!(ran.stderr.contains(says), "no {says:?} in {}", ran.stderr);
     }
-    assert_eq!(place.run(&["sessions", "list", "--json"]).stdout, "");
+    assert_eq!(env.run(&["sessions", "list", "--json"]).stdout, "");
 }

@@ -1,8 +1,9 @@
-//! The cases of the specification, each a test with the case's number in its name, over the real rooms: components in the
-//! sandbox, the journal on SQLite, configuration from `agent.toml`. Only the model is played, and where a wire is the subject, it is
-//! real, too. Restarting is opening everything again.
+//! Tests the numbered cases of the specification with real parts: components in the sandbox, the
+//! journal on SQLite, configuration from `agent.toml`. Only the model is scripted, except where the
+//! subject is a provider's API. A restart opens everything again.
 //!
-//! The modules of cases are called `.._semantics`, so that the filter `semantics::t06` finds T6 in whichever of them it is.
+//! The modules are called `.._semantics`, so that the filter `semantics::t06` finds T6 in any of
+//! them.
 
 mod components;
 mod endings;

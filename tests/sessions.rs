@@ -1,8 +1,8 @@
-//! Sessions as a whole: going on with one, copying it, taking it elsewhere, removing it. A copy has what was said, and nothing
-//! of what waited or was allowed.
+//! Tests sessions: resume, fork, export, import and delete. A copy has the conversation, without
+//! waiting calls and approvals.
 
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
     pictures::{png, png_size},
@@ -18,28 +18,26 @@ fn write(path: &str) -> Answer {
     Answer::calls(&[("write_file", json!({ "path": path, "content": "hello" }))])
 }
 
-/// A place with agent.toml and a session of one answered question; its id.
-fn answered(place: &Place) -> String {
-    place.configure(TOML);
+/// A test directory with `agent.toml` and a session with one answered question; returns the
+/// session's id.
+fn answered(env: &TestEnv) -> String {
+    env.configure(TOML);
     let server = ChatServer::start(vec![Answer::text("Four.")]);
-    id(&ask(
-        place,
-        &server,
-        &["--output-format", "json", "2 and 2?"],
-    ))
+    id(&ask(env, &server, &["--output-format", "json", "2 and 2?"]))
 }
 
-/// A place with a session in which `write_file` waits for a decision; the server and the session's id.
-fn waiting(answers: usize) -> (Place, ChatServer, String) {
-    let place = Place::new();
-    place.configure(TOML);
+/// A test directory with a session in which `write_file` waits for a decision; returns the server
+/// and the session's id.
+fn waiting(answers: usize) -> (TestEnv, ChatServer, String) {
+    let env = TestEnv::new();
+    env.configure(TOML);
     let answers = std::iter::repeat_with(|| Answer::text("That is all.")).take(answers);
     let server = ChatServer::start(std::iter::once(write("note.txt")).chain(answers).collect());
     let later = ["--permission-prompts", "later", "--output-format", "json"];
-    let ran = ask(&place, &server, &[&later[..], &["go"]].concat());
+    let ran = ask(&env, &server, &[&later[..], &["go"]].concat());
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let id = id(&ran);
-    (place, server, id)
+    (env, server, id)
 }
 
 fn id(ran: &Ran) -> String {
@@ -47,46 +45,46 @@ fn id(ran: &Ran) -> String {
 }
 
 /// `agent-host sessions ...`
-fn sessions(place: &Place, args: &[&str]) -> Ran {
-    place.run(&[&["sessions"], args].concat())
+fn sessions(env: &TestEnv, args: &[&str]) -> Ran {
+    env.run(&[&["sessions"], args].concat())
 }
 
-/// What such a command prints when it succeeds.
+/// The stdout of a command that succeeds.
 fn printed(ran: &Ran) -> String {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     ran.stdout.trim_end().to_owned()
 }
 
-fn shown(place: &Place, session: &str) -> Vec<Value> {
-    let ran = sessions(place, &["show", session, "--json"]);
+fn shown(env: &TestEnv, session: &str) -> Vec<Value> {
+    let ran = sessions(env, &["show", session, "--json"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     ran.json_lines()
 }
 
-fn listed(place: &Place) -> Vec<String> {
-    let rows = sessions(place, &["list", "--json"]).json_lines();
+fn listed(env: &TestEnv) -> Vec<String> {
+    let rows = sessions(env, &["list", "--json"]).json_lines();
     let ids = rows.iter().map(|row| row["session"].as_str().unwrap());
     ids.map(str::to_owned).collect()
 }
 
-fn state_dir(place: &Place) -> PathBuf {
-    place.outside().join("home/.local/state/agent-host")
+fn state_dir(env: &TestEnv) -> PathBuf {
+    env.outside().join("home/.local/state/agent-host")
 }
 
-/// Writes a session to a file in a place's working folder, and gives its path.
-fn export(place: &Place, session: &str) -> PathBuf {
-    let file = place.work().join("session.jsonl");
-    let ran = sessions(place, &["export", session, "--output", "session.jsonl"]);
+/// Exports a session to a file in the working directory, and returns its path.
+fn export(env: &TestEnv, session: &str) -> PathBuf {
+    let file = env.work().join("session.jsonl");
+    let ran = sessions(env, &["export", session, "--output", "session.jsonl"]);
     assert_eq!(printed(&ran), "");
     file
 }
 
 #[test]
 fn resume_is_run_with_a_session() {
-    let place = Place::new();
-    let id = answered(&place);
+    let env = TestEnv::new();
+    let id = answered(&env);
     let server = ChatServer::start(vec![Answer::text("Five.")]);
-    let ran: Ran = place
+    let ran: Ran = env
         .command(&["sessions", "resume", &id[..13], "and 1?"])
         .args(["--model", "openai-compat:m"])
         .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
@@ -94,7 +92,7 @@ fn resume_is_run_with_a_session() {
         .unwrap()
         .into();
     assert_eq!(printed(&ran), "Five.");
-    assert_eq!(listed(&place), std::slice::from_ref(&id));
+    assert_eq!(listed(&env), std::slice::from_ref(&id));
     let said: Vec<Value> = server.requests()[0]["messages"]
         .as_array()
         .unwrap()
@@ -107,8 +105,8 @@ fn resume_is_run_with_a_session() {
 
 #[test]
 fn resume_takes_the_flags_of_run() {
-    let (place, server, id) = waiting(1);
-    let ran: Ran = place
+    let (env, server, id) = waiting(1);
+    let ran: Ran = env
         .command(&["sessions", "resume", &id, "--decide", "call_0=approve"])
         .args(["--model", "openai-compat:m"])
         .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
@@ -116,7 +114,7 @@ fn resume_takes_the_flags_of_run() {
         .unwrap()
         .into();
     assert_eq!(printed(&ran), "That is all.");
-    assert!(place.work().join("note.txt").exists());
+    assert!(env.work().join("note.txt").exists());
     for (args, why) in [
         (&["resume"][..], "<SESSION>"),
         (&["resume", "latest", "--resume", "latest"], "--resume"),
@@ -126,36 +124,36 @@ fn resume_takes_the_flags_of_run() {
         ),
         (&["resume", "nobody"], "there is no session"),
     ] {
-        let ran = sessions(&place, args);
+        let ran = sessions(&env, args);
         assert_eq!(ran.code, Some(2), "{args:?}: {ran:?}");
         assert!(ran.stderr.contains(why), "{args:?}: {}", ran.stderr);
     }
 }
 
-/// However a session is copied, a call that waits in it does not wait in the copy, and still waits in the original.
+/// In each kind of copy, a waiting call no longer waits, and it still waits in the original.
 #[test]
 fn a_copy_inherits_no_authority() {
     for way in ["fork", "import --as-new", "import elsewhere"] {
-        // Two messages to the copy, and then the original goes on.
-        let (place, server, id) = waiting(3);
-        let elsewhere = Place::new();
+        // Two messages to the copy, and then one to the original.
+        let (env, server, id) = waiting(3);
+        let elsewhere = TestEnv::new();
         elsewhere.configure(TOML);
         let (there, copy) = match way {
-            "fork" => (&place, printed(&sessions(&place, &["fork", &id]))),
+            "fork" => (&env, printed(&sessions(&env, &["fork", &id]))),
             "import --as-new" => {
-                export(&place, &id);
+                export(&env, &id);
                 let args = ["import", "session.jsonl", "--as-new"];
-                (&place, printed(&sessions(&place, &args)))
+                (&env, printed(&sessions(&env, &args)))
             }
             _ => {
-                let file = export(&place, &id);
+                let file = export(&env, &id);
                 let args = ["import", file.to_str().unwrap()];
                 (&elsewhere, printed(&sessions(&elsewhere, &args)))
             }
         };
-        let decide = |place, id| {
+        let decide = |env, id| {
             let decision = ["--resume", id, "--decide", "call_0=approve"];
-            ask(place, &server, &decision)
+            ask(env, &server, &decision)
         };
         let refused = decide(there, copy.as_str());
         assert_eq!(refused.code, Some(2), "{way}: {refused:?}");
@@ -164,8 +162,8 @@ fn a_copy_inherits_no_authority() {
             "{way}: {}",
             refused.stderr
         );
-        let goes_on = ask(there, &server, &["--resume", &copy, "go on"]);
-        assert_eq!(printed(&goes_on), "That is all.", "{way}");
+        let resumes = ask(there, &server, &["--resume", &copy, "go on"]);
+        assert_eq!(printed(&resumes), "That is all.", "{way}");
         let copied = shown(there, &copy);
         assert_eq!(
             of_kind(&copied, "session-forked"),
@@ -180,22 +178,22 @@ fn a_copy_inherits_no_authority() {
             }),
             "{way}"
         );
-        for place in [&place, &elsewhere] {
-            assert!(!place.work().join("note.txt").exists(), "{way}");
+        for env in [&env, &elsewhere] {
+            assert!(!env.work().join("note.txt").exists(), "{way}");
         }
-        assert_eq!(printed(&decide(&place, &id)), "That is all.", "{way}");
-        assert!(place.work().join("note.txt").exists(), "{way}");
+        assert_eq!(printed(&decide(&env, &id)), "That is all.", "{way}");
+        assert!(env.work().join("note.txt").exists(), "{way}");
     }
 }
 
 #[test]
 fn a_fork_begins_where_a_turn_ended() {
-    let place = Place::new();
-    let id = answered(&place);
-    let original = shown(&place, &id);
+    let env = TestEnv::new();
+    let id = answered(&env);
+    let original = shown(&env, &id);
     assert_eq!(original[4]["event"]["kind"], "turn-ended");
-    let fork = printed(&sessions(&place, &["fork", &id, "--at", "4"]));
-    let copied = shown(&place, &fork);
+    let fork = printed(&sessions(&env, &["fork", &id, "--at", "4"]));
+    let copied = shown(&env, &fork);
     let events = |records: &[Value]| -> Vec<Value> {
         records
             .iter()
@@ -208,34 +206,34 @@ fn a_fork_begins_where_a_turn_ended() {
         (&["fork", &id, "--at", "3"][..], "no turn of session"),
         (&["fork", "nobody"], "there is no session"),
     ] {
-        let ran = sessions(&place, args);
+        let ran = sessions(&env, args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
         assert!(ran.stderr.contains(why), "{}", ran.stderr);
     }
-    assert_eq!(listed(&place).len(), 2);
-    let text = sessions(&place, &["show", &fork]);
+    assert_eq!(listed(&env).len(), 2);
+    let text = sessions(&env, &["show", &fork]);
     let line = format!("copied from session {id} up to its event 4");
     assert!(text.stdout.contains(&line), "{}", text.stdout);
 }
 
 #[test]
 fn an_export_is_a_private_file_or_stdout() {
-    let place = Place::new();
-    let id = answered(&place);
-    let file = export(&place, &id);
+    let env = TestEnv::new();
+    let id = answered(&env);
+    let file = export(&env, &id);
     assert_eq!(
         fs::metadata(&file).unwrap().permissions().mode() & 0o777,
         0o600
     );
     let content = fs::read_to_string(&file).unwrap();
-    assert_eq!(sessions(&place, &["export", &id]).stdout, content);
+    assert_eq!(sessions(&env, &["export", &id]).stdout, content);
     for (output, why) in [("session.jsonl", "exists"), ("gone/x", "No such file")] {
-        let ran = sessions(&place, &["export", &id, "--output", output]);
+        let ran = sessions(&env, &["export", &id, "--output", output]);
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains(why), "{}", ran.stderr);
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), content);
-    let ran = sessions(&place, &["export", &id, "--output", "/dev/full"]);
+    let ran = sessions(&env, &["export", &id, "--output", "/dev/full"]);
     assert_eq!(
         ran.code,
         Some(2),
@@ -243,51 +241,52 @@ fn an_export_is_a_private_file_or_stdout() {
     );
 }
 
-/// A place with a session that has one blob, a thumbnail; its id.
-fn with_blob() -> (Place, String) {
-    let place = Place::new();
-    place.write("pictures/lamp.png", png(640, 400));
-    assert_eq!(place.run(&["run", "What is in this folder?"]).code, Some(0));
-    let id = listed(&place).remove(0);
-    (place, id)
+/// A test directory with a session that has one blob, a thumbnail; returns its id.
+fn with_blob() -> (TestEnv, String) {
+    let env = TestEnv::new();
+    env.write("pictures/lamp.png", png(640, 400));
+    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    let id = listed(&env).remove(0);
+    (env, id)
 }
 
-/// Whichever part of a blob is missing, nothing is written: not to stdout, and no file.
+/// If any part of a blob is missing, nothing is written, to stdout or to a file.
 #[test]
 fn export_without_all_blobs_is_refused() {
     for statement in [
         "DELETE FROM blob_references",
         "PRAGMA foreign_keys = OFF; DELETE FROM blobs",
     ] {
-        let (place, id) = with_blob();
-        let db = Connection::open(state_dir(&place).join("agent-host.db")).unwrap();
+        let (env, id) = with_blob();
+        let db = Connection::open(state_dir(&env).join("agent-host.db")).unwrap();
         let missing: String = db
             .query_row("SELECT digest FROM blobs", [], |row| row.get(0))
             .unwrap();
         db.execute_batch(statement).unwrap();
         for args in [&["export", &id][..], &["export", &id, "-o", "out.jsonl"]] {
-            let ran = sessions(&place, args);
+            let ran = sessions(&env, args);
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
             let why = format!("has not all blobs that it refers to ({missing})");
             assert!(ran.stderr.contains(&why), "{statement}: {}", ran.stderr);
-            assert!(!place.work().join("out.jsonl").exists(), "{statement}");
+            assert!(!env.work().join("out.jsonl").exists(), "{statement}");
         }
     }
 }
 
-/// A journal replaced by an older copy is detected; `recover` continues the session with the events that are left.
+/// A journal replaced by an older copy is detected; `recover` continues the session with the
+/// remaining events.
 #[test]
 fn lost_events_are_told_until_the_session_is_recovered() {
-    let place = Place::new();
-    let [first, second] = [(); 2].map(|()| answered(&place));
-    let file = state_dir(&place).join("agent-host.db");
+    let env = TestEnv::new();
+    let [first, second] = [(); 2].map(|()| answered(&env));
+    let file = state_dir(&env).join("agent-host.db");
     let older = fs::read(&file).unwrap();
     let server = ChatServer::start(vec![Answer::text("Five.")]);
-    let ran = ask(&place, &server, &["--resume", &first, "and 1?"]);
+    let ran = ask(&env, &server, &["--resume", &first, "and 1?"]);
     assert_eq!(printed(&ran), "Five.");
     fs::write(&file, older).unwrap();
 
-    let ran = sessions(&place, &["list", "--json"]);
+    let ran = sessions(&env, &["list", "--json"]);
     assert_eq!((ran.code, ran.json_lines().len()), (Some(0), 2));
     let warning = format!("the last 4 events of session {first} are missing, and 5 are left");
     assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
@@ -298,40 +297,40 @@ fn lost_events_are_told_until_the_session_is_recovered() {
         &["resume", &first, "and 1?"],
         &["show", "latest"],
     ] {
-        let ran = sessions(&place, args);
+        let ran = sessions(&env, args);
         assert_eq!(ran.code, Some(1), "{args:?}: {ran:?}");
         let hint = format!("`agent-host sessions recover {first}`");
         assert!(ran.stderr.contains(&hint), "{args:?}: {}", ran.stderr);
     }
-    assert_eq!(shown(&place, &second).len(), 5);
-    assert_eq!(printed(&sessions(&place, &["recover", &first])), first);
-    assert_eq!(shown(&place, &first).len(), 5);
-    let ran = sessions(&place, &["list"]);
+    assert_eq!(shown(&env, &second).len(), 5);
+    assert_eq!(printed(&sessions(&env, &["recover", &first])), first);
+    assert_eq!(shown(&env, &first).len(), 5);
+    let ran = sessions(&env, &["list"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
 fn prune_keeps_what_waits_and_says_so() {
-    let (place, _server, waiting) = waiting(0);
-    let done = answered(&place);
-    let ran = sessions(&place, &["prune", "--older-than", "0"]);
+    let (env, _server, waiting) = waiting(0);
+    let done = answered(&env);
+    let ran = sessions(&env, &["prune", "--older-than", "0"]);
     assert_eq!(printed(&ran), done);
     let said = format!(
         "session {waiting} stays: it waits for a decision, an answer or a result; to remove it: agent-host sessions delete \
          {waiting}\n"
     );
     assert_eq!(ran.stderr, said);
-    // Without a bound of its own it is that of agent.toml, within which all this is.
-    assert_eq!(printed(&sessions(&place, &["prune"])), "");
-    assert_eq!(listed(&place), [waiting]);
+    // Without `--older-than` the bound of `agent.toml` applies, which covers all of them.
+    assert_eq!(printed(&sessions(&env, &["prune"])), "");
+    assert_eq!(listed(&env), [waiting]);
 }
 
 #[test]
 fn what_is_no_export_is_not_imported() {
-    let place = Place::new();
-    let id = answered(&place);
-    let content = fs::read_to_string(export(&place, &id)).unwrap();
-    let elsewhere = Place::new();
+    let env = TestEnv::new();
+    let id = answered(&env);
+    let content = fs::read_to_string(export(&env, &id)).unwrap();
+    let elsewhere = TestEnv::new();
     let changed = content.replace("Four.", "Five.");
     let half = &content[..content.len() / 2];
     let newer = content.replacen("\"version\":1", "\"version\":9", 1);
@@ -358,45 +357,45 @@ fn what_is_no_export_is_not_imported() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains(why), "{why}: {}", ran.stderr);
     }
-    let again = sessions(&place, &["import", "session.jsonl"]);
+    let again = sessions(&env, &["import", "session.jsonl"]);
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(
         again.stderr.contains("there is a session of this id"),
         "{}",
         again.stderr
     );
-    assert_eq!(listed(&place), [id]);
+    assert_eq!(listed(&env), [id]);
 }
 
 #[test]
 fn delete_removes_what_is_named_or_nothing() {
-    let place = Place::new();
-    let [first, second, third] = [(); 3].map(|()| answered(&place));
-    let wrong = sessions(&place, &["delete", &first, "nobody"]);
+    let env = TestEnv::new();
+    let [first, second, third] = [(); 3].map(|()| answered(&env));
+    let wrong = sessions(&env, &["delete", &first, "nobody"]);
     assert_eq!(
         (wrong.code, wrong.stdout.as_str()),
         (Some(2), ""),
         "{wrong:?}"
     );
-    assert_eq!(listed(&place).len(), 3);
-    let lock = fs::File::open(state_dir(&place).join(format!("locks/{first}.lock"))).unwrap();
+    assert_eq!(listed(&env).len(), 3);
+    let lock = fs::File::open(state_dir(&env).join(format!("locks/{first}.lock"))).unwrap();
     lock.lock().unwrap();
-    let busy = sessions(&place, &["delete", &first]);
+    let busy = sessions(&env, &["delete", &first]);
     assert_eq!(busy.code, Some(1), "{busy:?}");
     assert!(busy.stderr.contains("is in use"), "{}", busy.stderr);
-    let ran = sessions(&place, &["delete", &second, &second]);
+    let ran = sessions(&env, &["delete", &second, &second]);
     assert_eq!(printed(&ran), second);
-    assert_eq!(listed(&place), [third.clone(), first.clone()]);
-    let none = sessions(&place, &["prune", "--older-than", "1"]);
+    assert_eq!(listed(&env), [third.clone(), first.clone()]);
+    let none = sessions(&env, &["prune", "--older-than", "1"]);
     assert_eq!(printed(&none), "");
-    // A session that somebody goes on with stays.
-    let ran = sessions(&place, &["prune", "--older-than", "0"]);
+    // A session that is being resumed is kept.
+    let ran = sessions(&env, &["prune", "--older-than", "0"]);
     assert_eq!(printed(&ran), third);
     assert!(ran.stderr.contains("is in use"), "{}", ran.stderr);
     drop(lock);
-    assert_eq!(printed(&sessions(&place, &["delete", "latest"])), first);
-    assert_eq!(listed(&place), [""; 0]);
-    let bytes = fs::read(state_dir(&place).join("agent-host.db")).unwrap();
+    assert_eq!(printed(&sessions(&env, &["delete", "latest"])), first);
+    assert_eq!(listed(&env), [""; 0]);
+    let bytes = fs::read(state_dir(&env).join("agent-host.db")).unwrap();
     let said = b"2 and 2?";
     assert!(
         !bytes.windows(said.len()).any(|window| window == said),
@@ -404,24 +403,24 @@ fn delete_removes_what_is_named_or_nothing() {
     );
 }
 
-/// The tour makes a thumbnail, which has a name. It is there by that name, in the original and in a copy.
+/// The demo's thumbnail has a name, by which it is found in the original and in a copy.
 #[test]
 fn artifacts_are_listed_and_written_out() {
-    let place = Place::new();
-    place.write("pictures/lamp.png", png(640, 400));
-    assert_eq!(place.run(&["run", "What is in this folder?"]).code, Some(0));
-    let original = listed(&place).remove(0);
-    let fork = printed(&sessions(&place, &["fork", &original]));
+    let env = TestEnv::new();
+    env.write("pictures/lamp.png", png(640, 400));
+    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    let original = listed(&env).remove(0);
+    let fork = printed(&sessions(&env, &["fork", &original]));
     let mut contents = Vec::new();
     for session in [&original, &fork] {
-        let rows = sessions(&place, &["artifacts", session, "--json"]).json_lines();
+        let rows = sessions(&env, &["artifacts", session, "--json"]).json_lines();
         let kept: Vec<[&Value; 3]> = rows
             .iter()
             .map(|row| [&row["name"], &row["media_type"], &row["tool"]])
             .collect();
         let thumbnail = ["lamp-thumbnail.png", "image/png", "image_thumbnail"].map(Value::from);
         assert_eq!(kept, [thumbnail.each_ref()]);
-        let content = place
+        let content = env
             .command(&["sessions", "artifacts", session, "lamp-thumbnail.png"])
             .output()
             .unwrap();
@@ -440,7 +439,7 @@ fn artifacts_are_listed_and_written_out() {
         ),
         ("/etc/passwd", "is no name of an artifact: it is absolute"),
     ] {
-        let ran = sessions(&place, &["artifacts", &original, name]);
+        let ran = sessions(&env, &["artifacts", &original, name]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
         assert!(ran.stderr.contains(why), "{}", ran.stderr);
     }

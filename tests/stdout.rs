@@ -1,7 +1,7 @@
-//! stdout and stderr that cannot be written: a full disk and a reader that left are told apart, every command says so by its exit
-//! code, and what is wrong with stderr changes nothing.
+//! Tests failing stdout and stderr: a full disk and a closed reader have different exit codes in
+//! every command, and a failing stderr changes nothing.
 
-use crate::support::Place;
+use crate::support::TestEnv;
 use pretty_assertions::assert_eq;
 use std::{
     fs::{File, OpenOptions},
@@ -47,16 +47,16 @@ const COMMANDS: [&[&str]; 20] = [
     &["cache", "list"],
 ];
 
-/// A place with one session in it.
-fn place() -> Place {
-    let place = Place::new();
-    place.write("README.md", "hello");
-    let ran = place.run(&["run", "hello"]);
+/// A test directory with one session.
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.write("README.md", "hello");
+    let ran = env.run(&["run", "hello"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    place
+    env
 }
 
-/// A file that takes no byte, like one on a full disk.
+/// A file that accepts no byte, like one on a full disk.
 fn full() -> File {
     OpenOptions::new().write(true).open("/dev/full").unwrap()
 }
@@ -76,22 +76,22 @@ fn errors(stderr: &str) -> Vec<&str> {
 
 #[test]
 fn stdout_on_a_full_disk_exits_1_with_one_line() {
-    let place = place();
+    let env = env();
     for args in COMMANDS {
-        let (code, stderr) = end(&mut place.command(args), full());
+        let (code, stderr) = end(&mut env.command(args), full());
         let came = (code, stderr.lines().last(), errors(&stderr).len());
         assert_eq!(came, (Some(1), Some(FULL), 1), "{args:?}: {stderr}");
     }
 }
 
-/// As where SIGPIPE ends a program, a shell reports 141; nothing is said of it.
+/// A closed reader gives exit code 141, as for a program that SIGPIPE ends, and no message.
 #[test]
 fn stdout_whose_reader_left_exits_141_in_silence() {
-    let place = place();
+    let env = env();
     for args in COMMANDS {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
-        let (code, stderr) = end(&mut place.command(args), writer);
+        let (code, stderr) = end(&mut env.command(args), writer);
         let none: [&str; 0] = [];
         assert_eq!(
             (code, errors(&stderr)),
@@ -104,7 +104,7 @@ fn stdout_whose_reader_left_exits_141_in_silence() {
 
 #[test]
 fn stderr_that_fails_changes_neither_answer_nor_code() {
-    let place = place();
+    let env = env();
     for (args, code) in [
         (&["run", "What is in this folder?"] as &[&str], 0),
         (&["--log", "trace", "run", "What is in this folder?"], 0),
@@ -112,9 +112,9 @@ fn stderr_that_fails_changes_neither_answer_nor_code() {
         (&["sessions", "show", "nothing-of-this-name"], 2),
         (&["run", "--no-such-option"], 2),
     ] {
-        let healthy = place.run(args);
+        let healthy = env.run(args);
         assert_eq!(healthy.code, Some(code), "{}", healthy.stderr);
-        let output = place.command(args).stderr(full()).output().unwrap();
+        let output = env.command(args).stderr(full()).output().unwrap();
         let came = (
             output.status.code(),
             String::from_utf8(output.stdout).unwrap(),
@@ -123,14 +123,14 @@ fn stderr_that_fails_changes_neither_answer_nor_code() {
     }
 }
 
-/// A client that closes its side is done; a full disk behind a redirection is a fault.
+/// A client that closes its side is done; a full disk behind a redirection is an error.
 #[test]
 fn mcp_tells_a_full_disk_from_a_client_that_left() {
-    let place = Place::new();
+    let env = TestEnv::new();
     // It is answered with an error, whatever came before it.
-    let input = place.write("input", "no JSON\n");
+    let input = env.write("input", "no JSON\n");
     let served = || {
-        let mut command = place.command(&["mcp", "--quiet"]);
+        let mut command = env.command(&["mcp", "--quiet"]);
         command.stdin(File::open(&input).unwrap());
         command
     };

@@ -1,4 +1,4 @@
-//! What the tests share: a place with nothing of the machine's in it, and the program run inside it.
+//! The shared harness: an isolated test environment, and runs of the program in it.
 
 pub(crate) mod chat;
 pub(crate) mod http;
@@ -16,44 +16,42 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// A home folder, a working folder and a state folder, all empty.
-pub(crate) struct Place {
+/// An empty home, working and state directory in a temporary directory, removed on drop.
+pub(crate) struct TestEnv {
     root: tempfile::TempDir,
 }
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// The exit code; absent when a signal ended it.
+    /// The exit code; absent when a signal ended the process.
     pub(crate) code: Option<i32>,
-    /// All of stdout.
     pub(crate) stdout: String,
-    /// All of stderr.
     pub(crate) stderr: String,
 }
 
-impl Place {
+impl TestEnv {
     pub(crate) fn new() -> Self {
-        let place = Self {
+        let env = Self {
             root: tempfile::tempdir().unwrap(),
         };
-        for folder in ["home", "work"] {
-            std::fs::create_dir(place.root.path().join(folder)).unwrap();
+        for directory in ["home", "work"] {
+            std::fs::create_dir(env.root.path().join(directory)).unwrap();
         }
-        place
+        env
     }
 
-    /// The working folder, which `run` grants by default.
+    /// The working directory, which `run` grants by default.
     pub(crate) fn work(&self) -> PathBuf {
         self.root.path().join("work")
     }
 
-    /// The folder around all of them; nothing in it is granted.
+    /// The directory around all of them; nothing in it is granted.
     pub(crate) fn outside(&self) -> &Path {
         self.root.path()
     }
 
-    /// Writes a file into the working folder.
+    /// Writes a file into the working directory.
     pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.work().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -68,15 +66,15 @@ impl Place {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     }
 
-    /// The program with a clean environment, in the working folder, not on a terminal. The compile cache is shared by all
-    /// tests, since compiling is what takes time.
+    /// The program with a clean environment, in the working directory, without a terminal. All
+    /// tests share the compile cache, since compiling takes most of the time.
     pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agent-host"));
         self.prepare(command.args(args));
         command
     }
 
-    /// Gives any command the place's environment and working folder.
+    /// Gives a command this environment and working directory.
     pub(crate) fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env_clear()
@@ -90,7 +88,7 @@ impl Place {
             .stdin(Stdio::null())
     }
 
-    /// Runs the program to its end.
+    /// Runs the program and waits for its end.
     pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Ran {
         self.command(args).output().unwrap().into()
     }
@@ -104,7 +102,7 @@ impl Place {
 }
 
 impl Ran {
-    /// stdout as one JSON document a line.
+    /// stdout as one JSON document per line.
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         self.stdout
             .lines()

@@ -1,9 +1,10 @@
-//! What reaches a terminal: JSON that cannot steer it, text in place of bytes, and no line without an end.
+//! Tests output to a terminal: JSON without control characters, text instead of bytes, and a line
+//! end after each line.
 
 use crate::{
     people::{at_a_terminal, plain},
     support::{
-        Place, Ran,
+        Ran, TestEnv,
         chat::{Answer, ChatServer, ask},
         of_kind,
         pictures::png,
@@ -15,18 +16,19 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::process::Command;
 
-/// What terminals obey, turn or hide: C1 and DEL, the direction of writing, what has no width, and what breaks lines.
+/// Characters that terminals obey, reorder or hide: C1 and DEL, bidirectional controls, zero width,
+/// line breaks.
 const STEERING: &str =
     "\u{9b}\u{7f}\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{2028}\u{ad}\u{e0041}";
 
-/// A text with all of them, and with what stays as it is.
+/// A text with all of them and with characters that stay as they are.
 fn steering() -> String {
     format!("naïve 日本{STEERING}31m\u{1b}[2J")
 }
 
-/// A place of which every name, argument and result has them.
-fn place() -> Place {
-    let place = Place::new();
+/// A test directory in which every name, argument and result contains them.
+fn env() -> TestEnv {
+    let env = TestEnv::new();
     let said = steering();
     let guest = Guest {
         body: Body::Text(0, said.as_bytes()),
@@ -38,15 +40,15 @@ fn place() -> Place {
         }],
         ..Guest::default()
     };
-    place.write(&format!("{STEERING}/mine.wasm"), guest.bytes());
-    place.write(
+    env.write(&format!("{STEERING}/mine.wasm"), guest.bytes());
+    env.write(
         &format!("{STEERING}/agent.toml"),
         "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n[[grants.dir]]\nhost = \".\"\n",
     );
-    place
+    env
 }
 
-/// The documents on stdout, of which none has a character that steers.
+/// The JSON documents on stdout, none of which has a control character.
 fn documents(ran: &Ran, what: &str) -> Vec<Value> {
     let found: Vec<char> = ran
         .stdout
@@ -60,10 +62,10 @@ fn documents(ran: &Ran, what: &str) -> Vec<Value> {
     documents.unwrap_or_else(|error| panic!("{what}: {error}: {ran:?}"))
 }
 
-/// Each command that writes JSON. What is read from it has the characters that it does not show.
+/// Each command that writes JSON. The parsed values have the characters that the output escapes.
 #[test]
 fn json_of_every_command_cannot_steer_a_terminal() {
-    let place = place();
+    let env = env();
     let config = format!("{STEERING}/agent.toml");
     let component = format!("{STEERING}/mine.wasm");
     let input = json!({ "text": steering() });
@@ -92,7 +94,7 @@ fn json_of_every_command_cannot_steer_a_terminal() {
             prompts,
             &prompt,
         ];
-        let ran = ask(&place, &server, &args);
+        let ran = ask(&env, &server, &args);
         assert_eq!(ran.code, code, "{ran:?}");
         let all = Value::from(documents(&ran, format)).to_string();
         assert!(all.contains(STEERING), "{format}: {all}");
@@ -111,7 +113,7 @@ fn json_of_every_command_cannot_steer_a_terminal() {
         (&["cache", "list", "--json"], false),
     ];
     for (args, has_them) in table {
-        let ran = place.run(&[args, &["--config", &config]].concat());
+        let ran = env.run(&[args, &["--config", &config]].concat());
         assert_eq!(ran.code, Some(0), "{args:?}: {ran:?}");
         let all = Value::from(documents(&ran, &args.join(" "))).to_string();
         let found = all.contains(|c: char| STEERING.contains(c));
@@ -119,30 +121,29 @@ fn json_of_every_command_cannot_steer_a_terminal() {
     }
 }
 
-/// The export is the same session after it.
+/// A later export of the session is the same.
 #[test]
 fn an_escaped_export_is_imported_as_it_was() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = ChatServer::start(vec![Answer::text(&steering())]);
-    assert_eq!(ask(&place, &server, &[&steering()]).code, Some(0));
-    let said =
-        |place: &Place| of_kind(&place.events(), "model-replied")[0]["reply"]["text"].clone();
-    assert_eq!(said(&place), json!(steering()));
-    let file = place.work().join("session.jsonl");
-    let exported = place.run(&["sessions", "export", "latest"]);
+    assert_eq!(ask(&env, &server, &[&steering()]).code, Some(0));
+    let said = |env: &TestEnv| of_kind(&env.events(), "model-replied")[0]["reply"]["text"].clone();
+    assert_eq!(said(&env), json!(steering()));
+    let file = env.work().join("session.jsonl");
+    let exported = env.run(&["sessions", "export", "latest"]);
     std::fs::write(&file, &exported.stdout).unwrap();
-    let imported = place.run(&["sessions", "import", "session.jsonl", "--as-new"]);
+    let imported = env.run(&["sessions", "import", "session.jsonl", "--as-new"]);
     assert_eq!(imported.code, Some(0), "{imported:?}");
-    assert_eq!(said(&place), json!(steering()));
+    assert_eq!(said(&env), json!(steering()));
 }
 
-/// A picture is refused, with the option that writes it to a file; text is shown.
+/// An image is refused, with the option that writes it to a file; text is shown.
 #[test]
 fn bytes_are_not_written_to_a_terminal() {
-    let place = Place::new();
-    place.write("lamp.png", png(640, 400));
-    assert_eq!(place.run(&["run", "What is in this folder?"]).code, Some(0));
-    let listed = place.run(&["sessions", "artifacts", "latest", "--json"]);
+    let env = TestEnv::new();
+    env.write("lamp.png", png(640, 400));
+    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    let listed = env.run(&["sessions", "artifacts", "latest", "--json"]);
     let digest = listed.json()["digest"].as_str().unwrap().to_owned();
     let commands = [
         format!("sessions artifacts latest {}", "lamp-thumbnail.png"),
@@ -151,10 +152,10 @@ fn bytes_are_not_written_to_a_terminal() {
     let exe = env!("CARGO_BIN_EXE_agent-host");
     for command in commands {
         let args: Vec<&str> = command.split(' ').collect();
-        let expected = place.command(&args).output().unwrap().stdout;
+        let expected = env.command(&args).output().unwrap().stdout;
         assert!(expected.starts_with(b"\x89PNG"), "{command}");
         let mut script = Command::new("script");
-        place.prepare(script.args(["-qec", &format!("{exe} {command}"), "/dev/null"]));
+        env.prepare(script.args(["-qec", &format!("{exe} {command}"), "/dev/null"]));
         let shown = Running::start(&mut script).end();
         assert_eq!(shown.code, Some(2), "{shown:?}");
         let said = format!(
@@ -163,15 +164,15 @@ fn bytes_are_not_written_to_a_terminal() {
             expected.len() * 10 / 1024 % 10
         );
         assert_eq!(plain(&shown.stdout), said);
-        let written = place.run(&[&args[..], &["-o", "out.png"]].concat());
+        let written = env.run(&[&args[..], &["-o", "out.png"]].concat());
         assert_eq!(
             (written.code, written.stdout.as_str()),
             (Some(0), ""),
             "{written:?}"
         );
-        let file = place.work().join("out.png");
+        let file = env.work().join("out.png");
         assert_eq!(std::fs::read(&file).unwrap(), expected);
-        let again = place.run(&[&args[..], &["-o", "out.png"]].concat());
+        let again = env.run(&[&args[..], &["-o", "out.png"]].concat());
         assert_eq!(
             again.code,
             Some(2),
@@ -181,18 +182,18 @@ fn bytes_are_not_written_to_a_terminal() {
     }
 }
 
-/// A model may call anything. Its name takes a line, and not the screen.
+/// A model can call any name. The name takes one line, not the screen.
 #[test]
 fn a_long_tool_name_is_cut() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let name = "x".repeat(100_000);
     let call = || Answer::calls(&[(name.as_str(), json!({}))]);
     let server = ChatServer::start(vec![call(), Answer::text("That is all.")]);
-    let ran = ask(&place, &server, &["go"]);
+    let ran = ask(&env, &server, &["go"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let shown = place.run(&["sessions", "show", "latest"]);
+    let shown = env.run(&["sessions", "show", "latest"]);
     let server = ChatServer::start(vec![call(), Answer::text("That is all.")]);
-    let on_a_terminal = at_a_terminal(&place, &server, "run --model openai-compat:m go").end();
+    let on_a_terminal = at_a_terminal(&env, &server, "run --model openai-compat:m go").end();
     for text in [&ran.stderr, &shown.stdout, &on_a_terminal.stdout] {
         let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(

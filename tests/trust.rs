@@ -1,10 +1,10 @@
-//! Configuration that came with a directory: what it gets before the user trusts it, how trust is
-//! given, and when it ends.
+//! Tests configuration that came with a directory: its rights before the user trusts it, how trust
+//! is given, and when it ends.
 
 use crate::{
     people::on_a_terminal,
     support::{
-        Place, Ran,
+        Ran, TestEnv,
         chat::{Answer, ChatServer},
     },
 };
@@ -18,22 +18,21 @@ use std::{
     process::Command,
 };
 
-/// Another user of the machine, where the tests run as root: nobody.
+/// Another user of the machine where the tests run as root: `nobody`.
 const NOBODY: u32 = 65_534;
 
 /// It asks for one thing.
 const ASKING: &str = "[[grants.http]]\nhost = \"127.0.0.1\"\n";
 const DEMAND: &str = "it lets every tool send HTTP requests to \"127.0.0.1\"";
 
-impl Place {
+impl TestEnv {
     fn trust_file(&self) -> PathBuf {
         let home = self.outside().join("home");
         home.join(".local/state/agent-host/trust.json")
     }
 }
 
-/// The run is refused as one of untrusted configuration, in one sentence that says why and what to
-/// do.
+/// The run refuses untrusted configuration in one sentence with the reason and the next step.
 fn is_refused(ran: &Ran, demand: &str) {
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
@@ -52,8 +51,8 @@ fn is_refused(ran: &Ran, demand: &str) {
     assert!(!ran.stderr.contains("KEY=1"), "{}", ran.stderr);
 }
 
-/// The attacks of an untrusted file, each a call that shows what the file would get. What it is
-/// told is absent before trust.
+/// The attacks of an untrusted file, each a call that shows what the file would gain. The expected
+/// text is absent before trust.
 #[test]
 fn attacks_of_a_found_file_are_refused_before_trust_and_run_after() {
     let sink = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -100,21 +99,20 @@ fn attacks_of_a_found_file_are_refused_before_trust_and_run_after() {
         ),
     ];
     for (toml, component, tool, input, demand) in table {
-        let place = Place::new();
-        place.write(".env", "KEY=1\n");
-        let private = place.outside().join("private");
+        let env = TestEnv::new();
+        env.write(".env", "KEY=1\n");
+        let private = env.outside().join("private");
         fs::create_dir(&private).unwrap();
         fs::write(private.join("key"), "KEY=1\n").unwrap();
-        symlink(&private, place.work().join("link")).unwrap();
-        place.write("agent.toml", &toml);
-        is_refused(&place.run(&["call", component, tool, input]), demand);
-        is_refused(&place.run(&["run", "look"]), demand);
+        symlink(&private, env.work().join("link")).unwrap();
+        env.write("agent.toml", &toml);
+        is_refused(&env.run(&["call", component, tool, input]), demand);
+        is_refused(&env.run(&["run", "look"]), demand);
         assert!(sink.accept().is_err(), "{toml}");
-        let trusted = place.run(&["trust"]);
+        let trusted = env.run(&["trust"]);
         let said = format!(
             "trusted {}\n",
-            place
-                .work()
+            env.work()
                 .canonicalize()
                 .unwrap()
                 .join("agent.toml")
@@ -127,10 +125,10 @@ fn attacks_of_a_found_file_are_refused_before_trust_and_run_after() {
             trusted.stderr
         );
         assert!(trusted.stderr.contains(demand), "{}", trusted.stderr);
-        let ran = place.run(&["run", "look"]);
+        let ran = env.run(&["run", "look"]);
         assert_eq!(ran.code, Some(0), "{toml}: {}", ran.stderr);
         if tool == "read_file" {
-            let ran = place.run(&["call", component, tool, input]);
+            let ran = env.run(&["call", component, tool, input]);
             assert_eq!(
                 (ran.code, ran.stdout.contains("KEY=1")),
                 (Some(0), true),
@@ -140,24 +138,24 @@ fn attacks_of_a_found_file_are_refused_before_trust_and_run_after() {
     }
 }
 
-/// What came with the directory and is no configuration of the program has no effect.
+/// Other files of the directory, which are no configuration of the program, have no effect.
 #[test]
 fn other_files_of_a_directory_configure_nothing() {
-    let place = Place::new();
-    place.write(".env", "AGENT_HOST_STATE_DIR=here\nANTHROPIC_API_KEY=k\n");
-    place.write("agent.lock", "not a lock\n");
-    place.write("trust.json", "{}");
-    let ran = place.run(&["run", "look"]);
+    let env = TestEnv::new();
+    env.write(".env", "AGENT_HOST_STATE_DIR=here\nANTHROPIC_API_KEY=k\n");
+    env.write("agent.lock", "not a lock\n");
+    env.write("trust.json", "{}");
+    let ran = env.run(&["run", "look"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(!place.work().join("here").exists());
+    assert!(!env.work().join("here").exists());
 }
 
-/// Every command that reads the configuration refuses it where nobody can be asked; `--config` and
-/// `--trust` are answers.
+/// Every command that reads the configuration refuses it if no user can be asked; `--config` and
+/// `--trust` allow it.
 #[test]
 fn every_command_refuses_untrusted_configuration_without_a_terminal() {
-    let place = Place::new();
-    place.write("agent.toml", ASKING);
+    let env = TestEnv::new();
+    env.write("agent.toml", ASKING);
     let commands: [&[&str]; 10] = [
         &["run", "look"],
         &["call", "builtin:files", "list_directory"],
@@ -171,11 +169,11 @@ fn every_command_refuses_untrusted_configuration_without_a_terminal() {
         &["doctor"],
     ];
     for command in commands {
-        is_refused(&place.run(command), DEMAND);
+        is_refused(&env.run(command), DEMAND);
     }
-    assert!(!place.work().join("agent.lock").exists());
+    assert!(!env.work().join("agent.lock").exists());
     for answer in [&["--trust"][..], &["--config", "agent.toml"]] {
-        let ran = place.run(&[&["sessions", "list"], answer].concat());
+        let ran = env.run(&[&["sessions", "list"], answer].concat());
         assert_eq!(ran.code, Some(0), "{answer:?}: {}", ran.stderr);
         assert_eq!(
             ran.stderr
@@ -185,75 +183,75 @@ fn every_command_refuses_untrusted_configuration_without_a_terminal() {
             ran.stderr
         );
     }
-    // Nothing of it is remembered.
-    assert!(!place.trust_file().exists());
-    is_refused(&place.run(&["run", "look"]), DEMAND);
+    // The answer is not remembered.
+    assert!(!env.trust_file().exists());
+    is_refused(&env.run(&["run", "look"]), DEMAND);
 }
 
-/// `lock` writes `agent.lock` and trusts no configuration by that.
+/// `lock` writes `agent.lock` without trusting a configuration.
 #[test]
 fn lock_of_an_untrusted_directory_trusts_nothing() {
-    let place = Place::new();
-    place.write(
+    let env = TestEnv::new();
+    env.write(
         "agent.toml",
         "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n",
     );
     let component = fs::read(crate::builtins::dist().join("files.wasm")).unwrap();
-    place.write("mine.wasm", component);
+    env.write("mine.wasm", component);
     let demand = "it runs the component \"mine.wasm\" as \"mine\"";
-    is_refused(&place.run(&["lock", "--accept"]), demand);
-    let locked = place.run(&["lock", "--accept", "--trust"]);
+    is_refused(&env.run(&["lock", "--accept"]), demand);
+    let locked = env.run(&["lock", "--accept", "--trust"]);
     assert_eq!(locked.code, Some(0), "{}", locked.stderr);
-    assert!(place.work().join("agent.lock").exists());
-    is_refused(&place.run(&["run", "look"]), demand);
+    assert!(env.work().join("agent.lock").exists());
+    is_refused(&env.run(&["run", "look"]), demand);
 }
 
 #[test]
 fn trust_ends_with_a_change_of_authority_and_with_revoke() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let ends = |code| {
-        let ran = place.run(&["run", "look"]);
+        let ran = env.run(&["run", "look"]);
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
     };
-    place.configure(format!("system = \"Be brief.\"\n{ASKING}"));
+    env.configure(format!("system = \"Be brief.\"\n{ASKING}"));
     ends(0);
-    // Another layout, and another prompt.
-    place.write(
+    // Another layout, and another system prompt.
+    env.write(
         "agent.toml",
         "system = \"Be kind.\"\n# Ours.\n[grants]\nhttp = [ { host = '127.0.0.1' } ]\n",
     );
     ends(0);
-    place.write("agent.toml", ASKING.replace("127.0.0.1", "*"));
+    env.write("agent.toml", ASKING.replace("127.0.0.1", "*"));
     ends(2);
-    place.write("agent.toml", ASKING);
+    env.write("agent.toml", ASKING);
     ends(0);
-    let path = place.work().canonicalize().unwrap().join("agent.toml");
-    let listed = place.run(&["trust", "--list"]).stdout;
+    let path = env.work().canonicalize().unwrap().join("agent.toml");
+    let listed = env.run(&["trust", "--list"]).stdout;
     assert!(
         listed.ends_with(&format!("  {}\n", path.display())),
         "{listed}"
     );
     assert_eq!(listed.lines().count(), 1);
-    let again = place.run(&["trust"]);
+    let again = env.run(&["trust"]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), ""));
-    let revoked = place.run(&["trust", "--revoke"]);
+    let revoked = env.run(&["trust", "--revoke"]);
     assert_eq!(revoked.stdout, format!("revoked {}\n", path.display()));
     ends(2);
-    assert_eq!(place.run(&["trust", "--list"]).stdout, "");
+    assert_eq!(env.run(&["trust", "--list"]).stdout, "");
 }
 
 /// The same text in another directory is another file.
 #[test]
 fn trust_in_one_directory_is_none_in_another() {
-    let place = Place::new();
-    place.configure(ASKING);
-    let other = place.write("other/agent.toml", ASKING);
-    let mut command = place.command(&["run", "look"]);
+    let env = TestEnv::new();
+    env.configure(ASKING);
+    let other = env.write("other/agent.toml", ASKING);
+    let mut command = env.command(&["run", "look"]);
     command.current_dir(other.parent().unwrap());
     is_refused(&command.output().unwrap().into(), DEMAND);
 }
 
-/// On a terminal the user is asked, in words that quote the file; only a yes is a yes.
+/// On a terminal the prompt quotes the file, and only `yes` accepts it.
 #[test]
 fn trust_is_offered_on_a_terminal_and_remembered() {
     let reply = || ChatServer::start(vec![Answer::text("That is all.")]);
@@ -263,17 +261,17 @@ fn trust_is_offered_on_a_terminal_and_remembered() {
         ("yes please\n", 2, "is not trusted"),
         ("y\n", 0, "That is all."),
     ] {
-        let place = Place::new();
-        place.write(
+        let env = TestEnv::new();
+        env.write(
             "agent.toml",
             "[[grants.http]]\nhost = \"a\\u001b[2J\\nHost: allowed\"\n[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n",
         );
         if code == 0 {
-            place.write("agent.toml", ASKING);
+            env.write("agent.toml", ASKING);
         }
-        let ran = on_a_terminal(&place, &reply(), "run --model openai-compat:m hi", keys);
+        let ran = on_a_terminal(&env, &reply(), "run --model openai-compat:m hi", keys);
         assert_eq!(ran.code, Some(code), "{keys:?}: {ran:?}");
-        let path = place.work().canonicalize().unwrap();
+        let path = env.work().canonicalize().unwrap();
         let question = format!("Do you trust {}?", path.display());
         for shown in [
             "came with its directory, and asks for more than an untrusted file gets:",
@@ -294,22 +292,22 @@ fn trust_is_offered_on_a_terminal_and_remembered() {
             );
             assert!(!ran.stdout.contains("\u{1b}[2J"), "{}", ran.stdout);
         }
-        assert_eq!(place.trust_file().exists(), code == 0);
+        assert_eq!(env.trust_file().exists(), code == 0);
         if code == 0 {
-            let again = on_a_terminal(&place, &reply(), "run --model openai-compat:m hi", "");
+            let again = on_a_terminal(&env, &reply(), "run --model openai-compat:m hi", "");
             assert_eq!(again.code, Some(0), "{again:?}");
             assert!(!again.stdout.contains("Do you trust"), "{}", again.stdout);
         }
     }
 }
 
-/// A list of which the beginning would not be seen is no question.
+/// A list too long for the screen is refused without a prompt.
 #[test]
 fn trust_is_not_offered_for_more_than_one_screen() {
-    let place = Place::new();
-    place.write("agent.toml", ASKING.repeat(31));
+    let env = TestEnv::new();
+    env.write("agent.toml", ASKING.repeat(31));
     let server = ChatServer::start(Vec::new());
-    let ran = on_a_terminal(&place, &server, "run --model openai-compat:m hi", "y\n");
+    let ran = on_a_terminal(&env, &server, "run --model openai-compat:m hi", "y\n");
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stdout.contains("and 1 more, which the file shows"),
@@ -319,33 +317,33 @@ fn trust_is_not_offered_for_more_than_one_screen() {
     assert!(!ran.stdout.contains("Do you trust"), "{}", ran.stdout);
 }
 
-/// Naming a file, or trusting it, is no answer to who else can change it.
+/// `--config` and trust do not excuse a file that others can change.
 #[test]
 fn files_of_another_user_are_refused() {
     if !geteuid().is_root() {
         return;
     }
-    let place = Place::new();
-    let config = place.write("agent.toml", "max-turns = 3\n");
-    let lock = place.write("agent.lock", "version = 1\n");
+    let env = TestEnv::new();
+    let config = env.write("agent.toml", "max-turns = 3\n");
+    let lock = env.write("agent.lock", "version = 1\n");
     let mut ways = vec![(&config, vec!["run", "look"])];
     ways.push((&config, vec!["run", "look", "--trust"]));
     ways.push((&config, vec!["run", "look", "--config", "agent.toml"]));
     ways.push((&lock, vec!["run", "look"]));
     for (file, args) in ways {
-        assert_eq!(place.run(&args).code, Some(0));
+        assert_eq!(env.run(&args).code, Some(0));
         chown(file, Some(NOBODY), None).unwrap();
-        let ran = place.run(&args);
+        let ran = env.run(&args);
         let says = "it belongs to another user of this machine (user id 65534; yours is 0)";
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         assert!(ran.stderr.contains(says), "{}", ran.stderr);
         chown(file, Some(0), None).unwrap();
     }
-    // A found file that is no file is not waited for.
+    // A found configuration that is not a regular file is refused without waiting for it.
     fs::remove_file(&config).unwrap();
     let made = Command::new("mkfifo").arg(&config).status().unwrap();
     assert!(made.success());
-    let ran = place.run(&["run", "look"]);
+    let ran = env.run(&["run", "look"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("it is not a regular file"),
@@ -393,11 +391,11 @@ fn test_cases_that_ask_for_more_need_trust() {
         ),
     ];
     for (toml, more, demand) in table {
-        let place = Place::new();
-        place.write("project/tests/a.toml", format!("{toml}{case}"));
+        let env = TestEnv::new();
+        env.write("project/tests/a.toml", format!("{toml}{case}"));
         let args = [&["test", "project", "--component", "builtin:files"], more].concat();
-        is_refused(&place.run(&args), demand);
-        let trusted = place.run(&[&args[..], &["--trust"]].concat());
+        is_refused(&env.run(&args), demand);
+        let trusted = env.run(&[&args[..], &["--trust"]].concat());
         assert!(
             trusted.stderr.contains("It is trusted for this run."),
             "{}",
@@ -405,39 +403,40 @@ fn test_cases_that_ask_for_more_need_trust() {
         );
         assert!(trusted.stdout.contains("lists"), "{}", trusted.stderr);
         let named = [&args[..], &["--cases", "project/tests/a.toml"]].concat();
-        assert!(place.run(&named).stdout.contains("lists"));
-        assert!(!place.work().join("project/ran").exists());
+        assert!(env.run(&named).stdout.contains("lists"));
+        assert!(!env.work().join("project/ran").exists());
     }
-    // Paths of a link begin at the file that it leads to.
-    let place = Place::new();
-    place.write(
+    // Paths in a linked file start at the file that the link leads to.
+    let env = TestEnv::new();
+    env.write(
         "project/a.toml",
         format!("[[grants.dir]]\nhost = \"..\"\n{case}"),
     );
-    fs::create_dir(place.work().join("project/tests")).unwrap();
-    symlink("../a.toml", place.work().join("project/tests/a.toml")).unwrap();
-    let ran = place.run(&["test", "project", "--component", "builtin:files"]);
+    fs::create_dir(env.work().join("project/tests")).unwrap();
+    symlink("../a.toml", env.work().join("project/tests/a.toml")).unwrap();
+    let ran = env.run(&["test", "project", "--component", "builtin:files"]);
     is_refused(
         &ran,
         "it lets every tool read \"..\" outside of its directory",
     );
-    // What reaches no server and no secret, reads the project, and writes to copies needs none.
-    let place = Place::new();
+    // A case that uses no server and no secret, reads the project, and writes to copies needs no
+    // trust.
+    let env = TestEnv::new();
     let fixture = "[[grants.dir]]\nhost = \"..\"\nmode = \"read-write\"\n[[grants.http]]\nhost = \"a.example\"\n";
-    place.write("project/tests/a.toml", format!("{fixture}{secret}{case}"));
-    let ran = place.run(&["test", "project", "--component", "builtin:files"]);
+    env.write("project/tests/a.toml", format!("{fixture}{secret}{case}"));
+    let ran = env.run(&["test", "project", "--component", "builtin:files"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
 }
 
-/// Links of a project lead its cases nowhere else: not to read, not to show, and not to write.
+/// Links of a project do not lead its cases elsewhere: not to read, to show or to write.
 #[test]
 fn test_cases_stay_in_their_project() {
-    let place = Place::new();
-    let outside = place.outside().join("home");
+    let env = TestEnv::new();
+    let outside = env.outside().join("home");
     fs::write(outside.join("key"), "KEY=1\n").unwrap();
     fs::write(outside.join("cases.toml"), "").unwrap();
-    place.write("project/tests/fixtures/a.txt", "a");
-    let tests = place.work().join("project/tests");
+    env.write("project/tests/fixtures/a.txt", "a");
+    let tests = env.work().join("project/tests");
     symlink(&outside, tests.join("fixtures/link")).unwrap();
     symlink(&outside, tests.join("golden")).unwrap();
     symlink(outside.join("made"), tests.join("new.txt")).unwrap();
@@ -472,8 +471,8 @@ fn test_cases_stay_in_their_project() {
         "--update",
     ];
     for (expected, code, says) in table {
-        place.write("project/tests/a.toml", format!("{case}{expected}\n"));
-        let ran = place.run(&args);
+        env.write("project/tests/a.toml", format!("{case}{expected}\n"));
+        let ran = env.run(&args);
         let all = format!("{}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.code, code, "{all}");
         assert!(all.contains(says) && !all.contains("KEY=1"), "{all}");
@@ -481,7 +480,7 @@ fn test_cases_stay_in_their_project() {
     }
     fs::remove_file(tests.join("a.toml")).unwrap();
     symlink(outside.join("cases.toml"), tests.join("a.toml")).unwrap();
-    let ran = place.run(&args);
+    let ran = env.run(&args);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("is a link out of the project"),

@@ -1,11 +1,11 @@
-//! What is typed or pasted before a question, or with another answer, answers nothing. The program runs on a
-//! pseudo-terminal, as it does for a user.
+//! Tests that input typed or pasted before a question, or with another answer, answers nothing. The
+//! program runs on a pseudo-terminal, as it does for a user.
 
 use crate::{
     decide::asking,
     people::{MARKER, at_a_terminal},
     support::{
-        Place, Ran,
+        Ran, TestEnv,
         chat::{Answer, ChatServer},
         of_kind,
         running::Running,
@@ -35,7 +35,8 @@ fn model(paths: &[&str]) -> Vec<Answer> {
     vec![Answer::calls(&calls), Answer::text("That is all.")]
 }
 
-/// Types each line when the next prompt takes keys, of which there were some before, and waits for the end.
+/// Types each line when the next prompt after a number of earlier ones accepts keys, and waits for
+/// the end.
 fn types(mut running: Running, before: usize, lines: &[&str]) -> Ran {
     for (prompts, line) in lines.iter().enumerate() {
         assert!(running.stdout.says(MARKER, before + prompts + 1));
@@ -44,11 +45,11 @@ fn types(mut running: Running, before: usize, lines: &[&str]) -> Ran {
     running.end()
 }
 
-/// Nothing was approved, and nothing is from now on.
-fn nothing_approved(place: &Place, ran: &Ran, keys: &str) {
+/// Nothing was approved, and nothing is remembered.
+fn nothing_approved(env: &TestEnv, ran: &Ran, keys: &str) {
     assert_eq!(ran.code, Some(0), "{keys:?}: {ran:?}");
-    assert!(!place.work().join("note.txt").exists(), "{keys:?}: {ran:?}");
-    let events = place.events();
+    assert!(!env.work().join("note.txt").exists(), "{keys:?}: {ran:?}");
+    let events = env.events();
     let decided = of_kind(&events, "decision-recorded");
     assert_eq!(
         decided
@@ -58,7 +59,7 @@ fn nothing_approved(place: &Place, ran: &Ran, keys: &str) {
         [&json!([{ "type": "reject", "call_id": "call_0" }])],
         "{keys:?}"
     );
-    let kept = place.run(&["approvals", "list", "--json"]);
+    let kept = env.run(&["approvals", "list", "--json"]);
     assert_eq!((kept.code, kept.stdout.as_str()), (Some(0), ""), "{keys:?}");
 }
 
@@ -75,7 +76,7 @@ fn waiting(answers: Vec<Answer>) -> (ChatServer, impl Fn(&mut Running, &str)) {
     let types = move |running: &mut Running, keys: &str| {
         arrived.recv().unwrap();
         running.types(keys);
-        // The terminal shows what it has got.
+        // The terminal echoes its input.
         let last = keys.trim_end().rsplit(['\n', '\u{1b}']).next().unwrap();
         running.stdout.until(last);
         release.send(()).unwrap();
@@ -86,32 +87,32 @@ fn waiting(answers: Vec<Answer>) -> (ChatServer, impl Fn(&mut Running, &str)) {
 #[test]
 fn keys_before_the_question_approve_nothing() {
     for keys in PASTES {
-        let place = Place::new();
+        let env = TestEnv::new();
         let (server, types_ahead) = waiting(model(&["note.txt"]));
-        let mut running = at_a_terminal(&place, &server, RUN);
+        let mut running = at_a_terminal(&env, &server, RUN);
         types_ahead(&mut running, keys);
         let ran = types(running, 0, &["n\n"]);
-        nothing_approved(&place, &ran, keys);
+        nothing_approved(&env, &ran, keys);
     }
 }
 
-/// The question is on the screen, and nobody can have read it yet.
+/// The question is on the screen, too briefly for a user to have read it.
 #[test]
 fn keys_right_after_the_question_approve_nothing() {
     let attempt = |keys: &str| {
-        let place = Place::new();
+        let env = TestEnv::new();
         let server = ChatServer::start(model(&["note.txt"]));
-        let mut running = at_a_terminal(&place, &server, RUN);
+        let mut running = at_a_terminal(&env, &server, RUN);
         running.stdout.until(QUESTION);
         running.types(keys);
         if running.stdout.says(MARKER, 1) {
             running.types("n\n");
         }
         let ran = running.end();
-        // On a machine that is too busy they came late, as an answer.
+        // On a busy machine the keys arrived late, as an answer.
         let is_late = ran.stdout.contains(&format!("{MARKER}{}", &keys[..1]));
         if !is_late {
-            nothing_approved(&place, &ran, keys);
+            nothing_approved(&env, &ran, keys);
         }
         !is_late
     };
@@ -120,7 +121,8 @@ fn keys_right_after_the_question_approve_nothing() {
     }
 }
 
-/// A paste is refused as a whole, with what it says of its own end and with the line break that follows it.
+/// A paste is refused as a whole, including an embedded end marker and the line break that follows
+/// it.
 #[test]
 fn pasted_text_is_no_answer() {
     for keys in [
@@ -130,57 +132,58 @@ fn pasted_text_is_no_answer() {
         "\u{1b}[200~\u{1b}[201~y\n",
         "y\u{1b}[200~\n\u{1b}[201~\n",
     ] {
-        let place = Place::new();
+        let env = TestEnv::new();
         let server = ChatServer::start(model(&["note.txt"]));
-        let running = at_a_terminal(&place, &server, RUN);
+        let running = at_a_terminal(&env, &server, RUN);
         let ran = types(running, 0, &[keys, "n\n"]);
         let refused = "Pasted text is no answer here. Please type it.";
         assert_eq!(ran.stdout.matches(refused).count(), 1, "{keys:?}: {ran:?}");
-        nothing_approved(&place, &ran, keys);
+        nothing_approved(&env, &ran, keys);
     }
 }
 
-/// What follows an answer at once is for no later question: not for the next call of a batch, not for a rule.
+/// Keys that follow an answer at once do not answer a later question: not the next call's, not a
+/// rule's.
 #[test]
 fn one_paste_answers_one_question() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = ChatServer::start(model(&["a.txt", "b.txt"]));
-    let running = at_a_terminal(&place, &server, RUN);
+    let running = at_a_terminal(&env, &server, RUN);
     let ran = types(running, 0, &["y\ny\n", "n\n"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let written = ["a.txt", "b.txt"].map(|name| place.work().join(name).exists());
+    let written = ["a.txt", "b.txt"].map(|name| env.work().join(name).exists());
     assert_eq!(written, [true, false]);
 
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = ChatServer::start(model(&["note.txt"]));
-    let running = at_a_terminal(&place, &server, RUN);
+    let running = at_a_terminal(&env, &server, RUN);
     let ran = types(running, 0, &["m\n4\ny\n", "4\ny\n", "n\n", "b\n", "n\n"]);
-    nothing_approved(&place, &ran, "m, 4, y");
+    nothing_approved(&env, &ran, "m, 4, y");
 }
 
 #[test]
 fn keys_before_a_tools_question_answer_nothing() {
-    let (place, _) = asking();
+    let (env, _) = asking();
     let answers = vec![
         Answer::calls(&[("echo", json!({}))]),
         Answer::text("That is all."),
     ];
     let (server, types_ahead) = waiting(answers);
-    let mut running = at_a_terminal(&place, &server, "run --model openai-compat:m go");
+    let mut running = at_a_terminal(&env, &server, "run --model openai-compat:m go");
     types_ahead(&mut running, "red\n");
     let ran = types(running, 0, &["blue\n"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(server.told(), ["blue"]);
+    assert_eq!(server.tool_results(), ["blue"]);
 }
 
-/// It is not lost: the user's next line begins with it, and can be edited.
+/// The typed line is not lost: the user's next line begins with it, and can be edited.
 #[test]
 fn typed_ahead_text_stays_with_the_composer() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let mut answers = model(&["note.txt"]);
     answers.push(Answer::text("Yes."));
     let (server, types_ahead) = waiting(answers);
-    let mut running = at_a_terminal(&place, &server, "run --write --model openai-compat:m");
+    let mut running = at_a_terminal(&env, &server, "run --write --model openai-compat:m");
     assert!(running.stdout.says(MARKER, 1));
     running.types("write a note\n");
     types_ahead(&mut running, "and then lst");
@@ -198,43 +201,43 @@ fn typed_ahead_text_stays_with_the_composer() {
         last,
         &json!({ "role": "user", "content": "and then list them" })
     );
-    assert!(!place.work().join("note.txt").exists());
+    assert!(!env.work().join("note.txt").exists());
 }
 
-/// Input without an end is no user's: the question stays open.
+/// Endless input is not a user's: the question stays open.
 #[test]
 fn a_flood_of_keys_decides_nothing() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = ChatServer::start(model(&["note.txt"]));
     let command = format!(
         "{} {RUN}; code=$?; touch ended; exit $code",
         env!("CARGO_BIN_EXE_agent-host")
     );
     let mut shell = Command::new("sh");
-    // Not `yes`: `script` keeps in memory what it cannot hand on yet, and reads its input to the end.
+    // Not `yes`: `script` buffers in memory what it cannot pass on, and reads its input to the end.
     let flood = "while [ ! -e ended ]; do printf 'y\\n'; done | script -qec \"$0\" /dev/null";
-    place.prepare(shell.args(["-c", flood, &command]));
+    env.prepare(shell.args(["-c", flood, &command]));
     let ran = Running::start(shell.env("OPENAI_COMPAT_BASE_URL", &server.base_url)).end();
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     let said = "Input arrives without a pause, so nothing is decided now.";
     assert!(ran.stdout.contains(said), "{}", ran.stdout);
-    assert!(!place.work().join("note.txt").exists());
-    assert_eq!(of_kind(&place.events(), "decision-recorded").len(), 0);
+    assert!(!env.work().join("note.txt").exists());
+    assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);
 }
 
 /// The call waits for a later run, whatever was typed after Ctrl-C.
 #[test]
 fn keys_after_an_interrupt_approve_nothing() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let server = ChatServer::start(model(&["note.txt"]));
-    let running = at_a_terminal(&place, &server, RUN);
+    let running = at_a_terminal(&env, &server, RUN);
     let ran = types(running, 0, &["\u{3}y\n"]);
     assert_eq!(ran.code, Some(130), "{ran:?}");
-    assert!(!place.work().join("note.txt").exists());
-    assert_eq!(of_kind(&place.events(), "decision-recorded").len(), 0);
+    assert!(!env.work().join("note.txt").exists());
+    assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);
 }
 
-/// However a run ends at a prompt, the terminal is as it was.
+/// Each way to end a run at a prompt restores the terminal.
 #[test]
 fn the_terminals_modes_are_put_back() {
     let exe = env!("CARGO_BIN_EXE_agent-host");
@@ -247,19 +250,19 @@ fn the_terminals_modes_are_put_back() {
         ("", "", Some(Signal::TERM), "130"),
     ];
     for (flags, keys, signal, code) in table {
-        let place = Place::new();
+        let env = TestEnv::new();
         let server = ChatServer::start(model(&["note.txt"]));
         let line = format!(
             "stty -a; sh -c 'echo $$ > pid; exec {exe} run --write {flags} --model openai-compat:m go'; echo \"ended: $?\"; stty -a"
         );
         let mut script = Command::new("script");
-        // It is not ended by the Ctrl-C that ends the program.
-        place.prepare(script.args(["-qec", &format!("trap : INT; {line}"), "/dev/null"]));
+        // The Ctrl-C that ends the program does not end it.
+        env.prepare(script.args(["-qec", &format!("trap : INT; {line}"), "/dev/null"]));
         let mut running = Running::start(script.env("OPENAI_COMPAT_BASE_URL", &server.base_url));
         assert!(running.stdout.says(MARKER, 1));
         running.types(keys);
         if let Some(signal) = signal {
-            let pid = std::fs::read_to_string(place.work().join("pid")).unwrap();
+            let pid = std::fs::read_to_string(env.work().join("pid")).unwrap();
             let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
             kill_process(pid, signal).unwrap();
         }

@@ -1,4 +1,5 @@
-//! The program against aimock, which other people wrote: one story on every provider's wire, with the real tools.
+//! Tests the program against aimock, a third-party server: one conversation on every provider's
+//! API, with the real tools.
 
 mod mock;
 mod rows;

@@ -1,13 +1,14 @@
-//! Ctrl-C and SIGTERM, sent to the program itself: the first settles what runs and ends the turn, the second ends at once.
+//! Tests Ctrl-C and SIGTERM: the first signal settles running calls and ends the turn, the second
+//! ends the process at once.
 
 use super::{
     counter::{Counter, Hit},
     held::held,
     play::Play,
-    running::{asking, goes_on, is_done, journaled, program, run},
+    running::{asking, is_done, journaled, program, resumes, run},
 };
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     chat::{Answer, ChatServer},
     of_kind,
     running::Running,
@@ -22,10 +23,10 @@ const READ: &str = "The call was stopped before it ended.";
 const CHANGED: &str = "The call was stopped before it ended. Whether it took effect is not known.";
 const NOT_BEGUN: &str = "The run was stopped before this call began.";
 
-/// The program that begins to play.
-fn playing(place: &Place) -> Running {
+/// Starts the program on a play.
+fn playing(env: &TestEnv) -> Running {
     Running::start(&mut program(
-        place,
+        env,
         &["run", "--output-format", "stream-json", "go"],
     ))
 }
@@ -38,7 +39,7 @@ fn is_stopped(ran: &Ran) {
     );
 }
 
-/// The results of all calls, in their order: their text, or code and message of a failure.
+/// The results of all calls in order: text, or code and message of a failure.
 fn results(events: &[Value]) -> Vec<Value> {
     let settled = of_kind(events, "call-settled");
     settled
@@ -51,7 +52,7 @@ fn cancelled(message: &str) -> Value {
     json!({ "code": "cancelled", "message": message })
 }
 
-/// How the first turn ended: its type, the calls of its summary, and why the model had stopped.
+/// The end of the first turn: its type, the calls of its summary, and the model's stop reason.
 fn first_end(events: &[Value]) -> Value {
     let ended = of_kind(events, "turn-ended");
     let outcome = &ended[0]["outcome"];
@@ -68,10 +69,11 @@ fn sum(hits: &BTreeMap<Hit, usize>, path: &str) -> usize {
     own.map(|(_, count)| count).sum()
 }
 
-/// Every call of the batch is answered once: those that ran, and those whose turn had not come. Nothing runs again afterwards.
+/// Every call of the batch is answered once, whether it ran or was still queued. None runs again
+/// afterwards.
 #[test]
 fn running_calls_are_stopped_and_every_call_is_answered() {
-    // The calls of the batch, how many of them run at once, and what each comes to.
+    // The calls of the batch, the number that run concurrently, and the result of each.
     let table: [(&[&str], usize, &[&str]); 3] = [
         (
             &["look", "look", "look", "act"],
@@ -85,18 +87,18 @@ fn running_calls_are_stopped_and_every_call_is_answered() {
         for signal in [Signal::INT, Signal::TERM] {
             let (calls, arrived) = held(at_once - 1);
             let counter = Counter::gathering(at_once, arrived);
-            let place = Place::new();
-            Play::batch(tools).lay_out(&place, counter.port);
-            let running = playing(&place);
+            let env = TestEnv::new();
+            Play::batch(tools).write_files(&env, counter.port);
+            let running = playing(&env);
             calls.wait();
             running.signal(signal);
             is_stopped(&running.end());
             drop(calls);
 
-            let events = journaled(&place);
+            let events = journaled(&env);
             let expected: Vec<Value> = expected.iter().copied().map(cancelled).collect();
             assert_eq!(results(&events), expected, "{tools:?} {signal:?}");
-            // Those that ran have told what they did until then.
+            // Calls that ran report their audit up to that moment.
             for event in &of_kind(&events, "call-settled")[..at_once] {
                 let (used, audit) = (&event["accounting"], &event["audit"]);
                 assert_eq!(used["hosts"], json!(["127.0.0.1"]), "{event}");
@@ -106,9 +108,9 @@ fn running_calls_are_stopped_and_every_call_is_answered() {
                 first_end(&events),
                 json!(["cancelled", tools.len(), "tool-use"])
             );
-            goes_on(&place);
+            resumes(&env);
             let intended = |events: &[Value]| of_kind(events, "call-intended").len();
-            assert_eq!(intended(&journaled(&place)), intended(&events));
+            assert_eq!(intended(&journaled(&env)), intended(&events));
             let hits = counter.take();
             let most = usize::from(tools[0] == "act");
             assert_eq!(sum(&hits, "/act"), most, "{tools:?} {signal:?}: {hits:?}");
@@ -116,7 +118,7 @@ fn running_calls_are_stopped_and_every_call_is_answered() {
     }
 }
 
-/// A guest that computes or sleeps without end cannot hold up the end of the turn.
+/// A guest that computes or sleeps forever cannot delay the end of the turn.
 #[test]
 fn guests_without_end_are_stopped() {
     for text in [
@@ -131,41 +133,42 @@ fn guests_without_end_are_stopped() {
             }],
             ..Guest::default()
         };
-        let place = Place::new();
-        place.write("endless.wasm", guest.bytes());
-        place.write(
+        let env = TestEnv::new();
+        env.write("endless.wasm", guest.bytes());
+        env.write(
             "script.toml",
             "[[turn]]\n[[turn.call]]\ntool = \"echo\"\ninput = {}\n[[turn]]\ntext = \"That is all.\"\n",
         );
-        place.write(
+        env.write(
             "agent.toml",
             "model = \"script:script.toml\"\n[[tool]]\nname = \"endless\"\ncomponent = \"endless.wasm\"\napproval = \"never\"\n",
         );
-        let mut running = playing(&place);
+        let mut running = playing(&env);
         running.stdout.until("\"call-intended\"");
         running.signal(Signal::INT);
         is_stopped(&running.end());
-        let events = journaled(&place);
+        let events = journaled(&env);
         let codes: Vec<Value> = results(&events)
             .iter()
             .map(|result| result["code"].clone())
             .collect();
         assert_eq!(codes, ["cancelled"]);
-        goes_on(&place);
+        resumes(&env);
     }
 }
 
-/// While the model has not begun to answer, and while half of its answer has come: nothing of it is kept, and it is asked again.
+/// Before the model's answer and in the middle of it: nothing of it is kept, and the model is asked
+/// again.
 #[test]
 fn the_model_is_not_waited_for() {
     for point in [0, 1] {
         let (answer, reached) = held(point);
         let text = || Answer::text("That is all.");
         let server = ChatServer::watched(vec![text(), text()], reached);
-        let place = Place::new();
-        place.write("agent.toml", "");
+        let env = TestEnv::new();
+        env.write("agent.toml", "");
         let mut running = Running::start(&mut asking(
-            &place,
+            &env,
             &server,
             &["--output-format", "stream-json", "go"],
         ));
@@ -176,28 +179,28 @@ fn the_model_is_not_waited_for() {
         running.signal(Signal::TERM);
         is_stopped(&running.end());
         drop(answer);
-        let events = journaled(&place);
+        let events = journaled(&env);
         assert_eq!(of_kind(&events, "model-replied").len(), 0);
         assert_eq!(first_end(&events), json!(["cancelled", 0, null]));
-        let mut again = asking(&place, &server, &["--resume", "latest"]);
+        let mut again = asking(&env, &server, &["--resume", "latest"]);
         is_done(&again.output().unwrap().into());
     }
 }
 
-/// Ctrl-C at a prompt decides nothing: the request stays open, and a later run asks again. So it is where the program waits for
-/// the person's next words.
+/// Ctrl-C at a prompt decides nothing: the request stays open, and a later run asks again. The same
+/// holds while the program waits for the user's next message.
 #[test]
 fn a_prompt_is_left_undecided() {
     const CTRL_C: &str = "\u{3}";
     let call = ("write_file", json!({ "path": "note.txt", "content": "x" }));
     let server = ChatServer::start(vec![Answer::calls(&[call]), Answer::text("That is all.")]);
-    let place = Place::new();
-    place.write("agent.toml", "");
+    let env = TestEnv::new();
+    env.write("agent.toml", "");
     let exe = env!("CARGO_BIN_EXE_agent-host");
     let at_the_terminal = |args: &str, prompt: &str| {
         let line = format!("{exe} run --config agent.toml --write --model openai-compat:m {args}");
         let mut script = Command::new("script");
-        place.prepare(script.args(["-qec", &line, "/dev/null"]));
+        env.prepare(script.args(["-qec", &line, "/dev/null"]));
         let mut running = Running::start(script.env("OPENAI_COMPAT_BASE_URL", &server.base_url));
         running.stdout.until(prompt);
         running.types(CTRL_C);
@@ -206,7 +209,7 @@ fn a_prompt_is_left_undecided() {
     };
     for args in ["go", "--resume latest"] {
         at_the_terminal(args, "Run write_file, which is effectful?");
-        let events = journaled(&place);
+        let events = journaled(&env);
         let count = |kind| of_kind(&events, kind).len();
         assert_eq!(
             [count("approval-requested"), count("decision-recorded")],
@@ -220,23 +223,23 @@ fn a_prompt_is_left_undecided() {
         "--decide",
         "call_0=approve",
     ];
-    is_done(&asking(&place, &server, &decided).output().unwrap().into());
-    assert!(place.work().join("note.txt").exists());
+    is_done(&asking(&env, &server, &decided).output().unwrap().into());
+    assert!(env.work().join("note.txt").exists());
     at_the_terminal("--resume latest", "What do you want to know?");
 }
 
-/// Nothing has begun while the host opens, here because a command that knows the model server's key takes its time. Nothing is
-/// left of it either.
+/// While the host opens, here slowed by a command that returns the model's key, nothing has begun
+/// and nothing is left behind.
 #[test]
 fn opening_is_not_waited_for() {
     for signal in [Signal::INT, Signal::TERM] {
-        let place = Place::new();
-        place.write(
+        let env = TestEnv::new();
+        env.write(
             "agent.toml",
             "model = \"openai-compat:m\"\n[openai-compat]\nbase-url = \"http://127.0.0.1:9/v1\"\n\
              api-key = \"cmd:echo the command runs >&2; exec sleep 600\"\n",
         );
-        let mut running = Running::start(&mut program(&place, &["run", "go"]));
+        let mut running = Running::start(&mut program(&env, &["run", "go"]));
         running.stderr.until("the command runs");
         running.signal(signal);
         let ran = running.end();
@@ -245,23 +248,23 @@ fn opening_is_not_waited_for() {
             (Some(130), Some("Stopped before anything ran.")),
             "{signal:?}"
         );
-        assert_eq!(run(&place, &["sessions", "list", "--json"]).stdout, "");
+        assert_eq!(run(&env, &["sessions", "list", "--json"]).stdout, "");
     }
 }
 
-/// Before there is a turn, and in a command without one, there is nothing to end first: the code is the same.
+/// Outside a turn there is nothing to settle: the exit code is the same.
 #[test]
 fn signals_without_a_turn_end_it_with_the_same_code() {
-    // More than a pipe holds: once it is written, the program reads.
+    // More than a pipe holds: once it is all written, the program is reading.
     let much = "x".repeat(128 * 1024);
     for signal in [Signal::INT, Signal::TERM] {
         for args in [
             &["run"] as &[&str],
             &["call", "builtin:files", "list_directory", "-"],
         ] {
-            let place = Place::new();
-            place.write("agent.toml", "");
-            let mut running = Running::start(&mut program(&place, args));
+            let env = TestEnv::new();
+            env.write("agent.toml", "");
+            let mut running = Running::start(&mut program(&env, args));
             running.types(&much);
             running.signal(signal);
             let ran = running.end();
@@ -273,18 +276,19 @@ fn signals_without_a_turn_end_it_with_the_same_code() {
         }
         let (call, arrived) = held(0);
         let counter = Counter::watched(arrived);
-        let place = Place::new();
-        Play::batch(&["act"]).lay_out(&place, counter.port);
+        let env = TestEnv::new();
+        Play::batch(&["act"]).write_files(&env, counter.port);
         let to = json!({ "to": format!("127.0.0.1:{}", counter.port) }).to_string();
-        let running = Running::start(&mut program(&place, &["call", "count.wasm", "act", &to]));
+        let running = Running::start(&mut program(&env, &["call", "count.wasm", "act", &to]));
         call.wait();
         running.signal(signal);
         assert_eq!(running.end().code, Some(130), "{signal:?}");
     }
 }
 
-/// Another program holds the journal's file, so that the barrier behind a stopped call waits. One signal waits for it. The second
-/// does not: the call has no result then, and the next run settles it.
+/// Another program holds the journal's file, so that the barrier behind a stopped call waits. The
+/// first signal waits for the barrier. The second does not: the call has no result then, and the
+/// next run settles it.
 #[test]
 fn a_barrier_is_waited_for_unless_a_second_signal_comes() {
     let unknown = "The host stopped while `act` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again.";
@@ -292,11 +296,11 @@ fn a_barrier_is_waited_for_unless_a_second_signal_comes() {
     for (is_twice, expected) in [(false, cancelled(CHANGED)), (true, unknown)] {
         let (call, arrived) = held(0);
         let counter = Counter::watched(arrived);
-        let place = Place::new();
-        Play::batch(&["act"]).lay_out(&place, counter.port);
-        let mut running = playing(&place);
+        let env = TestEnv::new();
+        Play::batch(&["act"]).write_files(&env, counter.port);
+        let mut running = playing(&env);
         call.wait();
-        let file = place.outside().join("state/agent-host.db");
+        let file = env.outside().join("state/agent-host.db");
         let other = rusqlite::Connection::open(file).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         running.signal(Signal::TERM);
@@ -307,14 +311,14 @@ fn a_barrier_is_waited_for_unless_a_second_signal_comes() {
             assert_eq!(ran.code, Some(130), "{ran:?}");
             assert!(!ran.stderr.contains("Stopped"), "{ran:?}");
             drop(other);
-            assert_eq!(results(&journaled(&place)), Vec::<Value>::new());
+            assert_eq!(results(&journaled(&env)), Vec::<Value>::new());
         } else {
             drop(other);
             is_stopped(&running.end());
         }
         drop(call);
-        goes_on(&place);
-        assert_eq!(results(&journaled(&place)), [expected]);
+        resumes(&env);
+        assert_eq!(results(&journaled(&env)), [expected]);
         assert_eq!(sum(&counter.take(), "/act"), 1);
     }
 }

@@ -1,12 +1,13 @@
-//! What the next process finds changed: the tool, its bytes, what it is granted, who has to approve it, and the program itself.
+//! Tests resuming after changes: the tool, its bytes, its grants, its approval setting, and the
+//! program itself.
 
 use super::{
     counter::Counter,
     held::held,
     play::Play,
-    running::{goes_on, journaled, program, run},
+    running::{journaled, program, resumes, run},
 };
-use crate::support::{Place, of_kind, running::Running};
+use crate::support::{TestEnv, of_kind, running::Running};
 use agent_host_engine::session::{Session, SessionStart};
 use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_types::id::SessionId;
@@ -15,34 +16,35 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
-/// A change of `agent.toml`: what is replaced by what.
+/// A change of `agent.toml`: the old text and its replacement.
 type Change = (&'static str, &'static str);
 
-/// A place whose program died while its only call ran, one that may be repeated, and the service, which heard of it once.
-fn died() -> (Place, Counter) {
+/// A test directory whose program died while its only call, a repeatable one, ran; and the service,
+/// which received it once.
+fn died() -> (TestEnv, Counter) {
     let (service, arrived) = held(0);
     let counter = Counter::watched(arrived);
-    let place = Place::new();
-    Play::batch(&["put"]).lay_out(&place, counter.port);
-    let running = Running::start(&mut program(&place, &["run", "go"]));
+    let env = TestEnv::new();
+    Play::batch(&["put"]).write_files(&env, counter.port);
+    let running = Running::start(&mut program(&env, &["run", "go"]));
     service.wait();
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
     drop(service);
     assert_eq!(counter.take().values().sum::<usize>(), 1);
-    (place, counter)
+    (env, counter)
 }
 
-fn change(place: &Place, (from, to): Change) {
-    let file = place.work().join("agent.toml");
+fn change(env: &TestEnv, (from, to): Change) {
+    let file = env.work().join("agent.toml");
     let config = fs::read_to_string(&file).unwrap();
     assert!(config.contains(from), "{config}");
     fs::write(file, config.replacen(from, to, 1)).unwrap();
 }
 
 /// The only result: its tag, and its value or reason.
-fn result(place: &Place) -> [Value; 2] {
-    let events = journaled(place);
+fn result(env: &TestEnv) -> [Value; 2] {
+    let events = journaled(env);
     let settled = of_kind(&events, "call-settled");
     assert_eq!(settled.len(), 1);
     let output = &settled[0]["output"];
@@ -50,7 +52,7 @@ fn result(place: &Place) -> [Value; 2] {
     [output["type"].clone(), value.unwrap().clone()]
 }
 
-/// A call that may be repeated needs no less than a first one: it is held against what the operator says now.
+/// A repeated call is checked against the present configuration like a first one.
 #[test]
 fn a_repeated_call_passes_what_holds_now() {
     let component = "[[tool]]\nname = \"count\"\ncomponent = \"count.wasm\"\napproval = \"never\"\naccept-idempotent = true\n";
@@ -81,11 +83,11 @@ fn a_repeated_call_passes_what_holds_now() {
         ),
     ];
     for (what, changed, expected) in table {
-        let (place, counter) = died();
-        change(&place, changed);
-        goes_on(&place);
+        let (env, counter) = died();
+        change(&env, changed);
+        resumes(&env);
         if expected == "denied" {
-            let events = journaled(&place);
+            let events = journaled(&env);
             let audit = &of_kind(&events, "call-settled")[0]["audit"];
             let verdicts: Vec<&Value> = audit
                 .as_array()
@@ -95,22 +97,22 @@ fn a_repeated_call_passes_what_holds_now() {
                 .collect();
             assert_eq!(verdicts, ["denied"], "{what}");
         } else {
-            assert_eq!(json!(result(&place)), expected, "{what}");
+            assert_eq!(json!(result(&env)), expected, "{what}");
         }
         assert_eq!(counter.take().len(), 0, "{what}");
     }
 }
 
-/// A component of other bytes runs nothing, and the session waits until the operator has accepted it.
+/// A component with other bytes runs nothing; the session waits until the operator has accepted it.
 #[test]
 fn a_component_of_other_bytes_has_to_be_accepted() {
-    let (place, counter) = died();
-    let file = place.work().join("count.wasm");
-    // A custom section, which no engine looks at.
+    let (env, counter) = died();
+    let file = env.work().join("count.wasm");
+    // A custom section, which no engine reads.
     let other = [&fs::read(&file).unwrap()[..], b"\0\x05\x04mark"].concat();
     fs::write(&file, other).unwrap();
-    let before = journaled(&place);
-    let refused = run(&place, &["run", "--resume", "latest"]);
+    let before = journaled(&env);
+    let refused = run(&env, &["run", "--resume", "latest"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(
         refused
@@ -118,21 +120,21 @@ fn a_component_of_other_bytes_has_to_be_accepted() {
             .contains("the component `count` changed since it was accepted"),
         "{refused:?}"
     );
-    assert_eq!(journaled(&place), before);
+    assert_eq!(journaled(&env), before);
     assert_eq!(counter.take().len(), 0);
-    assert_eq!(run(&place, &["lock", "--accept"]).code, Some(0));
-    goes_on(&place);
-    assert_eq!(result(&place), [json!("text"), json!("put")]);
+    assert_eq!(run(&env, &["lock", "--accept"]).code, Some(0));
+    resumes(&env);
+    assert_eq!(result(&env), [json!("text"), json!("put")]);
     assert_eq!(counter.take().values().sum::<usize>(), 1);
 }
 
-/// A session that another version of the program began goes on; it keeps the name of that version.
+/// A session that another version of the program began resumes; it keeps that version's name.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_another_version_goes_on() {
-    let place = Place::new();
+async fn session_of_another_version_resumes() {
+    let env = TestEnv::new();
     let counter = Counter::start();
-    Play::batch(&["put"]).lay_out(&place, counter.port);
-    let state = place.outside().join("state");
+    Play::batch(&["put"]).write_files(&env, counter.port);
+    let state = env.outside().join("state");
     let store = SqliteStore::open(&state, SqliteOptions::default()).await;
     let store = store.unwrap();
     let journal = store.create(SessionId::new()).await.unwrap();
@@ -140,21 +142,22 @@ async fn a_session_of_another_version_goes_on() {
         program: "0.0.1-of-old".to_owned(),
         ..SessionStart::default()
     };
-    // Dropping it writes what it has.
+    // Dropping it writes its data.
     drop(Session::start(journal, start));
     drop(store);
-    let ran = run(&place, &["run", "--resume", "latest", "go"]);
+    let ran = run(&env, &["run", "--resume", "latest", "go"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let events = journaled(&place);
+    let events = journaled(&env);
     assert_eq!(events[0]["event"]["program"], "0.0.1-of-old");
-    assert_eq!(result(&place), [json!("text"), json!("put")]);
+    assert_eq!(result(&env), [json!("text"), json!("put")]);
 }
 
-/// A journal of a newer program is refused before anything happens, and works as before when that program is back.
+/// A journal of a newer program is refused before any change, and still works with the newer
+/// program.
 #[test]
 fn a_journal_of_a_newer_format_is_refused() {
-    let (place, counter) = died();
-    let db = rusqlite::Connection::open(place.outside().join("state/agent-host.db")).unwrap();
+    let (env, counter) = died();
+    let db = rusqlite::Connection::open(env.outside().join("state/agent-host.db")).unwrap();
     let format = |version: u32| {
         db.execute("UPDATE meta SET format_version = ?1", [version])
             .unwrap();
@@ -163,7 +166,7 @@ fn a_journal_of_a_newer_format_is_refused() {
         .query_row("SELECT format_version FROM meta", [], |row| row.get(0))
         .unwrap();
     format(ours + 1);
-    let refused = run(&place, &["run", "--resume", "latest"]);
+    let refused = run(&env, &["run", "--resume", "latest"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(
         refused
@@ -173,6 +176,6 @@ fn a_journal_of_a_newer_format_is_refused() {
     );
     assert_eq!(counter.take().len(), 0);
     format(ours);
-    goes_on(&place);
-    assert_eq!(result(&place), [json!("text"), json!("put")]);
+    resumes(&env);
+    assert_eq!(result(&env), [json!("text"), json!("put")]);
 }

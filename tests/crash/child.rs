@@ -1,11 +1,12 @@
-//! The process that is killed: this test binary, started once more, with the real tools, the real sandbox and the real store. It
-//! begins the one session of its state folder, or goes on with it, and plays the person as well.
+//! The process that is killed: the test binary, started again with the real tools, sandbox and
+//! journal. It starts or resumes the one session of its state directory, and plays the user as
+//! well.
 
 use super::{
     play,
     points::{Fault, Points, WatchedJournal, WatchedModel, WatchedTools},
 };
-use crate::support::Place;
+use crate::support::TestEnv;
 use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_engine::{
     journal::JournalError,
@@ -30,29 +31,29 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Names the file with the order, in the environment of the process that serves it.
+/// Names the file with the order, in the environment of the child process.
 const ORDER: &str = "AGENT_HOST_TEST_CRASH";
 
-/// Starts a program that hears of a bound on its files as an error and not as a signal that ends it.
+/// Starts a program that gets an error, not a fatal signal, at its bound on file sizes.
 const HEEDING_BOUNDS: &str = r#"trap "" XFSZ; exec "$0" "$@""#;
 
-/// What a process is told to do.
+/// The order for a child process.
 #[derive(Serialize, Deserialize)]
 struct Order {
-    /// What goes wrong, and at which point.
+    /// The fault, and the number of its point.
     fault: Option<(usize, Fault)>,
 }
 
-/// What a process came to that ended by itself.
+/// The report of a process that ended by itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// The points that it passed.
     pub(crate) points: Vec<String>,
-    /// How its last turn ended; absent where there was nothing left to do.
+    /// The end of its last turn; absent if nothing was left to do.
     pub(crate) outcome: Option<TurnEnd>,
 }
 
-/// Serves an order, if this process was started for one.
+/// Runs the order, if this process was started for one.
 pub(crate) fn serve() -> bool {
     let Some(path) = std::env::var_os(ORDER).map(PathBuf::from) else {
         return false;
@@ -72,17 +73,17 @@ pub(crate) fn serve() -> bool {
     true
 }
 
-/// Has an order served in a place by a process of its own, which runs `test` and nothing else. Nothing is returned where it was
-/// killed.
-pub(crate) fn run(test: &str, place: &Place, fault: Option<(usize, Fault)>) -> Option<Report> {
-    let path = place.outside().join("order");
+/// Runs an order in a test directory, in a child process that runs only `test`. Returns `None` if
+/// the child was killed.
+pub(crate) fn run(test: &str, env: &TestEnv, fault: Option<(usize, Fault)>) -> Option<Report> {
+    let path = env.outside().join("order");
     fs::write(&path, serde_json::to_vec(&Order { fault }).unwrap()).unwrap();
     let mut command = Command::new("sh");
     command
         .args(["-c", HEEDING_BOUNDS])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    place.prepare(&mut command).env(ORDER, &path);
+    env.prepare(&mut command).env(ORDER, &path);
     let output = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -133,7 +134,7 @@ async fn work(order: Order) -> Report {
     }
 }
 
-/// The session of the state folder, or a new one.
+/// Opens the session of the state directory, or starts one.
 async fn open(store: &dyn JournalStore, points: &Arc<Points>) -> Session {
     let watched = |inner| {
         Arc::new(WatchedJournal {
@@ -154,7 +155,8 @@ async fn open(store: &dyn JournalStore, points: &Arc<Points>) -> Session {
     }
 }
 
-/// Runs turns until the model has answered or something fails, and takes back afterwards what was remembered.
+/// Runs turns until the model has answered or something fails, and then revokes the remembered
+/// approvals.
 async fn go_on(agent: &Agent, session: &mut Session) -> Option<TurnEnd> {
     let mut input = match (
         agent.continuation(session),

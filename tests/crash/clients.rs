@@ -1,5 +1,6 @@
-//! `agent-host mcp` whose journal cannot be written for a while: the disk is full, or another process holds the database. A client
-//! reads what became of its call, and the next call runs as if nothing had happened; over both transports, in both lifecycles.
+//! Tests `agent-host mcp` with a journal that is not writable for a while: a full disk, or a
+//! database that another process has locked. The client gets the outcome of its call, and the next
+//! call runs normally, over both transports and in both lifecycles.
 
 use super::{
     counter::Counter,
@@ -10,7 +11,7 @@ use super::{
 use crate::{
     mcp::client::{Client, call, error, initialize, stateless},
     mcp_http::Server,
-    support::{Place, Ran, of_kind},
+    support::{Ran, TestEnv, of_kind},
 };
 use pretty_assertions::assert_eq;
 use rusqlite::Connection;
@@ -26,10 +27,10 @@ const NOT_RUN: &str = "the call did not run: the server cannot use its journal n
 const NOT_STORED: &str = "the call ran, but its result is not returned: the server cannot write its journal now; it may have \
                           taken effect, so check that before you call again, or ask the server's operator, whose log says why";
 
-/// Starts a program that hears of a bound on its files as an error and not as a signal that ends it.
+/// Starts a program that gets an error, not a fatal signal, at its bound on file sizes.
 const HEEDING_BOUNDS: &str = r#"trap "" XFSZ; exec "$0" "$@""#;
 
-/// How a client talks to the server.
+/// The transport and lifecycle of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Stdio,
@@ -54,12 +55,12 @@ enum Wire {
 struct Caller {
     wire: Wire,
     is_stateless: bool,
-    /// The argument of the tools that are counted.
+    /// The argument of the counted tools.
     to: String,
 }
 
 impl Caller {
-    fn start(place: &Place, way: Way, counter: &Counter) -> Self {
+    fn start(env: &TestEnv, way: Way, counter: &Counter) -> Self {
         let mut args = vec!["mcp", "--config", "agent.toml"];
         let is_http = matches!(way, Way::Http | Way::StatelessHttp);
         if is_http {
@@ -70,9 +71,7 @@ impl Caller {
             .args(["-c", HEEDING_BOUNDS])
             .arg(env!("CARGO_BIN_EXE_agent-host"))
             .args(args);
-        place
-            .prepare(&mut command)
-            .env("AGENT_HOST_MCP_TOKEN", TOKEN);
+        env.prepare(&mut command).env("AGENT_HOST_MCP_TOKEN", TOKEN);
         let wire = match way {
             Way::Stdio => Wire::Stdio(Client::of(&mut command).initialized(json!({}))),
             Way::StatelessStdio => Wire::Stdio(Client::of(&mut command)),
@@ -111,7 +110,7 @@ impl Caller {
         }
     }
 
-    /// Calls a tool, which comes to its own name.
+    /// Calls a tool whose result is its own name.
     fn succeeds(&mut self, tool: &str) {
         let answer = self.call(tool);
         assert_eq!(answer["result"]["content"][0]["text"], tool, "{answer}");
@@ -140,19 +139,20 @@ impl Caller {
     }
 }
 
-fn state(place: &Place, file: &str) -> PathBuf {
-    place.outside().join("state").join(file)
+fn state(env: &TestEnv, file: &str) -> PathBuf {
+    env.outside().join("state").join(file)
 }
 
-/// A disk without room for the program, until this is dropped: no file of it may get longer than the journal's log is now.
+/// A full disk for the program until it is dropped: no file may grow longer than the journal's log
+/// is now.
 struct FullDisk {
     program: Pid,
     before: Rlimit,
 }
 
 impl FullDisk {
-    fn of(program: Pid, place: &Place) -> Self {
-        let log = fs::metadata(state(place, "agent-host.db-wal")).unwrap();
+    fn of(program: Pid, env: &TestEnv) -> Self {
+        let log = fs::metadata(state(env, "agent-host.db-wal")).unwrap();
         let bound = Rlimit {
             current: Some(log.len()),
             maximum: None,
@@ -168,21 +168,21 @@ impl Drop for FullDisk {
     }
 }
 
-/// Writes `agent.toml` and the tools; the server waits for a locked database for as long.
-fn lay_out(place: &Place, port: u16) {
-    Play::batch(&[]).lay_out(place, port);
-    let file = place.work().join("agent.toml");
+/// Writes `agent.toml` and the tools; the server waits for a locked database as long as there.
+fn write_files(env: &TestEnv, port: u16) {
+    Play::batch(&[]).write_files(env, port);
+    let file = env.work().join("agent.toml");
     let config = fs::read_to_string(&file).unwrap();
     fs::write(file, format!("{config}\n[session]\nlock-timeout-ms = 50\n")).unwrap();
 }
 
-/// What the calls of all sessions came to, and how many had no end.
-fn settled(place: &Place) -> (Vec<String>, usize) {
-    let listed = run(place, &["sessions", "list", "--json"]);
+/// The results of all sessions' calls, and the number without an end.
+fn settled(env: &TestEnv) -> (Vec<String>, usize) {
+    let listed = run(env, &["sessions", "list", "--json"]);
     let (mut results, mut open) = (Vec::new(), 0);
     for row in listed.json_lines() {
         let session = row["session"].as_str().unwrap();
-        let shown = run(place, &["sessions", "show", session, "--json"]);
+        let shown = run(env, &["sessions", "show", session, "--json"]);
         assert_eq!(shown.code, Some(0), "{shown:?}");
         let events = shown.json_lines();
         let settled = of_kind(&events, "call-settled");
@@ -207,35 +207,35 @@ fn sum(counter: &Counter) -> usize {
 #[test]
 fn mcp_calls_go_on_after_a_full_disk() {
     for way in WAYS {
-        // It holds the third call that arrives.
+        // The service blocks on the third call that arrives.
         let (service, arrived) = held(2);
         let counter = Counter::watched(arrived);
-        let place = Place::new();
-        lay_out(&place, counter.port);
-        let mut caller = Caller::start(&place, way, &counter);
+        let env = TestEnv::new();
+        write_files(&env, counter.port);
+        let mut caller = Caller::start(&env, way, &counter);
         let pid = caller.pid();
         caller.succeeds("act");
 
-        // At the intention: the call does not run.
-        let full = FullDisk::of(pid, &place);
+        // The intention cannot be written: the call does not run.
+        let full = FullDisk::of(pid, &env);
         caller.fails("act", NOT_RUN);
         caller.fails("look", NOT_RUN);
         drop(full);
         caller.succeeds("act");
 
-        // At the result: the call ran.
+        // The result cannot be written: the call ran.
         thread::scope(|scope| {
             let failing = scope.spawn(|| caller.fails("act", NOT_STORED));
             service.wait();
-            let full = FullDisk::of(pid, &place);
+            let full = FullDisk::of(pid, &env);
             drop(service);
             failing.join().unwrap();
             drop(full);
         });
         caller.succeeds("look");
 
-        // While the records of a read-only call, which wait for nothing, are written.
-        let full = FullDisk::of(pid, &place);
+        // While the records of a read-only call, which no barrier waits for, are written.
+        let full = FullDisk::of(pid, &env);
         caller.succeeds("look");
         caller.fails("put", NOT_RUN);
         drop(full);
@@ -260,7 +260,7 @@ fn mcp_calls_go_on_after_a_full_disk() {
             "put",
         ];
         assert_eq!(
-            settled(&place),
+            settled(&env),
             (expected.map(str::to_owned).into(), 0),
             "{way:?}"
         );
@@ -272,11 +272,11 @@ fn mcp_calls_go_on_after_a_full_disk() {
 fn mcp_calls_go_on_after_a_locked_database() {
     for way in WAYS {
         let counter = Counter::start();
-        let place = Place::new();
-        lay_out(&place, counter.port);
-        let mut caller = Caller::start(&place, way, &counter);
+        let env = TestEnv::new();
+        write_files(&env, counter.port);
+        let mut caller = Caller::start(&env, way, &counter);
         caller.succeeds("act");
-        let backup = Connection::open(state(&place, "agent-host.db")).unwrap();
+        let backup = Connection::open(state(&env, "agent-host.db")).unwrap();
         backup.execute_batch("BEGIN IMMEDIATE").unwrap();
         caller.fails("act", NOT_RUN);
         caller.fails("look", NOT_RUN);
@@ -286,7 +286,7 @@ fn mcp_calls_go_on_after_a_locked_database() {
         assert_eq!(caller.end().code, Some(0), "{way:?}");
         let expected = ["act", "tool-unavailable", "look", "act"];
         assert_eq!(
-            settled(&place),
+            settled(&env),
             (expected.map(str::to_owned).into(), 0),
             "{way:?}"
         );
@@ -294,32 +294,32 @@ fn mcp_calls_go_on_after_a_locked_database() {
     }
 }
 
-/// A state directory that is gone stops the next effect: what is intended could be found nowhere.
+/// A missing state directory stops the next effect, since its intention could not be found later.
 #[test]
 fn vanished_state_directory_stops_the_next_effect() {
     let counter = Counter::start();
-    let place = Place::new();
-    lay_out(&place, counter.port);
-    let mut caller = Caller::start(&place, Way::Stdio, &counter);
+    let env = TestEnv::new();
+    write_files(&env, counter.port);
+    let mut caller = Caller::start(&env, Way::Stdio, &counter);
     caller.succeeds("act");
-    let away = place.outside().join("away");
-    fs::rename(state(&place, ""), &away).unwrap();
+    let away = env.outside().join("away");
+    fs::rename(state(&env, ""), &away).unwrap();
     caller.fails("act", NOT_RUN);
-    fs::rename(&away, state(&place, "")).unwrap();
+    fs::rename(&away, state(&env, "")).unwrap();
     caller.succeeds("act");
-    fs::remove_dir_all(state(&place, "")).unwrap();
+    fs::remove_dir_all(state(&env, "")).unwrap();
     caller.fails("act", NOT_RUN);
     caller.end();
     assert_eq!(sum(&counter), 2);
 
-    // The same for a run: the second of two calls does not run.
+    // In a run, the second of two calls does not run either.
     let (service, arrived) = held(0);
     let counter = Counter::watched(arrived);
-    let place = Place::new();
-    Play::batch(&["act", "act"]).lay_out(&place, counter.port);
-    let running = crate::support::running::Running::start(&mut program(&place, &["run", "go"]));
+    let env = TestEnv::new();
+    Play::batch(&["act", "act"]).write_files(&env, counter.port);
+    let running = crate::support::running::Running::start(&mut program(&env, &["run", "go"]));
     service.wait();
-    fs::remove_dir_all(state(&place, "")).unwrap();
+    fs::remove_dir_all(state(&env, "")).unwrap();
     drop(service);
     let ended = running.end();
     assert_eq!(
@@ -336,28 +336,29 @@ fn vanished_state_directory_stops_the_next_effect() {
     assert_eq!(sum(&counter), 1);
 }
 
-/// Many calls with a small bound: the journal stays near it, the newest calls are there, and no effect is forgotten half-way.
+/// Many calls with a small size bound: the journal stays near it, the newest calls are present, and
+/// each effect is kept or dropped as a whole.
 #[test]
 fn mcp_journal_stays_within_its_bound() {
     let counter = Counter::start();
-    let place = Place::new();
-    lay_out(&place, counter.port);
-    let file = place.work().join("agent.toml");
+    let env = TestEnv::new();
+    write_files(&env, counter.port);
+    let file = env.work().join("agent.toml");
     let config = fs::read_to_string(&file).unwrap();
     let bounded = config.replace(
         "[session]",
         "[session]\nkeep = { days = 0, bytes = 1048576 }",
     );
     fs::write(file, bounded).unwrap();
-    let mut caller = Caller::start(&place, Way::Stdio, &counter);
+    let mut caller = Caller::start(&env, Way::Stdio, &counter);
     let mut largest = 0;
     for _ in 0..4_000 {
         caller.succeeds("look");
-        largest = largest.max(fs::metadata(state(&place, "agent-host.db")).unwrap().len());
+        largest = largest.max(fs::metadata(state(&env, "agent-host.db")).unwrap().len());
     }
     assert_eq!(caller.end().code, Some(0));
     assert!(largest <= 2 * 1024 * 1024, "{largest} bytes");
-    let (results, open) = settled(&place);
+    let (results, open) = settled(&env);
     assert_eq!(open, 0);
     assert!(results.iter().all(|result| result == "look"));
     assert!(
@@ -365,6 +366,6 @@ fn mcp_journal_stays_within_its_bound() {
         "{} calls",
         results.len()
     );
-    let sessions = run(&place, &["sessions", "list", "--json"]).json_lines();
+    let sessions = run(&env, &["sessions", "list", "--json"]).json_lines();
     assert!(sessions.len() > 1, "{} sessions", sessions.len());
 }

@@ -1,5 +1,5 @@
-//! The service that calls have an effect on: it counts every request that arrived whole, by path and idempotency key. What it
-//! counted is what really happened, whatever the journal says.
+//! The service that calls have an effect on. It counts every complete request by path and
+//! idempotency key, independent of the journal.
 
 use std::{
     collections::BTreeMap,
@@ -9,31 +9,34 @@ use std::{
     thread,
 };
 
-/// The path of the request with which [`Counter::take`] waits for all earlier ones. It is not counted.
+/// The path of the request with which [`Counter::take`] waits for all earlier ones. It is not
+/// counted.
 const LAST: &str = "/last";
 
-/// What a request was counted as: its path, and its `idempotency-key`, empty where it had none.
+/// The key of a counter: the request's path and its `idempotency-key`, empty where absent.
 pub(crate) type Hit = (String, String);
 
-/// The service. It serves until the tests end, one request after the other.
+/// The service. It serves until the tests end, one request at a time.
 pub(crate) struct Counter {
-    /// Where it listens on 127.0.0.1.
+    /// Its port on 127.0.0.1.
     pub(crate) port: u16,
     hits: Arc<Mutex<BTreeMap<Hit, usize>>>,
 }
 
 impl Counter {
-    /// Begins to count.
+    /// Starts a counting service.
     pub(crate) fn start() -> Self {
         Self::watched(|_| {})
     }
 
-    /// Begins to count, and tells of each request, by its number from 0, while whoever sent it waits for the answer.
+    /// Starts a counting service that reports each request, by its number from 0, before it
+    /// answers.
     pub(crate) fn watched(arrived: impl FnMut(usize) + Send + 'static) -> Self {
         Self::gathering(1, arrived)
     }
 
-    /// The same, but answers nobody, and tells of nobody, before so many requests are there.
+    /// Starts a counting service that answers and reports nothing before `together` requests have
+    /// arrived.
     pub(crate) fn gathering(
         together: usize,
         mut arrived: impl FnMut(usize) + Send + 'static,
@@ -59,7 +62,7 @@ impl Counter {
                     arrived(number - 1);
                 }
                 for mut stream in waiting.drain(..).chain([stream]) {
-                    // Whoever asked may be dead by now.
+                    // The client may be dead by now.
                     let _ = stream.write_all(
                         b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok",
                     );
@@ -69,8 +72,9 @@ impl Counter {
         Self { port, hits }
     }
 
-    /// What was counted since the last time. Requests of processes that have ended are in it: connections are served in the
-    /// order in which they came, so the answer to one more tells that all before it were counted.
+    /// Takes the counts since the last call, including requests of processes that have ended:
+    /// connections are served in order of arrival, so an answer to one more request implies that
+    /// all earlier ones were counted.
     pub(crate) fn take(&self) -> BTreeMap<Hit, usize> {
         let mut last = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         last.write_all(format!("GET {LAST} HTTP/1.1\r\n\r\n").as_bytes())
@@ -81,7 +85,7 @@ impl Counter {
     }
 }
 
-/// A whole request; nothing where the other side died before it had sent one.
+/// Reads a complete request; `None` if the client died before it sent one.
 fn read(stream: &mut TcpStream) -> Option<Hit> {
     let mut request = Vec::new();
     let mut piece = [0; 4096];

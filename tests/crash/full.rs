@@ -1,40 +1,42 @@
-//! The program on a disk without room: for every bound on the size of its files, from nothing to all that it needs.
+//! Tests the program on a full disk: every bound on the size of its files, from zero to all that it
+//! needs.
 
 use super::{
     counter::Counter,
     play::Play,
     running::{is_done, journaled, run},
 };
-use crate::support::{Place, Ran, of_kind};
+use crate::support::{Ran, TestEnv, of_kind};
 use pretty_assertions::assert_eq;
 use std::{collections::BTreeSet, process::Command};
 
-/// Starts a program none of whose files may have more blocks than this, and which hears of that as an error and not as a signal
-/// that ends it.
+/// Starts a program with a bound on the size of its files in blocks, which gets an error and not a
+/// fatal signal at that bound.
 const BOUNDED: &str = r#"trap "" XFSZ; ulimit -f "$0"; exec "$@""#;
 
-/// The blocks of `ulimit -f` in a page of the journal, which is written as a whole.
+/// The blocks of `ulimit -f` in one page of the journal; pages are written whole.
 const PAGE: usize = 4_096 / 512;
 
-fn bounded(place: &Place, blocks: usize) -> Ran {
+fn bounded(env: &TestEnv, blocks: usize) -> Ran {
     let mut command = Command::new("sh");
     command
         .args(["-c", BOUNDED, &blocks.to_string()])
         .arg(env!("CARGO_BIN_EXE_agent-host"))
         .args(["run", "--config", "agent.toml", "go"]);
-    place.prepare(&mut command).output().unwrap().into()
+    env.prepare(&mut command).output().unwrap().into()
 }
 
-/// The program says what is wrong and does nothing whose intention is not stored. Once there is room, the session goes on, or
-/// begins where nothing of it was stored yet; the call has taken effect once, or the model is told that nobody knows.
+/// The program reports the fault and runs nothing whose intention is not stored. With space again,
+/// the session resumes, or starts if nothing of it was stored; the call has taken effect once, or
+/// the model is told that the outcome is unknown.
 #[test]
 fn whatever_room_there_is_no_call_takes_effect_twice() {
     let counter = Counter::start();
     let mut seen = BTreeSet::new();
     for blocks in (0..).step_by(PAGE) {
-        let place = Place::new();
-        Play::batch(&["act"]).lay_out(&place, counter.port);
-        let full = bounded(&place, blocks);
+        let env = TestEnv::new();
+        Play::batch(&["act"]).write_files(&env, counter.port);
+        let full = bounded(&env, blocks);
         let before: usize = counter.take().values().sum();
         if full.code == Some(0) {
             break;
@@ -47,13 +49,13 @@ fn whatever_room_there_is_no_call_takes_effect_twice() {
             full.stderr.contains("error: ") && !full.stderr.contains("panicked"),
             "{blocks} blocks: {full:?}"
         );
-        let mut next = run(&place, &["run", "--resume", "latest"]);
+        let mut next = run(&env, &["run", "--resume", "latest"]);
         if next.stderr.contains("there is no session yet") {
-            next = run(&place, &["run", "go"]);
+            next = run(&env, &["run", "go"]);
         }
         is_done(&next);
         let after: usize = counter.take().values().sum();
-        let events = journaled(&place);
+        let events = journaled(&env);
         let settled = of_kind(&events, "call-settled");
         assert_eq!((settled.len(), before + after), (1, 1), "{blocks} blocks");
         let value = &settled[0]["output"]["value"];

@@ -1,14 +1,15 @@
-//! The tool whose calls are counted: `look` (read-only), `put` (idempotent), `act` and `ask` (effectful). Each sends one request
-//! with its idempotency key to the authority in its argument `to`, merges its call's id into the shared state, and returns its
-//! own name. `ask` asks a person first.
+//! The tool with counted calls: `look` (read-only), `put` (idempotent), `act` and `ask`
+//! (effectful). Each sends one request with its idempotency key to the authority in its argument
+//! `to`, merges its call's id into the shared state, and returns its own name. `ask` asks the user
+//! first.
 
 use agent_host_test_guests::{ASK, Definition, Guest, STATE_MERGE, http::CLIENT};
 
 /// The name of the header field, in the scratch space of the guest's memory.
 const FIELD: &str = r#"(data (i32.const 640) "idempotency-key")"#;
 
-/// The code of `call`. The arguments are `{"to":"AUTHORITY",...}`, the path is `/NAME`, the question `Which?`, the change of
-/// the state `{"ID":1}`.
+/// The code of `call`. The arguments are `{"to":"AUTHORITY",...}`, the path is `/NAME`, the
+/// question is `Which?`, and the state change is `{"ID":1}`.
 const CALL: &str = "(local $at i32) (local $to i32)
     (if (i32.eq (i32.load16_u (local.get $name)) (i32.const 0x7361)) (then
         (i64.store (i32.const 512) (i64.const 0x3f6863696857))
@@ -42,7 +43,6 @@ const CALL: &str = "(local $at i32) (local $to i32)
     (i32.store (i32.const 24) (local.get $name-len))
     (i32.const 16)";
 
-/// The component.
 pub(crate) fn component() -> Vec<u8> {
     let tool = |name: &str, effect| Definition {
         name: name.to_owned(),

@@ -1,21 +1,21 @@
-//! A server that stops at one of its points until the test lets it go on.
+//! A server that blocks at one of its points until the test releases it.
 
 use crate::support::running::PATIENCE;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// The test's side. The server goes on when this is dropped.
+/// The test's side. Dropping it releases the server.
 pub(crate) struct Held {
     reached: Receiver<()>,
     _go_on: Sender<()>,
 }
 
-/// The test's side, and what the server calls at each of its points.
+/// Returns the test's side, and the function that the server calls at each of its points.
 pub(crate) fn held(at: usize) -> (Held, impl FnMut(usize) + Send + 'static) {
     let (tell, reached) = channel();
     let (go_on, wait) = channel::<()>();
     let pass = move |point| {
         if point == at {
-            // A test that has failed meanwhile waits for nothing.
+            // After a failed test nothing waits.
             let _ = tell.send(());
             let _ = wait.recv();
         }
@@ -28,7 +28,7 @@ pub(crate) fn held(at: usize) -> (Held, impl FnMut(usize) + Send + 'static) {
 }
 
 impl Held {
-    /// Waits until the server is there.
+    /// Waits until the server has reached the point.
     pub(crate) fn wait(&self) {
         self.reached.recv_timeout(PATIENCE).unwrap();
     }

@@ -1,14 +1,15 @@
-//! The program itself, killed with SIGKILL by those that it talks to: by the model's server before and in the middle of an answer,
-//! and by the service while it holds a call's request. And a second program that wants the session of the first.
+//! Tests the program killed with SIGKILL by its peers: by the model's server before and in the
+//! middle of an answer, and by the service during a call's request. Also tests a second program on
+//! the same session.
 
 use super::{
     counter::Counter,
     held::held,
     play::Play,
-    running::{asking, goes_on, is_done, journaled, program, run},
+    running::{asking, is_done, journaled, program, resumes, run},
 };
 use crate::support::{
-    Place,
+    TestEnv,
     chat::{Answer, ChatServer},
     of_kind,
     running::Running,
@@ -18,7 +19,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
-/// Who holds the program when it dies, and at which of its points.
+/// The peer that kills the program, and the number of its point.
 #[derive(Clone, Copy, Debug)]
 enum Killer {
     Model(usize),
@@ -26,18 +27,18 @@ enum Killer {
 }
 
 /// The value of the only result in the session.
-fn result(place: &Place) -> Value {
-    let events = journaled(place);
+fn result(env: &TestEnv) -> Value {
+    let events = journaled(env);
     let settled = of_kind(&events, "call-settled");
     assert_eq!(settled.len(), 1);
     let value = &settled[0]["output"]["value"];
     value.get("code").unwrap_or(value).clone()
 }
 
-/// Each moment at which it dies, what the call comes to, and how often the service heard of it. What may be repeated carries the
-/// key of the first attempt.
+/// Each moment of death, the result of the call, and the number of requests at the service. A
+/// repetition carries the idempotency key of the first attempt.
 #[test]
-fn the_program_dies_and_goes_on() {
+fn killed_program_resumes() {
     let table = [
         ("act", Killer::Model(0), json!("act"), 1),
         ("act", Killer::Model(1), json!("act"), 1),
@@ -55,19 +56,20 @@ fn the_program_dies_and_goes_on() {
         let (model, asked) = held(of_model);
         let (service, arrived) = held(of_service);
         let counter = Counter::watched(arrived);
-        let place = Place::new();
-        Play::batch(&[]).lay_out(&place, counter.port);
+        let env = TestEnv::new();
+        Play::batch(&[]).write_files(&env, counter.port);
         let to = format!("127.0.0.1:{}", counter.port);
         let call = || Answer::calls(&[(tool, json!({ "to": to }))]);
         let text = || Answer::text("That is all.");
-        // What was being answered when the program died is asked for again. Before the first barrier there is no session yet.
+        // The model is asked again for the interrupted answer. Before the first barrier there is no
+        // session.
         let (answers, again) = match killer {
             Killer::Model(0 | 1) => (vec![call(), call(), text()], &["go"][..]),
             Killer::Model(_) => (vec![call(), text(), text()], &["--resume", "latest"][..]),
             Killer::Service => (vec![call(), text()], &["--resume", "latest"][..]),
         };
         let server = ChatServer::watched(answers, asked);
-        let running = Running::start(&mut asking(&place, &server, &["go"]));
+        let running = Running::start(&mut asking(&env, &server, &["go"]));
         match killer {
             Killer::Model(_) => model.wait(),
             Killer::Service => service.wait(),
@@ -76,58 +78,60 @@ fn the_program_dies_and_goes_on() {
         assert_eq!(running.end().code, None, "{what}");
         drop((model, service));
 
-        let mut again = asking(&place, &server, again);
+        let mut again = asking(&env, &server, again);
         is_done(&again.output().unwrap().into());
-        assert_eq!(result(&place), expected, "{what}");
+        assert_eq!(result(&env), expected, "{what}");
         let hits = counter.take();
         let counts: Vec<usize> = hits.values().copied().collect();
         assert_eq!(counts, [times], "{what}: {hits:?}");
     }
 }
 
-/// A decision is used up by the process that dies with it: it cannot be given again, and what it allowed does not run again.
+/// A decision is used up by the process that dies with it: it cannot be given again, and the call
+/// that it allowed does not run again.
 #[test]
 fn a_decision_is_used_once() {
     let (service, arrived) = held(0);
     let counter = Counter::watched(arrived);
-    let place = Place::new();
-    Play::batch(&["act"]).lay_out(&place, counter.port);
-    let file = place.work().join("agent.toml");
+    let env = TestEnv::new();
+    Play::batch(&["act"]).write_files(&env, counter.port);
+    let file = env.work().join("agent.toml");
     let config = fs::read_to_string(&file).unwrap();
     fs::write(&file, config.replace("\"never\"", "\"always\"")).unwrap();
-    let ran = run(&place, &["run", "--permission-prompts", "later", "go"]);
+    let ran = run(&env, &["run", "--permission-prompts", "later", "go"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    let events = journaled(&place);
+    let events = journaled(&env);
     let call = &of_kind(&events, "approval-requested")[0]["calls"][0]["call_id"];
     let decision = format!("{}=approve", call.as_str().unwrap());
     let decide = ["run", "--resume", "latest", "--decide", &decision];
 
-    let running = Running::start(&mut program(&place, &decide));
+    let running = Running::start(&mut program(&env, &decide));
     service.wait();
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
     drop(service);
-    let again = run(&place, &decide);
+    let again = run(&env, &decide);
     assert_eq!(again.code, Some(2), "{again:?}");
     assert!(
         again.stderr.contains("nothing waits in this session"),
         "{again:?}"
     );
-    goes_on(&place);
-    assert_eq!(result(&place), "interrupted-unknown");
+    resumes(&env);
+    assert_eq!(result(&env), "interrupted-unknown");
     assert_eq!(counter.take().values().sum::<usize>(), 1);
 }
 
-/// The second program on a session is refused and told of the first, which goes on undisturbed. Reading needs no permission.
+/// The second program on a session is refused and told of the first, which continues undisturbed.
+/// Reading is allowed.
 #[test]
 fn a_session_has_one_program() {
     let (service, arrived) = held(0);
     let counter = Counter::watched(arrived);
-    let place = Place::new();
-    Play::batch(&["act"]).lay_out(&place, counter.port);
-    let first = Running::start(&mut program(&place, &["run", "go"]));
+    let env = TestEnv::new();
+    Play::batch(&["act"]).write_files(&env, counter.port);
+    let first = Running::start(&mut program(&env, &["run", "go"]));
     service.wait();
-    let before = journaled(&place);
+    let before = journaled(&env);
     let session = before[0]["session"].as_str().unwrap();
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let refusal = format!(
@@ -140,7 +144,7 @@ fn a_session_has_one_program() {
         &["run", "--resume", session, "what now?"],
         &["run", "--resume", session, "--decide", "call_0=approve"],
     ] {
-        let second = run(&place, args);
+        let second = run(&env, args);
         assert_eq!(
             (second.code, second.stdout.as_str()),
             (Some(1), ""),
@@ -152,14 +156,14 @@ fn a_session_has_one_program() {
             second.stderr
         );
     }
-    assert_eq!(journaled(&place), before);
+    assert_eq!(journaled(&env), before);
     drop(service);
     is_done(&first.end());
-    assert_eq!(result(&place), "act");
+    assert_eq!(result(&env), "act");
     assert_eq!(counter.take().values().sum::<usize>(), 1);
     // The lock ended with its owner.
     let after = run(
-        &place,
+        &env,
         &["run", "--resume", "latest", "--permission-prompts", "none"],
     );
     assert_eq!(after.code, Some(2), "{after:?}");

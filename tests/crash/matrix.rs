@@ -1,5 +1,5 @@
-//! A process that dies at every point of a play, and at many points of a long one; and one whose disk is full at every barrier.
-//! The next process ends the play as if nothing had happened.
+//! Kills a process at every point of a play and at many points of a long one, and fills the disk at
+//! every barrier. The next process finishes the play with the undisturbed result.
 
 use super::{
     child::{self, Report},
@@ -8,7 +8,7 @@ use super::{
     points::Fault,
     story::{Run, Story, Tally},
 };
-use crate::support::Place;
+use crate::support::TestEnv;
 use agent_host_journal::{JournalStore, SqliteOptions, SqliteStore};
 use agent_host_types::{
     event::EventRecord,
@@ -17,24 +17,24 @@ use agent_host_types::{
 use pretty_assertions::assert_eq;
 use std::{collections::BTreeSet, fs, io::Write as _};
 
-/// Sets how many kills the long session is to survive.
+/// The variable that sets the number of kills in the long session.
 const KILLS: &str = "AGENT_HOST_TEST_KILLS";
 
-/// The kills where nobody says otherwise.
+/// The default number of kills.
 const DEFAULT_KILLS: usize = 200;
 
-/// The most points that a process passes in the long session before it dies: fewer than to its next barrier, or a
-/// turn of four calls.
+/// The most points that a process passes in the long session before it dies: fewer than to its next
+/// barrier, or a turn of four calls.
 const FEW_POINTS: usize = 8;
 const MANY_POINTS: usize = 40;
 
 /// The size of a page of the journal with its frame in the write-ahead log, in bytes.
 const FRAME: u64 = 4_096 + 24;
 
-/// A part of a frame, in bytes: all of its head, and some of its page.
+/// A part of a frame, in bytes: its header and some of its page.
 const PART: u64 = 100;
 
-/// One theme's processes, their service and the test that they run.
+/// The processes of one test, their service, and the test that they run.
 struct Theatre {
     test: &'static str,
     play: Play,
@@ -50,23 +50,23 @@ impl Theatre {
         }
     }
 
-    /// A place in which nothing was played yet.
-    fn place(&self) -> Place {
-        let place = Place::new();
-        self.play.lay_out(&place, self.counter.port);
-        place
+    /// A test directory for a new play.
+    fn env(&self) -> TestEnv {
+        let env = TestEnv::new();
+        self.play.write_files(&env, self.counter.port);
+        env
     }
 
-    /// Plays to the end in one process; also tells which points it passed.
+    /// Plays to the end in one process; also returns the points that it passed.
     fn whole(&self) -> (Run, Vec<String>) {
-        let place = self.place();
-        let report = self.to_the_end(&place, "undisturbed");
-        (self.ran(&place), report.points)
+        let env = self.env();
+        let report = self.to_the_end(&env, "undisturbed");
+        (self.ran(&env), report.points)
     }
 
-    /// Has a process go on to the end of the play.
-    fn to_the_end(&self, place: &Place, what: &str) -> Report {
-        let report = child::run(self.test, place, None).unwrap();
+    /// Runs a process that resumes the play to its end.
+    fn to_the_end(&self, env: &TestEnv, what: &str) -> Report {
+        let report = child::run(self.test, env, None).unwrap();
         assert!(
             matches!(report.outcome, None | Some(TurnEnd::Done { .. })),
             "{what}: {report:?}"
@@ -74,27 +74,27 @@ impl Theatre {
         report
     }
 
-    fn ran(&self, place: &Place) -> Run {
+    fn ran(&self, env: &TestEnv) -> Run {
         Run {
-            story: Story::of(&durable(place)),
+            story: Story::of(&durable(env)),
             hits: self.counter.take(),
         }
     }
 
-    /// Lets a fault happen in a fresh place, and has the next process go on. Says whether it did any harm: where there was room
-    /// enough, it does not.
+    /// Plays with a fault in a new test directory and lets the next process resume. Returns whether
+    /// the fault did harm: with enough space on the disk it does not.
     fn disturbed(&self, whole: &Run, what: &str, fault: (usize, Fault), tally: &mut Tally) -> bool {
-        let place = self.place();
-        let ended = child::run(self.test, &place, Some(fault));
+        let env = self.env();
+        let ended = child::run(self.test, &env, Some(fault));
         match (fault.1, ended) {
             (Fault::Kill, None) => {}
-            (Fault::Room(_), Some(report))
+            (Fault::LogLimit(_), Some(report))
                 if matches!(report.outcome, Some(TurnEnd::Done { .. })) =>
             {
                 self.counter.take();
                 return false;
             }
-            (Fault::Room(_), Some(report)) => {
+            (Fault::LogLimit(_), Some(report)) => {
                 let Some(TurnEnd::Error {
                     error: TurnError::Journal { message },
                 }) = &report.outcome
@@ -105,16 +105,16 @@ impl Theatre {
             }
             (_, ended) => panic!("{what}: {ended:?}"),
         }
-        let doubtful = Story::of(&durable(&place)).interrupted().collect();
-        self.to_the_end(&place, what);
-        tally.add(what, whole, &self.ran(&place), &doubtful);
+        let doubtful = Story::of(&durable(&env)).interrupted().collect();
+        self.to_the_end(&env, what);
+        tally.add(what, whole, &self.ran(&env), &doubtful);
         true
     }
 }
 
-/// The records that are on the disk. They are read from a copy, so that the files stay as the dead process left them.
-fn durable(place: &Place) -> Vec<EventRecord> {
-    let state = place.outside().join("state");
+/// The records on the disk, read from a copy so that the files stay as the dead process left them.
+fn durable(env: &TestEnv) -> Vec<EventRecord> {
+    let state = env.outside().join("state");
     let copy = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(&state).into_iter().flatten() {
         let entry = entry.unwrap();
@@ -141,7 +141,7 @@ fn durable(place: &Place) -> Vec<EventRecord> {
     })
 }
 
-/// Tells people, who do not see what a test that passes prints.
+/// Prints past the test harness, which hides the output of a passing test.
 #[expect(
     clippy::explicit_write,
     reason = "the harness hides what `eprintln` prints"
@@ -180,13 +180,13 @@ fn killed_at_every_point_between_effects() {
 }
 
 #[test]
-fn killed_at_every_point_with_people() {
+fn killed_at_every_point_with_decisions() {
     if child::serve() {
         return;
     }
     let kinds = killed_everywhere(
-        "crash::matrix::killed_at_every_point_with_people",
-        Play::people(),
+        "crash::matrix::killed_at_every_point_with_decisions",
+        Play::with_decisions(),
     );
     let every_kind = [
         "answer-received",
@@ -209,9 +209,9 @@ fn killed_at_every_point_with_people() {
     assert_eq!(kinds, every_kind.map(str::to_owned).into());
 }
 
-/// A session of 200 calls whose process is killed again and again, all along its way: where it is ahead of the kills, the next
-/// process dies before it can get anywhere. The points come from a generator with a fixed beginning, so that a failure can be
-/// brought about again.
+/// Kills the process of a session of 200 calls again and again, all along its way: where it is
+/// ahead of the kills, the next process dies before it makes progress. A generator with a fixed
+/// seed chooses the points, so that a failure is reproducible.
 #[test]
 fn killed_again_and_again_in_a_long_session() {
     if child::serve() {
@@ -224,29 +224,29 @@ fn killed_again_and_again_in_a_long_session() {
     let (whole, _) = theatre.whole();
     assert_eq!(whole.story.calls.len(), 200);
     let kills = std::env::var(KILLS).map_or(DEFAULT_KILLS, |kills| kills.parse().unwrap());
-    let place = theatre.place();
+    let env = theatre.env();
     let (mut doubtful, mut settled, mut seed) = (BTreeSet::new(), 0, 1_u64);
     for killed in 0..kills {
-        // Knuth's linear congruential generator (MMIX); its upper bits are the good ones.
+        // Knuth's linear congruential generator (MMIX); only its upper bits are good.
         seed = seed
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let is_ahead = settled * kills > killed * 190;
         let most = if is_ahead { FEW_POINTS } else { MANY_POINTS };
         let number = usize::try_from(seed >> 33).unwrap() % most;
-        let ended = child::run(theatre.test, &place, Some((number, Fault::Kill)));
+        let ended = child::run(theatre.test, &env, Some((number, Fault::Kill)));
         assert!(ended.is_none(), "kill {killed}: {ended:?}");
-        let story = Story::of(&durable(&place));
+        let story = Story::of(&durable(&env));
         doubtful.extend(story.interrupted());
         settled = story.settled();
     }
     assert!(settled > 170, "{kills} kills are not spread: {settled}");
-    theatre.to_the_end(&place, "the last process");
+    theatre.to_the_end(&env, "the last process");
     let mut tally = Tally::default();
     tally.add(
         "killed again and again",
         &whole,
-        &theatre.ran(&place),
+        &theatre.ran(&env),
         &doubtful,
     );
     tally.faults = kills;
@@ -255,8 +255,9 @@ fn killed_again_and_again_in_a_long_session() {
     assert!(tally.in_doubt > 0 && tally.repeated > 0, "{tally}");
 }
 
-/// At every barrier of a play the disk is full, for each of its writes: the log has room for so many pages and no more, or for
-/// a part of the next one. Nothing runs whose intention is not stored, and once there is room the next process goes on.
+/// Fills the disk at every barrier of a play, at each of its writes: the log has space for a number
+/// of pages, or for a part of the next one. Nothing runs whose intention is not stored, and with
+/// space again the next process resumes.
 #[test]
 fn the_disk_is_full_at_every_barrier() {
     if child::serve() {
@@ -277,7 +278,7 @@ fn the_disk_is_full_at_every_barrier() {
         let rooms = (0..).flat_map(|pages| [pages * FRAME, pages * FRAME + PART]);
         for room in rooms {
             let what = format!("point {number} ({name}), room for {room} bytes");
-            let fault = (*number, Fault::Room(room));
+            let fault = (*number, Fault::LogLimit(room));
             if !theatre.disturbed(&whole, &what, fault, &mut tally) {
                 break;
             }

@@ -1,8 +1,8 @@
-//! The plays: what the model calls, and what the person says when asked. Both depend on nothing but what they see, so that a
-//! disturbed run comes to what the undisturbed one came to.
+//! The plays: deterministic scenarios of a model's calls and a user's answers. Both depend only on
+//! the conversation so far, so that a disturbed run can reach the result of the undisturbed one.
 
 use super::{guest, points::OUTSIDE};
-use crate::support::Place;
+use crate::support::TestEnv;
 use agent_host_types::{
     approval::{Decision, Remember, RememberScope, RememberWhat},
     continuation::{Awaiting, Continuation, PendingCall},
@@ -12,18 +12,18 @@ use agent_host_types::{
 };
 use serde_json::{Value, json};
 
-/// What a model does in one conversation.
+/// The model's part of one conversation.
 pub(crate) struct Play {
     /// The settings of `http_post` in `agent.toml`.
     posting: &'static str,
-    /// The turns of the script, with `{port}` for the service's.
+    /// The turns of the script, with `{port}` for the service's port.
     script: Value,
-    /// The schema of the answer, where it has one.
+    /// The schema of the answer, if it has one.
     schema: Option<Value>,
 }
 
 impl Play {
-    /// Calls of each effect, alone and beside others, from two components.
+    /// Calls of each effect, alone and side by side, from two components.
     pub(crate) fn effects() -> Self {
         let turns = json!([
             { "call": [counted("look"), counted("look"), page("/a"), counted("put"), counted("act")] },
@@ -38,9 +38,9 @@ impl Play {
         }
     }
 
-    /// Every way in which a person takes part: decisions of each kind, one that is remembered, a question, calls that run
-    /// outside, and an answer that is sent back.
-    pub(crate) fn people() -> Self {
+    /// Every way in which a user takes part: decisions of each kind, a remembered one, a question,
+    /// calls that run outside, and an answer that is sent back.
+    pub(crate) fn with_decisions() -> Self {
         let outside = json!({ "tool": OUTSIDE, "input": {} });
         let turns = json!([
             { "when": "'does not fit' in prompt", "text": "{\"all\": true}" },
@@ -60,7 +60,7 @@ impl Play {
         }
     }
 
-    /// A long session: so many times four calls.
+    /// A long session: four calls, `n` times.
     pub(crate) fn long(turns: usize) -> Self {
         let four = [
             counted("look"),
@@ -87,15 +87,15 @@ impl Play {
         }
     }
 
-    /// Writes everything that a process needs to play it.
-    pub(crate) fn lay_out(&self, place: &Place, port: u16) {
-        place.write("count.wasm", guest::component());
+    /// Writes every file that a process needs for the play.
+    pub(crate) fn write_files(&self, env: &TestEnv, port: u16) {
+        env.write("count.wasm", guest::component());
         let script = toml::to_string(&json!({ "turn": self.script })).unwrap();
-        place.write("script.toml", script.replace("{port}", &port.to_string()));
+        env.write("script.toml", script.replace("{port}", &port.to_string()));
         if let Some(schema) = &self.schema {
-            place.write("schema.json", schema.to_string());
+            env.write("schema.json", schema.to_string());
         }
-        place.write(
+        env.write(
             "agent.toml",
             format!(
                 "state-dir = \"../state\"\nmodel = \"script:script.toml\"\nmax-turns = 1000\n\
@@ -118,12 +118,12 @@ fn page(path: &str) -> Value {
     json!({ "tool": "fetch", "input": { "url": format!("http://127.0.0.1:{{port}}{path}") } })
 }
 
-/// A call that posts to a page; the body says what the person is to decide.
+/// A call that posts to a page; the body names the user's decision.
 fn post(path: &str, body: &str) -> Value {
     json!({ "tool": "http_post", "input": { "url": format!("http://127.0.0.1:{{port}}{path}"), "body": body } })
 }
 
-/// What the person says.
+/// The user's decisions and answers.
 pub(crate) fn respond(continuation: &Continuation) -> AgentInput {
     let given = continuation.clone();
     match &continuation.awaiting {

@@ -1,4 +1,5 @@
-//! The points at which a process can be made to fail, and the wrappers around journal, tools and model that pass them.
+//! The points at which a process can fail, and the wrappers around journal, tools and model that
+//! pass them.
 
 use agent_host_engine::{
     BoxFuture,
@@ -23,13 +24,14 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// What goes wrong at a point.
+/// The fault at a point.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Fault {
     /// The process is killed.
     Kill,
-    /// During the barrier that begins there the journal's log may grow by so many bytes; what is written beyond fails.
-    Room(u64),
+    /// During the barrier that begins there the journal's log may grow by this many bytes; writes
+    /// beyond fail.
+    LogLimit(u64),
 }
 
 /// The points that this process has passed.
@@ -37,12 +39,13 @@ pub(crate) struct Points {
     fault: Option<(usize, Fault)>,
     log: PathBuf,
     passed: Mutex<Vec<String>>,
-    /// The kind of the event that was appended last.
+    /// The kind of the last appended event.
     last: Mutex<String>,
 }
 
 impl Points {
-    /// `fault` happens at the point with its number, from 0; `log` is the write-ahead log of the journal.
+    /// `fault` happens at the point with its number, from 0; `log` is the write-ahead log of the
+    /// journal.
     pub(crate) fn new(fault: Option<(usize, Fault)>, log: PathBuf) -> Arc<Self> {
         Arc::new(Self {
             fault,
@@ -57,14 +60,14 @@ impl Points {
         self.passed.lock().unwrap().clone()
     }
 
-    /// Passes a point, and says whether something other than death is to happen there.
+    /// Passes a point; returns the bound if a fault other than a kill happens there.
     fn pass(&self, name: String) -> Option<u64> {
         let mut passed = self.passed.lock().unwrap();
         let number = passed.len();
         passed.push(name);
         match self.fault {
             Some((at, Fault::Kill)) if at == number => die(),
-            Some((at, Fault::Room(bytes))) if at == number => Some(bytes),
+            Some((at, Fault::LogLimit(bytes))) if at == number => Some(bytes),
             Some(_) | None => None,
         }
     }
@@ -82,8 +85,8 @@ fn die() -> ! {
     }
 }
 
-/// A bound on the size of files, for as long as this value lives. What would be written beyond it fails as on a full disk
-/// (`EFBIG`, where that would say `ENOSPC`).
+/// A bound on the size of files while this value lives. Writes beyond it fail as on a full disk
+/// (`EFBIG` instead of `ENOSPC`).
 struct Bound(Rlimit);
 
 impl Bound {
@@ -104,7 +107,7 @@ impl Drop for Bound {
     }
 }
 
-/// A journal with a point after each event that it takes, and three around each barrier.
+/// A journal with a point after each appended event, and three around each barrier.
 pub(crate) struct WatchedJournal {
     pub(crate) inner: Arc<dyn Journal>,
     pub(crate) points: Arc<Points>,

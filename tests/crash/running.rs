@@ -1,42 +1,42 @@
-//! The program with the `agent.toml` of its place, as the tests of crashes run it.
+//! The program with the `agent.toml` of its test directory, for the crash tests.
 
-use crate::support::{Place, Ran, chat::ChatServer};
+use crate::support::{Ran, TestEnv, chat::ChatServer};
 use serde_json::Value;
 use std::process::Command;
 
-/// The program. The file is named, since one that is only found may not say as much.
-pub(crate) fn program(place: &Place, args: &[&str]) -> Command {
-    place.command(&[args, &["--config", "agent.toml"]].concat())
+/// The program with `--config`, since a configuration that is only found has fewer rights.
+pub(crate) fn program(env: &TestEnv, args: &[&str]) -> Command {
+    env.command(&[args, &["--config", "agent.toml"]].concat())
 }
 
 /// `run` with this server's model.
-pub(crate) fn asking(place: &Place, server: &ChatServer, args: &[&str]) -> Command {
+pub(crate) fn asking(env: &TestEnv, server: &ChatServer, args: &[&str]) -> Command {
     let mut command = program(
-        place,
+        env,
         &[&["run", "--model", "openai-compat:m"], args].concat(),
     );
     command.env("OPENAI_COMPAT_BASE_URL", &server.base_url);
     command
 }
 
-/// Runs it to its end.
-pub(crate) fn run(place: &Place, args: &[&str]) -> Ran {
-    program(place, args).output().unwrap().into()
+/// Runs the program and waits for its end.
+pub(crate) fn run(env: &TestEnv, args: &[&str]) -> Ran {
+    program(env, args).output().unwrap().into()
 }
 
 /// The events of the newest session.
-pub(crate) fn journaled(place: &Place) -> Vec<Value> {
-    let shown = run(place, &["sessions", "show", "latest", "--json"]);
+pub(crate) fn journaled(env: &TestEnv) -> Vec<Value> {
+    let shown = run(env, &["sessions", "show", "latest", "--json"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     shown.json_lines()
 }
 
-/// The session goes on to the end of the play.
-pub(crate) fn goes_on(place: &Place) {
-    is_done(&run(place, &["run", "--resume", "latest"]));
+/// Resumes the session to the end of the play.
+pub(crate) fn resumes(env: &TestEnv) {
+    is_done(&run(env, &["run", "--resume", "latest"]));
 }
 
-/// The model has said its last word.
+/// Whether the model has sent its final message.
 pub(crate) fn is_done(ran: &Ran) {
     assert_eq!(
         (ran.code, ran.stdout.as_str()),

@@ -1,12 +1,13 @@
-//! stdout fails in the middle of a run: nothing more changes the world, every call is answered, and the session resumes.
+//! Tests a stdout that fails during a run: nothing more has an effect, every call is answered, and
+//! the session resumes.
 
 use super::{
     counter::Counter,
     held::held,
     play::Play,
-    running::{goes_on, journaled, program},
+    running::{journaled, program, resumes},
 };
-use crate::support::{Place, of_kind};
+use crate::support::{TestEnv, of_kind};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{
@@ -16,8 +17,8 @@ use std::{
 };
 
 /// Two effectful calls, whose events go to stdout as they become durable.
-fn playing(place: &Place) -> Command {
-    program(place, &["run", "--output-format", "stream-json", "go"])
+fn playing(env: &TestEnv) -> Command {
+    program(env, &["run", "--output-format", "stream-json", "go"])
 }
 
 fn outcome(events: &[Value]) -> &Value {
@@ -40,16 +41,16 @@ fn not_begun() -> Value {
 fn reader_that_leaves_during_a_call_stops_the_next_one() {
     let (calls, arrived) = held(0);
     let counter = Counter::watched(arrived);
-    let place = Place::new();
-    Play::batch(&["act", "act"]).lay_out(&place, counter.port);
+    let env = TestEnv::new();
+    Play::batch(&["act", "act"]).write_files(&env, counter.port);
     let (reader, writer) = io::pipe().unwrap();
-    let mut command = playing(&place);
+    let mut command = playing(&env);
     let child = command
         .stdout(writer)
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // This process has the pipe's other end, too, for as long as it could start another child.
+    // This process has the pipe's other end, too, while it may still start another child.
     drop(command);
     calls.wait();
     drop(reader);
@@ -62,20 +63,20 @@ fn reader_that_leaves_during_a_call_stops_the_next_one() {
         .find(|line| line.starts_with("error:") || line.starts_with("Stopped"));
     assert_eq!(complaint, None);
 
-    let events = journaled(&place);
+    let events = journaled(&env);
     assert_eq!(outcome(&events), "cancelled");
     assert_eq!(results(&events)[1..], [not_begun()]);
-    goes_on(&place);
+    resumes(&env);
     assert_eq!(counter.take().len(), 1, "one call, under one key");
 }
 
 #[test]
 fn full_disk_behind_stdout_stops_before_the_first_call() {
     let counter = Counter::start();
-    let place = Place::new();
-    Play::batch(&["act", "act"]).lay_out(&place, counter.port);
+    let env = TestEnv::new();
+    Play::batch(&["act", "act"]).write_files(&env, counter.port);
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = playing(&place).stdout(full).output().unwrap();
+    let output = playing(&env).stdout(full).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     let last: Vec<&str> = stderr.lines().rev().take(2).collect();
@@ -88,9 +89,9 @@ fn full_disk_behind_stdout_stops_before_the_first_call() {
         "{stderr}"
     );
 
-    let events = journaled(&place);
+    let events = journaled(&env);
     assert_eq!(outcome(&events), "cancelled");
     assert_eq!(results(&events), [not_begun(), not_begun()]);
-    goes_on(&place);
+    resumes(&env);
     assert_eq!(counter.take().len(), 0);
 }

@@ -1,4 +1,5 @@
-//! What a journal tells of a session's calls, and how two runs of one play compare.
+//! A *story*: the account of a session's calls that its journal gives, and the comparison of two
+//! runs of one play.
 
 use super::counter::Hit;
 use agent_host_engine::session::SessionState;
@@ -12,25 +13,26 @@ use agent_host_types::{
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One call as its journal tells it.
+/// One call in the journal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallStory {
     tool: String,
     input: Map<String, Value>,
     keys: BTreeSet<String>,
     effect: Option<Effect>,
-    /// Whether it was about to run, and neither ended nor asked since.
+    /// Whether it was about to run, and has neither ended nor asked since.
     running: bool,
     results: Vec<ToolResultOutput>,
 }
 
 impl CallStory {
-    /// Whether the process died while it might have changed something: what it did nobody can know.
+    /// Whether the process died while the call might have had an effect; its outcome is unknown.
     fn is_interrupted(&self) -> bool {
         self.running && self.effect == Some(Effect::Effectful) && self.results.is_empty()
     }
 
-    /// How often the service heard of it. A call that posts or is counted has its key; one that reads has its page.
+    /// The key of the call's requests at the service: the idempotency key of a call that posts or
+    /// is counted, the page of one that reads.
     fn hits(&self, hits: &BTreeMap<Hit, usize>) -> usize {
         let page = self.input.get("url").and_then(Value::as_str);
         let page = page.and_then(|url| Some(format!("/{}", url.rsplit_once('/')?.1)));
@@ -43,12 +45,12 @@ impl CallStory {
     }
 }
 
-/// What a journal tells.
+/// The contents of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct Story {
     pub(crate) state: SessionState,
     pub(crate) calls: BTreeMap<String, CallStory>,
-    /// The kinds of events that are in it.
+    /// The kinds of events in it.
     pub(crate) kinds: BTreeSet<String>,
 }
 
@@ -103,12 +105,12 @@ impl Story {
                 story.running = false;
                 story.results.push(output.clone());
             }
-            // They say nothing of a run.
+            // They say nothing about a run.
             _ => {}
         }
     }
 
-    /// The calls that a process which died here leaves in doubt.
+    /// The calls that a process that died here leaves in doubt.
     pub(crate) fn interrupted(&self) -> impl Iterator<Item = String> {
         let calls = self.calls.iter();
         calls
@@ -122,7 +124,7 @@ impl Story {
         calls.filter(|call| !call.results.is_empty()).count()
     }
 
-    /// The conversation, where the calls in doubt have no result that could be compared.
+    /// The conversation, without the results of the calls in doubt, which cannot be compared.
     fn conversation(&self, doubtful: &BTreeSet<String>) -> Vec<Message> {
         let mut messages = self.state.messages().to_vec();
         for result in messages
@@ -135,7 +137,7 @@ impl Story {
         messages
     }
 
-    /// The shared state without what the calls in doubt would have merged.
+    /// The shared state without the merges of the calls in doubt.
     fn shared(&self, doubtful: &BTreeSet<String>) -> Map<String, Value> {
         let shared = self.state.shared().iter();
         shared
@@ -145,29 +147,29 @@ impl Story {
     }
 }
 
-/// What a play came to: its journal, and what the service counted.
+/// The result of a play: its journal, and the service's counts.
 pub(crate) struct Run {
     pub(crate) story: Story,
     pub(crate) hits: BTreeMap<Hit, usize>,
 }
 
-/// What is counted over many disturbed runs.
+/// Totals over many disturbed runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// How often something went wrong on purpose.
+    /// Faults injected.
     pub(crate) faults: usize,
     /// Calls without a result, or whose effect never came about.
     pub(crate) lost: usize,
     /// Effectful calls that reached the service twice, and calls with two results.
     pub(crate) twice: usize,
-    /// Effectful calls of which the model was told that nobody knows whether they took effect.
+    /// Effectful calls whose outcome was reported to the model as unknown.
     pub(crate) in_doubt: usize,
-    /// Runs of calls that may be repeated, beyond the first of each.
+    /// Runs of repeatable calls beyond the first of each.
     pub(crate) repeated: usize,
 }
 
 impl Tally {
-    /// Compares a disturbed run with the undisturbed one. `doubtful` are the calls that were left in doubt.
+    /// Compares a disturbed run with the undisturbed one. `doubtful` are the calls left in doubt.
     pub(crate) fn add(&mut self, what: &str, whole: &Run, run: &Run, doubtful: &BTreeSet<String>) {
         self.faults += 1;
         self.in_doubt += doubtful.len();

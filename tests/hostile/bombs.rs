@@ -1,8 +1,9 @@
-//! Components that are small to send and costly to compile, written byte by byte: their text would be larger than they are.
+//! Components that are small to send and costly to compile, generated as bytes since their text
+//! would be larger.
 
 use super::case::from_text;
 
-/// The first bytes of a core module and of a component: the magic number, the version, and which of both it is.
+/// The first bytes of a core module and of a component: magic number, version, layer.
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 
@@ -38,7 +39,7 @@ fn leb(mut number: usize) -> Vec<u8> {
     }
 }
 
-/// Bytes behind their length.
+/// Bytes prefixed with their length.
 fn counted(bytes: &[u8]) -> Vec<u8> {
     [leb(bytes.len()).as_slice(), bytes].concat()
 }
@@ -53,7 +54,7 @@ fn component(sections: &[Vec<u8>]) -> Vec<u8> {
     [COMPONENT, section(id::CORE_MODULE, &module).as_slice()].concat()
 }
 
-/// The sections of a module with so many functions of this body, without parameters and results.
+/// The sections of a module with `n` functions of this body, without parameters and results.
 fn functions(count: usize, body: &[u8]) -> Vec<Vec<u8>> {
     let types = [1, 0x60, 0, 0];
     let declared = [leb(count), vec![0; count]].concat();
@@ -75,18 +76,18 @@ pub(crate) fn empty_functions(count: usize) -> Vec<u8> {
     component(&functions(count, &body(&[])))
 }
 
-/// Functions with empty loops behind each other.
+/// Functions with consecutive empty loops.
 pub(crate) fn flat_loops(count: usize, loops: usize) -> Vec<u8> {
     let code = [LOOP_EMPTY[0], LOOP_EMPTY[1], END].repeat(loops);
     component(&functions(count, &body(&code)))
 }
 
-/// One function with loops inside each other.
+/// One function with nested loops.
 pub(crate) fn nested_loops(depth: usize) -> Vec<u8> {
     component(&functions(1, &body(&nested(LOOP_EMPTY, depth))))
 }
 
-/// Functions with blocks inside each other.
+/// Functions with nested blocks.
 pub(crate) fn nested_blocks(count: usize, depth: usize) -> Vec<u8> {
     component(&functions(count, &body(&nested(BLOCK_EMPTY, depth))))
 }
@@ -95,12 +96,12 @@ fn nested(begin: [u8; 2], depth: usize) -> Vec<u8> {
     [begin.repeat(depth), vec![END; depth]].concat()
 }
 
-/// One function of so many instructions.
+/// One function of `n` instructions.
 pub(crate) fn long_function(instructions: usize) -> Vec<u8> {
     component(&functions(1, &body(&vec![NOP; instructions])))
 }
 
-/// Functions with so many locals each.
+/// Functions with `n` locals each.
 pub(crate) fn locals(count: usize, locals: usize) -> Vec<u8> {
     let body = [&[1], leb(locals).as_slice(), &[I32, END]].concat();
     component(&functions(count, &body))
@@ -118,7 +119,7 @@ pub(crate) fn exports(count: usize) -> Vec<u8> {
     component(&sections)
 }
 
-/// Components inside each other.
+/// Nested components.
 pub(crate) fn nested_components(depth: usize) -> Vec<u8> {
     let mut inner = COMPONENT.to_vec();
     for _ in 0..depth {
@@ -127,7 +128,7 @@ pub(crate) fn nested_components(depth: usize) -> Vec<u8> {
     inner
 }
 
-/// The same functions, each with a name of so many letters.
+/// Functions that do nothing, each with a name of `n` letters.
 pub(crate) fn named_functions(count: usize, letters: usize) -> Vec<u8> {
     /// The part of a name section that names functions.
     const FUNCTION_NAMES: u8 = 1;
@@ -146,18 +147,19 @@ pub(crate) fn named_functions(count: usize, letters: usize) -> Vec<u8> {
     [good(), section(id::CORE_MODULE, &module)].concat()
 }
 
-/// A good guest with a custom section of this name and so many bytes at its end.
+/// A valid guest with a custom section of this name and size at its end.
 pub(crate) fn with_custom_section(name: &str, bytes: usize) -> Vec<u8> {
     let content = [counted(name.as_bytes()), vec![b'x'; bytes]].concat();
     [good(), section(id::CUSTOM, &content)].concat()
 }
 
-/// A guest that does no harm: it returns its arguments.
+/// A harmless guest: it returns its arguments.
 pub(crate) fn good() -> Vec<u8> {
     from_text("")
 }
 
-/// Where the sections of a component begin, up to its export, which is the last that is not a custom section.
+/// The offsets of a component's sections, up to its export, the last one that is not a custom
+/// section.
 pub(crate) fn borders(component: &[u8]) -> Vec<usize> {
     let mut at = COMPONENT.len();
     let mut borders = vec![at];
@@ -179,9 +181,10 @@ pub(crate) fn borders(component: &[u8]) -> Vec<usize> {
     borders
 }
 
-/// Copies of a component with one byte changed in each, always the same ones.
+/// Copies of a component with one byte changed in each, the same in every run.
 pub(crate) fn mutations(component: &[u8], count: usize) -> Vec<(usize, Vec<u8>)> {
-    // Numerical Recipes' linear congruential generator: the bytes need to be spread, not unguessable.
+    // Numerical Recipes' linear congruential generator: the bytes need to be spread, not
+    // unpredictable.
     let mut state: u32 = 20_261_121;
     let mut next = move || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,4 +1,4 @@
-//! One row of the table: a guest, what it is granted, its limits, and how its call must end.
+//! One row of the table: a guest, its grants, its limits, and the expected end of its call.
 
 use agent_host_sandbox::LoadFault;
 use agent_host_test_guests::Guest;
@@ -6,36 +6,38 @@ use agent_host_types::failure::ToolErrorCode;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Where the guests are that have a file.
+/// The directory of the guests that have a file.
 pub(crate) fn guests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/hostile")
 }
 
-/// Where a component comes from.
+/// The source of a component.
 pub(crate) enum Component {
-    /// A file of `tests/guests/hostile`, by its name: the items of a core module, or a whole component.
+    /// A file of `tests/guests/hostile`, by its name: the items of a core module, or a whole
+    /// component.
     File(&'static str),
-    /// Bytes that no file of text can hold, or not in a readable way.
+    /// Bytes without a readable text form.
     Bytes(Vec<u8>),
     /// The prebuilt component at this path.
     Prebuilt(PathBuf),
 }
 
-/// How a row must end. The texts are parts of what is said.
+/// The expected end of a row. The texts are parts of messages.
 pub(crate) enum Ends {
-    /// The component is not loaded: exit code 2, the fault's name and this text on stderr, and no call.
+    /// The component is not loaded: exit code 2, the fault's name and this text on stderr, and no
+    /// call.
     Refused(LoadFault, &'static str),
-    /// The configuration is not used: exit code 2 and this text on stderr, and no call.
+    /// The configuration is refused: exit code 2 and this text on stderr, and no call.
     Unusable(&'static str),
-    /// Loaded or not, called or not: only what must hold always is checked.
+    /// Any end: only the invariants of every row are checked.
     Anyhow,
     /// The host ends the call with this code.
     Failed(ToolErrorCode, &'static str),
-    /// The gate denied something, and the model hears it.
+    /// The gate denied something, and the model sees it.
     Denied(&'static str),
-    /// The call ends as the guest says, with exactly this result in the journal.
+    /// The call ends with exactly this result of the guest in the journal.
     Returned(Value),
-    /// The call ends as the guest says; the check looks at the result.
+    /// The call ends with a result of the guest, which this function checks.
     Checked(fn(&Value)),
 }
 
@@ -57,26 +59,27 @@ impl Ends {
 pub(crate) struct Case {
     /// The section of the list of hostile cases, from `A` to `I`.
     pub(crate) section: char,
-    /// What the guest tries, in a few words; unique in the table.
+    /// The guest's attempt in a few words; unique in the table.
     pub(crate) name: String,
     pub(crate) component: Component,
-    /// The tool that the model calls, and with what.
+    /// The tool that the model calls, and its arguments.
     pub(crate) tool: String,
     pub(crate) input: String,
-    /// Lines of `agent.toml`. `{sink}` stands for the port on loopback where nobody may call without a grant, `{server}` for
-    /// that of the bad server, `{work}` for the working folder; in `input`, too.
+    /// Lines of `agent.toml`, in which, as in `input`, `{sink}` stands for the port on loopback
+    /// that needs a grant, `{server}` for the malicious server's, and `{work}` for the working
+    /// directory.
     pub(crate) config: String,
-    /// What the operator grants on the command line, such as `dir:PATH`.
+    /// The operator's grants on the command line, such as `dir:PATH`.
     pub(crate) grants: Vec<&'static str>,
-    /// Prepares the working folder.
+    /// Prepares the working directory.
     pub(crate) prepare: fn(&Path),
-    /// The paths below the place's root that the call may change, as prefixes.
+    /// The paths that the call may change, as prefixes below the root of the test directory.
     pub(crate) may_change: Vec<&'static str>,
-    /// How many connections the sink must have seen.
+    /// The expected number of connections to the sink.
     pub(crate) contacts: usize,
-    /// The line of shell that starts the program, as `"$0"` with `"$@"`, where that is not done directly.
+    /// The line of shell that starts the program, as `"$0"` with `"$@"`, unless it starts directly.
     pub(crate) launcher: Option<&'static str>,
-    /// How each of the calls ends that the model makes in one reply, in their order.
+    /// The expected end of each of the calls that the model makes in one reply, in order.
     pub(crate) ends: Vec<Ends>,
 }
 
@@ -103,72 +106,72 @@ impl Case {
         Self::new(section, file, Component::File(file), ends)
     }
 
-    /// A row for a guest that is made here.
+    /// A row for a generated guest.
     pub(crate) fn made(section: char, name: impl Into<String>, bytes: Vec<u8>, ends: Ends) -> Self {
         Self::new(section, name, Component::Bytes(bytes), ends)
     }
 
-    /// A row for a guest that was compiled before.
+    /// A row for a prebuilt component.
     pub(crate) fn prebuilt(section: char, name: &str, path: PathBuf, ends: Ends) -> Self {
         Self::new(section, name, Component::Prebuilt(path), ends)
     }
 
-    /// Another name, where several rows run the same guest.
+    /// Sets another name, since several rows run the same guest.
     pub(crate) fn named(mut self, name: &str) -> Self {
         self.name = format!("{}, {name}", self.name);
         self
     }
 
-    /// Limits, as lines of `[limits]`.
+    /// Sets limits, as lines of `[limits]`.
     pub(crate) fn limits(self, lines: &str) -> Self {
         self.config(&format!("[limits]\n{lines}\n"))
     }
 
-    /// Further lines of `agent.toml`.
+    /// Adds lines of `agent.toml`.
     pub(crate) fn config(mut self, lines: &str) -> Self {
         self.config.push_str(lines);
         self.config.push('\n');
         self
     }
 
-    /// What the operator grants on the command line.
+    /// Adds a grant on the command line.
     pub(crate) fn granted(mut self, grant: &'static str) -> Self {
         self.grants.push(grant);
         self
     }
 
-    /// What the model calls, and with what.
+    /// Sets the tool that the model calls, and its arguments.
     pub(crate) fn calling(mut self, tool: &str, input: &str) -> Self {
         self.tool = tool.to_owned();
         self.input = input.to_owned();
         self
     }
 
-    /// What is done in the working folder before.
+    /// Sets the function that prepares the working directory.
     pub(crate) fn prepared(mut self, prepare: fn(&Path)) -> Self {
         self.prepare = prepare;
         self
     }
 
-    /// What the call may change, as prefixes of paths below the place's root.
+    /// Allows changes to paths with these prefixes below the root of the test directory.
     pub(crate) fn changing(mut self, paths: &[&'static str]) -> Self {
         self.may_change.extend(paths);
         self
     }
 
-    /// How many connections the sink sees.
+    /// Sets the number of connections to the sink.
     pub(crate) fn contacting(mut self, contacts: usize) -> Self {
         self.contacts = contacts;
         self
     }
 
-    /// The line of shell that starts the program.
+    /// Sets the line of shell that starts the program.
     pub(crate) fn launched(mut self, line: &'static str) -> Self {
         self.launcher = Some(line);
         self
     }
 
-    /// One more call in the same reply, and how it ends.
+    /// Adds a call to the same reply, with its expected end.
     pub(crate) fn and(mut self, ends: Ends) -> Self {
         self.ends.push(ends);
         self
@@ -186,7 +189,7 @@ impl Case {
     }
 }
 
-/// The component that a file's text stands for.
+/// The component that a file's text describes.
 pub(crate) fn from_text(text: &str) -> Vec<u8> {
     if text.lines().any(|line| line.starts_with("(component")) {
         return wat::parse_str(text).unwrap();

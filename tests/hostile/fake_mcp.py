@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An MCP server for the tests of `mcp.py`. It runs no guest: the file's name says what it does in the middle of a call."""
+"""An MCP server for the tests of `mcp.py`. It runs no guest: the file's name selects its behaviour during a call."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-//! Section H: ways out of a granted folder, and ways to the host's own files in one.
+//! Section H: escapes from a granted directory, and access to the host's own files in one.
 
 use super::{
     bombs,
@@ -27,15 +27,15 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         changes("a tool that says it reads only", "probe_read", OWN_FOLDER),
         between_grants(),
-        neither_file_nor_folder(),
+        neither_file_nor_directory(),
         everything(),
         long_names(),
     ];
-    cases.extend(kernel_folders());
+    cases.extend(kernel_directories());
     cases
 }
 
-/// A folder with links of every kind, most of them out of it.
+/// A directory with links of every kind, most of them to targets outside.
 fn links(work: &Path) {
     fs::create_dir(work.join("sub")).unwrap();
     fs::create_dir(work.join("empty")).unwrap();
@@ -134,7 +134,7 @@ fn looking_out() -> Case {
 
 fn listing_out() -> Case {
     let kept = |word: &str, path: &str| op(word, json!({ "path": path, "follow": false }));
-    let folder = |path: &str| {
+    let directory = |path: &str| {
         op(
             "open",
             json!({ "path": path, "how": ["read", "directory", "mutate"] }),
@@ -153,7 +153,7 @@ fn listing_out() -> Case {
             "not-permitted",
             ["../secret.txt", "out"].map(|path| at("hash", path)),
         )
-        .refused("not-permitted", ["..", "up", "same/.."].map(folder))
+        .refused("not-permitted", ["..", "up", "same/.."].map(directory))
         .refused(
             "not-permitted",
             ["absolute", "proc", "../secret.txt"].map(|path| at("readlink", path)),
@@ -282,7 +282,7 @@ fn linking_out() -> Case {
             "no-entry",
             [symlink("", "s1"), at("read", "s1"), at("read", "stolen")],
         )
-        // What a link says is judged where the link is.
+        // A link's target is judged from the directory of the link.
         .gives(Value::Null, symlink("../secret.txt", "sub/inside"))
         .refused("no-entry", [at("read", "sub/inside")])
         .row('H', "linking out of a grant")
@@ -291,7 +291,7 @@ fn linking_out() -> Case {
         .changing(&["work/sub/inside"])
 }
 
-/// Every change where none is allowed: by the grant or by the tool's effect.
+/// Every change where none is allowed, by the grant or by the tool's effect.
 fn changes(name: &str, tool: &str, grant: &str) -> Case {
     let open = |path: &str, how: &[&str]| op("open", json!({ "path": path, "how": how }));
     let refused = [
@@ -328,7 +328,7 @@ fn changes(name: &str, tool: &str, grant: &str) -> Case {
         from_to("rename", "own.txt", "sub/in.txt"),
         from_to("link", "own.txt", "own3.txt"),
         symlink("own.txt", "own4.txt"),
-        // Through a folder that was asked for as one to change.
+        // Through a directory that was opened for writing.
         at("mkdir", ["/workspace", "sub", "made"].as_slice()),
         at("unlink", ["/workspace", "sub", "in.txt"].as_slice()),
         write(["/workspace", "sub", "in.txt"].as_slice(), &["write"]),
@@ -390,9 +390,9 @@ fn between_grants() -> Case {
              [[grants.dir]]\nhost = \"../look\"\nguest = \"/look\""
         ))
         .prepared(|work| {
-            for (folder, file) in [("other", "there"), ("look", "seen")] {
-                fs::create_dir(work.join("..").join(folder)).unwrap();
-                fs::write(work.join(format!("../{folder}/{file}.txt")), file).unwrap();
+            for (directory, file) in [("other", "there"), ("look", "seen")] {
+                fs::create_dir(work.join("..").join(directory)).unwrap();
+                fs::write(work.join(format!("../{directory}/{file}.txt")), file).unwrap();
             }
             fs::create_dir(work.join("sub")).unwrap();
             fs::write(work.join("here.txt"), "here").unwrap();
@@ -400,7 +400,7 @@ fn between_grants() -> Case {
         })
 }
 
-fn neither_file_nor_folder() -> Case {
+fn neither_file_nor_directory() -> Case {
     let refused = [
         at("read", "pipe"),
         at("read", "to-pipe"),
@@ -433,7 +433,7 @@ fn neither_file_nor_folder() -> Case {
         })
 }
 
-/// What the kernel shows as files is not there for a tool, even where a person grants the whole file system.
+/// Kernel file systems are absent for a tool, even if the user grants the whole file system.
 fn everything() -> Case {
     let shown = [
         "dev/zero",
@@ -455,8 +455,8 @@ fn everything() -> Case {
         .granted("dir:/")
 }
 
-/// Nor can a configuration grant it by name.
-fn kernel_folders() -> Vec<Case> {
+/// A configuration cannot grant one by name, either.
+fn kernel_directories() -> Vec<Case> {
     [
         (
             "/dev",

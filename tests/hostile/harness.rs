@@ -1,4 +1,4 @@
-//! Runs one row with the program itself, and holds the run against what must hold whatever the guest does.
+//! Runs one row with the program, and checks the invariants that hold for every guest.
 
 use super::{
     case::{Case, Ends},
@@ -6,7 +6,7 @@ use super::{
     sink::Sink,
     snapshot,
 };
-use crate::support::{Place, Ran, of_kind, traces};
+use crate::support::{Ran, TestEnv, of_kind, traces};
 use agent_host_sandbox::LoadFault;
 use agent_host_types::failure::MAX_MESSAGE_BYTES;
 use pretty_assertions::assert_eq;
@@ -21,23 +21,23 @@ use std::{
     time::Duration,
 };
 
-/// How long a run may take before the host itself counts as stuck. It is far beyond every deadline in the table, compiling
-/// included.
+/// The time after which the host itself counts as stuck. It exceeds every deadline in the table,
+/// including compilation.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The secret that is in the program's environment and in a file beside the working folder; no row may show it. It has letters
-/// that each encoding writes in its own way.
+/// The secret in the program's environment and in a file beside the working directory; no row may
+/// show it. Each encoding writes its characters differently.
 pub(crate) const SECRET: &str = "hunter2/in+the=environment";
 
 /// Runs a row and checks everything about it.
 pub(crate) fn check(case: &Case) {
-    let place = Place::new();
+    let env = TestEnv::new();
     let sink = Sink::start();
-    lay_out(case, &place, &sink, &Server::start());
-    let before = snapshot::take(place.outside());
-    let ran = run(&place, case, &sink);
-    let after = snapshot::take(place.outside());
-    // The state folder and the lock are the host's own, and it is the host that writes them.
+    write_files(case, &env, &sink, &Server::start());
+    let before = snapshot::take(env.outside());
+    let ran = run(&env, case, &sink);
+    let after = snapshot::take(env.outside());
+    // The state directory and the lock file are the host's own to change.
     let mut expected = vec!["state", "work/agent.lock"];
     expected.extend(&case.may_change);
     let name = format!("{}: {}", case.section, case.name);
@@ -46,7 +46,7 @@ pub(crate) fn check(case: &Case) {
     assert_eq!(sink.contacts(), case.contacts, "{name}: connections");
     check_stderr(&name, &ran);
     traces::assert_none(SECRET, &format!("{name}: stdout"), ran.stdout.as_bytes());
-    let state = place.outside().join("state");
+    let state = env.outside().join("state");
     if state.exists() {
         traces::assert_none_below(SECRET, &state);
     }
@@ -66,14 +66,14 @@ pub(crate) fn check(case: &Case) {
     assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
     let seen: Vec<Value> = serde_json::from_str(&ran.stdout)
         .unwrap_or_else(|error| panic!("{name}: {error}: {ran:?}"));
-    let settled = settled(&name, case, &place);
+    let settled = settled(&name, case, &env);
     assert_eq!(
         (seen.len(), settled.len()),
         (case.ends.len(), case.ends.len()),
         "{name}: results"
     );
     for ((output, seen), ends) in settled.iter().zip(&seen).zip(&case.ends) {
-        check_output(&name, ends, output, &place);
+        check_output(&name, ends, output, &env);
         assert_eq!(
             output["type"], seen["type"],
             "{name}: what the model was shown"
@@ -87,7 +87,7 @@ pub(crate) fn check(case: &Case) {
     }
 }
 
-/// A component or a configuration that is refused: the operator is told why, and nothing else happens.
+/// A refused component or configuration: the operator gets the reason, and nothing else happens.
 fn check_refusal(name: &str, ran: &Ran, says: &[&str]) {
     let stderr = &ran.stderr;
     assert_eq!(
@@ -102,14 +102,14 @@ fn check_refusal(name: &str, ran: &Ran, says: &[&str]) {
 }
 
 /// Writes the component, the configuration and the script.
-fn lay_out(case: &Case, place: &Place, sink: &Sink, server: &Server) {
+fn write_files(case: &Case, env: &TestEnv, sink: &Sink, server: &Server) {
     let filled = |text: &str| {
         text.replace("{sink}", &sink.port().to_string())
             .replace("{server}", &server.port().to_string())
-            .replace("{work}", &place.work().display().to_string())
+            .replace("{work}", &env.work().display().to_string())
     };
-    place.write("hostile.wasm", case.bytes());
-    place.write(
+    env.write("hostile.wasm", case.bytes());
+    env.write(
         "agent.toml",
         filled(&format!(
             "state-dir = \"../state\"\n{}\n[[tool]]\nname = \"hostile\"\ncomponent = \"hostile.wasm\"\napproval = \"never\"\n",
@@ -125,13 +125,13 @@ fn lay_out(case: &Case, place: &Place, sink: &Sink, server: &Server) {
         {"call": vec![call; case.ends.len()]},
         {"text": "{{ results | tojson }}"},
     ]});
-    place.write("script.toml", toml::to_string(&script).unwrap());
-    std::fs::write(place.outside().join("secret.txt"), SECRET).unwrap();
-    (case.prepare)(&place.work());
+    env.write("script.toml", toml::to_string(&script).unwrap());
+    std::fs::write(env.outside().join("secret.txt"), SECRET).unwrap();
+    (case.prepare)(&env.work());
 }
 
-/// Runs the program to its normal end. One that does not end is killed, and the test with it.
-fn run(place: &Place, case: &Case, sink: &Sink) -> Ran {
+/// Runs the program and waits for its exit. Kills a program that hangs, and fails the test.
+fn run(env: &TestEnv, case: &Case, sink: &Sink) -> Ran {
     let args = [
         "run",
         "--config",
@@ -141,7 +141,7 @@ fn run(place: &Place, case: &Case, sink: &Sink) -> Ran {
     ];
     let grants = case.grants.iter().flat_map(|grant| ["--grant", grant]);
     let args: Vec<&str> = args.into_iter().chain(grants).chain(["go on"]).collect();
-    // A proxy that nobody granted: whoever heeds the environment is seen by the sink.
+    // A proxy without a grant: a client that obeys the environment connects to the sink.
     let proxy = format!("http://127.0.0.1:{}", sink.port());
     let program = env!("CARGO_BIN_EXE_agent-host");
     let mut command = match case.launcher {
@@ -152,7 +152,7 @@ fn run(place: &Place, case: &Case, sink: &Sink) -> Ran {
             shell
         }
     };
-    let child = place
+    let child = env
         .prepare(command.args(&args))
         .env("AGENT_HOST_TEST_SECRET", SECRET)
         .env("RUST_BACKTRACE", "1")
@@ -175,7 +175,7 @@ fn run(place: &Place, case: &Case, sink: &Sink) -> Ran {
     let (ended, end) = mpsc::channel();
     thread::spawn(move || ended.send(child.wait_with_output()));
     match end.recv_timeout(PATIENCE) {
-        // A child that the program left behind would hold stderr open, and there would be no end to read.
+        // A surviving child of the program would hold stderr open and block this read.
         Ok(output) => output.unwrap().into(),
         Err(_) => {
             kill_process(pid, Signal::KILL).unwrap();
@@ -184,7 +184,7 @@ fn run(place: &Place, case: &Case, sink: &Sink) -> Ran {
     }
 }
 
-/// What is on stderr is for a person at a terminal, whatever a guest had a part in.
+/// Checks stderr, which a user reads on a terminal and a guest can influence.
 fn check_stderr(name: &str, ran: &Ran) {
     let text = &ran.stderr;
     for mark in ["panicked", "stack backtrace", "wasm backtrace"] {
@@ -199,8 +199,9 @@ fn check_stderr(name: &str, ran: &Ran) {
     assert_eq!(found, Vec::<char>::new(), "{name}: {text:?}");
 }
 
-/// The outputs of the calls, after a look at the journal: each call was intended once, if it ran, and settled once.
-fn settled(name: &str, case: &Case, place: &Place) -> Vec<Value> {
+/// Returns the outputs of the calls, after a check of the journal: each call that ran was intended
+/// once, and each was settled once.
+fn settled(name: &str, case: &Case, env: &TestEnv) -> Vec<Value> {
     let args = [
         "sessions",
         "show",
@@ -209,7 +210,7 @@ fn settled(name: &str, case: &Case, place: &Place) -> Vec<Value> {
         "--config",
         "agent.toml",
     ];
-    let shown = place.run(&args);
+    let shown = env.run(&args);
     assert_eq!(shown.code, Some(0), "{name}: {}", shown.stderr);
     let events = shown.json_lines();
     let intended = of_kind(&events, "call-intended");
@@ -221,7 +222,7 @@ fn settled(name: &str, case: &Case, place: &Place) -> Vec<Value> {
             .collect()
     };
     let runs = match case.ends.as_slice() {
-        // Whether a call began is not known beforehand; more than once it did not.
+        // Whether a call began is not known in advance; it began at most once.
         [Ends::Anyhow] => intended.len().min(1),
         ends => ends.iter().filter(|ends| ends.is_after_the_start()).count(),
     };
@@ -256,8 +257,9 @@ fn settled(name: &str, case: &Case, place: &Place) -> Vec<Value> {
         .collect()
 }
 
-/// A result against its row. What the host says itself is short and says nothing of the host.
-fn check_output(name: &str, ends: &Ends, output: &Value, place: &Place) {
+/// Checks a result against its row. Results of the host itself are short and reveal nothing about
+/// the host.
+fn check_output(name: &str, ends: &Ends, output: &Value, env: &TestEnv) {
     let (of_host, says) = match ends {
         Ends::Failed(code, says) => {
             assert_eq!(
@@ -280,7 +282,7 @@ fn check_output(name: &str, ends: &Ends, output: &Value, place: &Place) {
     assert!(of_host.len() <= MAX_MESSAGE_BYTES, "{name}: {of_host}");
     let home = std::env::var("HOME").unwrap_or_else(|_| "/root".to_owned());
     let private = [
-        place.outside(),
+        env.outside(),
         Path::new(env!("CARGO_MANIFEST_DIR")),
         Path::new(&home),
     ];

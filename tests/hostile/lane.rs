@@ -1,4 +1,5 @@
-//! What guests cost those beside them. These run alone: no row of the suite runs meanwhile, whatever the number of threads.
+//! Measures the effect of guests on their neighbours. These tests run alone: no row of the suite
+//! runs at the same time, whatever the number of threads.
 
 use super::{
     case::Case,
@@ -12,20 +13,20 @@ use std::collections::BTreeMap;
 
 const MIB: u64 = 1024 * 1024;
 
-/// The memory that a call may take beyond its limit, and what may stay of it.
+/// The memory that a call may use beyond its limit, and the part of it that may remain.
 const PEAK_BYTES: u64 = 64 * MIB;
 const KEPT_BYTES: u64 = 16 * MIB;
 
-/// How long a call may go on after its deadline, in milliseconds.
+/// The time that a call may run beyond its deadline, in milliseconds.
 const GRACE_MS: u64 = 200;
 
-/// What a neighbour's slowest call may take more than twice the time it takes alone, in milliseconds.
+/// The margin of a neighbour's slowest call over twice its time alone, in milliseconds.
 const NEIGHBOUR_MS: f64 = 50.0;
 
-/// How often a measurement is tried: other programs use the machine, too.
+/// The attempts per measurement, since other programs use the machine, too.
 const TRIES: usize = 3;
 
-/// The limits of a row; none where it says nothing.
+/// The limits of a row, empty if it sets none.
 fn limits(case: &Case) -> Limits {
     let config: toml::Table = toml::from_str(&case.config).unwrap();
     match config.get("limits") {
@@ -34,10 +35,10 @@ fn limits(case: &Case) -> Limits {
     }
 }
 
-/// Measures up to three times, until it finds nothing wrong.
+/// Measures up to three times, until a measurement has no faults.
 fn measured(test: &str, case: &Case, what: What, wrong: impl Fn(&Report, &Limits) -> Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
-    let component = folder.path().join("hostile.wasm");
+    let directory = tempfile::tempdir().unwrap();
+    let component = directory.path().join("hostile.wasm");
     std::fs::write(&component, case.bytes()).unwrap();
     let order = Order {
         what,
@@ -47,7 +48,7 @@ fn measured(test: &str, case: &Case, what: What, wrong: impl Fn(&Report, &Limits
     };
     let mut found = Vec::new();
     for _ in 0..TRIES {
-        let report = meter::ordered(test, &order, folder.path());
+        let report = meter::ordered(test, &order, directory.path());
         found = wrong(&report, &order.limits);
         if found.is_empty() {
             return;
@@ -57,7 +58,7 @@ fn measured(test: &str, case: &Case, what: What, wrong: impl Fn(&Report, &Limits
     panic!("{}: {}", case.name, found.join("; "));
 }
 
-/// What is wrong with the memory and the descriptors of the process.
+/// The faults in the memory and descriptors of the process.
 fn leaks(report: &Report, most_bytes: u64) -> Vec<String> {
     let mut wrong = Vec::new();
     if report.peak_bytes > most_bytes {
@@ -174,7 +175,7 @@ fn calls_dropped_at_any_point() {
     }
 }
 
-/// The row of this name.
+/// The row with this name.
 fn row(name: &str, cases: Vec<Case>) -> Case {
     cases.into_iter().find(|case| case.name == name).unwrap()
 }

@@ -1,11 +1,11 @@
-//! Section A: components that are no components, that lie about themselves, or that no compiler should see.
+//! Section A: components that are malformed, misleading, or too costly to compile.
 
 use super::{
     bombs,
     case::{Case, Ends},
     table,
 };
-use crate::support::Place;
+use crate::support::TestEnv;
 use agent_host_sandbox::LoadFault::{
     self, CompileLimit, ContractMismatch, MissingCapability, NotAComponent, TooLarge,
     UnsupportedFeature,
@@ -94,12 +94,12 @@ fn no_components() -> Vec<Case> {
     ]
 }
 
-/// A good guest that ends too early, and one with single bytes changed.
+/// A valid guest that is truncated, and one with single bytes changed.
 fn cut_and_changed() -> Vec<Case> {
     let whole = bombs::good();
     let mut cases = Vec::new();
     for at in bombs::borders(&whole) {
-        // What is left is a component; it lacks its last section, the export.
+        // The rest is a component; it lacks its last section, the export.
         cases.push(refused(
             &format!("cut at the border {at}"),
             whole[..at].to_vec(),
@@ -127,10 +127,10 @@ fn cut_and_changed() -> Vec<Case> {
     cases
 }
 
-/// What is small to send and costly to compile.
+/// Components that are small to send and costly to compile.
 fn bombs() -> Vec<Case> {
     let limit = |name: &str, bytes| refused(name, bytes, CompileLimit, "too long to compile");
-    // The compiler's own deadline is longer than the harness waits on a machine that is busy otherwise.
+    // The compiler's own deadline exceeds the harness's on a busy machine.
     let anyhow = |name: &str, bytes| {
         Case::made('A', name, bytes, Ends::Anyhow).config("[sandbox]\ncompile-deadline-ms = 20000")
     };
@@ -165,7 +165,7 @@ fn bombs() -> Vec<Case> {
             }
             .bytes(),
         ),
-        // Within every cap: whether they are compiled in time or not, the host goes on.
+        // Within every cap: compiled in time or not, the host continues.
         anyhow(
             "999 flat loops in each of 300 functions",
             bombs::flat_loops(300, 999),
@@ -261,7 +261,7 @@ fn files() -> Vec<Case> {
     .collect()
 }
 
-/// A guest that says this of its tools.
+/// A guest with this definition of its tools.
 fn defining(definitions: Vec<Definition>) -> Vec<u8> {
     Guest {
         definitions,
@@ -277,7 +277,7 @@ fn hostile() -> Definition {
     }
 }
 
-/// What a component says of its tools.
+/// Tool definitions of a component.
 fn definitions() -> Vec<Case> {
     let named = |name: &str| Definition {
         name: name.to_owned(),
@@ -388,7 +388,7 @@ fn definitions() -> Vec<Case> {
     cases
 }
 
-/// Schemas that are none, or that cost more than they look.
+/// Schemas that are invalid or costly to evaluate.
 fn schemas() -> Vec<Case> {
     let with = |schema: String| {
         defining(vec![Definition {
@@ -467,11 +467,11 @@ fn load_and_compile() {
 
 #[test]
 fn a_tampered_compile_cache_is_made_anew() {
-    let place = Place::new();
-    place.write("hostile.wasm", bombs::good());
-    place.write("agent.toml", "cache-dir = \"../cache\"\n[grants]\n");
+    let env = TestEnv::new();
+    env.write("hostile.wasm", bombs::good());
+    env.write("agent.toml", "cache-dir = \"../cache\"\n[grants]\n");
     let call = || {
-        place.run(&[
+        env.run(&[
             "call",
             "hostile.wasm",
             "hostile",
@@ -488,7 +488,7 @@ fn a_tampered_compile_cache_is_made_anew() {
         first.stderr
     );
     let entries = || -> Vec<std::path::PathBuf> {
-        let found = std::fs::read_dir(place.outside().join("cache")).unwrap();
+        let found = std::fs::read_dir(env.outside().join("cache")).unwrap();
         let files = found.map(|entry| entry.unwrap().path());
         files
             .filter(|path| std::fs::metadata(path).unwrap().len() > 1_000)

@@ -21,17 +21,17 @@ import threading
 import time
 
 PROTOCOL_VERSION = "2025-06-18"
-# A guest with more tools than this is no guest of the suite; the rest is not called.
+# The most tools of a guest that are called.
 MAX_TOOLS = 16
-# The longest line that is read whole, in bytes: a server may pass on whatever a guest made.
+# The longest accepted line, in bytes: a server may pass on any output of a guest.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-# How many lines may wait to be looked at.
+# The most lines in the queue.
 MAX_WAITING_LINES = 64
-# How often the server's memory is looked at, in seconds.
+# The interval of memory checks, in seconds.
 SAMPLE_SECONDS = 0.02
-# How long a server that offers no tool is asked again, in seconds: some load a component after they have answered.
+# How long to ask a server without tools again, in seconds: some load a component after they answer.
 LOAD_SECONDS = 3.0
-# How long a server has to end by itself once its input is closed, in seconds.
+# The time for a server to exit once its input is closed, in seconds.
 END_SECONDS = 2.0
 MIB = 1024 * 1024
 
@@ -61,9 +61,9 @@ class Server:
         self.peak = 0
         self.over = False
         self.next_id = 0
-        # Bounded, so that a server that floods waits, and the driver's memory is not what is tried.
+        # Bounded, so that a flooding server waits instead of filling the driver's memory.
         self.lines = queue.Queue(MAX_WAITING_LINES)
-        # A session of its own, so that whatever it starts can be ended with it.
+        # A process session of its own, so that its children can be killed with it.
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
@@ -96,7 +96,7 @@ class Server:
         request = self.next_id
         self.send({"id": request, "method": method, "params": params})
         until = time.monotonic() + self.deadline
-        # A server that always has something else to say never leaves the queue empty, so the clock is asked each time.
+        # A flooding server never leaves the queue empty, so the deadline is checked each time.
         while (left := until - time.monotonic()) > 0:
             try:
                 line = self.lines.get(timeout=left)
@@ -109,16 +109,16 @@ class Server:
                 self._answer(message)
             elif message.get("id") == request:
                 return message
-            # Else it is the late answer to a request that was given up.
+            # Otherwise it is the late answer to an abandoned request.
         raise Hung(f"no answer to {method} in {self.deadline:g} s")
 
     def _answer(self, message):
-        """Requests of the server are declined; its notifications are none of our business."""
+        """Declines requests of the server and ignores its notifications."""
         if "id" in message:
             self.send({"id": message["id"], "error": {"code": -32601, "message": "not supported"}})
 
     def give_up(self):
-        """Tells the server that nobody waits for the last request any more."""
+        """Cancels the last request."""
         self.send({"method": "notifications/cancelled", "params": {"requestId": self.next_id}})
 
     def _ended(self):
@@ -137,7 +137,7 @@ class Server:
             pass
 
     def stop(self):
-        """Ends the server as a client does, and what is left of it by force."""
+        """Closes the server's input as a client does, and kills what remains of it."""
         try:
             self.process.stdin.close()
             self.process.wait(timeout=END_SECONDS)
@@ -163,7 +163,7 @@ def session_memory(session):
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                # The name of the program is in parentheses and may hold anything.
+                # The program's name is in parentheses and may contain any character.
                 fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
             except OSError:
                 continue
@@ -173,7 +173,7 @@ def session_memory(session):
 
 
 def initialize(server):
-    """Opens the conversation and returns the tools; a text in their place is the server's reason to refuse the guest."""
+    """Initializes the connection and returns the tools, or the server's reason to refuse the guest as text."""
     client = {"name": "agent-host-hostile-suite", "version": "0.1.0"}
     params = {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
     opened = server.ask("initialize", params)
@@ -189,7 +189,7 @@ def initialize(server):
 
 
 def list_tools(server):
-    """The tools, or the reason why there are none."""
+    """Lists the tools, or returns the error as text."""
     listed = server.ask("tools/list", {})
     if "error" in listed:
         return told(listed)
@@ -205,7 +205,7 @@ def told(response):
 
 
 def call(server, tool):
-    """Calls a tool; whether it was answered with success, and the beginning of what was said."""
+    """Calls a tool; returns whether it succeeded, and the beginning of the answer."""
     answer = server.ask("tools/call", {"name": tool["name"], "arguments": {}})
     if "error" in answer:
         return False, told(answer)
@@ -217,11 +217,11 @@ def call(server, tool):
 
 
 def attempt(server):
-    """All that is done with one guest: the outcome, what there is to say, and whether the server survived."""
+    """Runs all steps on one guest; returns the outcome, a detail, and whether the server survived."""
     try:
         tools = initialize(server)
     except Died as died:
-        # To end in order with a guest that it does not take is a server's right; to be struck down by it is not.
+        # A server may exit normally when it refuses a guest; a crash does not count as survival.
         code = server.process.poll()
         refused = code is not None and code > 0
         return ("refused" if refused else "died"), str(died), refused
@@ -237,7 +237,7 @@ def attempt(server):
             break
         if not good:
             outcome = "answered-error"
-    # Whatever the guest did, the next one who asks must get an answer.
+    # After any guest, the next request must be answered.
     server.ask("ping", {})
     server.ask("tools/list", {})
     return outcome, said, outcome != "hung"
@@ -266,7 +266,7 @@ def judge(command, deadline, max_bytes):
 
 
 def printable(text, most=100):
-    """The beginning of a text that a guest may have written, fit for a terminal."""
+    """The beginning of an untrusted text, made safe for a terminal."""
     return "".join(c if c.isprintable() else " " for c in text[:most])
 
 
@@ -293,7 +293,7 @@ def arguments():
         parser.error("--server has no {component}; write it where the guest's file belongs")
     guests = sorted(given.guests.glob("*.wasm"), key=lambda guest: guest.stem)
     if not guests:
-        parser.error(f"no *.wasm in {given.guests}; tests/README.md says how they are made")
+        parser.error(f"no *.wasm in {given.guests}; tests/hostile/README.md says how they are made")
     return given, guests
 
 
@@ -301,7 +301,7 @@ def main():
     given, guests = arguments()
     rows = []
     for guest in guests:
-        # Cut first and filled in after, so that no file name becomes two arguments.
+        # Split first and filled in after, so that no file name becomes two arguments.
         command = [word.replace("{component}", str(guest)) for word in shlex.split(given.server)]
         try:
             row = judge(command, given.deadline, given.max_memory * MIB)

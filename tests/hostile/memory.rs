@@ -1,4 +1,4 @@
-//! Section C: guests that take memory and handles.
+//! Section C: guests that use up memory and handles.
 
 use super::{
     case::{Case, Ends},
@@ -91,7 +91,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .named("counted")
         .limits("memories = 3"),
     );
-    // With a folder each answer holds a descriptor, and the handles run out.
+    // With a directory each answer holds a descriptor, and the handles run out.
     cases.push(
         Case::file(
             'C',
@@ -102,7 +102,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .limits("open-resources = 50")
         .config("[[grants.dir]]\nhost = \".\"\n"),
     );
-    // One call that leaks is over when it is over; the lane calls it 100,000 times.
+    // The handles that one call leaks are freed at its end; the lane calls it 100,000 times.
     cases.push(Case::file(
         'C',
         "leak.wat",
@@ -120,7 +120,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// A guest with so many further core instances.
+/// A guest with `n` further core instances.
 fn crowd(count: usize) -> Vec<u8> {
     let component = format!(
         "(core module $m){}",

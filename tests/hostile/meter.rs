@@ -1,5 +1,5 @@
-//! What a guest costs the process that runs it, measured in a process of its own: this test binary, started once more with an
-//! order in its environment. The sandbox's crate is used as an embedder would use it.
+//! Measures the effect of a guest on its process, in a child process: the test binary, started
+//! again with an order in its environment. It uses the sandbox's crate as an embedder would.
 
 use agent_host_engine::tool::CallReport;
 use agent_host_sandbox::{Call, CallContext, Sandbox, SandboxConfig, ToolComponent};
@@ -23,13 +23,13 @@ use tokio::runtime::{Builder, Runtime};
 /// Names the file with the order, in the environment of the process that measures.
 const ORDER: &str = "AGENT_HOST_TEST_ORDER";
 
-/// How long a neighbour is watched, quiet and beside the guest.
+/// How long a neighbour is measured, alone and beside the guest.
 const WATCHED: Duration = Duration::from_millis(500);
 
 /// The time between two calls of the neighbour: 50 a second.
 const PACE: Duration = Duration::from_millis(20);
 
-/// What to measure.
+/// A measurement to make.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) what: What,
@@ -39,39 +39,40 @@ pub(crate) struct Order {
     pub(crate) limits: Limits,
 }
 
-/// What to do with the guest.
+/// The load.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum What {
     /// One call alone, then two callers without pause beside a neighbour.
     Beside,
-    /// So many calls at once.
+    /// This many calls at once.
     Crowd(usize),
-    /// So many calls, eight at a time.
+    /// This many calls, eight at a time.
     Calls(usize),
-    /// So many calls, each dropped at another point.
+    /// This many calls, each dropped at another point.
     Dropped(u32),
 }
 
-/// What came out.
+/// The figures measured.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// The longest call, in milliseconds.
     pub(crate) longest_ms: u64,
-    /// The longest call of the neighbour, alone and beside the guest, in milliseconds. Of so few calls it is the 99th percentile.
+    /// The longest call of the neighbour, alone and beside the guest, in milliseconds. Of so few
+    /// calls it is the 99th percentile.
     pub(crate) quiet_ms: f64,
     pub(crate) beside_ms: f64,
-    /// How late the slowest of the caller's own timers was, in milliseconds.
+    /// The largest delay of the caller's own timers, in milliseconds.
     pub(crate) late_ms: f64,
     /// The growth of the process's memory at its peak and at the end, in bytes.
     pub(crate) peak_bytes: u64,
     pub(crate) kept_bytes: u64,
-    /// The open descriptors more than before.
+    /// The increase in open descriptors.
     pub(crate) descriptors: i64,
-    /// How many calls ended with each code; those that ended well have none.
+    /// The number of failed calls by their code.
     pub(crate) codes: BTreeMap<String, usize>,
 }
 
-/// Serves an order, if this process was started for one.
+/// Runs the order, if this process was started for one.
 pub(crate) fn serve() -> bool {
     let Some(path) = std::env::var_os(ORDER).map(PathBuf::from) else {
         return false;
@@ -86,9 +87,9 @@ pub(crate) fn serve() -> bool {
     true
 }
 
-/// Has an order served by a process of its own, which runs `test` and nothing else.
-pub(crate) fn ordered(test: &str, order: &Order, folder: &Path) -> Report {
-    let path = folder.join("order");
+/// Runs an order in a child process that runs only `test`.
+pub(crate) fn ordered(test: &str, order: &Order, directory: &Path) -> Report {
+    let path = directory.join("order");
     std::fs::write(&path, serde_json::to_vec(order).unwrap()).unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
@@ -167,12 +168,13 @@ fn measure(order: &Order) -> Report {
             limits: order.limits.clone(),
         }
     }));
-    // The first calls of both touch code and memory that stays.
+    // The first calls of both touch code and memory that stays resident.
     runtime.block_on(async {
         bench.call_neighbour().await;
         bench.call_hostile_once().await;
     });
-    // The pool keeps some pages of each slot that was ever used, and calls that are dropped use many: a first pass is for them.
+    // The pool keeps some pages of each slot that was ever used, and dropped calls use many slots:
+    // a first pass fills them.
     if let What::Dropped(count) = order.what {
         dropped(&runtime, &bench, count);
     }
@@ -210,7 +212,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Calls the guest, and gives the code with which it ended and the time that it took.
+    /// Calls the guest, and returns its failure code and duration.
     async fn call_hostile_once(&self) -> (String, Duration) {
         let began = Instant::now();
         let report = self.call(&self.hostile, &self.tool, &self.limits).await;
@@ -223,7 +225,7 @@ impl Bench {
         (code, began.elapsed())
     }
 
-    /// Calls the neighbour, which must answer, and gives the time that it took.
+    /// Calls the neighbour, which must answer, and returns the duration.
     async fn call_neighbour(&self) -> Duration {
         let began = Instant::now();
         let report = self
@@ -236,7 +238,7 @@ impl Bench {
         began.elapsed()
     }
 
-    /// Calls the neighbour at its pace, and gives its slowest call in milliseconds.
+    /// Calls the neighbour at its pace, and returns its slowest call in milliseconds.
     async fn watch_neighbour(&self) -> f64 {
         let began = Instant::now();
         let mut pace = tokio::time::interval(PACE);
@@ -270,13 +272,15 @@ fn beside(runtime: &Runtime, bench: &Arc<Bench>) -> Report {
             caller.abort();
             assert!(caller.await.unwrap_err().is_cancelled());
         }
-        // Whoever was dropped lets go before this call gets its turn on the guests' threads.
+        // Dropped calls release their resources before this call gets its turn on the guests'
+        // threads.
         bench.call_hostile_once().await;
     });
     report
 }
 
-/// Calls the guest so many times, so many at once, while a timer of the caller's runtime shows that it is not held up.
+/// Calls the guest `count` times, `at_once` concurrently, while a timer shows that the caller's
+/// runtime is not blocked.
 fn calls(runtime: &Runtime, bench: &Arc<Bench>, count: usize, at_once: usize) -> Report {
     let mut report = Report::default();
     let slowest = Arc::new(AtomicU64::new(0));
@@ -311,7 +315,7 @@ fn calls(runtime: &Runtime, bench: &Arc<Bench>, count: usize, at_once: usize) ->
     report
 }
 
-/// Drops calls at points that are spread over their whole time.
+/// Drops calls at points spread over their duration.
 fn dropped(runtime: &Runtime, bench: &Arc<Bench>, count: u32) -> Report {
     let mut report = Report::default();
     let deadline = Duration::from_millis(bench.limits.deadline_ms);

@@ -1,4 +1,5 @@
-//! Section F: ways to a host that is not granted. Whoever gets there is seen by the sink, which listens where all of these lead.
+//! Section F: connections to a host that is not granted. The sink, which listens at all of these
+//! targets, detects a connection.
 
 use super::{
     case::{Case, Ends},
@@ -8,11 +9,12 @@ use super::{
 use serde_json::{Value, json};
 use std::{fs, path::Path, process::Command};
 
-/// Every host there is, on the sink's port: what is still refused is refused for what it is.
+/// Every host, on the sink's port: a refusal is then due to the host's address.
 const EVERYWHERE: &str =
     "[limits]\nhttp-requests = 500\n[[grants.http]]\nhost = \"*\"\nport = {sink}";
 
-/// Starts the program in a network of its own, where this machine has a public address and the names in `hosts` lead somewhere.
+/// Starts the program in a network namespace where this machine has a public address and the names
+/// in `hosts` have addresses.
 const OWN_NETWORK: &str = r#"exec unshare --map-root-user --mount --net /bin/sh -c '
     ip link set lo up && ip address add 93.184.216.34/32 dev lo && mount --bind hosts /etc/hosts && exec "$0" "$@"' "$0" "$@""#;
 
@@ -39,7 +41,7 @@ fn hosts<const N: usize>(hosts: [&str; N]) -> [Value; N] {
     hosts.map(|host| get(&format!("http://{host}:{{sink}}/")))
 }
 
-/// Addresses of this machine, of the networks around it, and of nobody, in every spelling.
+/// Addresses of this machine, of the networks around it, and of no one, in every spelling.
 fn addresses() -> Case {
     let this_machine = [
         "127.0.0.1",
@@ -126,7 +128,7 @@ fn addresses() -> Case {
         .config(EVERYWHERE)
 }
 
-/// What no two parsers would take for the same host.
+/// URLs whose host different parsers read differently.
 fn no_hosts() -> Case {
     let not_authorities = [
         "127%2e0.0.1",
@@ -157,7 +159,7 @@ fn no_hosts() -> Case {
         .config(EVERYWHERE)
 }
 
-/// A name that leads to this machine is granted by no pattern.
+/// No pattern grants a name that resolves to this machine.
 fn names() -> Case {
     Script::default()
         .refused(
@@ -168,7 +170,8 @@ fn names() -> Case {
         .config(EVERYWHERE)
 }
 
-/// Names that lead to addresses which only look public: one of this machine, and the platform's own.
+/// Names that resolve to addresses that only look public: one of this machine, and the platform's
+/// own.
 fn names_of_public_addresses() -> Case {
     Script::default()
         .refused(
@@ -186,7 +189,8 @@ fn own_names(work: &Path) {
     fs::write(work.join("hosts"), names).unwrap();
 }
 
-/// Whether this user may have a network of its own here; some kernels and containers forbid that, and then its row is left out.
+/// Whether this user may create a network namespace; some kernels and containers forbid that, and
+/// then the row is skipped.
 #[expect(clippy::print_stderr, reason = "a row that cannot run says so")]
 fn may_have_network() -> bool {
     let place = tempfile::tempdir().unwrap();
@@ -202,7 +206,7 @@ fn may_have_network() -> bool {
     tried.status.success()
 }
 
-/// One address is granted, with a scheme and a port. All else is not, however near.
+/// One address is granted, with a scheme and a port. Everything else is refused, however close.
 fn other_than_granted() -> Case {
     let near = [
         "http://127.0.0.1:{sink}/",
@@ -231,7 +235,7 @@ fn nothing_granted() -> Case {
         .row_of("probe_read", 'F', "no host is granted")
 }
 
-/// Sockets and names are never lent out, whatever is granted.
+/// Sockets and name lookups are never available, whatever is granted.
 fn sockets() -> Case {
     let address = |word: &str, address: &str| op(word, json!({ "address": address }));
     let lookup = |name: &str| op("lookup", json!({ "name": name }));
@@ -264,7 +268,7 @@ fn sockets() -> Case {
         .config("[[grants.http]]\nhost = \"127.0.0.1\"\nport = {sink}")
 }
 
-/// When the tool then gives up, the model hears that it was the policy.
+/// When the tool then fails, the model sees that the policy was the cause.
 fn denied_and_failed() -> Case {
     let attempts = [
         get("http://127.0.0.1:{sink}/"),

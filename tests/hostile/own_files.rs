@@ -1,4 +1,5 @@
-//! Section H: ways to the host's own files in a granted folder: its configuration, its lock, its cache, a component, a script.
+//! Section H: access to the host's own files in a granted directory: its configuration, lock file,
+//! cache, a component, a script.
 
 use super::{
     case::Case,
@@ -20,10 +21,10 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// A folder that holds the host's own files and ways to them.
+/// A directory that contains the host's own files and links to them.
 fn host_files(work: &Path) {
-    for folder in ["deep", "own"] {
-        fs::create_dir(work.join(folder)).unwrap();
+    for directory in ["deep", "own"] {
+        fs::create_dir(work.join(directory)).unwrap();
     }
     fs::write(work.join("mine.toml"), "[grants]\n").unwrap();
     fs::write(work.join("deep/free.txt"), "free").unwrap();
@@ -37,7 +38,7 @@ fn host_files(work: &Path) {
     }
 }
 
-/// Every way to one of the host's own files. For those that look there is no such file; those that would make one are refused.
+/// Every path to one of the host's own files. Lookups find no such file; creating one is refused.
 fn own_files(path: &str) -> Case {
     let absent = [
         at("read", path),
@@ -100,7 +101,7 @@ fn ways_to_own_files() -> Case {
             ["deep/cache/x", "c/x", "d/cache/x", "config"].map(create),
         )
         .refused("access", [at("mkdir", "c/x"), at("rmdir", "deep")])
-        // The folder above is not moved away, so that another could take its place.
+        // The parent directory cannot be moved away and replaced.
         .refused(
             "access",
             [
@@ -121,7 +122,7 @@ fn ways_to_own_files() -> Case {
         .changing(&["work/deep/cache", "work/config", "work/conf", "work/c2"])
 }
 
-/// What would be an `agent.toml` for somebody who starts the host in a folder below.
+/// A file that would be `agent.toml` for a host started in a subdirectory.
 fn own_files_elsewhere() -> Case {
     Script::default()
         .refused("access", ["own/agent.toml", "own/agent.lock"].map(create))

@@ -1,4 +1,4 @@
-//! Sections E and H: guests that fill folders and disks.
+//! Sections E and H: guests that fill directories and disks.
 
 use super::{
     case::Case,
@@ -8,16 +8,17 @@ use super::{
 use serde_json::{Value, json};
 use std::{fs, process::Command};
 
-/// A hundred bytes and five new names for a call.
+/// A hundred bytes and five new names per call.
 const LIMITED: &str = "[limits]\nfile-write-bytes = 100\nfile-creates = 5\n[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"";
 
-/// The same for a folder.
+/// A hundred bytes and five new names per directory.
 const QUOTA: &str = "[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\nquota = { write-bytes = 100, creates = 5 }";
 
 /// Starts the program with a bound on the size of files: 32,768 times 512 bytes.
 const BOUNDED: &str = r#"ulimit -f 32768 && exec "$0" "$@""#;
 
-/// Starts the program where the folder `full` is a disk of its own, with 16 pages and 20 entries.
+/// Starts the program with a file system of 16 pages and 20 entries mounted at the directory
+/// `full`.
 const SMALL_DISK: &str = r#"exec unshare --map-root-user --mount /bin/sh -c '
     mount -t tmpfs -o size=64k,nr_inodes=20 none full && exec "$0" "$@"' "$0" "$@""#;
 
@@ -34,7 +35,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// A flood of new names, by every way to make one. A new name for what is there is none.
+/// A flood of new names, by every operation that creates one. Renaming a file creates none.
 fn many_files(whose: &str, config: &str) -> Case {
     let each = write("f-{n}", &["write", "create"]);
     Script::default()
@@ -57,7 +58,7 @@ fn many_files(whose: &str, config: &str) -> Case {
         .changing(&["work"])
 }
 
-/// A flood of bytes, by every way to write some.
+/// A flood of bytes, by every operation that writes some.
 fn many_bytes(whose: &str, config: &str) -> Case {
     let ten = "x".repeat(10);
     Script::default()
@@ -85,7 +86,7 @@ fn many_bytes(whose: &str, config: &str) -> Case {
         .changing(&["work"])
 }
 
-/// Sizes that cost nothing to ask for.
+/// Sizes that cost nothing to request.
 fn vast_files() -> Case {
     let sizes = [10_u64 << 30, 1 << 62, u64::MAX];
     Script::default()
@@ -100,7 +101,7 @@ fn vast_files() -> Case {
         .changing(&["work"])
 }
 
-/// The kernel ends a process that writes beyond its bound, unless it says that it wants an error.
+/// The kernel ends a process that writes beyond its bound, unless it asks for an error.
 fn bounded_files() -> Case {
     const MOST: u64 = 16 * 1024 * 1024;
     let size = |size: u64| op("truncate", json!({ "path": "a", "size": size }));
@@ -122,16 +123,16 @@ fn bounded_files() -> Case {
         .changing(&["work"])
 }
 
-/// A disk without room, for bytes and for names. What is removed makes room again.
+/// A disk without space for bytes or names. Removing files frees space again.
 fn full_disk() -> Case {
     let page = "x".repeat(4096);
-    let folders = |word: &str| op("repeat", json!({ "count": 30, "each": at(word, "d-{n}") }));
+    let directories = |word: &str| op("repeat", json!({ "count": 30, "each": at(word, "d-{n}") }));
     Script::default()
         .gives(
             json!({ "ok": 19, "insufficient-space": 11 }),
-            folders("mkdir"),
+            directories("mkdir"),
         )
-        .gives(json!({ "ok": 19, "no-entry": 11 }), folders("rmdir"))
+        .gives(json!({ "ok": 19, "no-entry": 11 }), directories("rmdir"))
         .refused(
             "insufficient-space after 65536 bytes",
             [op(
@@ -160,7 +161,8 @@ fn full_disk() -> Case {
         .launched(SMALL_DISK)
 }
 
-/// Whether this user may have a disk of its own here; some kernels and containers forbid that, and then its row is left out.
+/// Whether this user may mount a file system; some kernels and containers forbid that, and then the
+/// row is skipped.
 #[expect(clippy::print_stderr, reason = "a row that cannot run says so")]
 fn may_mount() -> bool {
     let place = tempfile::tempdir().unwrap();

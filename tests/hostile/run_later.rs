@@ -1,5 +1,5 @@
-//! Section H: what programs of the user would run or follow later: hooks, tasks and start-up files,
-//! executable files, and symbolic links that lead out of the grant.
+//! Section H: files that the user's programs would run or follow later: hooks, tasks and start-up
+//! files, executable files, and symbolic links that lead out of the grant.
 
 use super::{
     case::Case,
@@ -101,7 +101,7 @@ fn files_that_run_later() -> Case {
         .prepared(repository)
 }
 
-/// Hooks are prepared under another name, and brought to where they run.
+/// Hooks are prepared under another name, and then moved to where they run.
 fn directories_with_files_that_run_later() -> Case {
     Script::default()
         .gives(Value::Null, at("mkdir", "evil"))
@@ -155,8 +155,8 @@ fn granted_files_that_run_later() -> Case {
         .changing(&["work/.github/workflows"])
 }
 
-/// No operation makes a file executable: the harness compares modes, too. That one was changed is
-/// in the audit (`run_later.rs` beside the sandbox's files).
+/// No operation makes a file executable: the harness compares modes, too. The audit records a
+/// changed one (`run_later.rs` beside the sandbox's files).
 fn executable_files() -> Case {
     Script::default()
         .gives(json!(4), create("new.sh"))

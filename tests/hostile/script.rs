@@ -1,14 +1,14 @@
-//! Rows of the probe: a script of attempts, and what each of them must come to. The probe's words are in
-//! `guest-tools/probe/src/script.rs`.
+//! Rows of the probe: a script of attempts with the expected outcome of each. The probe's
+//! operations are in `guest-tools/probe/src/script.rs`.
 
 use super::case::{Case, Ends};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The folder of the row, to be read and written.
+/// A grant of the row's directory for reading and writing.
 pub(crate) const OWN_FOLDER: &str = "[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"";
 
-/// Attempts, in the order in which they are made.
+/// Attempts, in order.
 #[derive(Default)]
 pub(crate) struct Script {
     attempts: Vec<Value>,
@@ -25,7 +25,7 @@ impl Script {
         self
     }
 
-    /// An attempt that must succeed with exactly this.
+    /// An attempt that must succeed with exactly this value.
     pub(crate) fn gives(mut self, value: Value, attempt: Value) -> Self {
         self.attempts.push(attempt);
         self.outcomes.push(Value::Object(
@@ -34,7 +34,7 @@ impl Script {
         self
     }
 
-    /// The row in which the probe, a tool that may change things, makes these attempts.
+    /// The row in which the effectful probe makes these attempts.
     pub(crate) fn row(self, section: char, name: &str) -> Case {
         self.row_of("probe", section, name)
     }
@@ -69,12 +69,12 @@ pub(crate) fn op(op: &str, mut fields: Value) -> Value {
     fields
 }
 
-/// An attempt on one place: a path in the first grant, or a list of a grant, folders and a path.
+/// An attempt on one path: a path in the first grant, or a list of a grant, directories and a path.
 pub(crate) fn at(word: &str, path: impl Into<Value>) -> Value {
     op(word, json!({ "path": path.into() }))
 }
 
-/// An attempt that leads from one place to another.
+/// An attempt with a source and a destination path.
 pub(crate) fn from_to(word: &str, from: impl Into<Value>, to: impl Into<Value>) -> Value {
     op(word, json!({ "from": from.into(), "to": to.into() }))
 }
@@ -87,7 +87,7 @@ pub(crate) fn write(path: impl Into<Value>, how: &[&str]) -> Value {
     )
 }
 
-/// Makes a file or opens it, and writes four bytes.
+/// Creates or opens a file, and writes four bytes.
 pub(crate) fn create(path: impl Into<Value>) -> Value {
     write(path, &["write", "create"])
 }

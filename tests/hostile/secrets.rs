@@ -1,5 +1,6 @@
-//! Section G: ways to a secret's value, for a guest that may use the secret and for one that may not. That no row shows the
-//! value, in an answer, a log, the journal or a file of the state folder, is held by the harness for every row of the table.
+//! Section G: attempts to read a secret's value, by a guest that may use the secret and by one that
+//! may not. The harness checks for every row that no answer, log, journal or file of the state
+//! directory shows the value.
 
 use super::{
     case::{Case, Ends},
@@ -10,7 +11,7 @@ use super::{
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// A secret for the bad server. Which servers there are is granted apart from it.
+/// A secret for the malicious server, which needs a separate grant.
 const GRANTED: &str = r#"
 [[secret]]
 name = "github"
@@ -21,10 +22,10 @@ audience = "http://127.0.0.1:{server}"
 secrets = ["github"]
 "#;
 
-/// The server that gets it is granted.
+/// Grants the server that receives it.
 const SERVER: &str = "[[grants.http]]\nhost = \"127.0.0.1\"\nport = {server}";
 
-/// What stands where a value stood.
+/// The text that replaces a value.
 const MARK: &str = "[secret:github]";
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -51,15 +52,16 @@ fn with(field: &str, url: &str) -> Value {
     )
 }
 
-/// What reached the server on `/seen`, as the guest has it: without a length, which would tell that of the value.
+/// The request that reached the server on `/seen`, as the guest sees it: without a length, which
+/// would reveal that of the value.
 fn seen(request: &str) -> Value {
     json!({ "status": 200, "headers": [], "body": request.replace('\n', "\r\n") })
 }
 
-/// What the client adds to every request of a tool that has secrets.
+/// The fields that the client adds to every request of a tool with secrets.
 const REST: &str = "accept-encoding: identity\naccept: */*\nhost: 127.0.0.1:PORT\n\n";
 
-/// The server has the value, and says so in every form that is promised not to come back.
+/// The server has the value, and returns it in every form that the host redacts.
 fn told_back() -> Case {
     let ends = Ends::Checked(|output| {
         let answer = &output["value"][0]["ok"];
@@ -69,7 +71,7 @@ fn told_back() -> Case {
             "{output}"
         );
         let lines: Vec<&str> = answer["body"].as_str().unwrap().lines().collect();
-        // It came with all its letters, and none of its forms came back.
+        // It arrived with all its letters, and none of its forms came back.
         assert_eq!(lines[0], format!("{} letters", SECRET.len()));
         let marked = lines[1..].iter().filter(|line| line.contains(MARK)).count();
         assert_eq!((marked, lines.len()), (8, 9), "{output}");
@@ -80,7 +82,7 @@ fn told_back() -> Case {
         .config(SERVER)
 }
 
-/// It is used, and is nowhere in the guest's memory before and after.
+/// It is used, and is never in the guest's memory.
 fn kept_from_memory() -> Case {
     let inverted: String = SECRET
         .bytes()
@@ -101,7 +103,8 @@ fn kept_from_memory() -> Case {
         .config(SERVER)
 }
 
-/// Every one of these is granted as a server, and none of them is the secret's: scheme, host and port count.
+/// Each of these is granted as a server, and none of them is the secret's: scheme, host and port
+/// count.
 fn other_servers() -> Case {
     let urls = [
         "http://127.0.0.1:{sink}/",
@@ -136,7 +139,8 @@ fn other_servers() -> Case {
         .contacting(1)
 }
 
-/// A redirect takes nothing along: the guest makes the next request, and its placeholder is one for another server there.
+/// A redirect carries no secret: the guest makes the next request, and its placeholder is for
+/// another server there.
 fn across_a_redirect() -> Case {
     let metadata = "http://169.254.169.254/latest/";
     let redirect = json!({ "status": 302, "headers": [["location", metadata]], "body": "" });
@@ -152,7 +156,7 @@ fn across_a_redirect() -> Case {
         .config("[[grants.http]]\nhost = \"169.254.169.254\"")
 }
 
-/// A secret stands in values of header fields, and nowhere else unless that is granted.
+/// A secret is allowed in values of header fields, and elsewhere only with a grant.
 fn other_places() -> Case {
     let get = |path: &str| {
         op(
@@ -182,7 +186,7 @@ fn other_places() -> Case {
         .config(SERVER)
 }
 
-/// In a query it is written as a query writes it, and that form does not come back either.
+/// In a query it is percent-encoded, and that form does not come back either.
 fn in_a_query() -> Case {
     Script::default()
         .gives(
@@ -197,7 +201,8 @@ fn in_a_query() -> Case {
         .config(SERVER)
 }
 
-/// A name that is not granted is one that there is not, and answers that hide what is in them are not for a tool with secrets.
+/// A name that is not granted looks like one that does not exist, and compressed answers are
+/// refused to a tool with secrets.
 fn not_granted() -> Case {
     let names = [
         "secret://gitlab",
@@ -219,7 +224,7 @@ fn not_granted() -> Case {
         .config(SERVER)
 }
 
-/// A guest that has the value from elsewhere does not get it past the host.
+/// A guest that has the value from another source cannot send it through the host.
 fn known_otherwise() -> Case {
     Script::default()
         .gives(json!(format!("it is {MARK}")), at("read", "leaked.txt"))
@@ -231,14 +236,15 @@ fn known_otherwise() -> Case {
         })
 }
 
-/// The secret, which another tool may use; the guest's own tool has these secrets.
+/// A secret of another tool; the guest's own tool has these secrets.
 fn beside_another_tool(own: &str) -> String {
     let another =
         "[[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\nsecrets = [\"github\"]";
     format!("{}\n{another}", GRANTED.replace("[\"github\"]", own))
 }
 
-/// An answer that breaks off within what may become the value arrives as far as it came, whether or not it begins the value.
+/// An answer that breaks off within a possible prefix of the value is delivered up to there,
+/// whether or not it is the value's prefix.
 fn guessed_by_beginnings(own: &str, headers: &Value) -> Case {
     let mut script = Script::default();
     for letters in 1..SECRET.len() {
@@ -256,8 +262,8 @@ fn guessed_by_beginnings(own: &str, headers: &Value) -> Case {
         .config(SERVER)
 }
 
-/// Answers are not searched for another tool's secret: a whole guess is in the guest's memory as it was sent. Results are, so that
-/// the model and the journal never have it.
+/// Answers are not searched for another tool's secret: a complete guess stays in the guest's memory
+/// as it was sent. Results are searched, so that the model and the journal never contain it.
 fn guessed_whole() -> Case {
     let inverted: String = SECRET
         .bytes()

@@ -1,4 +1,4 @@
-//! A server on loopback that answers as no server should. The path of a request says how.
+//! A malicious HTTP server on loopback. The path of a request selects its behaviour.
 
 use super::harness::SECRET;
 use crate::support::traces;
@@ -12,16 +12,16 @@ use std::{
 /// The largest request that is read, in bytes.
 const MAX_REQUEST_BYTES: usize = 1024 * 1024;
 
-/// The time between two pieces of an answer that drips.
+/// The time between two pieces of a slow answer.
 const DRIP: Duration = Duration::from_millis(20);
 
-/// What comes after the beginning of an answer.
+/// The rest of an answer after its beginning.
 enum Then {
     /// The connection ends.
     End,
-    /// Nothing, until the other side goes.
+    /// Nothing, until the client closes the connection.
     Silence,
-    /// This, again and again, as fast as the other side takes it.
+    /// This, again and again, as fast as the client reads it.
     Again(&'static [u8]),
     /// This, again and again, a piece at a time.
     Drip(&'static [u8]),
@@ -38,14 +38,14 @@ impl Server {
         let port = listener.local_addr().unwrap().port();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A caller that goes before its answer is there is what half of the rows are about.
+                // Half of the rows test clients that close the connection before the answer.
                 thread::spawn(move || drop(serve(stream, port)));
             }
         });
         Self { port }
     }
 
-    /// Where it listens on 127.0.0.1.
+    /// Its port on 127.0.0.1.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
@@ -55,13 +55,14 @@ fn serve(mut stream: TcpStream, port: u16) -> std::io::Result<()> {
     let request = read(&mut stream)?;
     let path = request.split(' ').nth(1).unwrap_or_default();
     let (beginning, then) = match path.split(['?', '#']).next() {
-        // What arrived, so that a row can say what must have; with a word for the port, which differs from run to run.
+        // The request received, for the row to check; the port, which differs between runs, is
+        // replaced by a word.
         Some("/seen") => (
             ok(&request.replace(&port.to_string(), "PORT")).into_bytes(),
             Then::End,
         ),
         Some("/echo") => (echo(&request).into_bytes(), Then::End),
-        // So many letters of the secret, as if they were guessed, before the answer breaks off.
+        // The first letters of the secret, as if guessed, before the answer breaks off.
         Some(path) if path.starts_with("/guess/") => {
             let letters = path.trim_start_matches("/guess/").parse::<usize>().unwrap();
             let head = "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n";
@@ -80,7 +81,8 @@ fn serve(mut stream: TcpStream, port: u16) -> std::io::Result<()> {
         },
         Then::Drip(piece) => {
             stream.set_read_timeout(Some(DRIP))?;
-            // The other side has nothing to say: this waits for it to go, and for the time of the next piece.
+            // The client sends nothing more: this waits for it to close, and for the time of the
+            // next piece.
             while !matches!(stream.read(&mut rest), Ok(0)) {
                 stream.write_all(piece)?;
             }
@@ -89,7 +91,7 @@ fn serve(mut stream: TcpStream, port: u16) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A request with its body, as far as it came.
+/// A request with its body, as far as it arrived.
 fn read(stream: &mut TcpStream) -> std::io::Result<String> {
     let mut request = Vec::new();
     let mut piece = [0; 4096];
@@ -102,7 +104,7 @@ fn read(stream: &mut TcpStream) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&request).into_owned())
 }
 
-/// Whether there is a head and as much of a body as it announces.
+/// Whether it has a head and as much of a body as the head announces.
 fn is_whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request);
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
@@ -123,7 +125,8 @@ fn ok(body: &str) -> String {
     )
 }
 
-/// The authorization of a request told back in a field and in a body: its length, and it in every form.
+/// Echoes the authorization of a request in a field and in a body: its length, and its value in
+/// every form.
 fn echo(request: &str) -> String {
     let said = request
         .lines()

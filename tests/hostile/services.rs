@@ -1,4 +1,4 @@
-//! Section E: what a host gives every program, and servers that mean no good.
+//! Section E: the standard services of WASI, and malicious servers.
 
 use super::{
     case::{Case, Ends},
@@ -9,7 +9,7 @@ use agent_host_types::failure::ToolErrorCode;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// The bad server is granted.
+/// Grants the malicious server.
 const SERVER: &str = "[[grants.http]]\nhost = \"127.0.0.1\"\nport = {server}";
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -36,7 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// A request to the bad server.
+/// A request to the malicious server.
 fn http(path: &str, mut more: Value) -> Value {
     more["url"] = json!(format!("http://127.0.0.1:{{server}}{path}"));
     op("http", more)
@@ -51,12 +51,12 @@ fn answer(body: &str) -> Value {
     json!({ "status": 200, "headers": [["content-length", body.len().to_string()]], "body": body })
 }
 
-/// What reached the server on `/seen`: this request line and these lines, in this order.
+/// The request that reached the server on `/seen`: this request line and these lines, in order.
 fn seen(request: &str) -> Value {
     answer(&request.replace('\n', "\r\n"))
 }
 
-/// Nothing of the host's process is to be seen: its environment has a secret in every run.
+/// The host's process is not visible: its environment has a secret in every run.
 fn of_the_process() -> Case {
     Script::default()
         .gives(json!([]), op("env", json!({})))
@@ -71,7 +71,7 @@ fn of_the_process() -> Case {
         .row('E', "the environment, arguments and terminal")
 }
 
-/// A gigabyte on stdout; the little that is kept of it is not the host's own stdout.
+/// A gigabyte on stdout; the small part that is kept does not reach the host's own stdout.
 fn standard_output() -> Case {
     let flood =
         |word: &str, times: u64| op(word, json!({ "text": "x".repeat(4096), "times": times }));
@@ -126,7 +126,7 @@ fn broken_answers() -> Case {
         .config(SERVER)
 }
 
-/// A redirect is an answer like any other, and the next request is the guest's own.
+/// A redirect is an ordinary answer; only the guest can make the next request.
 fn redirects() -> Case {
     let redirect = |location: &str| json!({ "status": 302, "headers": [["location", location], ["content-length", "0"]], "body": "" });
     Script::default()
@@ -213,9 +213,9 @@ fn fields() -> Case {
         .config(SERVER)
 }
 
-/// What is beyond the limit by a little or by much has the standard error; the tool goes on.
+/// Exceeding the limit by little or by much gives the standard error; the tool continues.
 fn header_sections() -> Case {
-    // On the wire a field has its name, its value and four bytes around them.
+    // On the wire a field has its name, its value and four more bytes.
     let with = |length: usize| {
         http(
             "/hello",
@@ -251,7 +251,7 @@ fn too_long_and_failed() -> Case {
     .config(SERVER)
 }
 
-/// How long a body is has one answer.
+/// Ambiguous body lengths are refused.
 fn framing() -> Case {
     let post = |lengths: &[&str]| {
         let fields: Vec<Value> = lengths
@@ -315,7 +315,7 @@ fn requests() -> Case {
         .config(SERVER)
 }
 
-/// A hundred answers that nobody reads to their end.
+/// A hundred answers that are not read to their end.
 fn held() -> Case {
     let each = http("/half", json!({ "keep": true }));
     Script::default()
@@ -328,7 +328,7 @@ fn held() -> Case {
         .config(SERVER)
 }
 
-/// What bodies may have is counted over the call, not over each of them.
+/// The limit on bodies covers the call, not each of them.
 fn totals() -> Case {
     let post = |times: u64| {
         http(
@@ -349,7 +349,7 @@ fn totals() -> Case {
         .config(SERVER)
 }
 
-/// Servers that take their time, or all of it.
+/// Servers that are slow, or never end.
 fn slow_answers() -> Case {
     let half = json!({
         "status": 200, "headers": [["content-length", "9"]], "body": "hello", "broken": "last-operation-failed",

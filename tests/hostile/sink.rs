@@ -1,4 +1,4 @@
-//! A listener on loopback that counts who connects: where nothing is granted, nobody may.
+//! A listener on loopback that counts connections: without a grant there must be none.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
@@ -25,20 +25,21 @@ impl Sink {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 counter.fetch_add(1, Ordering::SeqCst);
-                // Whoever does connect is not kept waiting; a caller that is gone by now is no fault.
+                // Answers at once; a client that is gone by now is no fault.
                 thread::spawn(move || answer(&stream));
             }
         });
         Self { port, contacts }
     }
 
-    /// Where it listens on 127.0.0.1.
+    /// Its port on 127.0.0.1.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    /// How many have connected. A connection of a process that has ended is counted: it was accepted by the system in the
-    /// order in which it came, so one more connection that comes back tells that all before it were seen.
+    /// The number of connections, including those of processes that have ended: the system accepts
+    /// connections in order of arrival, so one more that returns implies that all earlier ones were
+    /// counted.
     pub(crate) fn contacts(&self) -> usize {
         let mut last = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         last.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -48,7 +49,8 @@ impl Sink {
     }
 }
 
-/// Answers a request. A client that has not sent it yet would take the answer for somebody else's.
+/// Answers a request, after reading it: a client that has not sent it yet would take the answer for
+/// another's.
 fn answer(mut stream: &TcpStream) -> io::Result<()> {
     let head = BufReader::new(stream).lines();
     for line in head {

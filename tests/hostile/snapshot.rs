@@ -1,4 +1,4 @@
-//! What a folder holds, in whole: to tell that nothing in it has changed.
+//! Snapshots of a directory, to detect any change in it.
 
 use agent_host_types::id::Digest;
 use std::{
@@ -7,22 +7,22 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What there is to know of one entry: its kind and mode, and its content or where it leads.
+/// The state of one entry: kind, mode, and content or link target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     mode: u32,
     content: String,
 }
 
-/// Every entry below a folder, by its path from there.
+/// Every entry below a directory, by its relative path.
 pub(crate) type Snapshot = BTreeMap<PathBuf, Entry>;
 
-/// Looks at everything below `root`, without following links.
+/// Reads everything below `root`, without following links.
 pub(crate) fn take(root: &Path) -> Snapshot {
     let mut found = Snapshot::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
             let meta = std::fs::symlink_metadata(&path).unwrap();
             let content = if meta.is_symlink() {
@@ -33,7 +33,7 @@ pub(crate) fn take(root: &Path) -> Snapshot {
                 String::new()
             };
             if meta.is_dir() {
-                folders.push(path.clone());
+                directories.push(path.clone());
             }
             let mode = meta.mode();
             found.insert(
@@ -45,7 +45,7 @@ pub(crate) fn take(root: &Path) -> Snapshot {
     found
 }
 
-/// The paths that differ between two looks, but for those below one of `expected`.
+/// The paths that differ between two snapshots, except those below one of `expected`.
 pub(crate) fn changes(before: &Snapshot, after: &Snapshot, expected: &[&str]) -> Vec<PathBuf> {
     let all = before.keys().chain(after.keys());
     let mut changed: Vec<PathBuf> = all
@@ -61,20 +61,20 @@ pub(crate) fn changes(before: &Snapshot, after: &Snapshot, expected: &[&str]) ->
 #[test]
 fn a_change_of_content_mode_kind_or_name_is_seen() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     std::fs::create_dir(at("kept")).unwrap();
     for name in ["content", "mode", "kind", "gone", "kept/inner"] {
         std::fs::write(at(name), "before").unwrap();
     }
-    let before = take(folder.path());
+    let before = take(directory.path());
     std::fs::write(at("content"), "after!").unwrap();
     std::fs::set_permissions(at("mode"), PermissionsExt::from_mode(0o600)).unwrap();
     std::fs::remove_file(at("kind")).unwrap();
     std::os::unix::fs::symlink("gone", at("kind")).unwrap();
     std::fs::rename(at("gone"), at("new")).unwrap();
     std::fs::write(at("kept/inner"), "expected").unwrap();
-    let after = take(folder.path());
+    let after = take(directory.path());
     let names = ["content", "gone", "kind", "mode", "new"].map(PathBuf::from);
     assert_eq!(changes(&before, &after, &["kept"]), names);
 }

@@ -1,4 +1,4 @@
-//! The table: all rows, and what must be true of them together.
+//! The table of all rows, and the checks of the table as a whole.
 
 use super::{
     case::{Case, Component, Ends, guests},
@@ -41,7 +41,7 @@ fn all() -> Vec<Case> {
     .collect()
 }
 
-/// Codes that no row can bring about by itself, each with the file and the test that does.
+/// Codes that no row can cause by itself, each with the file and the test that does.
 const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     (
         ToolErrorCode::Cancelled,
@@ -65,7 +65,7 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     ),
 ];
 
-/// The same for load faults: a compiler that cannot be started is no guest's doing.
+/// Load faults that no row can cause: no guest makes the compiler fail to start.
 const FAULTS_ELSEWHERE: [(LoadFault, &str, &str); 2] = [
     (
         LoadFault::HostFailed,
@@ -79,11 +79,11 @@ const FAULTS_ELSEWHERE: [(LoadFault, &str, &str); 2] = [
     ),
 ];
 
-/// Held shared by rows and alone by measurements, which no row is to disturb.
+/// Held shared by rows and exclusively by measurements, which rows must not disturb.
 static LANE: RwLock<()> = RwLock::new(());
 
-/// Waits until no row runs, and keeps others from beginning for as long as the guard lives. A test that failed meanwhile left
-/// nothing behind that matters here.
+/// Waits until no row runs, and keeps others from starting while the guard lives. Poisoning by a
+/// failed test is irrelevant here.
 pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
     LANE.write().unwrap_or_else(PoisonError::into_inner)
 }
@@ -104,7 +104,7 @@ pub(crate) fn run(cases: &[Case]) {
             });
         }
     });
-    // Each has said above what it found.
+    // Each has printed its fault above.
     assert_eq!(
         failed.into_inner().unwrap(),
         Vec::<&str>::new(),
@@ -116,7 +116,7 @@ pub(crate) fn run(cases: &[Case]) {
 fn every_row_has_a_name_of_its_own() {
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     let rows = all();
-    // Past the harness, which hides what a test that passes prints.
+    // Past the test harness, which hides the output of a passing test.
     writeln!(std::io::stderr(), "hostile table: {} rows", rows.len()).unwrap();
     for case in rows {
         *count.entry(case.name).or_default() += 1;
@@ -141,7 +141,7 @@ fn every_guest_has_a_row() {
     assert_eq!(files, rows);
 }
 
-/// There is a test of this name in this file.
+/// Asserts that a test of this name is in this file.
 fn assert_test(file: &str, test: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")

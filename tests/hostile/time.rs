@@ -1,4 +1,4 @@
-//! Section B: guests that take time and stack.
+//! Section B: guests that use up time and stack.
 
 use super::{
     case::{Case, Ends},

@@ -25,18 +25,18 @@ import tempfile
 import time
 
 PROTOCOL_VERSION = "2025-11-25"
-# How many calls are under way at once in the measurement of the rate.
+# Concurrent calls in the measurement of the rate.
 IN_FLIGHT = 16
-# How many calls the memory is watched over, and after how many it is looked at.
+# The number of calls of the memory measurement, and the calls between two samples.
 MEMORY_CALLS = 100_000
 MEMORY_BLOCK = 500
-# How long one measurement of one server may take, in seconds: only a server that has stopped answering needs as much.
+# The timeout of one measurement of one server, in seconds; only a server that hangs reaches it.
 DEADLINE = 300
-# How much is read at once, in bytes.
+# The size of one read, in bytes.
 READ_BYTES = 1 << 16
 
-# The bounds: beside the native server as most are written; the growth of the memory from the first quarter of the calls to the
-# last is bounded in MiB, and the time to the first answer in ms.
+# The bounds: ratios to the native server on `stdio()`, the growth of memory from the first quarter of
+# the calls to the last in MiB, and the time to the first answer in ms.
 MAX_P50_RATIO = 1.5
 MIN_RATE_RATIO = 0.6
 MAX_GROWTH_MIB = 2.0
@@ -47,7 +47,7 @@ HOST, NATIVE, PIPES, FLOOR = "agent-host", "native, stdio()", "native, pipes", "
 
 
 class Wrong(Exception):
-    """A server that does not answer as it has to."""
+    """A server gave a wrong answer."""
 
 
 class Server:
@@ -57,7 +57,7 @@ class Server:
         self.name = name
         self.next_id = 1
         self.log = open(folder / f"{name.split(',')[0]}.log", "ab")
-        # As clients start servers. The home folder is beside the current one, which is granted because nobody says more.
+        # As clients start servers. The home directory is beside the current one, which is granted by default.
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder.parent / "home")}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=folder, bufsize=0
@@ -66,7 +66,7 @@ class Server:
         self.output = self.process.stdout.fileno()
 
     def line(self):
-        """Reads one line, which is all that the server says."""
+        """Reads one line, the server's whole answer."""
         data = os.read(self.output, READ_BYTES)
         while not data.endswith(b"\n"):
             more = os.read(self.output, READ_BYTES)
@@ -76,14 +76,14 @@ class Server:
         return data
 
     def initialize(self):
-        """Opens the conversation; the version of the protocol that was agreed on."""
+        """Initializes the connection and returns the protocol version."""
         client = {"name": "mcp-speed", "version": "0.1.0"}
         params = {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
         self.send({"id": 0, "method": "initialize", "params": params})
         return json.loads(self.line())["result"]["protocolVersion"]
 
     def opened(self):
-        """Tells the server that the conversation is open."""
+        """Sends the `initialized` notification."""
         self.send({"method": "notifications/initialized"})
         return self
 
@@ -91,7 +91,7 @@ class Server:
         os.write(self.input, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     def requests(self, tool, count):
-        """The lines of so many calls, made before the clock runs."""
+        """The request lines of `count` calls, made before the measurement."""
         params = json.dumps({"name": tool, "arguments": {"text": "How much is the fish?"}})
         first, self.next_id = self.next_id, self.next_id + count
         form = '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":' + params + "}\n"
@@ -105,7 +105,7 @@ class Server:
             return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
 
     def stop(self):
-        """Ends the server as a client does: it is told by the end of its input, and has to go by itself."""
+        """Ends the server as a client does: closes its input and waits for it to exit."""
         self.process.stdin.close()
         try:
             code = self.process.wait(timeout=10)
@@ -135,7 +135,7 @@ def check(server, requests, answers):
 
 
 def one_at_a_time(server, tool, count):
-    """Calls one after the other; the time of each, in microseconds."""
+    """Makes sequential calls; returns the time of each in microseconds."""
     requests, answers, times = server.requests(tool, count), [], []
     source, sink, clock = server.output, server.input, time.perf_counter_ns
     for request in requests:
@@ -151,7 +151,7 @@ def one_at_a_time(server, tool, count):
 
 
 def side_by_side(server, tool, count):
-    """Calls of which sixteen are under way at any time, each sent as soon as another is answered; calls per second."""
+    """Keeps sixteen calls in flight, each sent as soon as another is answered; returns calls per second."""
     requests, answers = server.requests(tool, count), []
     source, sink = server.output, server.input
     answered, sent = 0, min(IN_FLIGHT, count)
@@ -178,10 +178,10 @@ def percentiles(rounds):
 
 
 def taking_turns(servers, rounds, measure):
-    """What each server measured in each round, by its name."""
+    """The figures of each server in each round, by its name."""
     measured = {server.name: [] for server in servers}
     for turn in range(rounds):
-        # Whoever comes first finds the machine as the one before left it, so nobody always does.
+        # The order rotates, since each server runs on the machine state that the one before left.
         for server in servers[turn % len(servers) :] + servers[: turn % len(servers)]:
             signal.alarm(DEADLINE)
             measured[server.name].append(measure(server))
@@ -190,7 +190,7 @@ def taking_turns(servers, rounds, measure):
 
 
 def ratios(measured, value=lambda one: one):
-    """The median of our ratios to each other server."""
+    """The median of agent-host's ratios to each other server."""
     of = lambda name: statistics.median(value(ours) / value(theirs) for ours, theirs in zip(measured[HOST], measured[name]))
     return {name: round(of(name), 2) for name in measured if name in (NATIVE, PIPES)}
 
@@ -235,13 +235,13 @@ def start(name, command, folder, times):
 
 
 def prepare(folder, programs):
-    """The folder with the tools and their configuration; the command of each server."""
+    """Creates the directory of tools and configuration; returns the command of each server."""
     tools = folder / "tools"
     tools.mkdir()
     subprocess.run([programs / "mcp-tools", tools], check=True)
     lines = ['state-dir = "state"']
     for component in sorted(tools.glob("*.wasm")):
-        # The effectful one is reported, too, and nobody is there to be asked.
+        # The effectful tool is measured, too, and no user can be asked.
         approval = '\napproval = "never"' if component.stem == "change" else ""
         lines.append(f'\n[[tool]]\nname = "{component.stem}"\ncomponent = "tools/{component.name}"{approval}')
     (folder / "agent.toml").write_text("\n".join(lines) + "\n")
@@ -283,7 +283,7 @@ def measure(folder, given):
 
 
 def bounds(found):
-    """What is asked of the server, what was found, and whether it holds."""
+    """The bounds, each with its figure and whether it holds."""
     p50 = found["read_only_one_at_a_time"]["ratios"][NATIVE]
     calls = found["read_only_16_in_flight"]["ratios"][NATIVE]
     growth = found["memory"][HOST]["growth_mib"]

@@ -1,7 +1,7 @@
-//! Calls: their results, their progress and words, and what the journal has of them.
+//! Tests calls: results, progress, log messages, and their journal entries.
 
 use super::client::{Client, call, request, response, texts};
-use crate::support::{Place, http::Received, installed::here, of_kind};
+use crate::support::{TestEnv, http::Received, installed::here, of_kind};
 use agent_host_test_guests::{BLOCK, Guest, TIMER};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -19,9 +19,9 @@ fn suite() -> String {
 
 #[test]
 fn a_call_is_in_the_journal_with_who_asked_for_it() {
-    let place = Place::new();
-    place.write("note.txt", "hello");
-    let mut client = Client::start(&place, &[], json!({}));
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let mut client = Client::start(&env, &[], json!({}));
     let read = client.ask(call(1, "read_file", json!({ "path": "note.txt" })));
     assert_eq!(read["result"]["isError"], false, "{read}");
     let invalid = client.ask(call(2, "read_file", json!({ "path": 7 })));
@@ -29,7 +29,7 @@ fn a_call_is_in_the_journal_with_who_asked_for_it() {
     assert_eq!(failure["code"], "invalid-input", "{invalid}");
     assert_eq!(invalid["result"]["isError"], true, "{invalid}");
     assert_eq!(client.close().code, Some(0));
-    let events = place.events();
+    let events = env.events();
     let kinds: Vec<&str> = events
         .iter()
         .map(|record| record["event"]["kind"].as_str().unwrap())
@@ -46,9 +46,9 @@ fn a_call_is_in_the_journal_with_who_asked_for_it() {
     );
     assert_eq!(events[0]["event"]["client"], "raw 7 (MCP)");
     assert_eq!(events[1]["event"]["input"], json!({ "path": "note.txt" }));
-    let listed = place.run(&["sessions", "list"]);
+    let listed = env.run(&["sessions", "list"]);
     assert_eq!(listed.stdout.lines().count(), 1, "{}", listed.stdout);
-    let exported = place.run(&["sessions", "export", "latest"]);
+    let exported = env.run(&["sessions", "export", "latest"]);
     assert_eq!(exported.code, Some(0), "{}", exported.stderr);
     assert!(
         exported.stdout.contains("raw 7 (MCP)"),
@@ -59,8 +59,8 @@ fn a_call_is_in_the_journal_with_who_asked_for_it() {
 
 #[test]
 fn a_denied_call_names_its_rule() {
-    let place = Place::new();
-    let mut client = Client::start(&place, &["--write"], json!({}));
+    let env = TestEnv::new();
+    let mut client = Client::start(&env, &["--write"], json!({}));
     let write = call(1, "write_file", json!({ "path": "a.txt", "content": "x" }));
     let denied = texts(
         "execution-denied",
@@ -70,7 +70,7 @@ fn a_denied_call_names_its_rule() {
         ],
     );
     assert_eq!(client.ask(write), response(1, denied));
-    assert!(!place.work().join("a.txt").exists());
+    assert!(!env.work().join("a.txt").exists());
     let outside = client.ask(call(2, "read_file", json!({ "path": "/etc/passwd" })));
     assert_eq!(outside["result"]["isError"], true, "{outside}");
     assert_eq!(client.close().code, Some(0));
@@ -78,12 +78,12 @@ fn a_denied_call_names_its_rule() {
 
 #[test]
 fn a_call_that_is_called_off_ends() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let endless = "(loop $again (br $again)) (i32.const 0)";
-    place.write("endless.wasm", Guest::running(endless).bytes());
-    let mut client = Client::start(&place, &["--tool", "endless.wasm"], json!({}));
+    env.write("endless.wasm", Guest::running(endless).bytes());
+    let mut client = Client::start(&env, &["--tool", "endless.wasm"], json!({}));
     client.send(&call(1, "echo", json!({})));
-    // It runs: the one after it is answered, and it is not.
+    // The next call runs and is answered; the cancelled one is not.
     assert_eq!(
         client.ask(request(2, "ping", json!({}))),
         response(2, json!({}))
@@ -95,7 +95,7 @@ fn a_call_that_is_called_off_ends() {
     }));
     let ran = client.close();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
-    let events = place.events();
+    let events = env.events();
     let settled = of_kind(&events, "call-settled");
     assert_eq!(settled.len(), 1, "{events:?}");
     assert_eq!(settled[0]["output"]["value"]["code"], "cancelled");
@@ -103,8 +103,8 @@ fn a_call_that_is_called_off_ends() {
 
 #[test]
 fn progress_is_told_to_who_asks_for_it() {
-    let place = Place::new();
-    let mut client = Client::start(&place, &["--tool", &suite()], json!({}));
+    let env = TestEnv::new();
+    let mut client = Client::start(&env, &["--tool", &suite()], json!({}));
     let mut asked = call(1, "test_tool_with_progress", json!({}));
     let silent = client.ask(asked.clone());
     assert_eq!(silent["id"], 1, "{silent}");
@@ -131,8 +131,8 @@ fn progress_is_told_to_who_asks_for_it() {
 
 #[test]
 fn what_a_tool_writes_is_told_to_who_wants_to_hear_it() {
-    let place = Place::new();
-    let mut client = Client::start(&place, &["--tool", &suite()], json!({}));
+    let env = TestEnv::new();
+    let mut client = Client::start(&env, &["--tool", &suite()], json!({}));
     for (level, hears) in [
         (None, true),
         (Some("debug"), true),
@@ -166,7 +166,7 @@ fn what_a_tool_writes_is_told_to_who_wants_to_hear_it() {
     }
 }
 
-/// Answers each connection, but none before there are so many.
+/// Answers each connection once a number of them are open.
 fn barrier(connections: usize) -> (String, thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -188,10 +188,10 @@ fn barrier(connections: usize) -> (String, thread::JoinHandle<()>) {
 
 #[test]
 fn calls_of_one_client_overlap() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let (url, served) = barrier(2);
     let grant = format!("http:GET={}", url.trim_end_matches('/'));
-    let mut client = Client::start(&place, &["--grant", &grant], json!({}));
+    let mut client = Client::start(&env, &["--grant", &grant], json!({}));
     let fetch = |id| call(id, "fetch", json!({ "url": url }));
     client.send(&fetch(1));
     client.send(&fetch(2));
@@ -206,13 +206,13 @@ fn calls_of_one_client_overlap() {
 
 #[test]
 fn the_end_of_the_input_stops_what_runs() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let blocks = Guest {
         imports: &[TIMER, BLOCK],
         ..Guest::running("(call $block (call $timer (i64.const 3600000000000))) (i32.const 0)")
     };
-    place.write("blocks.wasm", blocks.bytes());
-    let mut client = Client::start(&place, &["--tool", "blocks.wasm"], json!({}));
+    env.write("blocks.wasm", blocks.bytes());
+    let mut client = Client::start(&env, &["--tool", "blocks.wasm"], json!({}));
     client.send(&call(1, "echo", json!({})));
     assert_eq!(
         client.ask(request(2, "ping", json!({}))),
@@ -220,7 +220,7 @@ fn the_end_of_the_input_stops_what_runs() {
     );
     let ran = client.close();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let events = place.events();
+    let events = env.events();
     let settled: Vec<&Value> = of_kind(&events, "call-settled");
     assert_eq!(settled.len(), 1, "{events:?}");
     assert_eq!(settled[0]["output"]["value"]["code"], "cancelled");

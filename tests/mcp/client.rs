@@ -1,11 +1,11 @@
-//! A client that writes its messages itself, and reads those of the server one by one.
+//! A client that writes raw messages and reads the server's one by one.
 
 #![expect(
     clippy::needless_pass_by_value,
     reason = "a value that is written where it is used reads better without an `&` before it"
 )]
 
-use crate::support::{Place, Ran, running::Running};
+use crate::support::{Ran, TestEnv, running::Running};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -15,12 +15,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts the server. Nothing is said to it yet.
-    pub(crate) fn silent(place: &Place, args: &[&str]) -> Self {
-        Self::of(&mut place.command(&[&["mcp"], args].concat()))
+    /// Starts the server without sending a message.
+    pub(crate) fn silent(env: &TestEnv, args: &[&str]) -> Self {
+        Self::of(&mut env.command(&[&["mcp"], args].concat()))
     }
 
-    /// Starts the server that a command is. Nothing is said to it yet.
+    /// Starts the server that a command describes, without sending a message.
     pub(crate) fn of(command: &mut Command) -> Self {
         Self {
             running: Running::start(command),
@@ -28,8 +28,8 @@ impl Client {
     }
 
     /// Starts the server and initializes it, as a client with these capabilities.
-    pub(crate) fn start(place: &Place, args: &[&str], capabilities: Value) -> Self {
-        Self::silent(place, args).initialized(capabilities)
+    pub(crate) fn start(env: &TestEnv, args: &[&str], capabilities: Value) -> Self {
+        Self::silent(env, args).initialized(capabilities)
     }
 
     /// Initializes the connection, as a client with these capabilities.
@@ -47,24 +47,24 @@ impl Client {
         self.running.types(&format!("{message}\n"));
     }
 
-    /// The next message. Whatever is on stdout and no message fails the test.
+    /// The next message. Any other output on stdout fails the test.
     pub(crate) fn next(&mut self) -> Value {
         let line = self.running.stdout.next_line();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    /// Sends a request, and gives the next message.
+    /// Sends a request, and returns the next message.
     pub(crate) fn ask(&mut self, request: Value) -> Value {
         self.send(&request);
         self.next()
     }
 
-    /// Sends nothing any more. What the server still says can be read.
+    /// Closes the client's side. The server's output can still be read.
     pub(crate) fn close_input(&mut self) {
         self.running.close_stdin();
     }
 
-    /// Closes the connection, and waits for the server's end.
+    /// Closes the connection, and waits for the server to exit.
     pub(crate) fn close(mut self) -> Ran {
         self.close_input();
         self.running.end()
@@ -112,7 +112,7 @@ pub(crate) fn error(id: u64, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
-/// The result of a call that came to these texts.
+/// The result of a call with these texts.
 pub(crate) fn texts(tag: &str, texts: &[&str]) -> Value {
     let is_error = matches!(tag, "error-text" | "error-json" | "execution-denied");
     let content: Vec<Value> = texts

@@ -1,23 +1,23 @@
-//! `agent-host mcp config`: what it prints, a client can start.
+//! Tests `agent-host mcp config`: a client can start the printed entry.
 
 use super::client::{Client, initialize};
-use crate::support::{Place, running::Running};
+use crate::support::{TestEnv, running::Running};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 #[test]
 fn every_path_of_the_entry_is_absolute() {
-    let place = Place::new();
-    place.write("agent.toml", "[[grants.dir]]\nhost = \".\"\n");
-    place.write("a/tool.wasm", "");
+    let env = TestEnv::new();
+    env.write("agent.toml", "[[grants.dir]]\nhost = \".\"\n");
+    env.write("a/tool.wasm", "");
     let program = env!("CARGO_BIN_EXE_agent-host");
-    let path = |path: &str| place.work().join(path).display().to_string();
+    let path = |path: &str| env.work().join(path).display().to_string();
     let entry = |name: &str, args: &[&str]| {
         let entry = json!({ "command": program, "args": args });
         json!({ "mcpServers": { name: entry } })
     };
     let (work, config, tool) = (path(""), path("agent.toml"), path("a/tool.wasm"));
-    let (folder, state) = (format!("dir:{}:rw", path("a")), path("s"));
+    let (directory, state) = (format!("dir:{}:rw", path("a")), path("s"));
     let cases: [(&[&str], Value); 4] = [
         (
             &["--config", "agent.toml"],
@@ -67,7 +67,7 @@ fn every_path_of_the_entry_is_absolute() {
                     "--config",
                     &config,
                     "--grant",
-                    &folder,
+                    &directory,
                     "--grant",
                     "env:LANG",
                     "--state-dir",
@@ -77,18 +77,18 @@ fn every_path_of_the_entry_is_absolute() {
         ),
     ];
     for (args, expected) in cases {
-        let ran = place.run(&[&["mcp", "config"], args].concat());
+        let ran = env.run(&[&["mcp", "config"], args].concat());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
         assert_eq!(ran.json(), expected, "{args:?}");
     }
-    // Without a configuration the folder that would be granted by itself is named.
-    std::fs::remove_file(place.work().join("agent.toml")).unwrap();
-    let folder = format!("dir:{}", work.trim_end_matches('/'));
+    // Without a configuration the entry names the directory granted by default.
+    std::fs::remove_file(env.work().join("agent.toml")).unwrap();
+    let directory = format!("dir:{}", work.trim_end_matches('/'));
     for (args, grant) in [
-        (&[][..], folder.clone()),
-        (&["--write"], format!("{folder}:rw")),
+        (&[][..], directory.clone()),
+        (&["--write"], format!("{directory}:rw")),
     ] {
-        let ran = place.run(&[&["mcp", "config"], args].concat());
+        let ran = env.run(&[&["mcp", "config"], args].concat());
         assert_eq!(
             ran.json(),
             entry("agent-host", &["mcp", "--grant", &grant]),
@@ -99,8 +99,8 @@ fn every_path_of_the_entry_is_absolute() {
 
 #[test]
 fn the_entry_of_a_server_on_http_says_where_the_token_goes() {
-    let place = Place::new();
-    let ran = place.run(&["mcp", "config", "--http", "127.0.0.1:8080"]);
+    let env = TestEnv::new();
+    let ran = env.run(&["mcp", "config", "--http", "127.0.0.1:8080"]);
     let entry = json!({
         "type": "http",
         "url": "http://127.0.0.1:8080/mcp",
@@ -116,9 +116,9 @@ fn the_entry_of_a_server_on_http_says_where_the_token_goes() {
 
 #[test]
 fn the_entry_starts_the_server_from_anywhere() {
-    let place = Place::new();
-    place.write("note.txt", "hello");
-    let document = place.run(&["mcp", "config"]).json();
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let document = env.run(&["mcp", "config"]).json();
     let entry = &document["mcpServers"]["agent-host"];
     let args: Vec<&str> = entry["args"]
         .as_array()
@@ -126,7 +126,7 @@ fn the_entry_starts_the_server_from_anywhere() {
         .iter()
         .map(|arg| arg.as_str().unwrap())
         .collect();
-    let mut command = place.command(&args);
+    let mut command = env.command(&args);
     let mut client = Client {
         running: Running::start(command.current_dir("/")),
     };

@@ -1,14 +1,14 @@
-//! The connection: how it begins, what is told in it, how it ends.
+//! Tests the connection: its start, the negotiated values, its end.
 
 use super::client::{Client, call, error, initialize, request, response, texts};
-use crate::support::{Place, of_kind};
+use crate::support::{TestEnv, of_kind};
 use agent_host_test_guests::{Definition, Guest};
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// A tool with everything that can be said of one.
-fn told() -> Guest<'static> {
+/// A tool with every field of a definition.
+fn full_tool() -> Guest<'static> {
     Guest {
         definitions: vec![Definition {
             name: "echo".to_owned(),
@@ -24,9 +24,9 @@ fn told() -> Guest<'static> {
 
 #[test]
 fn a_whole_conversation() {
-    let place = Place::new();
-    place.write("echo.wasm", told().bytes());
-    let mut client = Client::silent(&place, &["--tool", "echo.wasm", "--quiet"]);
+    let env = TestEnv::new();
+    env.write("echo.wasm", full_tool().bytes());
+    let mut client = Client::silent(&env, &["--tool", "echo.wasm", "--quiet"]);
     let info = client.ask(initialize("2025-06-18", json!({})));
     let instructions = &info["result"]["instructions"];
     assert!(
@@ -72,12 +72,12 @@ fn a_whole_conversation() {
 
 #[test]
 fn the_built_in_tools_are_told_with_their_effects() {
-    let place = Place::new();
-    let mut client = Client::start(&place, &[], json!({}));
+    let env = TestEnv::new();
+    let mut client = Client::start(&env, &[], json!({}));
     let listed = client.ask(request(1, "tools/list", json!({})));
     let mut seen = Vec::new();
     for component in ["files", "fetch", "image"] {
-        let inspected = place
+        let inspected = env
             .run(&["inspect", &format!("builtin:{component}"), "--json"])
             .json();
         for tool in inspected["tools"].as_array().unwrap() {
@@ -107,18 +107,18 @@ fn the_built_in_tools_are_told_with_their_effects() {
 
 #[test]
 fn each_version_is_spoken_and_others_are_not() {
-    let place = Place::new();
+    let env = TestEnv::new();
     for (asked, spoken) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
         ("2025-06-18", "2025-06-18"),
         ("2025-11-25", "2025-11-25"),
-        // It has no handshake, so the newest that has one is spoken.
+        // That version has no handshake, so the newest one with a handshake is used.
         ("2026-07-28", "2025-11-25"),
         ("1999-01-01", "2025-11-25"),
         ("next", "2025-11-25"),
     ] {
-        let mut client = Client::silent(&place, &[]);
+        let mut client = Client::silent(&env, &[]);
         let answer = client.ask(initialize(asked, json!({})));
         assert_eq!(answer["result"]["protocolVersion"], spoken, "{asked}");
         assert_eq!(client.close().code, Some(0));
@@ -127,14 +127,14 @@ fn each_version_is_spoken_and_others_are_not() {
 
 #[test]
 fn second_initialize_is_refused() {
-    let place = Place::new();
-    let mut client = Client::start(&place, &[], json!({ "elicitation": {} }));
+    let env = TestEnv::new();
+    let mut client = Client::start(&env, &[], json!({ "elicitation": {} }));
     let why = "the connection is initialized already; open another one to begin anew";
     for version in ["2025-11-25", "2024-11-05"] {
         let again = client.ask(initialize(version, json!({})));
         assert_eq!(again, error(0, -32600, why), "{version}");
     }
-    // What was agreed on at first still holds.
+    // The first agreement still holds.
     let pong = client.ask(request(1, "ping", json!({})));
     assert_eq!(pong, response(1, json!({})));
     assert_eq!(client.close().code, Some(0));
@@ -142,8 +142,8 @@ fn second_initialize_is_refused() {
 
 #[test]
 fn requests_that_make_no_sense_are_refused_by_their_codes() {
-    let place = Place::new();
-    let mut client = Client::start(&place, &[], json!({}));
+    let env = TestEnv::new();
+    let mut client = Client::start(&env, &[], json!({}));
     let cursor = "there is no such cursor; list the tools from the beginning, without one";
     let state = "no call waits under this requestState: it was answered, or nobody answered in time; call the tool again without it";
     let cases = [
@@ -215,15 +215,15 @@ fn requests_that_make_no_sense_are_refused_by_their_codes() {
     for (asked, expected) in cases {
         assert_eq!(client.ask(asked.clone()), expected, "{asked}");
     }
-    // Nothing of this began a session.
+    // None of this started a session.
     assert_eq!(client.close().code, Some(0));
-    assert_eq!(place.run(&["sessions", "list", "--json"]).stdout, "");
+    assert_eq!(env.run(&["sessions", "list", "--json"]).stdout, "");
 }
 
 #[test]
 fn garbage_ends_nothing() {
-    let place = Place::new();
-    let mut client = Client::silent(&place, &[]);
+    let env = TestEnv::new();
+    let mut client = Client::silent(&env, &[]);
     client
         .running
         .types("no json\n[]\n\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
@@ -242,22 +242,22 @@ fn garbage_ends_nothing() {
 #[test]
 fn signals_end_it_with_what_was_recorded() {
     for signal in [Signal::INT, Signal::TERM] {
-        let place = Place::new();
-        place.write("note.txt", "hello");
-        let mut client = Client::start(&place, &[], json!({}));
+        let env = TestEnv::new();
+        env.write("note.txt", "hello");
+        let mut client = Client::start(&env, &[], json!({}));
         let read = client.ask(call(1, "read_file", json!({ "path": "note.txt" })));
         assert_eq!(read["result"]["isError"], false, "{read}");
         client.running.signal(signal);
         assert_eq!(client.running.end().code, Some(0));
-        let events = place.events();
+        let events = env.events();
         assert_eq!(of_kind(&events, "call-settled").len(), 1, "{events:?}");
     }
 }
 
 #[test]
-fn who_serves_says_what_to_people() {
-    let place = Place::new();
-    let client = Client::silent(&place, &["--grant", "http:GET=example.com"]);
+fn serving_prints_a_notice_for_the_user() {
+    let env = TestEnv::new();
+    let client = Client::silent(&env, &["--grant", "http:GET=example.com"]);
     let ran = client.close();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     for said in [

@@ -1,4 +1,4 @@
-//! The client's person: what they are asked, and what their answers do, in both lifecycles.
+//! Tests questions to the client's user, and the effect of the answers, in both lifecycles.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -6,7 +6,7 @@
 )]
 
 use super::client::{Client, call, request, response, stateless, texts};
-use crate::support::{Place, of_kind};
+use crate::support::{TestEnv, of_kind};
 use agent_host_test_guests::{ASK, ASKS, Guest};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn write(id: u64) -> Value {
     call(id, "write_file", json!({ "path": "a.txt", "content": "x" }))
 }
 
-/// The server's answer where a person rejected it.
+/// The server's answer after the user rejected a call.
 fn rejected(why: &str) -> Value {
     let reason = format!("This call needs a person's approval (rule effect.effectful), and {why}.");
     texts(
@@ -28,7 +28,7 @@ const REJECTED: &str = "the person whom the client asked rejected it";
 const UNDECIDED: &str = "the person whom the client asked did not decide";
 const UNCLEAR: &str = "what came back from the client is no decision";
 
-/// Answers an elicitation, and gives the form that was shown and the next message.
+/// Answers an elicitation; returns the form and the next message.
 fn answer(client: &mut Client, result: Value) -> (Value, Value) {
     let asked = client.next();
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
@@ -37,10 +37,10 @@ fn answer(client: &mut Client, result: Value) -> (Value, Value) {
 }
 
 #[test]
-fn a_person_decides_through_the_client() {
-    let place = Place::new();
+fn user_decides_through_the_client() {
+    let env = TestEnv::new();
     let capabilities = json!({ "elicitation": {} });
-    let mut client = Client::start(&place, &["--write"], capabilities);
+    let mut client = Client::start(&env, &["--write"], capabilities);
     let approve = json!({ "action": "accept", "content": { "decision": "approve" } });
     let cases = [
         (
@@ -74,31 +74,31 @@ fn a_person_decides_through_the_client() {
         });
         assert_eq!(form["requestedSchema"], schema);
         assert_eq!(result, response(1, rejected(why)));
-        assert!(!place.work().join("a.txt").exists());
+        assert!(!env.work().join("a.txt").exists());
     }
     client.send(&write(2));
     let (_, result) = answer(&mut client, approve);
     assert_eq!(result["result"]["isError"], false, "{result}");
     assert_eq!(
-        std::fs::read_to_string(place.work().join("a.txt")).unwrap(),
+        std::fs::read_to_string(env.work().join("a.txt")).unwrap(),
         "x"
     );
     assert_eq!(client.close().code, Some(0));
-    let events = place.events();
+    let events = env.events();
     assert_eq!(of_kind(&events, "approval-requested").len(), 5);
     assert_eq!(of_kind(&events, "call-intended").len(), 1);
 }
 
 #[test]
 fn a_tool_asks_through_the_client() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let asks = Guest {
         imports: &[ASK],
         ..Guest::running(ASKS)
     };
-    place.write("asks.wasm", asks.bytes());
+    env.write("asks.wasm", asks.bytes());
     let args = ["--tool", "asks.wasm"];
-    let mut client = Client::start(&place, &args, json!({ "elicitation": { "form": {} } }));
+    let mut client = Client::start(&env, &args, json!({ "elicitation": { "form": {} } }));
     client.send(&call(1, "echo", json!({})));
     let said = json!({ "action": "accept", "content": { "text": "this one" } });
     let (form, result) = answer(&mut client, said);
@@ -115,9 +115,9 @@ fn a_tool_asks_through_the_client() {
     form.as_object_mut().unwrap().remove("_meta");
     assert_eq!(form, expected);
     assert_eq!(result, response(1, texts("text", &["this one"])));
-    // Who shows no forms is asked nothing.
+    // A client without elicitation is not asked.
     for capabilities in [json!({}), json!({ "elicitation": { "url": {} } })] {
-        let mut client = Client::start(&place, &args, capabilities);
+        let mut client = Client::start(&env, &args, capabilities);
         let result = client.ask(call(1, "echo", json!({})));
         assert_eq!(result["id"], 1, "{result}");
         assert_eq!(client.close().code, Some(0));
@@ -126,8 +126,8 @@ fn a_tool_asks_through_the_client() {
 
 #[test]
 fn without_a_connection_the_client_comes_back_with_the_answer() {
-    let place = Place::new();
-    let mut client = Client::silent(&place, &["--write"]);
+    let env = TestEnv::new();
+    let mut client = Client::silent(&env, &["--write"]);
     let asked = client.ask(stateless(write(1)));
     let result = &asked["result"];
     assert_eq!(result["resultType"], "input_required", "{asked}");
@@ -142,43 +142,43 @@ fn without_a_connection_the_client_comes_back_with_the_answer() {
     };
     let approve = json!({ "action": "accept", "content": { "decision": "approve" } });
     let approved = json!({ "person": approve });
-    // Another call, and what is no reply, leave it waiting.
+    // Another call, or a message that is no reply, leaves it waiting.
     let mut other = again(2, state, approved.clone());
     other["params"]["arguments"]["content"] = json!("y");
     for spoilt in [other, again(3, state, json!({ "person": 12345 }))] {
         assert_eq!(client.ask(spoilt)["error"]["code"], -32602);
     }
-    // Without an answer it is asked for again, under another name.
+    // Without an answer, the server asks again under another id.
     let asked = client.ask(again(4, state, json!({})));
     let next = asked["result"]["requestState"].as_str().unwrap();
     assert_ne!(next, state);
-    assert!(!place.work().join("a.txt").exists());
+    assert!(!env.work().join("a.txt").exists());
     let done = client.ask(again(5, next, approved.clone()));
     assert_eq!(done["result"]["resultType"], "complete", "{done}");
     assert_eq!(done["result"]["isError"], false, "{done}");
     assert_eq!(
-        std::fs::read_to_string(place.work().join("a.txt")).unwrap(),
+        std::fs::read_to_string(env.work().join("a.txt")).unwrap(),
         "x"
     );
-    // It was good once.
+    // An answer is accepted once.
     for used in [state, next] {
         let refused = client.ask(again(6, used, approved.clone()));
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
     }
     assert_eq!(client.close().code, Some(0));
-    let events = place.events();
+    let events = env.events();
     assert_eq!(of_kind(&events, "call-intended").len(), 1);
     assert_eq!(of_kind(&events, "call-settled").len(), 1);
 }
 
 #[test]
-fn a_call_that_nobody_came_back_for_is_ended_with_the_server() {
-    let place = Place::new();
-    let mut client = Client::silent(&place, &["--write"]);
+fn abandoned_call_ends_with_the_server() {
+    let env = TestEnv::new();
+    let mut client = Client::silent(&env, &["--write"]);
     let asked = client.ask(stateless(write(1)));
     assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
     assert_eq!(client.close().code, Some(0));
-    let events = place.events();
+    let events = env.events();
     let settled = of_kind(&events, "call-settled");
     assert_eq!(settled.len(), 1, "{events:?}");
     let output = json!({
@@ -191,8 +191,8 @@ fn a_call_that_nobody_came_back_for_is_ended_with_the_server() {
 
 #[test]
 fn a_client_that_declares_nothing_gets_no_requests() {
-    let place = Place::new();
-    let mut client = Client::silent(&place, &["--write"]);
+    let env = TestEnv::new();
+    let mut client = Client::silent(&env, &["--write"]);
     let mut request = stateless(write(1));
     request["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
     let mut denied = texts(

@@ -1,7 +1,7 @@
-//! Components that change while they are served.
+//! Tests components that change while they are served.
 
 use super::client::{Client, call, request, response, stateless, texts};
-use crate::support::Place;
+use crate::support::TestEnv;
 use agent_host_test_guests::{Body, Definition, Guest};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -18,10 +18,10 @@ fn guest(tool: &str, text: &str) -> Vec<u8> {
     guest.bytes()
 }
 
-/// Puts a component in the place of another, in one step.
-fn replace(place: &Place, bytes: Vec<u8>) {
-    let new = place.write("new.wasm", bytes);
-    std::fs::rename(new, place.work().join("tool.wasm")).unwrap();
+/// Replaces a component by another in one step.
+fn replace(env: &TestEnv, bytes: Vec<u8>) {
+    let new = env.write("new.wasm", bytes);
+    std::fs::rename(new, env.work().join("tool.wasm")).unwrap();
 }
 
 fn changed() -> Value {
@@ -38,14 +38,14 @@ fn names(client: &mut Client) -> Vec<String> {
 
 #[test]
 fn a_component_that_was_named_is_taken_over() {
-    let place = Place::new();
-    replace(&place, guest("old", "one"));
-    let mut client = Client::start(&place, &["--tool", "tool.wasm"], json!({}));
+    let env = TestEnv::new();
+    replace(&env, guest("old", "one"));
+    let mut client = Client::start(&env, &["--tool", "tool.wasm"], json!({}));
     assert_eq!(
         client.ask(call(1, "old", json!({}))),
         response(1, texts("text", &["one"]))
     );
-    replace(&place, guest("new", "two"));
+    replace(&env, guest("new", "two"));
     assert_eq!(client.next(), changed());
     let names = names(&mut client);
     assert!(
@@ -60,8 +60,8 @@ fn a_component_that_was_named_is_taken_over() {
         client.ask(call(3, "old", json!({})))["error"]["code"],
         -32602
     );
-    // What is no component is not.
-    replace(&place, b"no component".to_vec());
+    // A file that is not a component is not served.
+    replace(&env, b"no component".to_vec());
     let told = client.next();
     assert_eq!(told["params"]["level"], "warning", "{told}");
     assert_eq!(
@@ -79,12 +79,12 @@ fn a_component_that_was_named_is_taken_over() {
     }
 }
 
-/// Without a handshake a client subscribes; the subscription is told of changes, and of its end.
+/// Without a handshake a client subscribes; the subscription reports changes and its own end.
 #[test]
 fn a_subscription_hears_of_changes_and_of_its_end() {
-    let place = Place::new();
-    replace(&place, guest("old", "one"));
-    let mut client = Client::silent(&place, &["--tool", "tool.wasm"]);
+    let env = TestEnv::new();
+    replace(&env, guest("old", "one"));
+    let mut client = Client::silent(&env, &["--tool", "tool.wasm"]);
     let wanted = json!({ "toolsListChanged": true });
     let listen = request(
         1,
@@ -100,7 +100,7 @@ fn a_subscription_hears_of_changes_and_of_its_end() {
             json!({ "notifications": wanted, "_meta": meta })
         )
     );
-    replace(&place, guest("new", "two"));
+    replace(&env, guest("new", "two"));
     assert_eq!(
         client.next(),
         told("notifications/tools/list_changed", json!({ "_meta": meta }))
@@ -114,12 +114,12 @@ fn a_subscription_hears_of_changes_and_of_its_end() {
 
 #[test]
 fn a_change_that_is_not_accepted_is_not_served() {
-    let place = Place::new();
-    replace(&place, guest("say", "accepted"));
-    place.configure("[[tool]]\nname = \"tool\"\ncomponent = \"tool.wasm\"\n");
-    assert_eq!(place.run(&["lock", "--accept"]).code, Some(0));
-    let mut client = Client::start(&place, &["--config", "agent.toml"], json!({}));
-    replace(&place, guest("say", "not accepted"));
+    let env = TestEnv::new();
+    replace(&env, guest("say", "accepted"));
+    env.configure("[[tool]]\nname = \"tool\"\ncomponent = \"tool.wasm\"\n");
+    assert_eq!(env.run(&["lock", "--accept"]).code, Some(0));
+    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    replace(&env, guest("say", "not accepted"));
     let told = client.next();
     let text = told["params"]["data"].as_str().unwrap();
     assert!(text.contains("changed-since-approval"), "{told}");
@@ -128,7 +128,7 @@ fn a_change_that_is_not_accepted_is_not_served() {
         client.ask(say(1)),
         response(1, texts("text", &["accepted"]))
     );
-    let accepted = place.run(&["lock", "--config", "agent.toml", "--accept", "tool"]);
+    let accepted = env.run(&["lock", "--config", "agent.toml", "--accept", "tool"]);
     assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
     assert_eq!(client.next(), changed());
     assert_eq!(

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""An MCP server for the tests of the client. Its first argument says how it misbehaves; what comes after it is described there."""
+"""An MCP server for the tests of the client. Its first argument selects its misbehaviour; further arguments are
+described there."""
 
 import base64
 import json
@@ -69,7 +70,7 @@ def tools(behaviour, called):
 
 
 def echo(message, how, secret):
-    """Tells the secret that it was given."""
+    """Returns the secret, encoded as `how` says."""
     encoded = base64.b64encode(secret.encode()).decode()
     match how:
         case "text":
@@ -96,7 +97,7 @@ def echo(message, how, secret):
 
 
 def call(behaviour, message, called, cancelled):
-    """Does what it does in the middle of a call, and what is left of it."""
+    """Performs the behaviour during a call, and answers it."""
     arguments = message["params"].get("arguments", {})
     match behaviour:
         case "endless-line":
@@ -142,7 +143,7 @@ def call(behaviour, message, called, cancelled):
             error = json.loads(sys.stdin.readline())["error"]
             return answer(message, text(f"{error['code']}: {error['message']}"))
         case "denies":
-            # As agent-host's own server says it.
+            # In the form of agent-host's own server.
             denied = {"content": [{"type": "text", "text": "Tool call execution denied."}], "isError": True,
                       "_meta": {"agent-host/output": "execution-denied"}}
             if arguments:
@@ -189,8 +190,7 @@ def main():
         print("first\nno module named ideas", file=sys.stderr)
         sys.exit(3)
     if behaviour in ("stays", "leaves"):
-        # It, a child and a daemon hold the pipe at this path open. The one that stays ends neither when told nor when its input
-        # ends.
+        # It, a child and a daemon hold the pipe at this path open. `stays` ignores both SIGTERM and the end of its input.
         if behaviour == "stays":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         pipe = os.open(sys.argv[2], os.O_WRONLY)
@@ -199,7 +199,7 @@ def main():
     if behaviour == "silent":
         sys.stdin.read()
     called, cancelled = 0, []
-    # Not an iterator, which would hold back lines from those that a call reads.
+    # Not an iterator, which would buffer lines that a call reads.
     while line := sys.stdin.readline():
         message = json.loads(line)
         match message.get("method"):

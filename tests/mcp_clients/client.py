@@ -1,4 +1,4 @@
-"""Calls tools of an MCP server with the client of the official SDK, and prints what it got.
+"""Calls tools of an MCP server with the client of the official SDK, and prints everything received.
 
 usage: client.py MODE URL
        client.py MODE COMMAND ARGUMENT...
@@ -28,7 +28,7 @@ def told(model):
 
 
 class Call:
-    """A call, and what the server says and asks while it runs."""
+    """A call, with the server's notifications and questions during it."""
 
     def __init__(self, line):
         self.order = json.loads(line)
@@ -39,7 +39,7 @@ class Call:
 
     def answer(self, question):
         form = told(question)
-        # A token for progress, another one each time.
+        # A new progress token for each call.
         form.pop("_meta", None)
         self.told["asked"].append(form)
         if self.order["answer"] == "decline":
@@ -100,7 +100,7 @@ async def talk(server, mode):
 
 
 def main():
-    # Of the handshake's version, not of ours.
+    # Determined by the handshake's version.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     mode, target, *arguments = sys.argv[1:]
     if target.startswith("http://"):

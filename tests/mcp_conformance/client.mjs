@@ -2,7 +2,7 @@
 //
 // usage: client.mjs AGENT_HOST URL
 //
-// The suite gives the URL of its server, the scenario's name as MCP_CONFORMANCE_SCENARIO, and for some scenarios the calls to
+// The suite passes the URL of its server, the scenario's name as MCP_CONFORMANCE_SCENARIO, and for some scenarios the calls to
 // make in MCP_CONFORMANCE_CONTEXT.
 
 import { spawnSync } from "node:child_process";

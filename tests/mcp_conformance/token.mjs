@@ -1,5 +1,5 @@
-// Loaded before the conformance suite (`node --import`), which has no option for a token: adds it to every request that is
-// made, by `fetch` and undici or by `node:http`, and changes nothing else of them.
+// Loaded before the conformance suite (`node --import`), which has no option for a token: adds it to every request by
+// `fetch`, undici or `node:http`, and changes nothing else.
 
 import { subscribe } from "node:diagnostics_channel";
 

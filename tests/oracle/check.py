@@ -21,10 +21,10 @@ import sys
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaValidator, ValidationError
 
-# Problems told of one request. A value that fits no member of a union has one for each member.
+# The most problems reported for one request. A value that fits no member of a union has one for each member.
 MOST_PROBLEMS = 8
 
-# Places for a JSON Schema, in which Ollama's types name only some of the keywords; the server takes every one.
+# Fields for a JSON Schema, in which Ollama's types name only some of the keywords; the server takes every one.
 OPEN = ("ollama._types.Tool.Function.Parameters", "ollama._types.Tool.Function.Parameters.Property")
 
 # A path, bytes or text for Ollama's client, which makes base64 of it.
@@ -53,7 +53,7 @@ def openai_chat():
 
 
 def gemini():
-    """The body of `generateContent`. The SDK has no type for it: it takes all but `contents` in one `config` and spreads it."""
+    """The body of `generateContent`. The SDK has no type for it: it takes all fields but `contents` in one `config` and spreads it."""
     from google.genai import types
 
     class Request(BaseModel):
@@ -69,7 +69,7 @@ def gemini():
 
 
 def ollama():
-    """What the client makes of its arguments. Its own type takes any object for a message, and converts it later."""
+    """The client's request. Its own type accepts any object as a message, and converts it later."""
     from ollama._types import ChatRequest, Message
 
     class Request(ChatRequest):
@@ -93,7 +93,7 @@ def strict(schema):
     if kind == "generator":
         changed["type"] = "list"
     elif kind == "enum":
-        # Made by google-genai such that any other text is one more value of it.
+        # google-genai's enums accept any text as a further value.
         return {"type": "literal", "expected": [member.value for member in schema["members"]], "ref": schema["ref"]}
     elif kind == "typed-dict":
         changed["extra_behavior"] = "forbid"
@@ -116,7 +116,7 @@ def validator(wire):
 
 
 def place(error, request):
-    """Where in the request a problem is. Of pydantic's location the names of union members are left out."""
+    """The path of a problem in the request: pydantic's location without the names of union members."""
     path, here = [], request
     for step in error["loc"]:
         if isinstance(here, dict) and step in here or isinstance(here, list) and isinstance(step, int):
@@ -135,7 +135,7 @@ def meant(errors):
 
 
 def problems(wire, request):
-    """What the SDK's types say against a request: places with messages, the deepest first."""
+    """Validates a request against the SDK's types; returns paths with messages, the deepest first."""
     if wire not in WIRES:
         return [f": no such wire; there are {', '.join(WIRES)}"]
     check = validator(wire)
@@ -149,7 +149,7 @@ def problems(wire, request):
 
 
 def spoiled(good, path, value):
-    """A copy of a good request with another value at one place; `None` takes the field away."""
+    """A copy of a good request with another value at one path; `None` removes the field."""
     request = copy.deepcopy(good)
     here, steps = request, [int(step) if step.isdigit() else step for step in path.split(".")]
     for step in steps[:-1]:
@@ -162,7 +162,7 @@ def spoiled(good, path, value):
 
 
 def self_test():
-    """Every good request passes, and every spoiled one has a problem at the place of the change. Writes what is otherwise."""
+    """Checks that every good request passes, and every spoiled one has a problem at the changed path. Prints exceptions."""
     from malformed import GOOD, SPOILED
 
     wrong = [f"{wire}: a good request has problems: {found}" for wire, good in GOOD.items() if (found := problems(wire, good))]

@@ -1,4 +1,4 @@
-//! Section M, people in the loop: who is asked about what, and what each decision does.
+//! Section M, approvals: which calls need one, and the effect of each decision.
 
 use super::{
     components::{Component, act, look, send},
@@ -73,7 +73,7 @@ async fn m02_approve_edit_reject_respond() {
     ];
     for (decision, result, runs) in table {
         let (world, continuation) = paused(send()).await;
-        // The person decides in another process.
+        // Another process decides.
         let mut world = world.restart().await;
         world
             .decide(&continuation, std::slice::from_ref(&decision))
@@ -83,13 +83,14 @@ async fn m02_approve_edit_reject_respond() {
         assert_eq!(world.shown(), expected, "{decision:?}");
         let made: &[&str] = if runs { &["a", "b"] } else { &["a"] };
         assert_eq!(world.made(), made, "{decision:?}");
-        // What the model asked for stays as it was.
+        // The model's arguments stay in the conversation.
         let asked = &world.session.state().messages()[1].tool_calls[1];
         assert_eq!(json!(asked.input), json!({"n": 2}));
     }
 }
 
-/// Holds that these decisions are refused with this text, that nothing ran, and that the right ones still work.
+/// Asserts that these decisions are refused with this text, that nothing ran, and that the right
+/// ones still work.
 async fn refuses(
     mut world: World,
     continuation: &Continuation,
@@ -125,7 +126,7 @@ async fn m04_an_edit_that_the_tool_does_not_allow() {
     refuses(world, &continuation, &wrong, expected, &[approve("b")]).await;
 }
 
-/// Without arguments it is no decision; with some that do not fit, it is refused.
+/// `edit` without arguments is no decision; with arguments that do not fit, it is refused.
 #[tokio::test]
 async fn m05_an_edit_without_fitting_arguments() {
     let form = json!({"type": "edit", "call_id": "b"});
@@ -147,8 +148,8 @@ async fn m06_siblings_run_once_with_the_batch() {
     assert_eq!(world.made(), ["a", "b"]);
 }
 
-/// `approval = "never"`, and a tool of which nothing is said. Here that asks nobody if it is read-only; what changes something is
-/// asked about until the operator says otherwise.
+/// `approval = "never"`, and a tool without a setting. The latter runs without approval if it is
+/// read-only; one that changes something needs approval unless the operator configures otherwise.
 #[tokio::test]
 async fn m07_false_or_unlisted_asks_nobody() {
     let replies = vec![calls(&[("a", "send", ""), ("b", "look", "")]), says("ok")];

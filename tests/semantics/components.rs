@@ -1,4 +1,4 @@
-//! The tools of these tests as `agent.toml` names them: components, with what each does, and those that run outside.
+//! The tools of these tests in `agent.toml`: components, and tools that run outside.
 
 use agent_host_test_guests::{
     ASK, BLOCK, Body, DIRECTORIES, Definition, Guest, Import, MAKE_FOLDER, STATE_GET, STATE_MERGE,
@@ -13,7 +13,7 @@ pub(super) struct Component {
     pub(super) name: &'static str,
     /// Its lines of `agent.toml`, besides name and file.
     pub(super) settings: String,
-    /// The component, which has this tool alone; none where the tool runs outside.
+    /// The component with this tool alone; `None` if the tool runs outside.
     pub(super) bytes: Option<Vec<u8>>,
 }
 
@@ -23,8 +23,8 @@ pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"i
 /// Returns the arguments as JSON.
 const ECHO: &str = agent_host_test_guests::ECHO;
 
-/// Makes a folder named after the call in the working folder, and traps if it is there already: a call that runs twice is seen
-/// in its result, and one that ran in the folder.
+/// Makes a directory named after the call in the working directory, and traps if it exists: a call
+/// that ran twice shows in its result, and one that ran shows in the directory.
 const MAKE: &str = r#"(call $directories (i32.const 0))
     (call $make-folder (i32.load (i32.load (i32.const 0))) (local.get $id) (local.get $id-len) (i32.const 8))
     (if (i32.load8_u (i32.const 8)) (then unreachable))"#;
@@ -82,30 +82,30 @@ impl Component {
         Self::new(name, effect, guest)
     }
 
-    /// With this line in its `[[tool]]`.
+    /// Adds this line to its `[[tool]]`.
     pub(super) fn with(mut self, setting: &str) -> Self {
         self.settings.push_str(setting);
         self.settings.push('\n');
         self
     }
 
-    /// With these decisions, of which a person takes one before it runs.
+    /// Needs approval with these decisions.
     pub(super) fn deciding(self, decisions: &[&str]) -> Self {
         self.with(&format!("approval = {decisions:?}"))
     }
 
-    /// Runs without being asked about.
+    /// Runs without approval.
     pub(super) fn free(self) -> Self {
         self.with("approval = \"never\"")
     }
 }
 
-/// Runs outside; nobody is asked about it.
+/// Runs outside, without approval.
 pub(super) fn outside(name: &'static str) -> Component {
     gated_outside(name).free()
 }
 
-/// Runs outside when a person has confirmed it.
+/// Runs outside, with approval.
 pub(super) fn gated_outside(name: &'static str) -> Component {
     let settings = format!(
         "description = \"Does {name}.\"\neffect = \"effectful\"\ninput-schema = {{ type = \"object\" }}\n"
@@ -122,24 +122,24 @@ pub(super) fn look() -> Component {
     Component::running("look", Effect::ReadOnly, &[], &[ECHO])
 }
 
-/// Another one.
+/// A second read-only tool.
 pub(super) fn peek() -> Component {
     Component::running("peek", Effect::ReadOnly, &[], &[ECHO])
 }
 
-/// Effectful: leaves a folder named after its call, and returns its arguments. A person is asked about it.
+/// Effectful, with approval: leaves a directory named after its call, and returns its arguments.
 pub(super) fn send() -> Component {
     let imports = [DIRECTORIES, MAKE_FOLDER];
     Component::running("send", Effect::Effectful, &imports, &[MAKE, ECHO])
 }
 
-/// The same without being asked about.
+/// The effectful tool, without approval.
 pub(super) fn act() -> Component {
     let imports = [DIRECTORIES, MAKE_FOLDER];
     Component::running("act", Effect::Effectful, &imports, &[MAKE, ECHO]).free()
 }
 
-/// Read-only: returns this.
+/// Read-only: returns this value.
 pub(super) fn returning(name: &'static str, body: Body<'_>) -> Component {
     Component::new(name, Effect::ReadOnly, Guest::returning(body))
 }
@@ -155,27 +155,27 @@ pub(super) fn slow() -> Component {
     Component::running("slow", Effect::ReadOnly, &[TIMER, BLOCK], &[wait, ECHO])
 }
 
-/// Never ends by itself, and has a minute.
+/// Never ends by itself; its deadline is a minute.
 pub(super) fn spin(name: &'static str, effect: Effect) -> Component {
     Component::running(name, effect, &[], &[SPIN])
         .free()
         .with("limits = { deadline-ms = 60000 }")
 }
 
-/// Never ends by itself, and has a fifth of a second.
+/// Never ends by itself; its deadline is a fifth of a second.
 pub(super) fn late() -> Component {
     Component::running("late", Effect::ReadOnly, &[], &[SPIN])
         .with("limits = { deadline-ms = 200 }")
 }
 
-/// Asks `Which?`, then leaves its folder, and returns the answer.
+/// Asks `Which?`, then leaves its directory, and returns the answer.
 pub(super) fn order() -> Component {
     let imports = [ASK, DIRECTORIES, MAKE_FOLDER];
     let code = [WHICH, MAKE, ANSWER];
     Component::running("order", Effect::Effectful, &imports, &code).free()
 }
 
-/// Merges its arguments into the shared state and returns what it saw of it before.
+/// Merges its arguments into the shared state and returns the state that it saw before.
 pub(super) fn note() -> Component {
     let imports = [STATE_GET, STATE_MERGE];
     Component::running("note", Effect::ReadOnly, &imports, &[MERGE, STATE])

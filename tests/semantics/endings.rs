@@ -1,4 +1,4 @@
-//! Every way in which a turn ends, each brought about in a session of its own.
+//! Every end of a turn, each in a session of its own.
 
 use super::{
     components::{look, order, outside, send},
@@ -10,14 +10,15 @@ use agent_host_types::{
     turn::TurnReport,
 };
 
-/// The sessions and how their first turn ended, in the order of the outcomes in the specification.
+/// The sessions and the end of their first turn, in the order of the outcomes in the specification.
 pub(super) async fn endings() -> Vec<(World, TurnReport)> {
     let declined = ModelReply {
         stop_reason: Some(StopReason::Refusal),
         ..says("I will not.")
     };
     let call = |tool| vec![calls(&[("a", tool, "")])];
-    // What the model says, the model calls that are allowed, and whether the turn is cancelled before it begins.
+    // The model's reply, the number of model calls allowed, and whether the turn is cancelled
+    // before it begins.
     let table = [
         (call("look"), 50, false),
         (vec![says("hello")], 50, false),
@@ -43,7 +44,6 @@ pub(super) async fn endings() -> Vec<(World, TurnReport)> {
     endings
 }
 
-/// Their kinds.
 pub(super) const KINDS: [&str; 9] = [
     "needs-more-turns",
     "done",

@@ -1,5 +1,5 @@
-//! Section T, the envelope of a paused turn: what comes back is held against it in every part, it works once, and whatever is wrong
-//! leaves the right one usable.
+//! Section T, the continuation of a paused turn: every part of it is checked when it returns, it
+//! works once, and a faulty one leaves the right one usable.
 
 use super::{
     components::{act, look, order, outside, peek, send},
@@ -22,7 +22,7 @@ use std::collections::HashSet;
 const USED: &str =
     "nothing waits in this session; the continuation was used already, or its calls were answered";
 
-/// A turn that waits for a person to confirm the second of three calls.
+/// A turn that waits for an approval of the second of three calls.
 async fn paused() -> (World, Continuation) {
     let batch = [("a", "look", ""), ("b", "send", ""), ("c", "peek", "")];
     let replies = vec![calls(&batch), says("ok")];
@@ -31,7 +31,7 @@ async fn paused() -> (World, Continuation) {
     (world, continuation)
 }
 
-/// Holds that these decisions are refused with this text, and that nothing happened.
+/// Asserts that these decisions are refused with this text, and that nothing happened.
 async fn refuses(
     world: &mut World,
     continuation: &Continuation,
@@ -46,7 +46,8 @@ async fn refuses(
     assert_eq!((world.ran(), world.made()), (vec![], vec![]));
 }
 
-/// Holds that the right decision works: every call runs once, no model is asked, and the facts are those of before the pause.
+/// Asserts that the right decision works: every call runs once, no model is asked, and the summary
+/// is that of before the pause.
 async fn works(world: &mut World, continuation: &Continuation) {
     let outcome = world.decide(continuation, &[approve("b")]).await;
     let summary = world.summary(StopReason::ToolUse, 3);
@@ -103,7 +104,7 @@ async fn t03_a_wrong_call_id_is_refused() {
     works(&mut world, &right).await;
 }
 
-/// Calls that observe, confirm and observe; each leaves a folder when it runs.
+/// Calls without approval, with approval, and without; each leaves a directory when it runs.
 #[tokio::test]
 async fn t04_in_order_and_in_a_batch() {
     let result = ToolResult {
@@ -154,7 +155,7 @@ async fn t06_the_same_envelope_twice_runs_once() {
     works(&mut world, &continuation).await;
     let again = world.decide(&continuation, &[approve("b")]).await;
     assert_eq!(refusal(again), USED);
-    // Nor in another process.
+    // Another process is refused, too.
     let mut world = world.restart().await;
     let again = world.decide(&continuation, &[approve("b")]).await;
     assert_eq!(refusal(again), USED);
@@ -183,7 +184,7 @@ async fn t07_a_tool_that_is_gone_does_not_run() {
     );
 }
 
-/// The operator leaves nothing but `reject` to decide while a call waits.
+/// The operator leaves only `reject` as a decision while a call waits.
 #[tokio::test]
 async fn t07_what_may_not_be_approved_any_more_does_not_run() {
     let (world, continuation) = paused().await;
@@ -203,7 +204,7 @@ async fn t07_what_may_not_be_approved_any_more_does_not_run() {
     assert_eq!(world.made(), Vec::<String>::new());
 }
 
-/// Gives a paused turn what it does not wait for.
+/// Gives a paused turn results that it does not wait for.
 async fn give(world: &mut World, continuation: &Continuation, given: &str) -> TurnReport {
     let result = json!([{"call_id": "a", "value": "x"}]);
     match given {
@@ -221,25 +222,25 @@ async fn t17_each_kind_is_resumed_in_its_own_way() {
         ("order", "answer", text("x")),
         ("outside", "external", text("x")),
     ];
-    for (place, (tool, kind_of, result)) in table.into_iter().enumerate() {
+    for (env, (tool, kind_of, result)) in table.into_iter().enumerate() {
         let components = [send(), order(), outside("outside")];
         let mut world = World::new(&components, vec![calls(&[("a", tool, "")])]).await;
         let continuation = waiting(world.say("go").await);
         let events = world.watcher.events();
-        for given in inputs.iter().filter(|given| **given != inputs[place]) {
+        for given in inputs.iter().filter(|given| **given != inputs[env]) {
             let expected =
                 format!("a continuation of kind `{kind_of}` cannot be resumed with {given}");
             let outcome = give(&mut world, &continuation, given).await;
             assert_eq!(refusal(outcome), expected);
         }
         assert_eq!(world.watcher.events(), events);
-        let outcome = give(&mut world, &continuation, inputs[place]).await;
+        let outcome = give(&mut world, &continuation, inputs[env]).await;
         assert_eq!(kind(&outcome), "needs-more-turns");
         assert_eq!(world.results(), pairs([("a", result)]));
     }
 }
 
-/// T9: what is wrong with results from outside is said in words of its own for each fault.
+/// T9: each fault in external results has an error text of its own.
 #[tokio::test]
 async fn t09_missing_unknown_and_duplicate_ids_are_three_errors() {
     let batch = [("a", "outside", ""), ("b", "outside", "")];

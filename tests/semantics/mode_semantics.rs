@@ -1,4 +1,4 @@
-//! Section M, the pipeline, shared state, and runs that end through a tool.
+//! Section M: the pipeline, shared state, and runs that end through a tool.
 
 use super::{
     components::{crash, look, note, note_and_ask, note_and_crash, send},
@@ -17,7 +17,7 @@ use agent_host_types::{
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// How a turn ended is what its last step said, is what the journal keeps, and no step comes after it.
+/// The end of a turn equals its last step's end and the journaled one, and no step follows.
 #[tokio::test]
 async fn m08_terminals_pass_through_unchanged() {
     let mut seen = Vec::new();
@@ -60,7 +60,7 @@ fn notes(tool: &str, deltas: &[&str]) -> Vec<ModelReply> {
     ids.iter().zip(deltas).map(pair).collect()
 }
 
-/// The shared state, as the session has it after a restart.
+/// The shared state of the session after a restart.
 async fn state(world: World) -> (World, Value) {
     let world = world.restart().await;
     let state = json!(**world.session.state().shared());
@@ -101,7 +101,7 @@ async fn m10_an_interrupted_call_merges_nothing() {
     assert_eq!(got, json!({}));
     assert_eq!(world.watcher.count("state-merged"), 0);
 
-    // One that waits for an answer merges when it has its result, and once.
+    // A call that waits for an answer merges once, when it has its result.
     let replies = notes("note_and_ask", &[r#"{"n":1}"#]);
     let mut world = World::new(&[note_and_ask()], replies).await;
     let continuation = waiting(world.say("go").await);
@@ -148,7 +148,7 @@ async fn m11_a_failed_target_does_not_end_the_run() {
         output: value(json!({"n": 3})),
     };
     assert_eq!(ended(world.go_on().await), expected);
-    // With `any`, the first call ends it, however it went.
+    // With `any`, the first call ends it, whatever its result.
     let mut world = World::new(&[crash(), look()], replies).await;
     until(&mut world, &["crash", "look"], UntilEnd::AnyCall);
     let first = ended(world.say("go").await);

@@ -1,4 +1,5 @@
-//! Section T, how turns end: outcomes with their summaries, calls that run outside, and results of every kind.
+//! Section T, ends of turns: outcomes with their summaries, calls that run outside, and results of
+//! every kind.
 
 use super::{
     components::{act, crash, gated_outside, late, look, outside, returning},
@@ -35,7 +36,7 @@ fn unasked(world: &World) -> TurnSummary {
     }
 }
 
-/// A call of the tool `outside` about which nobody was asked.
+/// A call of the tool `outside`, without approval.
 fn pending(call: &str, input: &Value) -> PendingCall {
     PendingCall {
         call_id: id(call),
@@ -118,7 +119,7 @@ async fn t11_a_trap_a_timeout_and_an_error_of_the_tool() {
     assert_eq!(world.shown(), expected);
 }
 
-/// Only a model that stopped for its calls, or did not say why it stopped, has them run and stored.
+/// Calls run and are stored only if the model stopped for them, or gave no stop reason.
 #[tokio::test]
 async fn t12_calls_beside_another_stop_reason_do_not_run() {
     use StopReason::{
@@ -197,7 +198,7 @@ async fn t13_every_turn_has_a_summary() {
     assert_eq!(endings[8].1.end, TurnEnd::Error { error });
 }
 
-/// Numbered lines, so that head and tail are known by what is in them.
+/// Numbered lines, so that head and tail are recognizable.
 fn long_text() -> String {
     (0..6_000).map(|line| format!("line {line:>6}\n")).collect()
 }
@@ -212,7 +213,7 @@ async fn t14_a_long_result_keeps_head_and_tail_and_every_byte() {
     let mut world = world.restart().await;
     world.go_on().await;
     let digest = Digest::of(long.as_bytes());
-    // Three fifths of the room for the head, one for the tail, and one for the note.
+    // Three fifths of the size limit for the head, one for the tail, and one for the note.
     let (head, tail) = (INLINE_TEXT_BYTES / 5 * 3, INLINE_TEXT_BYTES / 5);
     let left_out = long.len() - head - tail;
     let short = format!(
@@ -243,7 +244,7 @@ async fn t15_already_cancelled_asks_no_model() {
     assert_eq!(kind(&world.go_on().await), "done");
 }
 
-/// What no result may be: each is refused before anything is recorded.
+/// Invalid results: each is refused before anything is recorded.
 #[tokio::test]
 async fn t16_a_submitted_result_is_held_to_the_union() {
     let mut world = World::new(&[outside("outside")], vec![calls(&[("a", "outside", "")])]).await;
@@ -288,7 +289,7 @@ async fn t16_a_submitted_result_is_held_to_the_union() {
         "{error}"
     );
     assert_eq!(world.watcher.events(), events);
-    // Text and JSON become what they are.
+    // Text and JSON keep their kinds.
     let results = json!([{"call_id": "a", "value": {"type": "text", "value": "x"}}]);
     world.submit(&continuation, &results).await;
     let expected = value(json!({"type": "text", "value": "x"}));

@@ -1,4 +1,4 @@
-//! The model of these tests: it says what it was given to say, and remembers what it was asked.
+//! The scripted model of these tests: it plays its replies and records its requests.
 
 use agent_host_engine::{
     BoxFuture,
@@ -50,7 +50,7 @@ pub(super) fn provenance() -> Provenance {
     }
 }
 
-/// What it says when it has nothing more to say.
+/// The reply after the last scripted one.
 pub(super) fn nothing_left() -> ModelError {
     ModelError::new(ModelErrorKind::Server, "the script has ended")
 }

@@ -1,4 +1,4 @@
-//! Section S: what each step of a turn comes to, and where the turn goes from there.
+//! Section S: the outcome of each step of a turn, and the next step.
 
 use super::{
     components::{act, crash, look, order, peek, slow, spin},
@@ -44,7 +44,7 @@ fn which() -> Question {
     }
 }
 
-/// Asks back, as host-side tools do: by ending.
+/// Asks a question as native tools do, by ending.
 fn clarify(_: &Invocation) -> RunEnd {
     asks(which())
 }
@@ -58,7 +58,7 @@ fn asks(question: Question) -> RunEnd {
     })
 }
 
-/// The steps of a turn that calls a tool and asks a person: every kind of output is among them.
+/// The steps of a turn that calls a tool and asks the user; they contain every kind of output.
 async fn steps() -> Vec<StepResult> {
     let replies = vec![calls(&[("a", "look", "")]), calls(&[("b", "clarify", "")])];
     let clarify = vec![Native::new("clarify", clarify)];
@@ -69,8 +69,9 @@ async fn steps() -> Vec<StepResult> {
     steps.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Values without interior mutability: what is `Sync`, `RefUnwindSafe` and comparable by its fields holds no cell, no lock and no
-/// atomic. That nothing sets a field of a value that was handed out is what `&` means.
+/// Values without interior mutability: a type that is `Sync`, `RefUnwindSafe` and comparable by its
+/// fields holds no cell, lock or atomic. `&` then guarantees that no field of a shared value
+/// changes.
 #[tokio::test]
 async fn s01_steps_are_values() {
     fn is_a_value<T: Clone + PartialEq + Send + Sync + RefUnwindSafe + 'static>(_: &T) {}
@@ -146,7 +147,7 @@ async fn s04_text_alone_ends_the_turn() {
     assert_eq!(transition["next_step"], Value::Null);
 }
 
-/// What becomes of a call that cannot run, beside one that can; the model hears of both.
+/// A call that cannot run, beside one that can; the model sees both results.
 async fn beside_look(tool: &str, raw: &str) -> ToolResultOutput {
     let replies = vec![calls(&[("a", tool, raw), ("b", "look", "")]), says("ok")];
     let mut world = World::new(&[look(), act()], replies).await;
@@ -217,7 +218,8 @@ fn looked() -> ToolResult {
     }
 }
 
-/// The call of a component is run again with the answer, also in another process; its neighbour is not.
+/// The call of a component runs again with the answer, also in another process; its neighbour does
+/// not.
 #[tokio::test]
 async fn s10_a_component_asks_beside_a_normal_call() {
     let replies = vec![calls(&[("a", "look", ""), ("b", "order", "")])];
@@ -242,7 +244,7 @@ async fn s10_a_component_asks_beside_a_normal_call() {
     assert_eq!(world.made(), ["b"]);
 }
 
-/// A tool on the host's side that asked back is not run again: the answer is its result.
+/// A native tool that asked is not run again: the answer is its result.
 #[tokio::test]
 async fn s10_a_host_side_tool_asks_beside_a_normal_call() {
     let replies = vec![calls(&[("a", "look", ""), ("b", "clarify", "")])];
@@ -311,12 +313,12 @@ async fn s12_the_most_steps_are_an_outcome_of_their_own() {
         panic!("{outcome:?}");
     };
     assert_eq!((summary.turn, budget), (1, &Budget::Turns { limit: 1 }));
-    // It is no failure: with a larger budget the session goes on.
+    // It is not a failure: with a larger budget the session resumes.
     world.agent.settings.budgets.turns = 2;
     assert_eq!(kind(&world.go_on().await), "done");
 }
 
-/// Says the same about every result.
+/// Gives the same verdict on every result.
 struct Says(Verdict<ToolResultOutput>);
 
 impl Hook for Says {
@@ -329,7 +331,8 @@ impl Hook for Says {
     }
 }
 
-/// Every pair of verdicts, both ways: the stronger one counts. Each shows in the result and in how often the tool ran.
+/// Every pair of verdicts in both orders: the stronger one counts, as the result and the number of
+/// runs show.
 #[tokio::test]
 async fn s13_fallback_beats_block_beats_retry_beats_pass() {
     let looked = || value(json!({}));
@@ -379,13 +382,14 @@ async fn s14_cancelled_while_a_tool_runs() {
     ]);
     assert_eq!(world.results(), expected);
     assert_eq!((world.ran(), world.made()), (vec!["a".into()], vec![]));
-    // Nothing is left over for later turns.
+    // Later turns have no leftovers.
     let mut world = world.restart().await;
     assert_eq!(kind(&world.say("and now?").await), "done");
     assert_eq!(world.ran(), ["a"]);
 }
 
-/// The process dies while a call runs: every call is settled before the model is asked again, and nothing effectful runs twice.
+/// The process dies while a call runs: every call is settled before the model is asked again, and
+/// nothing effectful runs twice.
 #[tokio::test]
 async fn s15_a_transcript_with_unanswered_calls() {
     let batch = [("a", "spin", ""), ("b", "act", ""), ("c", "look", "")];

@@ -1,4 +1,5 @@
-//! The runner of these tests: the host's own, with the tools that are closures beside it, and with every run counted.
+//! The runner of these tests: the host's own, with closures as native tools, and a count of every
+//! run.
 
 use super::components::SCHEMA;
 use agent_host_engine::{
@@ -14,7 +15,7 @@ use agent_host_types::{
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex};
 
-/// A tool on the host's side.
+/// A native tool.
 #[derive(Clone)]
 pub(super) struct Native {
     registered: RegisteredTool,
@@ -22,7 +23,7 @@ pub(super) struct Native {
 }
 
 impl Native {
-    /// A read-only tool that is this function.
+    /// A read-only tool that calls this function.
     pub(super) fn new(name: &str, body: fn(&Invocation) -> RunEnd) -> Self {
         let definition = ToolDefinition {
             name: name.to_owned(),
@@ -44,7 +45,7 @@ impl Native {
     }
 }
 
-/// The ids of the calls that ran, in the order in which they began, over all restarts.
+/// The ids of the calls that ran, in order of their start, over all restarts.
 pub(super) type Runs = Arc<Mutex<Vec<String>>>;
 
 /// The host's runner with closures beside it.

@@ -1,4 +1,4 @@
-//! Section U: the typed result union, from a tool to the model, through the journal.
+//! Section U: the typed result union, from a tool through the journal to the model.
 
 use super::{
     components::{Component, act, crash, look, outside, returning, send},
@@ -17,12 +17,12 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// The start of a picture, with bytes whose base64 differs between the alphabets.
+/// The start of an image, with bytes whose base64 differs between the alphabets.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\xff\xfb\xef\xff";
 
-/// What becomes of results from outside: submitted in one batch, kept over a restart, and shown to the model.
+/// Results of external calls: submitted in one batch, kept over a restart, and shown to the model.
 async fn submitted(results: &[Value]) -> Vec<ToolResultOutput> {
-    let ids: Vec<String> = (0..results.len()).map(|place| place.to_string()).collect();
+    let ids: Vec<String> = (0..results.len()).map(|env| env.to_string()).collect();
     let batch: Vec<(&str, &str, &str)> =
         ids.iter().map(|id| (id.as_str(), "outside", "")).collect();
     let replies = vec![calls(&batch), says("ok")];
@@ -49,7 +49,7 @@ async fn submitted(results: &[Value]) -> Vec<ToolResultOutput> {
     outputs
 }
 
-/// What the only call of a component came to, as the model is shown it after a restart.
+/// The result of a component's only call, as the model sees it after a restart.
 async fn shown_of(component: Component, arguments: &str) -> ToolResultOutput {
     let replies = vec![calls(&[("a", component.name, arguments)]), says("ok")];
     let mut world = World::new(&[component], replies).await;
@@ -162,7 +162,7 @@ async fn u05_content_survives_save_and_load() {
     let base64 = STANDARD.encode(PNG);
     assert!(base64.contains('+') && base64.contains('/'), "{base64}");
     assert_eq!(form["data"], json!({"type": "bytes", "value": base64}));
-    // The alphabet of URLs is another one.
+    // The URL alphabet is a different one.
     let mut other = form;
     other["data"]["value"] = json!(base64.replace('+', "-").replace('/', "_"));
     serde_json::from_value::<ContentPart>(other).unwrap_err();
@@ -260,7 +260,7 @@ async fn u14_an_altered_input_is_refused() {
     );
     assert_eq!(refused, expected);
     assert_eq!((world.watcher.events(), world.made()), (before, vec![]));
-    // The right one still works.
+    // The right result still works.
     world.decide(&right, &[approve("a")]).await;
     assert_eq!(world.results(), pairs([("a", value(json!({"n": 1})))]));
     assert_eq!(world.made(), ["a"]);
@@ -300,7 +300,7 @@ async fn u15_duplicate_and_orphan_results_are_refused() {
             json!([result("a"), result("a")]),
             "call a was given two results",
         ),
-        // The sibling has its result already.
+        // The other call has its result already.
         (
             json!([result("a"), result("b")]),
             "a result was submitted for call b, which does not wait for one",

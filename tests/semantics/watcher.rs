@@ -1,4 +1,4 @@
-//! Who watches these tests' turns: keeps the durable records and the steps, and can be waited for.
+//! An observer of turns: records the durable events and the steps, and can be waited for.
 
 use agent_host_engine::{
     observer::{Live, Observer},
@@ -14,12 +14,12 @@ pub(super) struct Watcher {
     records: Mutex<Vec<EventRecord>>,
     steps: Mutex<Vec<(Step, StepResult)>>,
     ended: Mutex<Vec<String>>,
-    /// Told when a call of the tool `spin` begins.
+    /// Notified when a call of the tool `spin` begins.
     pub(super) spinning: Notify,
 }
 
 impl Watcher {
-    /// What happened, as far as it is durable.
+    /// The durable events.
     pub(super) fn events(&self) -> Vec<Event> {
         let records = self.records.lock().unwrap();
         records.iter().map(|record| record.event.clone()).collect()
@@ -31,17 +31,17 @@ impl Watcher {
         self.events().iter().filter_map(kind).collect()
     }
 
-    /// How often something of this kind happened.
+    /// The number of events of this kind.
     pub(super) fn count(&self, kind: &str) -> usize {
         self.kinds().iter().filter(|other| *other == kind).count()
     }
 
-    /// Every step so far with what it came to.
+    /// Every step so far with its outcome.
     pub(super) fn steps(&self) -> Vec<(Step, StepResult)> {
         self.steps.lock().unwrap().clone()
     }
 
-    /// Where each step went: `step: next` or `step: end`.
+    /// The transition of each step: `step: next` or `step: end`.
     pub(super) fn path(&self) -> Vec<String> {
         let line = |(step, result): &(Step, StepResult)| {
             let (step, result) = (json!(step), json!(result));
@@ -55,7 +55,7 @@ impl Watcher {
         self.steps().iter().map(line).collect()
     }
 
-    /// The ids of the calls that ended, in the order in which they did.
+    /// The ids of the calls that ended, in order of their end.
     pub(super) fn ended(&self) -> Vec<String> {
         self.ended.lock().unwrap().clone()
     }

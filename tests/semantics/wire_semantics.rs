@@ -1,5 +1,6 @@
-//! Section U on a provider's wire: what a server is really sent. The wire here is OpenAI's Chat Completions, which has no flag for
-//! errors and no files in tool messages; each further provider has the same cases on its own.
+//! Section U on a provider's API: the request that a server receives. The API is OpenAI's Chat
+//! Completions, which has no flag for errors and no files in tool messages; other providers have
+//! unit tests of their own.
 
 use super::{
     components::{Component, returning},
@@ -14,7 +15,8 @@ use serde_json::{Value, json};
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\xff\xfb\xef\xff";
 const PDF: &[u8] = b"%PDF-1.7\n";
 
-/// What the server is sent behind its reply that called the tool, with these lines under `[openai-compat]`.
+/// The request's messages after the reply that called the tool, with these lines under
+/// `[openai-compat]`.
 async fn sent(component: Component, settings: &str) -> Vec<Value> {
     let server = ChatServer::start(vec![
         Answer::calls(&[(component.name, json!({}))]),
@@ -49,7 +51,7 @@ async fn u06_an_error_is_told_as_one() {
     let table = [
         (Body::Text(4, br#"{"code":7}"#), r#"{"error":{"code":7}}"#),
         (Body::Text(3, b"no"), r#"{"error":"no"}"#),
-        // The same value as a success is not one.
+        // The same value as a success is no error.
         (Body::Text(1, br#"{"code":7}"#), r#"{"code":7}"#),
     ];
     for (body, expected) in table {

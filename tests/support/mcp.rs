@@ -1,14 +1,14 @@
-//! `agent-host mcp` with the tools that the conformance suite calls, as others talk to it.
+//! `agent-host mcp` with the tools that the conformance suite calls, for third-party clients.
 
-use super::{Place, installed::here, running::Running};
+use super::{TestEnv, installed::here, running::Running};
 
 /// The token of servers on HTTP.
 pub(crate) const TOKEN: &str = "a-token-that-only-these-tests-know";
 
-/// The variable that the program takes it from.
+/// The variable that the program reads it from.
 pub(crate) const TOKEN_VARIABLE: &str = "AGENT_HOST_MCP_TOKEN";
 
-/// The arguments that serve these components of `guests/dist`. Who names a component accepts it.
+/// The arguments that serve these components of `guests/dist`. Naming a component accepts it.
 pub(crate) fn serve(guests: &[&str]) -> Vec<String> {
     let mut arguments = vec!["mcp".to_owned()];
     for guest in guests {
@@ -20,17 +20,17 @@ pub(crate) fn serve(guests: &[&str]) -> Vec<String> {
 
 /// A server on HTTP. It ends when this is dropped.
 pub(crate) struct Served {
-    /// Where it is.
+    /// Its URL.
     pub(crate) url: String,
     _running: Running,
 }
 
 impl Served {
-    /// Serves these components of `guests/dist` on a port of loopback that is free.
-    pub(crate) fn start(place: &Place, guests: &[&str]) -> Self {
+    /// Serves these components of `guests/dist` on a free port of loopback.
+    pub(crate) fn start(env: &TestEnv, guests: &[&str]) -> Self {
         let mut arguments = serve(guests);
         arguments.extend(["--http", "127.0.0.1:0"].map(str::to_owned));
-        let mut command = place.command(&arguments);
+        let mut command = env.command(&arguments);
         let mut running = Running::start(command.env(TOKEN_VARIABLE, TOKEN));
         let line = running.stderr.line_with("http://");
         let url = line

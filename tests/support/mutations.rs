@@ -1,21 +1,22 @@
-//! Changes to bytes, for the fuzz targets of several crates: a valid input that is a little wrong gets further than noise.
+//! Mutations of bytes for the fuzz targets of several crates: valid input with few changes gets
+//! further than noise.
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 
-/// One change; places are relative to the length.
+/// One change; positions are relative to the length.
 #[derive(Clone, Debug)]
 enum Mutation {
     /// Another value for one byte.
     Set(Index, u8),
     /// Another value for one bit.
     Flip(Index, u8),
-    /// The end is missing.
+    /// Cuts off the end.
     Cut(Index),
-    /// A part is missing.
+    /// Removes a part.
     Remove(Index, usize),
-    /// A part comes twice.
+    /// Repeats a part.
     Repeat(Index, usize),
-    /// Something comes between.
+    /// Inserts bytes.
     Insert(Index, Vec<u8>),
 }
 
@@ -57,7 +58,7 @@ impl Mutation {
     }
 }
 
-/// These bytes with one to eight changes.
+/// Applies one to eight changes to these bytes.
 pub(crate) fn mutated(bytes: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     vec(Mutation::any(), 1..8).prop_map(move |mutations| {
         let mut bytes = bytes.clone();

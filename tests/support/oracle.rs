@@ -1,4 +1,4 @@
-//! The official SDKs' opinion of our requests (`oracle/check.py`).
+//! Runs `oracle/check.py`, which checks requests against the official SDKs.
 
 use super::installed::{here, sdks};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// The wires, as the oracle and the folders of the adapters call them.
+/// The wires, by their names in the oracle and the adapters' directories.
 pub(crate) const WIRES: [&str; 5] = [
     "anthropic",
     "gemini",
@@ -16,14 +16,14 @@ pub(crate) const WIRES: [&str; 5] = [
     "openai_responses",
 ];
 
-/// A request body of one wire, and what it is called in a complaint.
+/// A request body of one wire, and its name in an error.
 pub(crate) struct Request {
     pub(crate) wire: String,
     pub(crate) name: String,
     pub(crate) body: Value,
 }
 
-/// Runs the oracle with these lines as its input; none where the SDKs cannot be installed.
+/// Runs the oracle on these lines; `None` if the SDKs cannot be installed.
 pub(crate) fn ask(args: &[&str], input: &str) -> Option<Output> {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(input.as_bytes()).unwrap();
@@ -37,7 +37,8 @@ pub(crate) fn ask(args: &[&str], input: &str) -> Option<Output> {
     Some(output.unwrap())
 }
 
-/// The SDKs' types take all of these requests; or the SDKs cannot be installed, and it was said.
+/// Asserts that the SDKs' types accept all of these requests; skipped with a message if the SDKs
+/// cannot be installed.
 pub(crate) fn assert_accepted(requests: &[Request]) {
     let lines: String = requests
         .iter()

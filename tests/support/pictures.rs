@@ -1,6 +1,7 @@
-//! Pictures made on the spot: the smallest valid PNG of a given size.
+//! Generated images: the smallest valid PNG of a given size.
 
-/// A grey PNG of this width and height (PNG specification, third edition). The pixels are stored without compression.
+/// A grey PNG of this width and height (PNG specification, third edition). The pixels are stored
+/// without compression.
 pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
     let mut rows = Vec::new();
     for y in 0..height {

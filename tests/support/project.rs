@@ -1,6 +1,6 @@
-//! Projects in other languages, as their authors build them.
+//! Builds projects in other languages as their authors do.
 
-use super::Place;
+use super::TestEnv;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{
@@ -9,28 +9,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Copies a project to the folder `name` of the place, and builds it with what is installed, which it finds under the other name.
-/// Returns the component.
+/// Copies a project to the directory `name` of the test environment, and builds it with the
+/// installed packages, linked under the other name. Returns the component.
 pub(crate) fn built(
-    place: &Place,
+    env: &TestEnv,
     sources: &Path,
     name: &str,
     (installed, link): (&Path, &str),
 ) -> PathBuf {
-    let project = place.work().join(name);
+    let project = env.work().join(name);
     copy(sources, &project);
     symlink(installed, project.join(link)).unwrap();
-    let ran = place.run(&["build", name, "--json"]);
+    let ran = env.run(&["build", name, "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     ran.json()["component"].as_str().unwrap().into()
 }
 
-/// Runs `agent-host test` with these arguments, expects that every case passes, and returns the report.
-pub(crate) fn passes(place: &Place, arguments: &[&Path]) -> Value {
+/// Runs `agent-host test` with these arguments, expects every case to pass, and returns the report.
+pub(crate) fn passes(env: &TestEnv, arguments: &[&Path]) -> Value {
     let mut command = vec![Path::new("test")];
     command.extend(arguments);
     command.push(Path::new("--json"));
-    let ran = place.run(&command);
+    let ran = env.run(&command);
     assert!(!ran.stdout.is_empty(), "{}", ran.stderr);
     let report = ran.json();
     let cases = report["cases"].as_array().unwrap();
@@ -43,7 +43,7 @@ pub(crate) fn passes(place: &Place, arguments: &[&Path]) -> Value {
     report
 }
 
-/// Copies the sources of a project, without what a build by hand may have left beside them.
+/// Copies the sources of a project, without the output of a manual build.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

@@ -1,4 +1,4 @@
-//! A program while it runs: what it has said so far, and signals to it.
+//! A running program: its output so far, and signals to it.
 
 use super::Ran;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -12,20 +12,21 @@ use std::{
     time::Duration,
 };
 
-/// How long a test waits for what must come, before it fails and says what came instead.
+/// The timeout of every wait; a test that exceeds it fails and prints the output so far.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program in a process group of its own, as a shell on a terminal starts it. Dropping it kills the group.
+/// A program in a process group of its own, as a shell on a terminal starts it. Dropping it kills
+/// the group.
 pub(crate) struct Running {
     child: Child,
-    /// Whether its end was waited for; from then on its id may be somebody else's.
+    /// Whether the process was waited for; from then on its id may belong to another one.
     ended: bool,
     group: Pid,
     pub(crate) stdout: Heard,
     pub(crate) stderr: Heard,
 }
 
-/// What came from one of its outputs.
+/// The bytes read from one of its outputs.
 pub(crate) struct Heard {
     bytes: Vec<u8>,
     more: Receiver<Vec<u8>>,
@@ -64,8 +65,8 @@ impl Running {
         stdin.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Sends it what Ctrl-C on a terminal (`INT`) or a service manager sends: the one to the whole group, all others to the
-    /// program alone.
+    /// Sends `INT`, as Ctrl-C on a terminal does, to the whole group, and any other signal to the
+    /// program alone, as a service manager does.
     pub(crate) fn signal(&self, signal: Signal) {
         if signal == Signal::INT {
             kill_process_group(self.group, signal).unwrap();
@@ -74,7 +75,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end, and for the ends of its outputs, which whatever it left behind would hold open.
+    /// Waits for its exit and for the end of its outputs, which any surviving child holds open.
     pub(crate) fn end(mut self) -> Ran {
         let stdout = self.stdout.read_to_end();
         let stderr = self.stderr.read_to_end();
@@ -115,12 +116,12 @@ impl Heard {
         }
     }
 
-    /// Waits until it has said this.
+    /// Waits until its output contains this text.
     pub(crate) fn until(&mut self, what: &str) {
         self.wait_for(what, |said| said.contains(what).then_some(()));
     }
 
-    /// Waits until it has said this so many times; false when it ends before.
+    /// Waits until its output contains this text `n` times; false when it ends before.
     pub(crate) fn says(&mut self, what: &str, times: usize) -> bool {
         use std::sync::mpsc::RecvTimeoutError::{Disconnected, Timeout};
         while self.text().matches(what).count() < times {
@@ -133,7 +134,7 @@ impl Heard {
         true
     }
 
-    /// Waits for a whole line with this, and gives it.
+    /// Waits for a whole line with this text, and returns it.
     pub(crate) fn line_with(&mut self, what: &str) -> String {
         self.wait_for(what, |said| {
             said.split_inclusive('\n')

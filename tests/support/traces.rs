@@ -1,4 +1,4 @@
-//! The forms in which a secret's value is promised not to come back, and a search for them.
+//! Searches for the encoded forms of a secret's value that must not appear.
 
 use base64::{
     Engine as _,
@@ -6,7 +6,7 @@ use base64::{
 };
 use std::{fmt::Write as _, path::Path};
 
-/// The forms of a text, besides itself.
+/// The encoded forms of a text, besides itself.
 pub(crate) fn encoded(text: &str) -> Vec<String> {
     let hex = |upper: bool| {
         text.bytes().fold(String::new(), |mut out, byte| {
@@ -34,7 +34,8 @@ pub(crate) fn encoded(text: &str) -> Vec<String> {
     ]
 }
 
-/// What may be found nowhere: the value and its forms. Of base64 the middle, which no neighbour changes.
+/// The forbidden bytes: the value and its forms. Of base64, the middle, which adjacent bytes do not
+/// change.
 fn forbidden(value: &str) -> Vec<String> {
     let mut forms = encoded(value);
     for form in &mut forms[..3] {
@@ -44,7 +45,7 @@ fn forbidden(value: &str) -> Vec<String> {
     forms
 }
 
-/// No form of the value is in these bytes.
+/// Asserts that no form of the value is in these bytes.
 pub(crate) fn assert_none(value: &str, what: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
     for form in forbidden(value) {
@@ -55,10 +56,11 @@ pub(crate) fn assert_none(value: &str, what: &str, bytes: &[u8]) {
     }
 }
 
-/// No form of the value is in a file below this folder. Says how many files there are.
-pub(crate) fn assert_none_below(value: &str, folder: &Path) -> usize {
+/// Asserts that no form of the value is in a file below this directory. Returns the number of
+/// files.
+pub(crate) fn assert_none_below(value: &str, directory: &Path) -> usize {
     let mut files = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             files += assert_none_below(value, &path);

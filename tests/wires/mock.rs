@@ -1,4 +1,4 @@
-//! aimock as a process of its own, which plays all providers from a list of replies.
+//! aimock as a child process that imitates all providers from a list of replies.
 
 use crate::support::installed::aimock;
 use serde_json::{Value, json};
@@ -11,13 +11,13 @@ use std::{
 /// The server. It ends with the test.
 pub(super) struct Mock {
     process: Child,
-    /// Where it listens.
+    /// Its URL.
     pub(super) address: SocketAddr,
-    /// What it prints further on has to go somewhere.
+    /// Keeps the pipe for its further output open.
     _stdout: BufReader<ChildStdout>,
 }
 
-/// What became of a request, as the server tells it.
+/// The outcome of a request, as the server reports it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Answered {
     /// The status of the answer.
@@ -27,8 +27,8 @@ pub(super) struct Answered {
 }
 
 impl Mock {
-    /// Begins to give these replies to whatever is asked, in order; each further request is an error. None where aimock cannot be
-    /// installed. A reply is what aimock calls a fixture, without `match`.
+    /// Serves these replies in order to any request; each further request is an error. `None` if
+    /// aimock cannot be installed. A reply is aimock's fixture without `match`.
     pub(super) fn start(replies: &[Value]) -> Option<Self> {
         let program = aimock()?;
         let fixtures: Vec<Value> = replies
@@ -64,7 +64,7 @@ impl Mock {
         })
     }
 
-    /// What became of each request so far.
+    /// The outcome of each request so far.
     pub(super) fn journal(&self) -> Vec<Answered> {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream

@@ -1,4 +1,5 @@
-//! The wires: how the program is sent to a server, and what the conversation of the story looks like there.
+//! The wires: the program's settings for each provider's API, and the form of the conversation
+//! there.
 
 use super::story::{DENIED, MISSING, SAID, SHOWN, THOUGHT};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -7,22 +8,22 @@ use std::net::SocketAddr;
 
 /// One wire.
 pub(super) struct Wire {
-    /// What the oracle calls it.
+    /// Its name in the oracle.
     pub(super) name: &'static str,
-    /// For `--model`.
+    /// The value of `--model`.
     pub(super) model: &'static str,
-    /// The variable that leads the program to a server, and the path below its address.
+    /// The variable with the server's address, and the path below it.
     pub(super) base_url: (&'static str, &'static str),
     /// The variable with the key.
     pub(super) key: &'static str,
-    /// Where a reply is asked for.
+    /// The path of a model request.
     pub(super) target: &'static str,
-    /// Under which name a request has the conversation.
+    /// The key of the conversation in a request.
     pub(super) conversation: &'static str,
     /// Whether the server counts tokens here.
     pub(super) counts: bool,
-    /// What the story's reply and its results add to the conversation, given the thumbnail, and what was found there, for the ids
-    /// that the server makes up.
+    /// The messages that the reply and its results add to the conversation, given the thumbnail,
+    /// the messages found there, and the ids that the server generates.
     pub(super) added: fn(&[u8], &[Value]) -> Value,
 }
 
@@ -51,12 +52,12 @@ pub(super) fn calls() -> [(&'static str, &'static str, Value); 4] {
     ]
 }
 
-/// A picture as an address.
+/// An image as a data URL.
 fn data_url(png: &[u8]) -> String {
     format!("data:image/png;base64,{}", STANDARD.encode(png))
 }
 
-/// A picture in the result of the thumbnail call, on a wire that has it elsewhere.
+/// An image in the result of the thumbnail call, on a wire that has it elsewhere.
 fn marker(png: &[u8]) -> String {
     format!(
         "{SHOWN}\n[file 1: image/png, {} bytes, `p-thumbnail.png`; it is in the user message after the tool results]",
@@ -64,7 +65,7 @@ fn marker(png: &[u8]) -> String {
     )
 }
 
-/// What a picture is called elsewhere.
+/// The reference to an image that is elsewhere.
 fn named(call: &str) -> String {
     format!("[file 1, from the result of `image_thumbnail`, call {call}]")
 }

@@ -1,5 +1,6 @@
-//! The story: a prompt, a 429, calls in parallel of which one returns an image, one is denied and one fails, a stream that is cut
-//! in the middle of its text, and the answer.
+//! The *story*, one conversation for every provider: a prompt, a 429, parallel calls of which one
+//! returns an image, one is denied and one fails, a stream that is cut in the middle of its text,
+//! and the answer.
 
 use super::{
     mock::{Answered, Mock},
@@ -7,7 +8,7 @@ use super::{
     tap::Tap,
 };
 use crate::support::{
-    Place, Ran,
+    Ran, TestEnv,
     http::Received,
     of_kind,
     oracle::{Request, assert_accepted},
@@ -16,30 +17,30 @@ use crate::support::{
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// What the model thinks before it calls.
+/// The model's reasoning before its calls.
 pub(super) const THOUGHT: &str = "There is a file, and a picture.";
-/// What it says then.
+/// The model's text before its calls.
 pub(super) const SAID: &str = "I look.";
-/// What it is told of the thumbnail, beside the picture.
+/// The text of the thumbnail's result, beside the image.
 pub(super) const SHOWN: &str = "p.png: 64x40 -> 8x5";
-/// What it is told of the call that may not be.
+/// The result of the denied call.
 pub(super) const DENIED: &str = "read /workspace/../outside.txt was refused: it leaves the granted directory (rule default-deny). \
     The tool then said: `../outside.txt` may not be read: the operator's grants do not allow it; work inside the granted folder, \
     and say so if the task needs more";
-/// What it is told of the call that fails.
+/// The result of the failing call.
 pub(super) const MISSING: &str =
     "no such file or folder `gone.txt`; the folder `.` has: a.txt, p.png";
-/// What it answers.
+/// The model's answer.
 const ANSWER: &str = "The file says alpha; the picture is grey.";
 
-/// A reply that is an error. The server asks for no wait, so that the test does not wait either.
+/// A reply that is an error. The server asks for no delay, so that the test does not wait either.
 fn refusal(status: u16, kind: &str, message: &str) -> Value {
     json!({"response": {
         "error": {"type": kind, "message": message}, "status": status, "retryAfter": 0,
     }})
 }
 
-/// The server's part of the story.
+/// The server's replies.
 fn replies() -> [Value; 4] {
     let calls =
         calls().map(|(id, name, input)| json!({"id": id, "name": name, "arguments": input}));
@@ -56,7 +57,7 @@ fn replies() -> [Value; 4] {
     ]
 }
 
-/// The conversation of a request, without the marks for a prompt cache, which move on with each request.
+/// The conversation of a request, without the prompt cache markers, which move with each request.
 fn conversation(wire: &Wire, body: &Value) -> Vec<Value> {
     fn unmark(value: &mut Value) {
         match value {
@@ -73,8 +74,8 @@ fn conversation(wire: &Wire, body: &Value) -> Vec<Value> {
     entries.as_array().unwrap().clone()
 }
 
-/// The picture that the thumbnail call returned, as the session keeps it.
-fn thumbnail(place: &Place, events: &[Value]) -> Vec<u8> {
+/// The image that the thumbnail call returned, as the session keeps it.
+fn thumbnail(env: &TestEnv, events: &[Value]) -> Vec<u8> {
     let settled = of_kind(events, "call-settled");
     let part = settled
         .iter()
@@ -83,16 +84,15 @@ fn thumbnail(place: &Place, events: &[Value]) -> Vec<u8> {
         .find(|part| part["media_type"] == "image/png")
         .unwrap();
     let digest = part["data"]["value"]["digest"].as_str().unwrap();
-    let blob = place.command(&["sessions", "blob", digest]).output();
+    let blob = env.command(&["sessions", "blob", digest]).output();
     let bytes = blob.unwrap().stdout;
     assert_eq!(png_size(&bytes), (8, 5));
     bytes
 }
 
 /// Runs the program with this wire's model behind the tap.
-fn run(wire: &Wire, place: &Place, tap: &Tap) -> Ran {
-    place
-        .command(&["run", "--model", wire.model, "What is there?"])
+fn run(wire: &Wire, env: &TestEnv, tap: &Tap) -> Ran {
+    env.command(&["run", "--model", wire.model, "What is there?"])
         .envs(wire.variables(tap.address))
         .output()
         .unwrap()
@@ -105,10 +105,10 @@ fn play(wire: &Wire) {
         return;
     };
     let tap = Tap::before(mock.address);
-    let place = Place::new();
-    place.write("a.txt", "alpha\n");
-    place.write("p.png", png(64, 40));
-    let ran = run(wire, &place, &tap);
+    let env = TestEnv::new();
+    env.write("a.txt", "alpha\n");
+    env.write("p.png", png(64, 40));
+    let ran = run(wire, &env, &tap);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), format!("{ANSWER}\n").as_str()),
@@ -120,12 +120,12 @@ fn play(wire: &Wire) {
         mock.journal(),
         answered.map(|(status, cut)| Answered { status, cut })
     );
-    let events = place.events();
+    let events = env.events();
     assert_kept(wire, &events);
-    assert_sent(wire, &thumbnail(&place, &events), &tap.heard());
+    assert_sent(wire, &thumbnail(&env, &events), &tap.heard());
 }
 
-/// The session has each reply and each result once, and nothing of what was cut.
+/// The session has each reply and each result once, and nothing of the cut stream.
 fn assert_kept(wire: &Wire, events: &[Value]) {
     let replies: Vec<Value> = of_kind(events, "model-replied")
         .iter()
@@ -150,7 +150,8 @@ fn assert_kept(wire: &Wire, events: &[Value]) {
     );
 }
 
-/// The server was asked as the wire has it: the same words again after each fault, and then with the results.
+/// The server received the requests of its API: the same messages again after each fault, and then
+/// with the results.
 fn assert_sent(wire: &Wire, png: &[u8], heard: &[Received]) {
     let requests: Vec<Request> = heard
         .iter()
@@ -176,13 +177,13 @@ fn assert_sent(wire: &Wire, png: &[u8], heard: &[Received]) {
     assert_eq!(Value::from(added), (wire.added)(png, added));
 }
 
-/// A key that the server does not know is reported at once, with what the server says and the variable to look at.
+/// An unknown key is reported at once, with the server's message and the variable to check.
 fn be_refused(wire: &Wire) {
     let Some(mock) = Mock::start(&[refusal(401, "authentication_error", "no such key")]) else {
         return;
     };
-    let place = Place::new();
-    let ran = run(wire, &place, &Tap::before(mock.address));
+    let env = TestEnv::new();
+    let ran = run(wire, &env, &Tap::before(mock.address));
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(1), ""),

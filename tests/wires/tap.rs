@@ -1,5 +1,5 @@
-//! A wire tap: it stands between the program and a server, passes everything on unchanged, and keeps the requests. The server's
-//! own journal has them only as it understood them: in the form of another provider, and without pictures.
+//! A recording proxy between the program and a server. The server's own journal has requests only
+//! in another provider's format and without images.
 
 use crate::support::http::Received;
 use std::{
@@ -11,13 +11,13 @@ use std::{
 
 /// The tap. It ends with the test's process.
 pub(super) struct Tap {
-    /// Where the program is sent.
+    /// The URL for the program.
     pub(super) address: SocketAddr,
     heard: Arc<Mutex<Vec<Received>>>,
 }
 
 impl Tap {
-    /// Stands before this server.
+    /// Proxies to this server.
     pub(super) fn before(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let tap = Self {
@@ -37,13 +37,13 @@ impl Tap {
         tap
     }
 
-    /// The requests so far, in the order in which they arrived.
+    /// The requests so far, in order of arrival.
     pub(super) fn heard(&self) -> Vec<Received> {
         self.heard.lock().unwrap().clone()
     }
 }
 
-/// Passes requests on, and keeps them, until the program or the server hangs up.
+/// Passes requests on, and records them, until the program or the server hangs up.
 fn pass_on(client: &TcpStream, mut server: TcpStream, heard: &Mutex<Vec<Received>>) {
     let mut reader = BufReader::new(client);
     while let Some(request) = Received::read(&mut reader) {
@@ -59,7 +59,7 @@ fn pass_on(client: &TcpStream, mut server: TcpStream, heard: &Mutex<Vec<Received
     let _ = server.shutdown(Shutdown::Both);
 }
 
-/// Passes answers back. Where the server hangs up, so does the tap.
+/// Passes answers back. If the server hangs up, so does the proxy.
 fn pass_back(mut server: TcpStream, mut client: TcpStream) {
     let _ = io::copy(&mut server, &mut client);
     let _ = client.shutdown(Shutdown::Both);

@@ -1,6 +1,6 @@
 //! The contract as component text.
 
-/// The types of the contract, as `wit/types.wit` has them.
+/// The types of the contract, matching `wit/types.wit`.
 pub(crate) const TYPES: &str = r#"(import "agent:tool/types@0.1.0" (instance $types
         (type $d1 (variant (case "bytes" (list u8)) (case "url" string) (case "text" string)))
         (export "file-data" (type $file-data (eq $d1)))

@@ -1,8 +1,8 @@
-//! What a guest needs of wasi:http to send a request without a body and to read its answer.
+//! The part of `wasi:http` with which a guest sends a request without a body and reads the answer.
 
 use crate::imports::{BLOCK, ERROR, Import, POLLABLE, READ, STREAMS};
 
-/// As much of `wasi:http/types` as the functions below use.
+/// The part of `wasi:http/types` that the functions below use.
 const TYPES: &str = r#"(import "wasi:http/types@0.2.6" (instance $http
         (alias outer 1 $pollable (type $p))
         (export "pollable" (type $p2 (eq $p)))
@@ -71,8 +71,9 @@ const HANDLER: &str = r#"(import "wasi:http/outgoing-handler@0.2.6" (instance $h
         (export "handle" (func (param "request" (own $r2)) (param "options" (option (own $o2)))
             (result (result (own $f2) (error $c2)))))))"#;
 
-/// The functions, by the names in the code: `$fields`, `$append` and `$entries`; `$request`, `$scheme`, `$authority` and
-/// `$path`; `$handle`; `$subscribe`, `$block` and `$get`; `$headers`, `$consume`, `$stream` and `$read`.
+/// The functions, by the names in the code: `$fields`, `$append` and `$entries`; `$request`,
+/// `$scheme`, `$authority` and `$path`; `$handle`; `$subscribe`, `$block` and `$get`; `$headers`,
+/// `$consume`, `$stream` and `$read`.
 pub const CLIENT: [Import; 15] = [
     BLOCK,
     READ,

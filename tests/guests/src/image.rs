@@ -1,8 +1,8 @@
-//! Values laid out in a guest's memory, as the canonical ABI of the component model has them.
+//! Values laid out in a guest's memory, by the canonical ABI of the component model.
 
 use crate::Definition;
 
-/// Where a guest's prepared values begin in its memory. Below is scratch space that a guest's code may write to.
+/// The address of a guest's prepared values. Below it is scratch space for the guest's code.
 pub(crate) const IMAGE: u32 = 4_096;
 
 /// Values laid out in a guest's memory.
@@ -18,7 +18,7 @@ impl Image {
         address
     }
 
-    /// A string or a list of bytes: where it is and how long.
+    /// Adds a string or a list of bytes, and returns its address and length.
     pub(crate) fn string(&mut self, bytes: &[u8]) -> [u32; 2] {
         [self.add(bytes), u32::try_from(bytes.len()).unwrap()]
     }
@@ -52,7 +52,7 @@ impl Image {
         self.words(&[list, u32::try_from(definitions.len()).unwrap()])
     }
 
-    /// The bytes, to stand at [`IMAGE`].
+    /// The bytes to place at [`IMAGE`].
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }

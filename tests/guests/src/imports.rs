@@ -1,4 +1,4 @@
-//! The host functions that a guest can import, each with the interfaces that it needs as component text.
+//! The host functions that a guest can import, each with its interfaces as component text.
 
 /// A host function: where a component imports it from, and its lowered form.
 #[derive(Clone, Copy)]
@@ -164,7 +164,7 @@ pub const NOW: Import = Import {
     signature: "(result i64)",
 };
 
-/// Gives a pollable back.
+/// Drops a pollable.
 pub const DROP_POLLABLE: Import = Import {
     interfaces: &[POLLABLE],
     function: "resource.drop $pollable",
@@ -302,7 +302,8 @@ pub const MAKE_FOLDER: Import = Import {
     signature: "(param i32 i32 i32 i32)",
 };
 
-/// Not of the host: makes a resource of a type that is the component's own, so that no host function ever sees it.
+/// Not a host function: makes a resource of the component's own type, so that no host function sees
+/// it.
 pub const NEW_OWN: Import = Import {
     interfaces: &["(type $own (resource (rep i32)))"],
     function: "resource.new $own",

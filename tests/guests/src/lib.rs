@@ -1,5 +1,5 @@
-//! Makes small tool components from WebAssembly text, for tests and benchmarks: a guest is the body of its `call`, or a core
-//! module in a file, and gets whatever it does not say itself from here.
+//! Makes small tool components from WebAssembly text, for tests and benchmarks: a guest is the body
+//! of its `call`, or a core module in a file, and this crate adds the parts that it lacks.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,14 +22,14 @@ use image::{IMAGE, Image};
 /// A page of WebAssembly memory, in bytes.
 const PAGE_BYTES: usize = 65_536;
 
-/// What a guest says of a tool.
+/// The definition of a tool.
 #[derive(Clone)]
 pub struct Definition {
-    /// Its name.
+    /// The name that the model calls.
     pub name: String,
-    /// Its title.
+    /// The name for users.
     pub title: Option<String>,
-    /// Its description.
+    /// The text for the model.
     pub description: String,
     /// The schema of its input, as JSON text.
     pub input_schema: String,
@@ -52,7 +52,7 @@ impl Default for Definition {
     }
 }
 
-/// What a guest returns, or how it comes to it.
+/// A guest's result, or the code that makes it.
 pub enum Body<'a> {
     /// A variant with a string: 0 text, 1 json, 3 error-text, 4 error-json.
     Text(u32, &'a [u8]),
@@ -72,7 +72,8 @@ pub const ECHO: &str = "(i32.store (i32.const 16) (i32.const 1))
     (i32.store (i32.const 24) (local.get $input-len))
     (i32.const 16)";
 
-/// Code that asks `Which?`, with [`ASK`] among its imports, and returns the text of the answer: nothing, where the answer has none.
+/// Code that asks `Which?`, with [`ASK`] among its imports, and returns the text of the answer,
+/// empty if the answer has none.
 pub const ASKS: &str = "(i64.store (i32.const 512) (i64.const 0x3f6863696857))
     (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))
     (i32.store (i32.const 16) (i32.const 0))
@@ -84,16 +85,17 @@ pub const ASKS: &str = "(i64.store (i32.const 512) (i64.const 0x3f6863696857))
 pub struct Guest<'a> {
     /// The body of `call`, unless `core` exports one.
     pub body: Body<'a>,
-    /// What `definitions` returns, unless `core` exports one.
+    /// The result of `definitions`, unless `core` exports one.
     pub definitions: Vec<Definition>,
     /// Code that leaves the address of the list of definitions; absent for the list above.
     pub definitions_code: Option<&'a str>,
     /// The host functions that its code calls as `$NAME`, besides those that `core` imports itself.
     pub imports: &'a [Import],
-    /// Further items of the guest's core module. It may import host functions as `(import "host" "NAME" ..)`, and export a
-    /// `call`, `definitions`, `memory`, `realloc` or `post-return` of its own, in place of those from here.
+    /// Further items of the guest's core module. It may import host functions as `(import "host"
+    /// "NAME" ..)`, and export a `call`, `definitions`, `memory`, `realloc` or `post-return` that
+    /// replaces the default.
     pub core: &'a str,
-    /// Further items of the component, in front of all others.
+    /// Further items of the component, before all others.
     pub component: &'a str,
     /// The name under which the tool is exported.
     pub export: &'a str,
@@ -125,7 +127,8 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// A guest from a file: its core module's items, most often a `call`. Its tool is called `hostile`.
+    /// A guest from a file: its core module's items, most often a `call`. Its tool is called
+    /// `hostile`.
     pub fn from_text(core: &'a str) -> Self {
         Self {
             core,
@@ -137,7 +140,7 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// A guest that returns this.
+    /// A guest that returns this output.
     pub fn returning(body: Body<'a>) -> Self {
         Self {
             body,
@@ -232,7 +235,7 @@ impl<'a> Guest<'a> {
             .contains(&format!(r#"(import "host" "{}""#, import.name))
     }
 
-    /// The guest's core module, and what of the standard functions it does not have itself.
+    /// The guest's core module, with the standard functions that it lacks.
     fn main_module(&self, definitions: &str, call: &str) -> String {
         let memory = if self.exports("memory") {
             ""
@@ -279,7 +282,8 @@ impl<'a> Guest<'a> {
         )
     }
 
-    /// The options with which `call` and `definitions` are lifted: the memory and the allocator of whoever has them.
+    /// The options with which `call` and `definitions` are lifted: the memory and the allocator of
+    /// the module that has them.
     fn lifts(&self) -> [String; 2] {
         let owner = |name| if self.exports(name) { "$main" } else { "$base" };
         let memory = |owner| format!(r#"(memory (core memory {owner} "memory"))"#);
@@ -293,7 +297,7 @@ impl<'a> Guest<'a> {
             memory(owner("memory")),
             owner("realloc")
         );
-        // The list from here lies in the memory from here.
+        // The default list is in the default memory.
         let definitions = if self.exports("definitions") {
             memory(owner("memory"))
         } else {

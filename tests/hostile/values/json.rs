@@ -1,4 +1,4 @@
-//! JSON that is none, or more than it looks.
+//! JSON that is invalid or deceptive.
 
 use super::{ERROR_JSON, JSON, fails, returning, returns};
 use crate::hostile::case::Case;

@@ -1,8 +1,8 @@
-//! What an author of native tools would write with `rmcp`: a server with one tool that does nothing, over standard input and
-//! output. It has no sandbox, no limits, no policy and no journal, so it is what those are measured beside.
+//! A native server as an author would write it with `rmcp`: one tool that does nothing, over stdio,
+//! without sandbox, limits, policy and journal. The benchmark's baseline.
 //!
-//! `mcp-echo` reads and writes as the handles of tokio do, by threads that may block; `mcp-echo pipes` without blocking,
-//! which needs pipes on both sides.
+//! `mcp-echo` reads and writes through tokio's stdio handles, which use blocking threads; `mcp-echo
+//! pipes` does without them and needs pipes on both sides.
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 use std::{error::Error, future::ready, sync::Arc};
 use tokio::net::unix::pipe;
 
-/// The server.
 struct Echo;
 
 impl ServerHandler for Echo {
@@ -73,7 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match std::env::args().nth(1).as_deref() {
         None => serve((tokio::io::stdin(), tokio::io::stdout())).await,
         Some("pipes") => {
-            // Opened anew, so that whoever has the other ends does not find theirs changed.
+            // Opened again, so that the flags of the other ends stay unchanged.
             let input = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0")?;
             let output = pipe::OpenOptions::new().open_sender("/proc/self/fd/1")?;
             serve((input, output)).await

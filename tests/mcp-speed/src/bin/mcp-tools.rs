@@ -1,5 +1,5 @@
-//! Makes the tools that `speed.py` calls: `mcp-tools FOLDER` writes ten components, each with one tool that does nothing.
-//! `noop` is read-only and `change` is effectful; the others only have to be loaded.
+//! Makes the tools that `speed.py` calls: `mcp-tools DIR` writes ten components, each with one tool
+//! that does nothing. `noop` is read-only and `change` is effectful; the others are only loaded.
 
 use agent_host_test_guests::{Body, Definition, Guest};
 use std::{error::Error, path::Path};
@@ -23,7 +23,7 @@ const TOOLS: [(&str, u8); 10] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args_os().nth(1).ok_or("say FOLDER")?;
+    let directory = std::env::args_os().nth(1).ok_or("say FOLDER")?;
     for (name, effect) in TOOLS {
         let guest = Guest {
             definitions: vec![Definition {
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ..Guest::returning(Body::Text(0, b"ok"))
         };
         std::fs::write(
-            Path::new(&folder).join(format!("{name}.wasm")),
+            Path::new(&directory).join(format!("{name}.wasm")),
             guest.bytes(),
         )?;
     }
