@@ -58,6 +58,6 @@ fn world(uses: &[HostImport]) -> String {
         .map(|interface| format!("    import {interface};\n"))
         .collect();
     format!(
-        "package agent:tool@0.1.0;\n\n/// What this project's tool exports, and what it declares to use.\nworld {WORLD} {{\n{imports}    export tool;\n}}\n"
+        "package agent:tool@0.1.0;\n\n/// The exports of this project's tool, and the interfaces that it declares to use.\nworld {WORLD} {{\n{imports}    export tool;\n}}\n"
     )
 }

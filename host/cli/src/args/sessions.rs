@@ -86,7 +86,7 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
-    /// Remove the oldest sessions for good, print their ids, and return their room to the disk.
+    /// Remove the oldest sessions for good, print their ids, and return their space to the disk.
     /// Without an option: what `keep` in agent.toml does not keep. A session that is in use or
     /// waits for a decision stays.
     Prune {
