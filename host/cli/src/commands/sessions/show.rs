@@ -318,7 +318,7 @@ fn decision(decision: &Decision) -> String {
 
 fn ended(report: &TurnReport) -> String {
     let word = match &report.end {
-        TurnEnd::NeedsMoreTurns => "continues",
+        TurnEnd::NeedsMoreTurns => "unfinished",
         TurnEnd::Done { .. } => "done",
         TurnEnd::BudgetExceeded { .. } => "stopped: a budget is used up",
         TurnEnd::AwaitingConfirmation { .. } => "waits for a person",
