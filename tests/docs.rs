@@ -20,8 +20,8 @@ const SUFFIXES: [&str; 13] = [
     ".c", ".go", ".h", ".js", ".json", ".md", ".mjs", ".py", ".rs", ".sh", ".toml", ".ts", ".wit",
 ];
 
-/// Paths in prose that belong to a user's project or to another program, not to this repository.
-const EXAMPLES: [&str; 0] = [];
+/// Paths in prose that are a guest's or are made at run time.
+const EXAMPLES: [&str; 2] = ["NAME/", "builds/"];
 
 /// The files that git tracks or would track, relative to [`ROOT`].
 fn files() -> BTreeSet<PathBuf> {

@@ -5,6 +5,7 @@ use super::{ConfigError, Environment, paths::Scope};
 use secrecy::SecretString;
 use std::{
     io::{self, Read as _},
+    os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
@@ -18,6 +19,9 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The interval at which a running command is polled.
 const COMMAND_POLL: Duration = Duration::from_millis(20);
+
+/// The time that a signal which ended a command has to stop this process as well.
+const SIGNAL_GRACE: Duration = Duration::from_millis(200);
 
 /// The purpose of a source, for messages.
 #[derive(Clone, Debug)]
@@ -203,6 +207,10 @@ impl Source {
                 Err(error) => return Err(self.unusable(&error)),
             }
         };
+        if status.signal().is_some() {
+            // Ctrl-C reaches the command and this process: the caller that stops for it comes first.
+            tokio::time::sleep(SIGNAL_GRACE).await;
+        }
         if !status.success() {
             return Err(self.unusable(&format!("it failed ({status})")));
         }
