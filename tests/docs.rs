@@ -142,10 +142,12 @@ fn links_and_references_in_markdown_exist() {
             }
         }
         let bases = [
-            &directory,
-            &ROOT,
-            &ROOT.join("host"),
-            &ROOT.join("guest-tools"),
+            directory.clone(),
+            directory.join("src"),
+            directory.join("../src"),
+            ROOT.clone(),
+            ROOT.join("host"),
+            ROOT.join("guest-tools"),
         ];
         for span in &page.spans {
             if is_path(span) && !bases.iter().any(|base| base.join(span).exists()) {
