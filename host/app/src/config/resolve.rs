@@ -52,6 +52,10 @@ impl Config {
     /// # Errors
     /// The file cannot be read, or asks for more than an untrusted one gets; or every problem of
     /// the configuration that does not follow from another one.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a caller makes one for each call, as with other options"
+    )]
     pub fn load(
         file: Option<&Path>,
         overrides: Overrides,
@@ -74,6 +78,10 @@ impl Config {
     ///
     /// # Errors
     /// The problems of the sections, without a place.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a caller makes one for each call, as with other options"
+    )]
     pub fn of_sections(
         limits: Option<LimitsSection>,
         grants: GrantsSection,

@@ -9,9 +9,9 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use std::{path::Path, sync::Arc};
 
-fn grants(tree: &Tree, toml: &str, overrides: Overrides) -> Arc<Grants> {
+fn grants(tree: &Tree, toml: &str, overrides: &Overrides) -> Arc<Grants> {
     let raw: RawConfig = parse(Path::new("agent.toml"), toml).unwrap();
-    Config::resolve(raw, None, &overrides, &tree.environment)
+    Config::resolve(raw, None, overrides, &tree.environment)
         .unwrap()
         .grants
 }
@@ -48,7 +48,7 @@ proptest! {
         };
         prop_assert_eq!(grant.is_some(), can_be_granted(&request));
         let Some(toml) = grant else { return Ok(()) };
-        let granted = grants(&tree, &toml, Overrides::default());
+        let granted = grants(&tree, &toml, &Overrides::default());
         prop_assert!(allows(&granted, &request), "{}", toml);
         let other_scheme = if scheme == "http" { "https" } else { "http" };
         // No path here begins with `/0`, so that one is not below the granted one.
@@ -76,7 +76,7 @@ proptest! {
             grants: vec![to_argument(&granted.http[0])],
             ..Overrides::default()
         };
-        prop_assert_eq!(&grants(&tree, "", overrides).http, &granted.http);
+        prop_assert_eq!(&grants(&tree, "", &overrides).http, &granted.http);
     }
 }
 
@@ -95,7 +95,7 @@ fn changed(block: &str, suggestion: &str) -> String {
 fn dir_suggestion_allows_exactly_the_operation() {
     let tree = Tree::new();
     let allowed = |toml: &str, op, path| {
-        let grants = grants(&tree, toml, Overrides::default());
+        let grants = grants(&tree, toml, &Overrides::default());
         decide_file(&grants, Effect::Effectful, 0, op, path)
     };
     let rule = "grants.dir[0]".to_owned();

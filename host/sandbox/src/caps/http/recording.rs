@@ -71,6 +71,7 @@ struct Exchanges {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(clippy::large_enum_variant, reason = "there is one value at a time")]
 enum Line {
     Recording { version: u32 },
     Exchange(RecordedExchange),
