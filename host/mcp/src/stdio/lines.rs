@@ -11,7 +11,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 /// Initial capacity of the read buffer in bytes: the capacity of a Linux pipe.
 pub(super) const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Free bytes of the buffer before each read. Consumed lines would otherwise leave room for a few.
+/// Free bytes of the buffer before each read; consumed lines alone would leave too few.
 const MIN_READ_BYTES: usize = 16 * 1024;
 
 /// A line of the input.

@@ -226,7 +226,7 @@ impl Decode for Decoder<'_> {
 }
 
 /// Several servers say `stop` also where they call tools, and some say `tool_calls` where they call
-/// none. A reason that nobody documents says nothing.
+/// none. An undocumented reason says nothing.
 fn stop_reason(wire: &str, calls: bool) -> Option<StopReason> {
     match wire {
         "stop" | "tool_calls" | "function_call" if calls => Some(StopReason::ToolUse),
