@@ -1,7 +1,8 @@
 //! The HTTP transport: bundled roots, no proxy, and no redirection to another origin, which would
 //! receive the token and the conversation.
 
-use reqwest::{Client, StatusCode, Url, redirect::Policy};
+use agent_host_http_client::{USER_AGENT, builder, same_origin_redirects, tls_config};
+use reqwest::{Client, Url};
 use rmcp::transport::{
     StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
     streamable_http_client::StreamableHttpClientTransportConfig,
@@ -14,8 +15,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The attempts to reopen the stream of server messages, with pauses growing to [`LONGEST_PAUSE`].
 const STREAM_ATTEMPTS: usize = 8;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-
-const MAX_REDIRECTS: usize = 3;
 
 /// Returns the transport to the server at `url`.
 ///
@@ -45,40 +44,11 @@ pub(crate) fn transport(
 }
 
 fn client(url: &Url) -> Result<Client, String> {
-    let roots = rustls::RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Client::builder()
-        .tls_backend_preconfigured(tls)
-        .user_agent(concat!("agent-host/", env!("CARGO_PKG_VERSION")))
+    builder(tls_config().map_err(|error| error.to_string())?)
+        .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(within(url))
-        .retry(reqwest::retry::never())
-        .referer(false)
+        .redirect(same_origin_redirects(url))
         .no_proxy()
         .build()
         .map_err(|error| error.without_url().to_string())
-}
-
-/// Follows redirections within one origin, and only those that keep a POST a POST.
-fn within(url: &Url) -> Policy {
-    let origin = url.origin();
-    Policy::custom(move |attempt| {
-        let keeps_method = matches!(
-            attempt.status(),
-            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-        );
-        let stays = attempt.url().origin() == origin;
-        if keeps_method && stays && attempt.previous().len() <= MAX_REDIRECTS {
-            attempt.follow()
-        } else {
-            attempt.stop()
-        }
-    })
 }

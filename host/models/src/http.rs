@@ -17,6 +17,7 @@ use crate::{
     retry::{self, Retry},
     wire::{KeyHeader, ServerError, Wire},
 };
+use agent_host_http_client::{USER_AGENT, builder, same_origin_redirects, tls_config};
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
 use failure::AttemptError;
@@ -28,7 +29,6 @@ use reqwest::{
         ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
         LOCATION, RETRY_AFTER,
     },
-    redirect::Policy,
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -44,9 +44,6 @@ pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// The most that is read of an error response, in bytes.
 pub(crate) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
-
-/// How many redirects within the same server are followed.
-const MAX_REDIRECTS: usize = 3;
 
 /// One operation of one model server.
 #[derive(Debug)]
@@ -398,29 +395,17 @@ fn key_header(
     Ok((name, value))
 }
 
-/// The one client builder. HTTP/1.1, no decompression, no transparent repetition: `retry.rs` alone
-/// repeats.
+/// Sets up the client. `retry.rs` alone repeats requests.
 fn client(url: &Url, timeouts: Timeouts) -> Result<Client, ModelError> {
     let failed = |why: String| {
         let text = format!("The HTTP client for {url} could not be set up: {why}.");
         ModelError::new(ModelErrorKind::Unreachable, text)
     };
-    let roots = rustls::RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| failed(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls)
-        .user_agent(concat!("agent-host/", env!("CARGO_PKG_VERSION")))
+    let tls = tls_config().map_err(|error| failed(error.to_string()))?;
+    let mut builder = builder(tls)
+        .user_agent(USER_AGENT)
         .connect_timeout(timeouts.connect)
-        .redirect(same_server(url))
-        .retry(reqwest::retry::never())
-        .referer(false);
+        .redirect(same_origin_redirects(url));
     if is_loopback(url) {
         // A proxy of the environment cannot reach this machine's own servers.
         builder = builder.no_proxy();
@@ -428,22 +413,4 @@ fn client(url: &Url, timeouts: Timeouts) -> Result<Client, ModelError> {
     builder
         .build()
         .map_err(|error| failed(error.without_url().to_string()))
-}
-
-/// Follows redirections within one scheme, host and port only, so that the key and the conversation
-/// stay with the server that the person chose; and only those two kinds that keep a POST a POST.
-fn same_server(url: &Url) -> Policy {
-    let origin = url.origin();
-    Policy::custom(move |attempt| {
-        let stays_post = matches!(
-            attempt.status(),
-            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-        );
-        let stays_here = attempt.url().origin() == origin;
-        if stays_post && stays_here && attempt.previous().len() <= MAX_REDIRECTS {
-            attempt.follow()
-        } else {
-            attempt.stop()
-        }
-    })
 }

@@ -5,7 +5,11 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::{fmt, io::BufWriter, str::FromStr};
+use std::{
+    fmt,
+    io::{self, BufWriter},
+    str::FromStr,
+};
 
 /// The id of a session: a UUID version 7, so that ids sort by creation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,6 +60,20 @@ impl fmt::Display for CallId {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
+/// Hashes what is written to it.
+struct HashWriter(Sha256);
+
+impl io::Write for HashWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Digest {
     /// Computes the digest of the bytes.
     #[must_use]
@@ -69,12 +87,12 @@ impl Digest {
     /// When the value has no JSON form.
     pub fn of_json<T: Serialize>(value: &T) -> Result<Self, serde_json::Error> {
         // Buffered: a serializer writes a few bytes at a time.
-        let mut hasher = BufWriter::new(Sha256::new());
+        let mut hasher = BufWriter::new(HashWriter(Sha256::new()));
         serde_json::to_writer(&mut hasher, value)?;
         let hasher = hasher
             .into_inner()
             .map_err(|error| serde_json::Error::io(error.into_error()))?;
-        Ok(Self(hasher.finalize().into()))
+        Ok(Self(hasher.0.finalize().into()))
     }
 
     /// Wraps a hash of another function, such as a keyed one.

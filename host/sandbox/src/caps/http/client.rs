@@ -7,6 +7,7 @@ use super::{
     names::{NameLookup, SystemLookup, ToolLookups},
     target::RequestTarget,
 };
+use agent_host_http_client::{builder, tls_config};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use wasmtime_wasi_http::Error;
@@ -25,8 +26,7 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
-    /// Configures TLS with ring and the roots in the program, so the machine's trust store changes
-    /// nothing.
+    /// Configures TLS.
     ///
     /// # Errors
     /// The provider does not support the protocol versions.
@@ -35,12 +35,7 @@ impl HttpClient {
     }
 
     pub(super) fn with_names(names: Arc<dyn NameLookup>) -> Result<Self, HttpError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = webpki_roots::TLS_SERVER_ROOTS.to_vec();
-        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(rustls::RootCertStore { roots })
-            .with_no_client_auth();
+        let mut tls = tls_config()?;
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self {
             tls,
@@ -70,22 +65,12 @@ impl HttpClient {
         connect_timeout: Duration,
     ) -> Result<reqwest::Client, Error> {
         let names = Arc::clone(&self.names);
-        reqwest::Client::builder()
-            // Our roots and protocol, whatever the process default is.
-            .tls_backend_preconfigured(self.tls.clone())
+        // No redirect is followed: the guest sees it and decides; its next request passes the gate
+        // like any other.
+        builder(self.tls.clone())
             // A proxy variable of the environment would carry a checked request to an unchecked
             // address.
             .no_proxy()
-            // The guest sees the redirect and decides; its next request passes the gate like any
-            // other.
-            .redirect(reqwest::redirect::Policy::none())
-            // Only the guest's own fields are sent.
-            .referer(false)
-            // A repeated request could take effect twice.
-            .retry(reqwest::retry::never())
-            // Only HTTP/1.1 is promised; HTTP/2 adds header compression bombs and shared
-            // connections.
-            .http1_only()
             // The client reads a head of at most 408 KiB, which cannot be lowered; the parsed head
             // is bounded here and by `http-header-bytes`. A body is read only as fast as the guest
             // reads it.
