@@ -42,7 +42,6 @@ pub fn tls_config() -> Result<ClientConfig, rustls::Error> {
 /// Returns a builder of clients that send each request once: it follows no redirect, repeats
 /// nothing, and sends no `Referer`. It speaks HTTP/1.1 only; HTTP/2 would add header compression
 /// bombs and shared connections.
-#[must_use]
 pub fn builder(tls: ClientConfig) -> ClientBuilder {
     Client::builder()
         .tls_backend_preconfigured(tls)
