@@ -15,6 +15,9 @@ const NEWEST: &str = "@modelcontextprotocol/conformance/dist/index.js";
 /// The released version, which knows fewer scenarios.
 const RELEASED: &str = "conformance-released/dist/index.js";
 
+/// The end of the output if the one unexpected failure is that of `sse-retry`.
+const ONLY_SSE_RETRY: &str = "(not in baseline):\u{1b}[0m\n  ✗ sse-retry\n\n";
+
 /// Runs all server scenarios with these arguments. The failures must be exactly those of the file.
 fn server_conforms(suite: &str, arguments: &[&str], expected: &str) {
     let Some(packages) = mcp_packages() else {
@@ -29,8 +32,9 @@ fn server_conforms(suite: &str, arguments: &[&str], expected: &str) {
     command
         .args(["server", "--suite", "all", "--url", &served.url])
         .args(arguments)
+        .args(["--expected-failures", &expected_failures(expected)])
         .env(TOKEN_VARIABLE, TOKEN);
-    passes(&mut command, expected);
+    run_suite(&mut command).unwrap_or_else(|told| panic!("{told}"));
 }
 
 /// Runs all client scenarios of a protocol revision. Each runs the program with a scripted model
@@ -40,7 +44,6 @@ fn client_conforms(version: &str) {
         return;
     };
     let env = TestEnv::new();
-    let mut command = packages.script(None, NEWEST);
     let client = [
         packages.node.as_path(),
         &here("mcp_conformance/client.mjs"),
@@ -48,23 +51,44 @@ fn client_conforms(version: &str) {
     ];
     // The suite splits it at spaces.
     let client = client.map(|part| part.to_str().unwrap()).join(" ");
-    command
-        .args(["client", "--suite", "all", "--spec-version", version])
-        .args(["--command", &client]);
-    passes(env.prepare(&mut command), &format!("{version}.yml"));
+    let run = |scenarios: &[&str]| {
+        let mut command = packages.script(None, NEWEST);
+        command.arg("client").args(scenarios);
+        command.args(["--spec-version", version, "--command", &client]);
+        run_suite(env.prepare(&mut command))
+    };
+    let expected = expected_failures(&format!("{version}.yml"));
+    run(&["--suite", "all", "--expected-failures", &expected])
+        .or_else(|told| {
+            // The suite's server takes the stream for notifications for an early reconnection if it
+            // opens after the stream of a call has closed, as it does now and then on a busy machine.
+            if !told.contains(ONLY_SSE_RETRY) {
+                return Err(told);
+            }
+            (0..3)
+                .find_map(|_| run(&["--scenario", "sse-retry"]).ok())
+                .ok_or(told)
+        })
+        .unwrap_or_else(|told| panic!("{told}"));
 }
 
-/// Runs the suite, and expects exactly the failures of a file.
-fn passes(command: &mut Command, expected: &str) {
-    let file = here("mcp_conformance").join(expected);
-    let output = command.arg("--expected-failures").arg(file).output();
-    let output = output.unwrap();
+/// The file of expected failures.
+fn expected_failures(name: &str) -> String {
+    let file = here("mcp_conformance").join(name);
+    file.to_str().unwrap().to_owned()
+}
+
+/// Runs the suite and returns its output, as an error if a scenario failed that was not expected to.
+fn run_suite(command: &mut Command) -> Result<(), String> {
+    let output = command.output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && told.contains("Baseline check passed"),
-        "{told}{errors}"
-    );
+    let passed = ["Baseline check passed", "OVERALL: PASSED"];
+    if output.status.success() && passed.iter().any(|text| told.contains(text)) {
+        Ok(())
+    } else {
+        Err(format!("{told}{errors}"))
+    }
 }
 
 #[test]
