@@ -2,23 +2,14 @@
 
 use crate::config::ServerCommand;
 use agent_host_engine::secrets::Secrets;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
-};
+use agent_host_process::{Child, ChildKind, Pipes};
 use std::{
     io,
-    os::{fd::OwnedFd, unix::process::CommandExt as _},
-    process::{self, Command, ExitStatus, Stdio},
+    process::{self, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
-    thread,
     time::Duration,
 };
-use tokio::{
-    io::AsyncReadExt as _,
-    net::unix::pipe,
-    sync::{oneshot, watch},
-    task::JoinHandle,
-};
+use tokio::{io::AsyncReadExt as _, net::unix::pipe, task::JoinHandle};
 
 /// The maximum of bytes kept of a stderr line. A longer one counts as several.
 const MAX_LINE_BYTES: usize = 4 * 1024;
@@ -27,12 +18,12 @@ const MAX_LINE_BYTES: usize = 4 * 1024;
 /// process holds the pipe open.
 const STDERR_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A running server. Dropping it terminates the server.
-pub(crate) struct Child {
-    process: Arc<Process>,
+/// A running server. Dropping it sends SIGTERM to its supervisor, or to a server without one. The
+/// owner of its input closes that.
+pub(crate) struct ServerProcess {
+    child: Child,
     stderr: Arc<Mutex<StderrTail>>,
     reader: JoinHandle<()>,
-    ended: watch::Receiver<Option<ExitStatus>>,
 }
 
 pub(crate) struct Streams {
@@ -49,63 +40,40 @@ struct StderrTail {
     last: String,
 }
 
-/// The process of a server, whose id is valid until it is reaped.
-struct Process {
-    id: Pid,
-    reaped: Mutex<bool>,
-}
-
-/// The handles passed from a server's thread once the process runs.
-struct Started {
-    process: Arc<Process>,
-    input: OwnedFd,
-    output: OwnedFd,
-    errors: OwnedFd,
-    ended: watch::Receiver<Option<ExitStatus>>,
-}
-
-impl Child {
-    /// Starts a server in its own process group, with the configured environment and its streams
-    /// and nothing else of this process.
+impl ServerProcess {
+    /// Starts a server with the configured environment and its streams and nothing else of this
+    /// process.
     pub(crate) async fn start(
         command: &ServerCommand,
         secrets: Arc<Secrets>,
     ) -> io::Result<(Self, Streams)> {
-        let command = command.clone();
-        let (sender, started) = oneshot::channel();
-        // The parent-death signal fires at the end of the thread that spawned the child, so this
-        // thread stays until the child is reaped.
-        thread::Builder::new()
-            .name("mcp-server".to_owned())
-            .spawn(move || run(&command, sender))?;
-        let started = started
-            .await
-            .map_err(|_| io::Error::other("its thread ended"))??;
-        let streams = Streams {
-            input: pipe::Sender::from_owned_fd(started.input)?,
-            output: pipe::Receiver::from_owned_fd(started.output)?,
+        let (child, pipes) = Child::spawn(prepare(command), ChildKind::Service).await?;
+        let Pipes {
+            input: Some(input),
+            output: Some(output),
+            errors: Some(errors),
+        } = pipes
+        else {
+            return Err(io::Error::other("it has no streams"));
         };
         let stderr = Arc::new(Mutex::new(StderrTail {
             secrets,
             open: Vec::new(),
             last: String::new(),
         }));
-        let errors = pipe::Receiver::from_owned_fd(started.errors)?;
-        let child = Self {
-            process: started.process,
+        let server = Self {
+            child,
             reader: tokio::spawn(read_stderr(errors, Arc::clone(&stderr))),
             stderr,
-            ended: started.ended,
         };
-        Ok((child, streams))
+        Ok((server, Streams { input, output }))
     }
 
     /// Returns how the server ended and its last line on stderr, as a clause that begins with `, `;
     /// empty if there is neither. Waits up to [`STDERR_TIMEOUT`] for both.
     pub(crate) async fn exit_clause(&mut self) -> String {
         let last = async {
-            // A dropped sender has reaped it, too.
-            let _ = self.ended.wait_for(Option::is_some).await;
+            self.child.wait().await;
             // Another call may have awaited it.
             if !self.reader.is_finished() {
                 let _ = (&mut self.reader).await;
@@ -117,7 +85,7 @@ impl Child {
 
     /// Returns the clause without waiting.
     pub(crate) fn exit_clause_so_far(&self) -> String {
-        let ended = match *self.ended.borrow() {
+        let ended = match self.child.status() {
             Some(status) => format!(", it ended ({status})"),
             None => String::new(),
         };
@@ -129,74 +97,13 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.reader.abort();
-        self.process.terminate();
     }
 }
 
-impl Process {
-    /// Sends SIGTERM to the supervisor, or to a server without one. The owner of its input closes
-    /// that.
-    fn terminate(&self) {
-        let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*reaped {
-            // Fails only if it has ended.
-            let _ = kill_process(self.id, Signal::TERM);
-        }
-    }
-
-    /// Waits for the end, kills the rest of the group, and reaps.
-    fn wait(&self, process: &mut process::Child) -> Option<ExitStatus> {
-        // Observed first and reaped later: until then the group's id is not reused.
-        let seen = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        let _ = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.id), seen));
-        let _ = kill_process_group(self.id, Signal::KILL);
-        let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
-        *reaped = true;
-        process.wait().ok()
-    }
-}
-
-/// Starts the process and returns once it is reaped.
-fn run(command: &ServerCommand, sender: oneshot::Sender<io::Result<Started>>) {
-    let mut process = match spawn(command) {
-        Ok(process) => process,
-        Err(error) => return drop(sender.send(Err(error))),
-    };
-    let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
-    let pipes = (
-        id,
-        process.stdin.take(),
-        process.stdout.take(),
-        process.stderr.take(),
-    );
-    let (Some(id), Some(input), Some(output), Some(errors)) = pipes else {
-        let _ = sender.send(Err(io::Error::other("it has no streams")));
-        return;
-    };
-    let owned = Arc::new(Process {
-        id,
-        reaped: Mutex::new(false),
-    });
-    let (ending, ended) = watch::channel(None);
-    let started = Started {
-        process: Arc::clone(&owned),
-        input: input.into(),
-        output: output.into(),
-        errors: errors.into(),
-        ended,
-    };
-    if sender.send(Ok(started)).is_err() {
-        // The caller is gone.
-        owned.terminate();
-    }
-    let status = owned.wait(&mut process);
-    ending.send_replace(status);
-}
-
-fn spawn(command: &ServerCommand) -> io::Result<process::Child> {
+fn prepare(command: &ServerCommand) -> Command {
     let ServerCommand {
         program,
         args,
@@ -204,27 +111,26 @@ fn spawn(command: &ServerCommand) -> io::Result<process::Child> {
         folder,
         supervisor,
     } = command;
-    let mut spawned = match supervisor {
+    let mut prepared = match supervisor {
         Some(supervisor) => {
-            let mut spawned = Command::new(&supervisor.exe);
-            spawned
+            let mut prepared = Command::new(&supervisor.exe);
+            prepared
                 .args(&supervisor.args)
                 .arg(process::id().to_string())
                 .arg(program);
-            spawned
+            prepared
         }
         None => Command::new(program),
     };
-    spawned
+    prepared
         .args(args)
         .env_clear()
         .envs(env.iter().map(|(name, value)| (name, value)))
         .current_dir(folder)
-        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+        .stderr(Stdio::piped());
+    prepared
 }
 
 /// Reads stderr to its end and keeps the last line.

@@ -2,7 +2,7 @@
 //! `server.rs` interprets them.
 
 use crate::{
-    child::Child,
+    child::ServerProcess,
     config::{Reach, ServerConfig},
     error::ConnectError,
     handler::{Handler, ProgressUpdate, Signals},
@@ -38,7 +38,7 @@ pub(crate) struct Connection {
     /// The secrets to redact in what the server sends.
     secrets: Arc<Secrets>,
     /// `None` for a web server.
-    child: Option<tokio::sync::Mutex<Child>>,
+    child: Option<tokio::sync::Mutex<ServerProcess>>,
     /// The task that receives changes of the tools, in protocol versions that need a subscription.
     subscription: Option<JoinHandle<()>>,
 }
@@ -79,7 +79,7 @@ impl Connection {
         };
         let (service, child) = match &config.reach {
             Reach::Command(command) => {
-                let started = Child::start(command, Arc::clone(&config.secrets)).await;
+                let started = ServerProcess::start(command, Arc::clone(&config.secrets)).await;
                 let (mut child, streams) = started.map_err(|error| fault(error.to_string()))?;
                 let lines = Lines::new(streams.output, streams.input);
                 let handshake = serve_client_with_lifecycle(handler, lines, lifecycle);

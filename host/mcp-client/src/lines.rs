@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod tests;
 
+use agent_host_process::{Line, LineDecoder};
+use futures_util::StreamExt as _;
 use rmcp::{
     ErrorData, RoleClient,
     model::{
@@ -22,16 +24,13 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     sync::{OwnedSemaphorePermit, Semaphore},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{codec::FramedRead, sync::CancellationToken};
 
 /// The maximum size of a message in bytes: enough for the largest accepted result in base64.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-
-/// The capacity kept between two messages, in bytes.
-const RETAINED_BYTES: usize = 64 * 1024;
 
 /// The maximum of unanswered requests of the server. Reading pauses at this number.
 const MAX_UNANSWERED: usize = 32;
@@ -47,11 +46,7 @@ pub(crate) const TOO_LARGE: ErrorCode = ErrorCode(-32_090);
 pub(crate) const MALFORMED: ErrorCode = ErrorCode(-32_091);
 
 pub(crate) struct Lines<R, W> {
-    read: BufReader<R>,
-    /// The incomplete line, which survives a cancelled read.
-    line: Vec<u8>,
-    /// True while the rest of an oversized line is skipped.
-    skipping: bool,
+    lines: FramedRead<R, LineDecoder>,
     /// The permit for a request of the server, taken before the next message is read.
     permit: Option<OwnedSemaphorePermit>,
     /// The calls to fail because of an oversized message.
@@ -72,12 +67,6 @@ struct Shared<W> {
     broken: CancellationToken,
 }
 
-enum LineRead {
-    Line,
-    TooLong,
-    End,
-}
-
 /// The part of a message that is read when the whole cannot be.
 #[derive(Deserialize)]
 struct Envelope {
@@ -88,9 +77,7 @@ struct Envelope {
 impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     pub(crate) fn new(read: R, write: W) -> Self {
         Self {
-            read: BufReader::new(read),
-            line: Vec::new(),
-            skipping: false,
+            lines: FramedRead::new(read, LineDecoder::new(MAX_MESSAGE_BYTES)),
             permit: None,
             failed: VecDeque::new(),
             shared: Arc::new(Shared {
@@ -101,45 +88,6 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 broken: CancellationToken::new(),
             }),
         }
-    }
-
-    /// Reads to the end of a line and buffers at most [`MAX_MESSAGE_BYTES`].
-    async fn read_line(&mut self) -> LineRead {
-        loop {
-            let Ok(available) = self.read.fill_buf().await else {
-                return LineRead::End;
-            };
-            if available.is_empty() {
-                // A line without an end is no message.
-                return LineRead::End;
-            }
-            let end = available.iter().position(|byte| *byte == b'\n');
-            let count = end.map_or(available.len(), |end| end + 1);
-            let piece = available.get(..count).unwrap_or_default();
-            let too_long = !self.skipping && self.line.len() + piece.len() > MAX_MESSAGE_BYTES;
-            if too_long {
-                self.line = Vec::new();
-            } else if !self.skipping {
-                self.line.extend_from_slice(piece);
-            }
-            self.read.consume(count);
-            let skipped = self.skipping;
-            self.skipping = (skipped || too_long) && end.is_none();
-            if too_long {
-                return LineRead::TooLong;
-            }
-            if end.is_some() && !skipped {
-                return LineRead::Line;
-            }
-        }
-    }
-
-    /// Parses the line and clears it.
-    fn take_message(&mut self) -> Option<ServerJsonRpcMessage> {
-        let message = parse(&self.line);
-        self.line.clear();
-        self.line.shrink_to(RETAINED_BYTES);
-        message
     }
 
     /// Fails every pending call: the oversized message may have answered any of them.
@@ -158,15 +106,14 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 let permit = Arc::clone(&self.shared.permits);
                 self.permit = Some(permit.acquire_owned().await.ok()?);
             }
-            match self.read_line().await {
-                LineRead::Line => {}
-                LineRead::TooLong => {
+            let message = match self.lines.next().await?.ok()? {
+                Line::Complete(line) => parse(&line),
+                Line::Oversized => {
                     self.fail_pending();
-                    continue;
+                    None
                 }
-                LineRead::End => return None,
-            }
-            let Some(message) = self.take_message() else {
+            };
+            let Some(message) = message else {
                 continue;
             };
             match &message {

@@ -3,7 +3,6 @@
 //! answered or skipped, calls beyond a bound are queued, and while the client does not read its
 //! output, its input is not read.
 
-mod lines;
 mod outbox;
 mod refusal;
 mod streams;
@@ -13,9 +12,9 @@ mod tests;
 pub use streams::{Input, Output, standard_streams};
 
 use crate::server::Server;
+use agent_host_process::{Line, LineDecoder};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use lines::{BUFFER_BYTES, Line, LineDecoder};
 use outbox::Outbox;
 use refusal::{oversized, refusal};
 use rmcp::{
@@ -35,6 +34,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 use tokio_util::{codec::FramedRead, sync::CancellationToken};
+
+/// Bytes of the longest line. The longest body over HTTP has as many, so a call that one transport
+/// accepts, the other accepts.
+const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Calls that run at once. The sandbox admits fewer of most tools and queues the others.
 const MAX_CALLS: usize = 64;
@@ -139,7 +142,11 @@ where
 {
     pub(crate) fn new(input: R, output: W) -> Self {
         Self {
-            lines: FramedRead::with_capacity(input, LineDecoder::default(), BUFFER_BYTES),
+            lines: FramedRead::with_capacity(
+                input,
+                LineDecoder::new(MAX_LINE_BYTES),
+                LineDecoder::BUFFER_BYTES,
+            ),
             out: Arc::new(Outbox::new(output)),
             calls: Arc::new(Semaphore::new(MAX_CALLS)),
             others: Arc::new(Semaphore::new(MAX_OTHERS)),

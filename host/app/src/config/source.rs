@@ -2,14 +2,17 @@
 //! a message or a log.
 
 use super::{ConfigError, Environment, paths::Scope};
+use agent_host_process::{Child, ChildKind};
 use secrecy::SecretString;
 use std::{
     io::{self, Read as _},
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
-    time::{Duration, Instant},
+    pin::pin,
+    process::{Command, Stdio},
+    time::Duration,
 };
+use tokio::{io::AsyncReadExt as _, net::unix::pipe};
 
 /// The maximum length of the text, in bytes. Tokens of identity providers reach some KiB.
 const MAX_BYTES: u64 = 16 * 1024;
@@ -17,8 +20,8 @@ const MAX_BYTES: u64 = 16 * 1024;
 /// The time limit of a command; the user may have to unlock something meanwhile.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The interval at which a running command is polled.
-const COMMAND_POLL: Duration = Duration::from_millis(20);
+/// The time for reading what an ended command printed, if another process holds the pipe open.
+const PIPE_GRACE: Duration = Duration::from_millis(100);
 
 /// The time that a signal which ended a command has to stop this process as well.
 const SIGNAL_GRACE: Duration = Duration::from_millis(200);
@@ -177,44 +180,32 @@ impl Source {
 
     /// Runs the command in the shell. Its stderr reaches the user; its stdin is empty.
     async fn run(&self, command: &str) -> Result<SecretString, ConfigError> {
-        let child = Command::new("sh")
+        let mut shell = Command::new("sh");
+        shell
             .args(["-c", command])
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| self.unusable(&error))?;
-        let mut running = Running(child);
-        let mut printed = Printed::of(&mut running.0).map_err(|error| self.unusable(&error))?;
-        let began = Instant::now();
-        let status = loop {
-            let status = running.0.try_wait();
-            // After the poll: the output before its end is in the pipe.
-            printed.read().map_err(|error| self.unusable(&error))?;
-            if printed.bytes.len() as u64 > MAX_BYTES {
-                return Err(self.too_long());
-            }
-            match status {
-                Ok(Some(status)) => break status,
-                Ok(None) if began.elapsed() < COMMAND_TIMEOUT => {
-                    tokio::time::sleep(COMMAND_POLL).await;
-                }
-                Ok(None) => {
-                    return Err(self.unusable(&format!(
-                        "it took longer than {} seconds",
-                        COMMAND_TIMEOUT.as_secs()
-                    )));
-                }
-                Err(error) => return Err(self.unusable(&error)),
-            }
-        };
-        if status.signal().is_some() {
+            .stdout(Stdio::piped());
+        let started = Child::spawn(shell, ChildKind::Foreground).await;
+        let (mut child, pipes) = started.map_err(|error| self.unusable(&error))?;
+        let ended = tokio::time::timeout(COMMAND_TIMEOUT, printed(&mut child, pipes.output));
+        let printed = ended.await.map_err(|_| {
+            let limit = COMMAND_TIMEOUT.as_secs();
+            self.unusable(&format!("it took longer than {limit} seconds"))
+        })?;
+        let bytes = printed.map_err(|error| self.unusable(&error))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(self.too_long());
+        }
+        let status = child.status();
+        if status.is_some_and(|status| status.signal().is_some()) {
             // Ctrl-C reaches the command and this process: the caller that stops for it comes first.
             tokio::time::sleep(SIGNAL_GRACE).await;
         }
-        if !status.success() {
-            return Err(self.unusable(&format!("it failed ({status})")));
+        match status {
+            Some(status) if status.success() => self.line(bytes),
+            Some(status) => Err(self.unusable(&format!("it failed ({status})"))),
+            None => Err(self.unusable(&"its status cannot be read")),
         }
-        self.line(printed.bytes)
     }
 
     fn too_long(&self) -> ConfigError {
@@ -222,42 +213,28 @@ impl Source {
     }
 }
 
-/// The output of a command. Reading it never blocks, not even for a process that the command left
-/// behind with its pipe.
-struct Printed {
-    pipe: ChildStdout,
-    bytes: Vec<u8>,
-}
-
-impl Printed {
-    fn of(command: &mut Child) -> io::Result<Self> {
-        let no_pipe = || io::Error::other("it has no standard output");
-        let pipe = command.stdout.take().ok_or_else(no_pipe)?;
-        rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self {
-            pipe,
-            bytes: Vec::new(),
-        })
-    }
-
-    /// Takes the available bytes, up to one more than the maximum.
-    fn read(&mut self) -> io::Result<()> {
-        let left = (MAX_BYTES + 1).saturating_sub(self.bytes.len() as u64);
-        match (&mut self.pipe).take(left).read_to_end(&mut self.bytes) {
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(error),
+/// Returns what a command prints until its end, at most one byte more than the maximum. A process
+/// that the command left behind may hold the pipe open, so it is not read to its end.
+async fn printed(child: &mut Child, output: Option<pipe::Receiver>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let Some(output) = output else {
+        return Ok(bytes);
+    };
+    let mut output = output.take(MAX_BYTES + 1);
+    {
+        let mut read = pin!(output.read_to_end(&mut bytes));
+        tokio::select! {
+            read = &mut read => { read?; }
+            _ = child.wait() => {
+                // The output before its end is in the pipe.
+                if let Ok(read) = tokio::time::timeout(PIPE_GRACE, read).await {
+                    read?;
+                }
+            }
         }
     }
-}
-
-/// A command that is killed and reaped on drop.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both fail if it has ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    if bytes.len() as u64 <= MAX_BYTES {
+        child.wait().await;
     }
+    Ok(bytes)
 }

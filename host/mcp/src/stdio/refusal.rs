@@ -1,6 +1,6 @@
 //! Error responses to lines that are no messages.
 
-use super::lines::MAX_LINE_BYTES;
+use super::MAX_LINE_BYTES;
 use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::Deserialize as _;
 use serde_json::Value;

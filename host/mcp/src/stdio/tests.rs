@@ -1,7 +1,6 @@
 //! The transport under `rmcp`'s service, with a minimal handler.
 
 mod bad_lines;
-mod lines;
 mod pressure;
 
 use super::StdioTransport;

@@ -22,7 +22,7 @@ use crate::{
     text,
 };
 use bytes::Bytes;
-use child::{Child, ChildError, ChildOutput};
+use child::{ChildOutput, ExchangeError};
 use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
 use wire::{Header, Reply};
 
@@ -55,8 +55,8 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// Compiles a component for engines with the layout and the fingerprint. The calling runtime's
-    /// threads must outlive the child. Dropping the future ends the child.
+    /// Compiles a component for engines with the layout and the fingerprint. Dropping
+    /// the future ends the child.
     pub(crate) async fn compile(
         &self,
         layout: Layout,
@@ -102,25 +102,26 @@ impl Compiler {
         component: Bytes,
         max_code: usize,
     ) -> Result<ChildEnd, LoadError> {
-        let mut child = Child::start(&self.worker, self.limits).map_err(|error| {
-            match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
-                    LoadError::NoProcess(error)
-                }
-                _ => self.broken(&format!("it cannot be started: {error}")),
+        let started = child::start(&self.worker, self.limits).await;
+        let (mut child, pipes) = started.map_err(|error| match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
+                LoadError::NoProcess(error)
             }
+            _ => self.broken(&format!("it cannot be started: {error}")),
         })?;
         let timeout = Duration::from_millis(self.limits.deadline_ms as u64);
-        let exchange = child.exchange(&header, component, wire::max_reply_bytes(max_code));
+        let max_reply = wire::max_reply_bytes(max_code);
+        let exchange = child::exchange(pipes, &header, component, max_reply);
         let output = tokio::time::timeout(timeout, exchange).await;
+        child.stop();
         let status = child
-            .end()
+            .wait()
             .await
-            .map_err(|error| self.broken(&format!("its end cannot be waited for: {error}")))?;
+            .ok_or_else(|| self.broken("its status cannot be read"))?;
         match output {
             Ok(Ok(output)) => Ok(ChildEnd::Exited(status, output)),
-            Ok(Err(ChildError::OutputTooLarge)) => Ok(ChildEnd::OutputTooLarge),
-            Ok(Err(ChildError::Io(error))) => {
+            Ok(Err(ExchangeError::OutputTooLarge)) => Ok(ChildEnd::OutputTooLarge),
+            Ok(Err(ExchangeError::Io(error))) => {
                 Err(self.broken(&format!("its pipes do not work: {error}")))
             }
             Err(_) => Ok(ChildEnd::TimedOut),

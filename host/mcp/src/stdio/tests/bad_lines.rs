@@ -1,6 +1,6 @@
 //! Lines that are no messages, or unexpected ones.
 
-use super::{super::lines::MAX_LINE_BYTES, Client, Double, ping, pong};
+use super::{super::MAX_LINE_BYTES, Client, Double, ping, pong};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

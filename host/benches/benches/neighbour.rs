@@ -2,25 +2,11 @@
 //! the other, beside 0, 2, 64 and 1,000 looping calls of another tool; and the time of two long
 //! calls.
 //!
-//! `cargo bench -p agent-host-sandbox --bench neighbour [SECONDS]`, with 3 seconds for each row by
+//! `cargo bench -p agent-host-benches --bench neighbour [SECONDS]`, with 3 seconds for each row by
 //! default. The row without neighbours comes first and last: its values show how idle the machine
 //! was.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a benchmark that cannot run has nothing to report"
-)]
-#![expect(
-    dead_code,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    reason = "the benchmarks share a module, of which each uses a part"
-)]
-#![expect(clippy::print_stdout, reason = "the table is the answer")]
-
-mod support;
-
+use agent_host_benches::{Work, percentile, sandboxed_call};
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
 use agent_host_sandbox::{Sandbox, SandboxConfig, ToolComponent};
 use agent_host_test_guests::{ECHO, Guest};
@@ -30,7 +16,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use support::{Work, percentile, sandboxed_call};
 use tokio::task::JoinHandle;
 
 /// The interval of the honest tool's calls.

@@ -1,6 +1,7 @@
 //! Measures a tool call in a whole process, with a warm compile cache and a cold one. The cold call
 //! compiles; the ratio of the two is what the cache saves.
 
+use agent_host_benches::program;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::{
     path::Path,
@@ -10,7 +11,7 @@ use std::{
 
 /// Calls a built-in tool in a process of its own.
 fn call(home: &Path, cache: &Path) {
-    let status = Command::new(env!("CARGO_BIN_EXE_agent-host"))
+    let status = Command::new(program())
         .args(["call", "builtin:files", "list_directory", r#"{"path":"."}"#])
         .env_clear()
         .env("HOME", home)
@@ -26,8 +27,8 @@ fn call(home: &Path, cache: &Path) {
 }
 
 fn startup(criterion: &mut Criterion) {
-    let home = tempfile::tempdir().expect("a folder for the benchmark");
-    std::fs::create_dir(home.path().join("work")).expect("a working folder");
+    let home = tempfile::tempdir().expect("a directory for the benchmark");
+    std::fs::create_dir(home.path().join("work")).expect("a working directory");
     let mut group = criterion.benchmark_group("call builtin:files list_directory");
     group
         .sample_size(20)
@@ -40,7 +41,7 @@ fn startup(criterion: &mut Criterion) {
         .measurement_time(Duration::from_secs(30));
     group.bench_function("cold", |bencher| {
         bencher.iter_batched(
-            || tempfile::tempdir().expect("a folder for the cache"),
+            || tempfile::tempdir().expect("a directory for the cache"),
             |cache| call(home.path(), cache.path()),
             BatchSize::PerIteration,
         );

@@ -21,11 +21,11 @@ mod bindings {
         exports: { default: async },
     });
 }
-pub(crate) use bindings::Host_Pre as HostPre;
+pub use bindings::Host_Pre as HostPre;
 use bindings::agent::tool::{human, progress, state, types as wit};
 
 /// The state of a bare store.
-pub(crate) struct Bare {
+pub struct Bare {
     wasi: WasiCtx,
     http: WasiHttpCtx,
     no_requests: NoRequests,
@@ -94,7 +94,7 @@ impl human::Host for Bare {
 }
 
 /// A pre-instantiated guest, on this pool or on demand, as in the sandbox without a pool.
-pub(crate) fn bare(bytes: &[u8], pool: Option<PoolingAllocationConfig>) -> HostPre<Bare> {
+pub fn bare(bytes: &[u8], pool: Option<PoolingAllocationConfig>) -> HostPre<Bare> {
     let mut config = Config::new();
     match pool {
         Some(pool) => {
@@ -122,7 +122,7 @@ pub(crate) fn bare(bytes: &[u8], pool: Option<PoolingAllocationConfig>) -> HostP
 }
 
 /// The sandbox's pool for a number of calls.
-pub(crate) fn pool(calls: u32) -> PoolingAllocationConfig {
+pub fn pool(calls: u32) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_core_instances(calls * 32)
         .total_memories(calls * 2)
@@ -135,7 +135,7 @@ pub(crate) fn pool(calls: u32) -> PoolingAllocationConfig {
 }
 
 /// The sandbox's default pool.
-pub(crate) fn default_pool() -> PoolingAllocationConfig {
+pub fn default_pool() -> PoolingAllocationConfig {
     let mut pool = pool(66);
     pool.pagemap_scan(Enabled::Auto)
         .linear_memory_keep_resident(1024 * 1024)
@@ -144,7 +144,7 @@ pub(crate) fn default_pool() -> PoolingAllocationConfig {
 }
 
 /// One call.
-pub(crate) async fn bare_call(pre: &HostPre<Bare>, work: &Work) {
+pub async fn bare_call(pre: &HostPre<Bare>, work: &Work) {
     let state = Bare {
         wasi: WasiCtx::builder().build(),
         http: WasiHttpCtx::new(),

@@ -2,33 +2,18 @@
 //! changed at a time. The chosen point is the first row; `host/BENCHMARKS.md` has a run and the
 //! reasons.
 //!
-//! `AGENT_HOST_PYTHON_TOOL=FILE cargo bench -p agent-host-sandbox --bench pool [ROUNDS]`: FILE is a
+//! `AGENT_HOST_PYTHON_TOOL=FILE cargo bench -p agent-host-benches --bench pool [ROUNDS]`: FILE is a
 //! component in Python with a tool `echo`; without it, only the built-in tool in Rust is measured.
 //! Each row is the best of its rounds, which alternate between the rows.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a benchmark that cannot run has nothing to report"
-)]
-#![expect(
-    dead_code,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    reason = "the benchmarks share a module, of which each uses a part"
-)]
-#![expect(clippy::print_stdout, reason = "the table is the answer")]
-
-mod support;
-
+use agent_host_benches::{
+    Work,
+    bare::{Bare, HostPre, bare, bare_call, pool},
+};
 use std::{
     sync::Arc,
     thread,
     time::{Duration, Instant},
-};
-use support::{
-    Work,
-    bare::{Bare, HostPre, bare, bare_call, pool},
 };
 use wasmtime::Enabled;
 

@@ -2,29 +2,15 @@
 //! without a pool and on one thread. The difference of two runs is the cost of the calls:
 //!
 //! `valgrind --tool=callgrind BENCH ours 1000` and `... ours 3000`, then with `bare`;
-//! `cargo bench --bench count --no-run` prints BENCH. Figures: `host/BENCHMARKS.md`.
+//! `cargo bench -p agent-host-benches --bench count --no-run` prints BENCH. Figures: `host/BENCHMARKS.md`.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a benchmark that cannot run has nothing to report"
-)]
-#![expect(
-    dead_code,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    reason = "the benchmarks share a module, of which each uses a part"
-)]
-
-mod support;
-
-use agent_host_sandbox::{Pooling, Sandbox, SandboxConfig};
-use std::hint::black_box;
-use support::{
+use agent_host_benches::{
     Work,
     bare::{bare, bare_call},
     sandboxed_call,
 };
+use agent_host_sandbox::{Pooling, Sandbox, SandboxConfig};
+use std::hint::black_box;
 
 /// The number of calls without arguments, as in a run of all benchmarks.
 const CALLS: u32 = 100;

@@ -1,33 +1,19 @@
 //! The time of a call: a fresh instance and an echo with every limit on, beside bare wasmtime in
 //! the same process with the same allocator. Figures: `host/BENCHMARKS.md`.
 //!
-//! `AGENT_HOST_BENCH_CALLS='FILE TOOL JSON' cargo bench --bench call` measures calls into other
+//! `AGENT_HOST_BENCH_CALLS='FILE TOOL JSON' cargo bench -p agent-host-benches --bench call` measures calls into other
 //! components, one for each line.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a benchmark that cannot run has nothing to report"
-)]
-#![expect(
-    dead_code,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    reason = "the benchmarks share a module, of which each uses a part"
-)]
-
-mod support;
-
+use agent_host_benches::{
+    Work,
+    bare::{bare, bare_call, default_pool},
+    sandboxed_call,
+};
 use agent_host_sandbox::{Allocator, Pooling, Sandbox, SandboxConfig, ToolComponent};
 use agent_host_types::limits::Limits;
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures_util::future::join_all;
 use std::{path::Path, sync::Arc};
-use support::{
-    Work,
-    bare::{bare, bare_call, default_pool},
-    sandboxed_call,
-};
 use tokio::runtime::{Builder, Runtime};
 
 /// Returns the calls in the environment, or the default ones.

@@ -1,6 +1,7 @@
 //! Measures the time from the first byte of a model's answer on the socket to its first text on
 //! stdout, in a whole process.
 
+use agent_host_benches::program;
 use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -25,7 +26,7 @@ const END: &str = concat!(
 /// Runs the program once and returns the time to its first text.
 fn first_text(home: &Path, listener: &TcpListener) -> Duration {
     let address = listener.local_addr().expect("it listens");
-    let mut process = Command::new(env!("CARGO_BIN_EXE_agent-host"))
+    let mut process = Command::new(program())
         .args([
             "run",
             "--model",
@@ -78,8 +79,8 @@ fn read_request(client: &TcpStream) {
 }
 
 fn whole_process(criterion: &mut Criterion) {
-    let home = tempfile::tempdir().expect("a folder for the benchmark");
-    std::fs::create_dir(home.path().join("work")).expect("a working folder");
+    let home = tempfile::tempdir().expect("a directory for the benchmark");
+    std::fs::create_dir(home.path().join("work")).expect("a working directory");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     // The first run compiles the tools.
     first_text(home.path(), &listener);

@@ -1,28 +1,28 @@
-//! Shared by the benchmarks: the tools to call, a sandboxed call, and the same call with bare
-//! wasmtime.
+//! What the benchmarks share: the tools to call, a sandboxed call, the same call with bare wasmtime,
+//! and the program. Figures are in host/BENCHMARKS.md.
 
-pub(crate) mod bare;
+pub mod bare;
 
 use agent_host_engine::{policy::Grants, tool::CallReport};
 use agent_host_sandbox::{Call, CallContext, ToolComponent};
 use agent_host_test_guests::Guest;
 use agent_host_types::{id::CallId, limits::Limits, tool::Effect};
 use serde_json::{Map, Value};
-use std::{sync::Arc, time::Duration};
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 /// The call to measure.
-pub(crate) struct Work {
-    pub(crate) name: &'static str,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) tool: &'static str,
-    pub(crate) input: Map<String, Value>,
-    pub(crate) grants: Arc<Grants>,
-    pub(crate) limits: Limits,
+pub struct Work {
+    pub name: &'static str,
+    pub bytes: Vec<u8>,
+    pub tool: &'static str,
+    pub input: Map<String, Value>,
+    pub grants: Arc<Grants>,
+    pub limits: Limits,
 }
 
 impl Work {
     /// A tool of a guest.
-    pub(crate) fn new(name: &'static str, bytes: Vec<u8>, tool: &'static str) -> Self {
+    pub fn new(name: &'static str, bytes: Vec<u8>, tool: &'static str) -> Self {
         Self {
             name,
             bytes,
@@ -34,12 +34,12 @@ impl Work {
     }
 
     /// A guest that returns its arguments.
-    pub(crate) fn echo() -> Self {
+    pub fn echo() -> Self {
         Self::new("echo", Guest::default().bytes(), "echo")
     }
 
     /// The built-in `files`, in Rust, without a directory.
-    pub(crate) fn files() -> std::io::Result<Self> {
+    pub fn files() -> std::io::Result<Self> {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../guest-tools/dist/files.wasm"
@@ -53,7 +53,7 @@ impl Work {
 }
 
 /// One call through the sandbox.
-pub(crate) async fn sandboxed_call(tool: &ToolComponent, work: &Work) -> CallReport {
+pub async fn sandboxed_call(tool: &ToolComponent, work: &Work) -> CallReport {
     tool.call(Call {
         tool: work.tool,
         call_id: &CallId("call-1".to_owned()),
@@ -72,8 +72,24 @@ pub(crate) async fn sandboxed_call(tool: &ToolComponent, work: &Work) -> CallRep
 }
 
 /// Returns a quantile of sorted values.
-pub(crate) fn percentile(sorted: &[Duration], part: f64) -> Duration {
+pub fn percentile(sorted: &[Duration], part: f64) -> Duration {
     let last = sorted.len().saturating_sub(1);
     let index = (last as f64 * part).round() as usize;
     sorted.get(index).copied().unwrap_or_default()
+}
+
+/// Returns the path of the program, which `cargo build --release` has put beside the benchmarks.
+pub fn program() -> PathBuf {
+    let benchmark = env::current_exe().expect("the benchmark has a path");
+    let directory = benchmark
+        .ancestors()
+        .nth(2)
+        .expect("it is in a target directory");
+    let program = directory.join("agent-host");
+    assert!(
+        program.exists(),
+        "{} is missing: run `cargo build --release`",
+        program.display()
+    );
+    program
 }

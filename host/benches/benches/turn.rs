@@ -2,12 +2,6 @@
 //! once. Prints the median and the 99th percentile of each kind of turn, with a new session and
 //! with long ones, and fails if a median exceeds the bound. The figures are in host/BENCHMARKS.md.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a benchmark reports to the terminal, and one that cannot run has nothing to report"
-)]
-
 use agent_host_engine::{
     BoxFuture,
     journal::MemoryJournal,

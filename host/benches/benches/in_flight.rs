@@ -1,28 +1,13 @@
 //! The memory of 1,000 concurrent calls that wait in a host call: the growth of the resident set,
 //! without the guests' own memories.
 //!
-//! `cargo bench -p agent-host-sandbox --bench in_flight`
+//! `cargo bench -p agent-host-benches --bench in_flight`
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a benchmark that cannot run has nothing to report"
-)]
-#![expect(
-    dead_code,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    reason = "the benchmarks share a module, of which each uses a part"
-)]
-#![expect(clippy::print_stdout, reason = "the table is the answer")]
-
-mod support;
-
+use agent_host_benches::{Work, sandboxed_call};
 use agent_host_sandbox::{Sandbox, SandboxConfig};
 use agent_host_test_guests::{BLOCK, ECHO, Guest, TIMER};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use std::time::Duration;
-use support::{Work, sandboxed_call};
 
 /// The number of concurrent calls.
 const CALLS: usize = 1_000;

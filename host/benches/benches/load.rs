@@ -2,12 +2,6 @@
 //! `AGENT_HOST_BENCH_COMPONENT` names the component; the default is a built-in one. Figures:
 //! `host/BENCHMARKS.md`.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a benchmark that cannot run has nothing to report"
-)]
-#![expect(clippy::print_stdout, reason = "it says what it measures")]
-
 use agent_host_sandbox::{Compiled, ComponentBytes, Sandbox, SandboxConfig};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{
