@@ -121,8 +121,9 @@ pub struct Change {
 }
 
 /// A part of a component, a server or a tool that is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Aspect {
     /// The digest of the component's bytes.
     Code,
@@ -137,8 +138,10 @@ pub enum Aspect {
     /// [`LockedTool::description`].
     Description,
     /// [`LockedTool::input_schema`].
+    #[strum(serialize = "input schema")]
     InputSchema,
     /// [`LockedTool::output_schema`].
+    #[strum(serialize = "output schema")]
     OutputSchema,
 }
 
@@ -146,16 +149,7 @@ impl Aspect {
     /// Returns the name for display.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Code => "code",
-            Self::Server => "server",
-            Self::Import => "import",
-            Self::Title => "title",
-            Self::Effect => "effect",
-            Self::Description => "description",
-            Self::InputSchema => "input schema",
-            Self::OutputSchema => "output schema",
-        }
+        self.into()
     }
 }
 
