@@ -33,15 +33,6 @@ impl Grants {
                 "quota": dir.quota,
             })
         });
-        let http = self.http.iter().map(|http| {
-            json!({
-                "scheme": http.scheme,
-                "host": http.host,
-                "port": http.port,
-                "methods": http.methods,
-                "path": http.path_prefix,
-            })
-        });
         let secrets = self.secrets.iter().map(|secret| {
             json!({
                 "name": secret.name,
@@ -52,7 +43,7 @@ impl Grants {
         let env = self.env.iter().map(|env| &env.name);
         json!({
             "dir": dirs.collect::<Vec<_>>(),
-            "http": http.collect::<Vec<_>>(),
+            "http": self.http,
             "env": env.collect::<Vec<_>>(),
             "secrets": secrets.collect::<Vec<_>>(),
         })
@@ -195,7 +186,7 @@ pub enum GrantError {
 }
 
 /// A target of HTTP requests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HttpGrant {
     /// `http` or `https`; absent for both.
     pub scheme: Option<String>,
@@ -209,5 +200,6 @@ pub struct HttpGrant {
     /// The path and its descendants by whole segments: `/v1` covers `/v1/a` and not `/v1a`, and
     /// `/v1/` does not cover `/v1`. Compared as sent; no prefix covers a path that servers could
     /// read in two ways. Absent for every path.
+    #[serde(rename = "path")]
     pub path_prefix: Option<String>,
 }

@@ -236,10 +236,7 @@ impl BatchCall {
     pub fn effective_input(&self) -> Option<&Map<String, Value>> {
         match &self.decision {
             Some(Decision::Edit { input, .. }) => Some(input),
-            None
-            | Some(Decision::Approve { .. } | Decision::Reject { .. } | Decision::Respond { .. }) => {
-                self.call.input.as_ref()
-            }
+            _ => self.call.input.as_ref(),
         }
     }
 

@@ -6,12 +6,11 @@
 //! holds a paused call. Budgets belong to a user's message and do not apply.
 
 use super::{
-    Agent,
+    Agent, TurnContext,
     approval::request_name,
     begin::refuse,
     execute::{Plan, Run, call_intended, question, record_settled},
 };
-use crate::turn::TurnContext;
 use crate::{
     journal::JournalError,
     session::{BatchCall, ClientSession},

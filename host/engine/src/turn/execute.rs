@@ -10,8 +10,9 @@ mod run;
 pub(super) use plan::{Plan, Run, answer_of, interrupted};
 pub(super) use run::{call_intended, question};
 
-use super::{Agent, Step, StepOutput, StepResult, Timing, Transition, approval::request_name};
-use crate::turn::TurnContext;
+use super::{
+    Agent, Step, StepOutput, StepResult, Timing, Transition, TurnContext, approval::request_name,
+};
 use crate::{
     session::{BatchCall, Session},
     spill::spill_output,

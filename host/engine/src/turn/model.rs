@@ -1,7 +1,6 @@
 //! The model step: one request, one reply, validated for the session.
 
-use super::{Agent, Step, StepOutput, StepResult, Transition, compaction::Compaction};
-use crate::turn::TurnContext;
+use super::{Agent, Step, StepOutput, StepResult, Transition, TurnContext, compaction::Compaction};
 use crate::{
     model::ModelDelta,
     observer::Live,
@@ -183,27 +182,15 @@ fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply,
             "the model's reply nests more than {} levels deep; ask again, or use another model",
             json::MAX_DEPTH
         );
-        return Err(TurnError::Model {
-            error: ModelError::new(ModelErrorKind::Protocol, message),
-        });
+        return Err(ModelError::new(ModelErrorKind::Protocol, message).into());
     }
     // Nothing depends on it, so it is dropped rather than the reply.
     reply.raw = reply.raw.filter(|raw| !json::is_too_deep(raw));
-    match reply.stop_reason {
-        None | Some(StopReason::ToolUse) => {}
-        Some(
-            StopReason::EndTurn
-            | StopReason::MaxTokens
-            | StopReason::StopSequence
-            | StopReason::Refusal
-            | StopReason::ContextWindow
-            | StopReason::PauseTurn,
-        ) => reply.tool_calls.clear(),
+    if !matches!(reply.stop_reason, None | Some(StopReason::ToolUse)) {
+        reply.tool_calls.clear();
     }
     if reply.is_empty() {
-        return Err(TurnError::Model {
-            error: empty(reply.stop_reason),
-        });
+        return Err(empty(reply.stop_reason).into());
     }
     let mut seen = HashSet::new();
     for call in &mut reply.tool_calls {
@@ -231,21 +218,10 @@ fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply,
 /// Returns the error of an empty reply, which is not recorded: providers refuse a conversation with
 /// an empty message.
 fn empty(stop_reason: Option<StopReason>) -> ModelError {
-    let message = match stop_reason {
-        Some(StopReason::MaxTokens) => {
-            "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less"
-        }
-        None
-        | Some(
-            StopReason::EndTurn
-            | StopReason::ToolUse
-            | StopReason::StopSequence
-            | StopReason::Refusal
-            | StopReason::ContextWindow
-            | StopReason::PauseTurn,
-        ) => {
-            "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model"
-        }
+    let message = if stop_reason == Some(StopReason::MaxTokens) {
+        "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less"
+    } else {
+        "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model"
     };
     ModelError::new(ModelErrorKind::Protocol, message)
 }
@@ -264,14 +240,7 @@ impl Agent {
                 text: reply.text.clone(),
             },
             Some(StopReason::PauseTurn) => TurnEnd::NeedsMoreTurns,
-            None
-            | Some(
-                StopReason::EndTurn
-                | StopReason::ToolUse
-                | StopReason::MaxTokens
-                | StopReason::StopSequence
-                | StopReason::ContextWindow,
-            ) => self.answer(session, reply)?,
+            _ => self.answer(session, reply)?,
         }))
     }
 

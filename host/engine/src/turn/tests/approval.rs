@@ -366,7 +366,7 @@ async fn message_supersedes_an_open_request() {
     assert_eq!(kind(&bench.say("never mind").await), "done");
     assert_eq!(bench.ran(), Vec::<String>::new());
     let shown = &bench.requests()[1].messages;
-    let superseded = || denied("This call did not run: the person sent a new message first.");
+    let superseded = || denied("This call did not run: the user sent a new message first.");
     let results: Vec<ToolResultOutput> = shown[2]
         .tool_results
         .iter()

@@ -259,14 +259,14 @@ async fn older_messages_become_a_summary() {
     };
     assert_eq!((asked.messages.len(), &asked.tools), (1, &Vec::new()));
     let lines: Vec<&str> = texts(&asked.messages[0])[0].lines().collect();
-    assert_eq!(lines[0], r#"{"from":"person","said":["go"]}"#);
+    assert_eq!(lines[0], r#"{"from":"user","said":["go"]}"#);
     assert_eq!(lines.len(), 5, "{lines:?}");
     let [message] = last.messages.as_slice() else {
         panic!("{last:?}");
     };
     let record = summary("I looked.").replace(
         "here, and the conversation continues.",
-        "here. What the person said last follows.",
+        "here. What the user said last follows.",
     );
     assert_eq!(texts(message), ["go", &record, "and now?"]);
     assert_eq!(summarised(&bench).len(), 1);
