@@ -77,11 +77,7 @@ impl<'a> SessionWriter<'a> {
 
 impl SessionSink for SessionWriter<'_> {
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
-        let row = Row::encode(record).map_err(|source| StoreError::UnstorableCopy {
-            session: self.session,
-            seq: record.seq,
-            source,
-        })?;
+        let row = Row::encode(record).map_err(JournalError::corrupt)?;
         write_rows(self.tx, self.session, &[Arc::new(row)])
             .map_err(|error| error.at(self.location))?;
         Ok(())
@@ -145,14 +141,10 @@ impl Database {
         file: &mut dyn BufRead,
         as_new: bool,
     ) -> Result<SessionId, JournalError> {
-        let import = Import::open(file)?;
-        let into = if as_new {
-            SessionId::new()
-        } else {
-            import.session()
-        };
+        let import = Import::open(file, as_new)?;
+        let into = import.target();
         let lock = self.claim_new(into)?;
-        self.transact(into, &lock, |new| import.read(into, new))?;
+        self.transact(into, &lock, |new| import.read(new))?;
         Ok(into)
     }
 

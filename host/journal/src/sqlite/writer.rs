@@ -2,15 +2,10 @@
 //! was busy in one transaction (group commit): a commit waits for the disk, so sessions share each
 //! wait. Each batch is answered once, after its transaction has ended.
 
-use super::{
-    chain::Link,
-    journal::{Queue, WriteFailure},
-    lock::Mark,
-    prune::Pruner,
-    state_dir::FileId,
-};
+use super::{chain::Link, journal::ClaimedQueue, lock::Mark, prune::Pruner, state_dir::FileId};
 use crate::{
     error::{Location, StoreError},
+    queue::WriteFailure,
     row::{Listing, Row},
 };
 use agent_host_types::{id::SessionId, output::Blob};
@@ -35,7 +30,7 @@ pub(crate) struct Batch {
     /// The attempt of the queue to which it belongs.
     pub(crate) attempt: u64,
     /// Receives the result before the waiter does.
-    pub(crate) queue: Arc<Queue>,
+    pub(crate) queue: Arc<ClaimedQueue>,
     pub(crate) waiter: Waiter,
 }
 
@@ -136,10 +131,7 @@ impl Writer {
             tx.commit()?;
             Ok(marks)
         };
-        let marks = commit().map_err(|error| WriteFailure {
-            is_final: matches!(error, WriteError::OutOfOrder(_)),
-            error: Arc::new(error.at(&self.location)),
-        })?;
+        let marks = commit().map_err(|error| error.at(&self.location))?;
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(marks)
     }
@@ -154,7 +146,7 @@ impl Writer {
             None => Ok(()),
             Some((path, _)) => {
                 let path = path.clone();
-                Err(WriteFailure::transient(StoreError::FileReplaced { path }))
+                Err(StoreError::FileReplaced { path }.into())
             }
         }
     }
