@@ -135,32 +135,15 @@ pub enum GrantError {
         .0.escape_debug()
     )]
     Scheme(String),
-    /// An HTTP grant of a host that it cannot name.
-    #[error("the host `{}` of an HTTP grant cannot be used: {reason}", host.escape_debug())]
-    Host {
-        /// The host as written.
-        host: String,
+    /// An HTTP grant of a host, method or path that it cannot name.
+    #[error("the {part} `{}` of an HTTP grant cannot be used: {reason}", written.escape_debug())]
+    Unusable {
+        /// The part of the grant.
+        part: &'static str,
+        /// The part as written.
+        written: String,
         /// The reason and the remedy.
-        reason: &'static str,
-    },
-    /// An HTTP grant of a method that it cannot name.
-    #[error("the method `{}` of an HTTP grant cannot be used: {reason}", method.escape_debug())]
-    Method {
-        /// The method as written.
-        method: String,
-        /// The reason and the remedy.
-        reason: &'static str,
-    },
-    /// An HTTP grant of a path that it cannot name.
-    #[error(
-        "the path `{}` of an HTTP grant cannot be used: it {reason}; write it as it is sent, such as `/v1/` or `/a%20b`",
-        path.escape_debug()
-    )]
-    Path {
-        /// The path as written.
-        path: String,
-        /// The reason.
-        reason: &'static str,
+        reason: String,
     },
     /// A path pattern that matches nothing in the directory.
     #[error(

@@ -64,18 +64,6 @@ impl SessionCopy {
         Ok(self.follow(record.at_ms, record.event))
     }
 
-    /// Returns the number of records so far.
-    #[must_use]
-    pub fn len(&self) -> u64 {
-        self.next_seq
-    }
-
-    /// Whether there are no records yet.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.next_seq == 0
-    }
-
     /// Returns the blobs of the file parts of the records so far.
     #[must_use]
     pub fn blobs(&self) -> &HashSet<Digest> {

@@ -87,7 +87,7 @@ impl Agent {
             Compaction::Cancelled => return Ok(Asked::Cancelled),
         }
         if was_shown {
-            cx.observer.live(Live::Restarted);
+            cx.observer.live(Live::Delta(ModelDelta::Restarted));
         }
         let mut again = self.ask(session, cx).await?;
         if let Asked::Replied(replied) = &mut again {
@@ -122,11 +122,11 @@ impl Agent {
             estimated_tokens: self.request_tokens(session),
         };
         // Stores each distinct prompt once.
-        let blobs = system.filter(|blob| session.state().system_blob() != Some(blob.digest));
+        let blobs = system.filter(|blob| session.state().system_blob != Some(blob.digest));
         session.record(event, blobs.into_iter().collect());
         cx.observer.live(Live::ModelAsked);
         let began = Instant::now();
-        let deltas = |delta: ModelDelta<'_>| cx.observer.live(live(delta));
+        let deltas = |delta: ModelDelta<'_>| cx.observer.live(Live::Delta(delta));
         let asked = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return Ok(Asked::Cancelled),
@@ -161,15 +161,6 @@ struct Replied {
     /// The tokens of discarded replies.
     discarded: Usage,
     duration_ms: u64,
-}
-
-fn live(delta: ModelDelta<'_>) -> Live<'_> {
-    match delta {
-        ModelDelta::Text(text) => Live::Text(text),
-        ModelDelta::Reasoning(text) => Live::Reasoning(text),
-        ModelDelta::Restarted => Live::Restarted,
-        ModelDelta::Note(text) => Live::Note(text),
-    }
 }
 
 /// Normalises a reply, so that the journal can be parsed again.

@@ -206,7 +206,7 @@ fn copy_inherits_no_authority() {
             check_record(record, place, into).unwrap();
             state.apply(&record.event);
         }
-        assert_eq!(state.open(), None, "{what}");
+        assert_eq!(state.open.as_ref(), None, "{what}");
         assert_eq!(state.batch(), [], "{what}");
         assert_eq!(state.remembered(), [], "{what}");
         let last = state.messages().last().unwrap();

@@ -145,7 +145,7 @@ async fn gated_call_pauses_the_whole_batch() {
 
 /// M2, M6 and T5: whatever the decision, the other calls run once and each call has one result.
 #[tokio::test]
-async fn each_decision_has_its_effect() {
+async fn decisions_have_their_effects() {
     let cases = [
         (approve("b"), vec!["a", "b", "c"], text(r#"send {"n":1}"#)),
         (
