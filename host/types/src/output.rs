@@ -266,6 +266,24 @@ pub enum ContentPartError {
 }
 
 impl ContentPart {
+    /// Returns the text of a text part.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::File(_) => None,
+        }
+    }
+
+    /// Returns the file of a file part.
+    #[must_use]
+    pub fn file(&self) -> Option<&FilePart> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Text { .. } => None,
+        }
+    }
+
     /// Checks a part from outside the host: a file's media type agrees with its bytes, and it
     /// refers to no blob.
     ///
