@@ -134,10 +134,8 @@ pub(crate) fn damaged(location: &Location, session: SessionId, damage: Damage) -
 
 /// Returns the first text of a message as a title.
 fn title(message: &Message) -> Option<String> {
-    message.content.iter().find_map(|part| match part {
-        ContentPart::Text { text } => one_line(text),
-        ContentPart::File(_) => None,
-    })
+    let mut texts = message.content.iter().filter_map(ContentPart::text);
+    texts.find_map(one_line)
 }
 
 /// Returns a text on one line of at most [`MAX_TITLE_CHARS`] characters, or `None` for an empty one.

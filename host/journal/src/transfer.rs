@@ -286,20 +286,14 @@ impl LinesIn<'_> {
     }
 
     fn read_event(&mut self) -> Result<EventRecord, JournalError> {
-        let EventLine {
-            v,
-            session,
-            seq,
-            at_ms,
-            event,
-        } = self.read()?;
-        let event = Event::from_stored(v, event.to_string().as_bytes())
+        let line: EventLine = self.read()?;
+        let event = Event::from_stored(line.v, line.event.to_string().as_bytes())
             .map_err(|error| self.wrong(format!("has an event that {error}")))?;
         Ok(EventRecord {
             v: EVENT_VERSION,
-            session,
-            seq,
-            at_ms,
+            session: line.session,
+            seq: line.seq,
+            at_ms: line.at_ms,
             event,
         })
     }

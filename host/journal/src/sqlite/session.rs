@@ -2,12 +2,7 @@
 //! so that a crash or an error leaves all of it or nothing. The session is claimed meanwhile. Other
 //! writers wait, which takes about 15 s for a million events.
 
-use super::{
-    database::Database,
-    lock::SessionLock,
-    read::StoredSession,
-    writer::{WriteError, write_blobs, write_rows},
-};
+use super::{database::Database, lock::SessionLock, read::StoredSession, writer::write};
 use crate::{
     copy::{self, SessionSink},
     error::{Location, StoreError},
@@ -78,14 +73,12 @@ impl<'a> SessionWriter<'a> {
 impl SessionSink for SessionWriter<'_> {
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
         let row = Row::encode(record).map_err(JournalError::corrupt)?;
-        write_rows(self.tx, self.session, &[Arc::new(row)])
-            .map_err(|error| error.at(self.location))?;
+        write(self.tx, self.location, self.session, &[Arc::new(row)], &[])?;
         Ok(())
     }
 
     fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
-        write_blobs(self.tx, self.session, &[Arc::new(blob)])
-            .map_err(|error| WriteError::from(error).at(self.location))?;
+        write(self.tx, self.location, self.session, &[], &[Arc::new(blob)])?;
         Ok(())
     }
 }
