@@ -86,22 +86,14 @@ impl Session {
             next_seq: 0,
             undurable: Vec::new(),
         };
-        let SessionStart {
-            program,
-            system,
-            directory,
-            client,
-        } = start;
-        session.record(
-            Event::SessionStarted {
-                program,
-                system,
-                directory,
-                client,
-                parent: None,
-            },
-            Vec::new(),
-        );
+        let started = Event::SessionStarted {
+            program: start.program,
+            system: start.system,
+            directory: start.directory,
+            client: start.client,
+            parent: None,
+        };
+        session.record(started, Vec::new());
         session
     }
 

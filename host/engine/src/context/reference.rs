@@ -117,10 +117,7 @@ fn whole(output: &ToolResultOutput) -> Option<Whole> {
             ("JSON", value.to_string())
         }
         ToolResultOutput::Content(parts) => {
-            let text = parts.iter().find_map(|part| match part {
-                ContentPart::Text { text } => Some(text.as_str()),
-                ContentPart::File(_) => None,
-            });
+            let text = parts.iter().find_map(ContentPart::text);
             return Some(Whole {
                 kind: format!("{} parts{}", parts.len(), files(parts)),
                 bytes: serde_json::to_vec(parts).ok()?,
@@ -138,13 +135,7 @@ fn whole(output: &ToolResultOutput) -> Option<Whole> {
 
 /// Lists the files among the parts.
 fn files(parts: &[ContentPart]) -> String {
-    let files: Vec<&FilePart> = parts
-        .iter()
-        .filter_map(|part| match part {
-            ContentPart::File(file) => Some(file),
-            ContentPart::Text { .. } => None,
-        })
-        .collect();
+    let files: Vec<&FilePart> = parts.iter().filter_map(ContentPart::file).collect();
     let named: String = files
         .iter()
         .take(NAMED_FILES)

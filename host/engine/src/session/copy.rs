@@ -175,14 +175,12 @@ pub fn referenced_blobs(event: &Event) -> Vec<Digest> {
 }
 
 fn file_blobs(parts: &[ContentPart]) -> Vec<Digest> {
-    let blob = |part: &ContentPart| match part {
-        ContentPart::File(FilePart {
-            data: FileData::Blob(blob),
-            ..
-        }) => Some(blob.digest),
-        ContentPart::File(_) | ContentPart::Text { .. } => None,
+    let files = parts.iter().filter_map(ContentPart::file);
+    let blob = |file: &FilePart| match &file.data {
+        FileData::Blob(blob) => Some(blob.digest),
+        FileData::Bytes(_) | FileData::Url(_) | FileData::Text(_) => None,
     };
-    parts.iter().filter_map(blob).collect()
+    files.filter_map(blob).collect()
 }
 
 /// Returns the result of a call that had started, here or externally, and has none.

@@ -187,12 +187,7 @@ impl SessionState {
             .messages()
             .iter()
             .rfind(|message| message.role == Role::Assistant);
-        let text = last.and_then(|message| {
-            message.content.iter().find_map(|part| match part {
-                ContentPart::Text { text } => Some(text.as_str()),
-                ContentPart::File(_) => None,
-            })
-        });
+        let text = last.and_then(|last| last.content.iter().find_map(ContentPart::text));
         text.unwrap_or_default()
     }
 

@@ -42,19 +42,26 @@ impl Agent {
         }
         check_unaltered(session, calls)?;
         self.check_decisions(calls, &decisions)?;
-        let request = continuation.request.clone();
-        let rules = self.rules_to_remember(calls, &decisions);
-        let remembered = rules
-            .into_iter()
-            .map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
+        let events = self.decided(continuation.request.clone(), calls, decisions);
+        session.record_all(events, Vec::new());
+        Ok(Transition::to(Step::CheckApproval))
+    }
+
+    /// Returns the events of decisions about the calls of a request.
+    pub(super) fn decided(
+        &self,
+        request: String,
+        calls: &[PendingCall],
+        decisions: Vec<Decision>,
+    ) -> Vec<Event> {
+        let rules = self.rules_to_remember(calls, &decisions).into_iter();
+        let remembered = rules.map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
         let decided = Event::DecisionRecorded {
             request,
             decisions,
             by: None,
         };
-        let events = std::iter::once(decided).chain(remembered).collect();
-        session.record_all(events, Vec::new());
-        Ok(Transition::to(Step::CheckApproval))
+        std::iter::once(decided).chain(remembered).collect()
     }
 
     /// Returns the rules to remember from these decisions, in the order of the calls. The caller of
