@@ -262,7 +262,7 @@ fn expired_decision_denies_the_call() {
     done(&ask(&env, &server, &["--resume", "latest"]));
     assert_eq!(note(&env), None);
     let denied =
-        "This call did not run: it needed a person's approval, which did not come in time.";
+        "This call did not run: it needed the user's approval, which did not come in time.";
     assert_eq!(server.tool_results(), [denied]);
 }
 

@@ -196,7 +196,7 @@ fn without_a_terminal_what_would_ask_is_denied() {
         of_kind(&events, "call-settled")[0]["output"],
         json!({
             "type": "execution-denied",
-            "reason": "This call needs a person's approval (rule effect.effectful), and nobody can be asked in this run.",
+            "reason": "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run.",
         })
     );
 }

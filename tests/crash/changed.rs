@@ -68,7 +68,7 @@ fn a_repeated_call_passes_what_holds_now() {
             ("\"never\"", "\"always\""),
             json!([
                 "execution-denied",
-                "This call needs a person's approval (rule approval.always), and nobody can be asked in this run."
+                "This call needs the user's approval (rule approval.always), and no one can be asked in this run."
             ]),
         ),
         (

@@ -66,7 +66,7 @@ fn a_denied_call_names_its_rule() {
         "execution-denied",
         &[
             "Tool call execution denied.",
-            "This call needs a person's approval (rule effect.effectful), and nobody can be asked in this run.",
+            "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run.",
         ],
     );
     assert_eq!(client.ask(write), response(1, denied));

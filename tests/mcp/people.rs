@@ -199,7 +199,7 @@ fn a_client_that_declares_nothing_gets_no_requests() {
         "execution-denied",
         &[
             "Tool call execution denied.",
-            "This call needs a person's approval (rule effect.effectful), and nobody can be asked in this run.",
+            "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run.",
         ],
     );
     denied["resultType"] = json!("complete");

@@ -182,7 +182,7 @@ async fn m15_a_message_supersedes_an_open_approval() {
     let (world, continuation) = paused(send()).await;
     let mut world = world.restart().await;
     assert_eq!(kind(&world.say("something else").await), "done");
-    let superseded = || denied("This call did not run: the person sent a new message first.");
+    let superseded = || denied("This call did not run: the user sent a new message first.");
     let messages = world.script.asked().pop().unwrap().messages;
     let results: Vec<Value> = messages[2]
         .tool_results

@@ -71,12 +71,9 @@ impl Observer for Watcher {
             Live::CallStarted { tool: "spin", .. } => self.spinning.notify_one(),
             Live::CallEnded { call_id, .. } => self.ended.lock().unwrap().push(call_id.0.clone()),
             Live::ModelAsked
-            | Live::Text(_)
-            | Live::Reasoning(_)
-            | Live::Restarted
+            | Live::Delta(_)
             | Live::ResultsReferenced { .. }
             | Live::HistorySummarised { .. }
-            | Live::Note(_)
             | Live::CallStarted { .. }
             | Live::CallProgress { .. } => {}
         }

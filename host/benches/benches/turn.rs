@@ -37,7 +37,7 @@ const BOUND: Duration = Duration::from_millis(1);
 const TURNS: usize = 200;
 
 /// A paragraph of the length of a typical message.
-const WORDS: &str = "The quick brown fox jumps over the lazy dog, and nobody knows why. ";
+const WORDS: &str = "The quick brown fox jumps over the lazy dog, and no one knows why. ";
 
 /// Calls the tool if the last message is `call`, and otherwise replies with a paragraph.
 struct Prompt;

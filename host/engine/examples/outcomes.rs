@@ -225,7 +225,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 #[cfg(test)]
 #[tokio::test]
-async fn every_end_resumes_until_the_answer() {
+async fn outcomes_resume_until_the_answer() {
     let outcomes: Vec<String> = run().await.unwrap().iter().map(name).collect();
     let expected = [
         "error",

@@ -10,10 +10,7 @@ use crate::{
 use agent_host_types::tool::{Effect, ToolDefinition, is_tool_name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-};
+use std::collections::{HashMap, HashSet};
 
 /// The most tools of one source. Every request to a model lists all of them.
 const MAX_TOOLS: usize = 128;
@@ -84,7 +81,7 @@ pub enum DefinitionError {
     #[error("the {field} has {bytes} bytes, more than {max_bytes}")]
     TooLong {
         /// The field.
-        field: DefinitionField,
+        field: &'static str,
         /// Its length.
         bytes: usize,
         /// The bound.
@@ -94,50 +91,26 @@ pub enum DefinitionError {
     #[error(
         "the {0} has control characters, or characters that are not seen or turn the direction of writing"
     )]
-    Deceptive(DefinitionField),
+    Deceptive(&'static str),
     /// A schema is not JSON.
     #[error("the {field} is not JSON: {}", text::sanitize(&source.to_string(), 200))]
     NotJson {
         /// The field.
-        field: DefinitionField,
+        field: &'static str,
         /// The parser's error.
         source: serde_json::Error,
     },
     /// A schema nests too deep.
     #[error("the {0} nests deeper than {MAX_SCHEMA_DEPTH} levels")]
-    TooDeep(DefinitionField),
+    TooDeep(&'static str),
     /// A schema cannot be used.
     #[error("the {field}: {}", text::sanitize(&source.to_string(), 300))]
     Schema {
         /// The field.
-        field: DefinitionField,
+        field: &'static str,
         /// The reason.
         source: SchemaError,
     },
-}
-
-/// A checked field of a definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DefinitionField {
-    /// [`RawDefinition::title`].
-    Title,
-    /// [`RawDefinition::description`].
-    Description,
-    /// [`RawDefinition::input_schema`].
-    InputSchema,
-    /// [`RawDefinition::output_schema`].
-    OutputSchema,
-}
-
-impl fmt::Display for DefinitionField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Title => "title",
-            Self::Description => "description",
-            Self::InputSchema => "input schema",
-            Self::OutputSchema => "output schema",
-        })
-    }
 }
 
 /// The checked definitions of one source, with their compiled schemas.
@@ -222,12 +195,14 @@ impl RawDefinition {
     #[must_use]
     pub fn from_checked(definition: &ToolDefinition) -> Self {
         Self {
-            name: definition.name.clone(),
             title: definition.title.clone(),
-            description: definition.description.clone(),
-            input_schema: definition.input_schema.to_string(),
-            output_schema: definition.output_schema.as_ref().map(Value::to_string),
-            effect: definition.effect,
+            ..Self::new(
+                definition.name.clone(),
+                definition.description.clone(),
+                &definition.input_schema,
+                definition.output_schema.as_ref(),
+                definition.effect,
+            )
         }
     }
 }
@@ -289,16 +264,14 @@ fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, Schemas), Definition
         return Err(DefinitionError::Name);
     }
     if let Some(title) = &raw.title {
-        check_text(DefinitionField::Title, title, MAX_TITLE_BYTES)?;
+        check_text("title", title, MAX_TITLE_BYTES)?;
     }
-    let field = DefinitionField::Description;
-    check_text(field, &raw.description, MAX_DESCRIPTION_BYTES)?;
-    let field = DefinitionField::InputSchema;
-    let (input_schema, input) = parse_schema(field, &raw.input_schema, InputSchema::compile)?;
-    let field = DefinitionField::OutputSchema;
+    check_text("description", &raw.description, MAX_DESCRIPTION_BYTES)?;
+    let (input_schema, input) =
+        parse_schema("input schema", &raw.input_schema, InputSchema::compile)?;
     let (output_schema, output) = raw
         .output_schema
-        .map(|schema| parse_schema(field, &schema, OutputSchema::compile))
+        .map(|schema| parse_schema("output schema", &schema, OutputSchema::compile))
         .transpose()?
         .unzip();
     let definition = ToolDefinition {
@@ -313,7 +286,7 @@ fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, Schemas), Definition
 }
 
 fn check_length(
-    field: DefinitionField,
+    field: &'static str,
     content: &str,
     max_bytes: usize,
 ) -> Result<(), DefinitionError> {
@@ -328,11 +301,7 @@ fn check_length(
     Ok(())
 }
 
-fn check_text(
-    field: DefinitionField,
-    content: &str,
-    max_bytes: usize,
-) -> Result<(), DefinitionError> {
+fn check_text(field: &'static str, content: &str, max_bytes: usize) -> Result<(), DefinitionError> {
     check_length(field, content, max_bytes)?;
     if content.chars().any(text::is_deceptive) {
         return Err(DefinitionError::Deceptive(field));
@@ -342,7 +311,7 @@ fn check_text(
 
 /// Parses and compiles a schema.
 fn parse_schema<T>(
-    field: DefinitionField,
+    field: &'static str,
     json: &str,
     compile: fn(&Value) -> Result<T, SchemaError>,
 ) -> Result<(Value, T), DefinitionError> {

@@ -1,6 +1,9 @@
 //! The observer of a session: durable events and transient progress.
 
-use crate::turn::{Step, StepResult};
+use crate::{
+    model::ModelDelta,
+    turn::{Step, StepResult},
+};
 use agent_host_types::{
     context::CompactionStats, event::EventRecord, id::CallId, output::ToolResultOutput,
 };
@@ -11,12 +14,8 @@ use serde_json::{Map, Value};
 pub enum Live<'a> {
     /// The model was called and has not replied yet.
     ModelAsked,
-    /// More text of the answer.
-    Text(&'a str),
-    /// More text of the model's reasoning.
-    Reasoning(&'a str),
-    /// The model's attempt failed and restarts; its text so far is void.
-    Restarted,
+    /// A part of the model's reply arrived.
+    Delta(ModelDelta<'a>),
     /// Old results exceeded the model's window and are now references.
     ResultsReferenced {
         /// The number of results.
@@ -31,8 +30,6 @@ pub enum Live<'a> {
         /// The size of a request before and after.
         size: CompactionStats,
     },
-    /// A sentence about the model's request for the user; not part of the answer.
-    Note(&'a str),
     /// A call starts.
     CallStarted {
         /// The call.

@@ -86,22 +86,14 @@ impl Session {
             next_seq: 0,
             undurable: Vec::new(),
         };
-        let SessionStart {
-            program,
-            system,
-            directory,
-            client,
-        } = start;
-        session.record(
-            Event::SessionStarted {
-                program,
-                system,
-                directory,
-                client,
-                parent: None,
-            },
-            Vec::new(),
-        );
+        let started = Event::SessionStarted {
+            program: start.program,
+            system: start.system,
+            directory: start.directory,
+            client: start.client,
+            parent: None,
+        };
+        session.record(started, Vec::new());
         session
     }
 
@@ -201,11 +193,6 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the journal, for a barrier that does not block other recorders.
-    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
-        Arc::clone(&self.journal)
-    }
-
     /// Removes and returns the records before this position, which became durable.
     pub(crate) fn durable(&mut self, before: u64) -> Vec<EventRecord> {
         let count = self.undurable.partition_point(|record| record.seq < before);
@@ -297,7 +284,8 @@ fn check_record(record: &EventRecord, place: u64, session: SessionId) -> Result<
 
 /// Returns the milliseconds since 1970; 0 if the clock is before that. Time is for display only;
 /// `seq` orders.
-pub(crate) fn now_ms() -> u64 {
+#[must_use]
+pub fn now_ms() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

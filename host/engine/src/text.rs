@@ -42,28 +42,24 @@ pub fn sanitize(text: &str, max_bytes: usize) -> String {
 /// (which make text look like other text) and invisible characters. Line breaks and tabs stay.
 #[must_use]
 pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' | '\t' => out.push(character),
-            _ if is_deceptive(character) || is_invisible(character) => {
-                let _ = write!(out, "{}", character.escape_unicode());
-            }
-            _ => out.push(character),
-        }
-    }
-    out
+    escape_if(text, |c| is_deceptive(c) || is_invisible(c))
 }
 
 /// Escapes also joiners and unusual spaces, for text that a decision depends on: different texts
 /// look different.
-#[must_use]
 fn escape_ambiguous(text: &str) -> String {
+    escape_if(text, |c| {
+        let is_unusual_space = c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t');
+        is_deceptive(c) || is_invisible(c) || is_joiner(c) || is_unusual_space
+    })
+}
+
+/// Replaces some characters by their escapes.
+fn escape_if(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in escape(text).chars() {
-        let plain = matches!(character, ' ' | '\n' | '\t');
-        if !plain && (character.is_whitespace() || is_joiner(character)) {
-            let _ = write!(out, "{}", character.escape_unicode());
+    for character in text.chars() {
+        if is_unsafe(character) {
+            out.extend(character.escape_unicode());
         } else {
             out.push(character);
         }

@@ -270,7 +270,7 @@ impl Agent {
 
     fn report(&self, session: &Session, end: TurnEnd, started: Instant) -> TurnReport {
         let state = session.state();
-        let turn_stats = state.turn_stats();
+        let turn_stats = &state.turn_stats;
         let summary = TurnSummary {
             session: session.id(),
             turn: state.turns(),

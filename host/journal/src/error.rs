@@ -57,7 +57,7 @@ pub enum StoreError {
     },
     /// Every user may write to a file of the state directory.
     #[error(
-        "every user of this machine may write to {} (mode {mode:04o}), so anybody could change what the journal says; \
+        "every user of this machine may write to {} (mode {mode:04o}), so anyone could change what the journal says; \
          run `chmod o-w` on it, or set `state-dir` to another directory",
         path.display()
     )]
@@ -116,16 +116,8 @@ pub enum StoreError {
         limit: u64,
     },
     /// An event has no stored form.
-    #[error("cannot write the journal: event {seq} has no stored form ({source})")]
-    Unstorable {
-        /// The number of the event.
-        seq: u64,
-        /// Why.
-        source: EncodeError,
-    },
-    /// An event of a session that is copied or imported has no stored form.
     #[error("cannot write session {session}: event {seq} has no stored form ({source})")]
-    UnstorableCopy {
+    Unstorable {
         /// The session.
         session: SessionId,
         /// The number of the event.
@@ -453,22 +445,6 @@ impl From<StoreError> for JournalError {
         use StoreError as E;
         match error {
             E::Sqlite { ref source, .. } if is_corrupt(source) => Self::corrupt(error),
-            E::Sqlite { .. }
-            | E::Io { .. }
-            | E::Owner { .. }
-            | E::WorldWritable { .. }
-            | E::Thread { .. }
-            | E::WriterStopped
-            | E::Superseded
-            | E::FileReplaced { .. }
-            | E::OutOfOrder { .. }
-            | E::MemoryFull { .. }
-            | E::Unstorable { .. }
-            | E::TooManyApprovals { .. }
-            | E::Aborted { .. }
-            | E::ExportWrite { .. }
-            | E::ExportLine { .. }
-            | E::ImportRead { .. } => Self::storage(error),
             E::ForeignDatabase { .. }
             | E::SchemaVersion { .. }
             | E::ContinuationKey { .. }
@@ -479,7 +455,6 @@ impl From<StoreError> for JournalError {
             | E::LatestUnknown { .. }
             | E::ChangedBlob { .. }
             | E::MissingBlobs { .. }
-            | E::UnstorableCopy { .. }
             | E::Import { .. }
             | E::ApprovalForm { .. } => Self::corrupt(error),
             E::NoSession { .. }
@@ -488,6 +463,7 @@ impl From<StoreError> for JournalError {
             | E::Ambiguous { .. }
             | E::NoBlob { .. }
             | E::NoTurnEnd { .. } => Self::not_found(error),
+            _ => Self::storage(error),
         }
     }
 }

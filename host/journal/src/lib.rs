@@ -12,6 +12,7 @@ mod memory;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
+mod queue;
 mod row;
 mod sqlite;
 mod store;

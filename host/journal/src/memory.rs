@@ -4,22 +4,25 @@ mod journal;
 mod state;
 
 use crate::{
-    copy,
+    copy::{self, SessionSource as _},
     error::{Location, StoreError},
     find::Wanted,
     store::{
         JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, SessionInfo,
-        StoreFuture, blocking, now_ms,
+        StoreFuture, blocking,
     },
     transfer::{self, Import},
 };
-use agent_host_engine::journal::{Journal, JournalError};
+use agent_host_engine::{
+    journal::{Journal, JournalError},
+    session::now_ms,
+};
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
 };
 use journal::ClaimedSession;
-use state::{Batch, Claim, State};
+use state::{Batch, Claim, State, StoredSession};
 use std::{
     fmt,
     io::{BufRead, Write},
@@ -77,16 +80,8 @@ impl MemoryStore {
         }
     }
 
-    /// Runs an operation that takes no time worth mentioning.
+    /// Runs an operation on a thread that may block.
     fn run<T: Send + 'static>(
-        &self,
-        operation: impl FnOnce(&Arc<Shared>) -> Result<T, JournalError> + Send + 'static,
-    ) -> StoreFuture<'_, T> {
-        Box::pin(async move { operation(&self.shared) })
-    }
-
-    /// Runs an operation on whole sessions on a thread that may block.
-    fn run_blocking<T: Send + 'static>(
         &self,
         operation: impl FnOnce(&Arc<Shared>) -> Result<T, JournalError> + Send + 'static,
     ) -> StoreFuture<'_, T> {
@@ -123,15 +118,29 @@ impl Shared {
 
     /// Claims a session that exists.
     fn claim_existing(self: &Arc<Self>, session: SessionId) -> Result<Claim, JournalError> {
-        if !self.state().contains(session) {
-            return Err(StoreError::NoSession { session }.into());
-        }
+        self.stored(session)?;
         Claim::take(self, session)
     }
 
-    /// Stores a session as a whole.
-    fn write(&self, session: SessionId, batch: &Batch) -> Result<(), JournalError> {
-        Ok(self.state().write(&self.location, session, batch)?)
+    fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
+        let blob = self.state().blob(digest);
+        let bytes = blob.map(|blob| blob.bytes.clone());
+        bytes.ok_or_else(|| {
+            StoreError::NoBlob {
+                digest,
+                location: Arc::clone(&self.location),
+            }
+            .into()
+        })
+    }
+
+    /// Returns a session that exists.
+    fn stored(&self, session: SessionId) -> Result<StoredSession<'_>, JournalError> {
+        if !self.state().contains(session) {
+            return Err(StoreError::NoSession { session }.into());
+        }
+        let shared = self;
+        Ok(StoredSession { shared, session })
     }
 }
 
@@ -149,47 +158,44 @@ impl JournalStore for MemoryStore {
     }
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {
-        self.run(move |shared| {
-            let rows = shared.state().page(session, from)?;
-            state::decode(&shared.location, session, &rows)
-        })
+        self.run(move |shared| shared.stored(session)?.page(from))
     }
 
     fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>> {
-        self.run(move |shared| Ok(shared.state().blob(&shared.location, digest)?.bytes.clone()))
+        self.run(move |shared| shared.blob(digest))
     }
 
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId> {
-        let wanted = Wanted::new(prefix);
-        let mut matches: Vec<SessionId> = self.shared.state().latest_first();
-        if !wanted.is_latest() {
-            matches.retain(|session| session.to_string().starts_with(&wanted.prefix));
-        }
-        matches.truncate(wanted.limit());
-        let found = wanted.only(matches).map_err(JournalError::from);
-        Box::pin(std::future::ready(found))
+        let prefix = prefix.to_owned();
+        self.run(move |shared| {
+            let wanted = Wanted::new(&prefix);
+            let sessions = shared.state().list();
+            let ids = sessions.into_iter().map(|info| info.id);
+            let is_match =
+                |id: &SessionId| wanted.is_latest() || id.to_string().starts_with(&wanted.prefix);
+            Ok(wanted.only(ids.filter(is_match).take(wanted.limit()).collect())?)
+        })
     }
 
     fn fork(&self, from: SessionId, at: Option<u64>) -> StoreFuture<'_, SessionId> {
-        self.run_blocking(move |shared| {
-            let into = SessionId::new();
-            let source = shared.state().snapshot(&shared.location, from)?;
-            let _claim = shared.claim_new(into)?;
-            let mut batch = Batch::new(into);
-            copy::fork(&source, into, at, &mut batch)?;
-            for blob in source.into_blobs() {
-                batch.blobs.push(blob);
-            }
-            shared.write(into, &batch)?;
-            Ok(into)
+        self.run(move |shared| {
+            let source = shared.stored(from)?;
+            let claim = shared.claim_new(SessionId::new())?;
+            let mut batch = Batch::default();
+            copy::fork(&source, claim.session, at, &mut batch)?;
+            let blobs = source.blobs()?;
+            let state = shared.state();
+            batch.blobs = blobs
+                .into_iter()
+                .filter_map(|blob| state.blob(blob))
+                .collect();
+            drop(state);
+            claim.store(&batch)
         })
     }
 
     fn export(&self, session: SessionId, mut out: Box<dyn Write + Send>) -> StoreFuture<'_, ()> {
-        self.run_blocking(move |shared| {
-            let source = shared.state().snapshot(&shared.location, session)?;
-            transfer::export(&source, &mut out)
-        })
+        self.run(move |shared| transfer::export(&shared.stored(session)?, &mut out))
     }
 
     fn import(
@@ -197,18 +203,12 @@ impl JournalStore for MemoryStore {
         mut file: Box<dyn BufRead + Send>,
         as_new: bool,
     ) -> StoreFuture<'_, SessionId> {
-        self.run_blocking(move |shared| {
-            let import = Import::open(&mut file)?;
-            let into = if as_new {
-                SessionId::new()
-            } else {
-                import.session()
-            };
-            let _claim = shared.claim_new(into)?;
-            let mut batch = Batch::new(into);
-            import.read(into, &mut batch)?;
-            shared.write(into, &batch)?;
-            Ok(into)
+        self.run(move |shared| {
+            let import = Import::open(&mut file, as_new)?;
+            let claim = shared.claim_new(import.target())?;
+            let mut batch = Batch::default();
+            import.read(&mut batch)?;
+            claim.store(&batch)
         })
     }
 
@@ -244,18 +244,13 @@ impl JournalStore for MemoryStore {
             let mut state = shared.state();
             let mut kept = state.approvals.clone();
             for approval in approvals {
-                let same = |known: &ProjectApproval| {
-                    known.project == approval.project && known.rule == approval.rule
-                };
-                if !kept.iter().any(same) {
+                if !kept.iter().any(|known| known.is_same(&approval)) {
                     kept.push(approval);
                 }
             }
-            if kept.len() as u64 > u64::from(MAX_APPROVALS) {
-                return Err(StoreError::TooManyApprovals {
-                    limit: MAX_APPROVALS,
-                }
-                .into());
+            let limit = MAX_APPROVALS;
+            if kept.len() as u64 > u64::from(limit) {
+                return Err(StoreError::TooManyApprovals { limit }.into());
             }
             state.approvals = kept;
             Ok(())
@@ -264,18 +259,23 @@ impl JournalStore for MemoryStore {
 
     fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
         self.run(move |shared| {
-            let mut state = shared.state();
-            let is_revoked = |kept: &ProjectApproval| {
-                let same =
-                    |gone: &ProjectApproval| gone.project == kept.project && gone.rule == kept.rule;
-                approvals.iter().any(same)
-            };
-            state.approvals.retain(|kept| !is_revoked(kept));
+            let is_revoked =
+                |kept: &ProjectApproval| approvals.iter().any(|gone| gone.is_same(kept));
+            let kept = &mut shared.state().approvals;
+            kept.retain(|approval| !is_revoked(approval));
             Ok(())
         })
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {
-        self.run(|shared| shared.state().key())
+        self.run(|shared| {
+            let mut state = shared.state();
+            if let Some(key) = state.key {
+                return Ok(key);
+            }
+            let mut key = [0; 32];
+            getrandom::fill(&mut key).map_err(JournalError::storage)?;
+            Ok(*state.key.insert(key))
+        })
     }
 }

@@ -1,12 +1,12 @@
 //! The stored form of an event: encoding, and decoding with checks.
 
 use crate::error::{Damage, EncodeError, Location, StoreError};
+use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::{EVENT_VERSION, Event, EventError, EventRecord},
     id::SessionId,
     message::Message,
     output::ContentPart,
-    turn::TurnEnd,
 };
 use std::sync::Arc;
 
@@ -39,27 +39,38 @@ pub(crate) struct Listing {
 
 impl Row {
     /// Encodes a record.
-    pub(crate) fn encode(record: &EventRecord) -> Result<Self, EncodeError> {
-        let signed = |number: u64| i64::try_from(number).map_err(|_| EncodeError::TooLarge(number));
+    pub(crate) fn encode(record: &EventRecord) -> Result<Self, StoreError> {
+        let unstorable = |source| StoreError::Unstorable {
+            session: record.session,
+            seq: record.seq,
+            source,
+        };
+        let signed = |number: u64| {
+            i64::try_from(number).map_err(|_| unstorable(EncodeError::TooLarge(number)))
+        };
+        let json = serde_json::to_string(&record.event);
         Ok(Self {
             seq: signed(record.seq)?,
             at_ms: signed(record.at_ms)?,
             v: i64::from(record.v),
-            kind: kind(&record.event),
-            json: serde_json::to_string(&record.event)?,
+            kind: record.event.kind(),
+            json: json.map_err(|error| unstorable(error.into()))?,
             listing: Listing::of(&record.event),
         })
     }
+}
 
-    /// Decodes the record.
-    pub(crate) fn decode(
-        &self,
-        location: &Location,
-        session: SessionId,
-    ) -> Result<EventRecord, StoreError> {
-        let Self { seq, at_ms, v, .. } = *self;
-        decode(location, session, [seq, at_ms, v], self.json.as_bytes())
-    }
+/// Decodes the rows of a session.
+pub(crate) fn decode_rows(
+    location: &Location,
+    session: SessionId,
+    rows: &[Arc<Row>],
+) -> Result<Vec<EventRecord>, JournalError> {
+    let decoded = rows.iter().map(|row| {
+        let Row { seq, at_ms, v, .. } = **row;
+        decode(location, session, [seq, at_ms, v], row.json.as_bytes())
+    });
+    Ok(decoded.collect::<Result<_, _>>()?)
 }
 
 impl Listing {
@@ -78,26 +89,10 @@ impl Listing {
                 ..Self::default()
             },
             Event::TurnEnded { outcome } => Self {
-                outcome: Some(outcome_type(&outcome.end)),
+                outcome: Some(outcome.end.kind()),
                 ..Self::default()
             },
-            Event::SessionForked { .. }
-            | Event::ModelRequested { .. }
-            | Event::ModelReplied { .. }
-            | Event::ResultsReferenced { .. }
-            | Event::HistorySummarised { .. }
-            | Event::CallReceived { .. }
-            | Event::CallIntended { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::DecisionRecorded { .. }
-            | Event::QuestionAsked { .. }
-            | Event::AnswerReceived { .. }
-            | Event::CallsDispatched { .. }
-            | Event::RepairRequested { .. }
-            | Event::ApprovalRemembered { .. }
-            | Event::ApprovalRevoked { .. }
-            | Event::CallSettled { .. }
-            | Event::StateMerged { .. } => Self::default(),
+            _ => Self::default(),
         }
     }
 }
@@ -139,10 +134,8 @@ pub(crate) fn damaged(location: &Location, session: SessionId, damage: Damage) -
 
 /// Returns the first text of a message as a title.
 fn title(message: &Message) -> Option<String> {
-    message.content.iter().find_map(|part| match part {
-        ContentPart::Text { text } => one_line(text),
-        ContentPart::File(_) => None,
-    })
+    let mut texts = message.content.iter().filter_map(ContentPart::text);
+    texts.find_map(one_line)
 }
 
 /// Returns a text on one line of at most [`MAX_TITLE_CHARS`] characters, or `None` for an empty one.
@@ -157,45 +150,4 @@ fn one_line(text: &str) -> Option<String> {
     }
     let short: String = line.chars().take(MAX_TITLE_CHARS - 1).collect();
     Some(format!("{}…", short.trim_end()))
-}
-
-/// Returns the `kind` of the JSON form; a test checks that they agree.
-fn kind(event: &Event) -> &'static str {
-    match event {
-        Event::SessionStarted { .. } => "session-started",
-        Event::SessionForked { .. } => "session-forked",
-        Event::InputReceived { .. } => "input-received",
-        Event::ModelRequested { .. } => "model-requested",
-        Event::ModelReplied { .. } => "model-replied",
-        Event::ResultsReferenced { .. } => "results-referenced",
-        Event::HistorySummarised { .. } => "history-summarised",
-        Event::CallReceived { .. } => "call-received",
-        Event::CallIntended { .. } => "call-intended",
-        Event::ApprovalRequested { .. } => "approval-requested",
-        Event::DecisionRecorded { .. } => "decision-recorded",
-        Event::QuestionAsked { .. } => "question-asked",
-        Event::AnswerReceived { .. } => "answer-received",
-        Event::CallsDispatched { .. } => "calls-dispatched",
-        Event::RepairRequested { .. } => "repair-requested",
-        Event::ApprovalRemembered { .. } => "approval-remembered",
-        Event::ApprovalRevoked { .. } => "approval-revoked",
-        Event::CallSettled { .. } => "call-settled",
-        Event::StateMerged { .. } => "state-merged",
-        Event::TurnEnded { .. } => "turn-ended",
-    }
-}
-
-/// Returns the `type` of the JSON form; a test checks that they agree.
-fn outcome_type(end: &TurnEnd) -> &'static str {
-    match end {
-        TurnEnd::NeedsMoreTurns => "needs-more-turns",
-        TurnEnd::Done { .. } => "done",
-        TurnEnd::BudgetExceeded { .. } => "budget-exceeded",
-        TurnEnd::AwaitingConfirmation { .. } => "awaiting-confirmation",
-        TurnEnd::AwaitingAnswer { .. } => "awaiting-answer",
-        TurnEnd::PendingToolCalls { .. } => "pending-tool-calls",
-        TurnEnd::Refusal { .. } => "refusal",
-        TurnEnd::Cancelled => "cancelled",
-        TurnEnd::Error { .. } => "error",
-    }
 }

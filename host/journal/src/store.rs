@@ -15,7 +15,7 @@ use std::{
     fmt::Debug,
     io::{BufRead, Write},
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 /// The future of an operation of a store.
@@ -181,6 +181,15 @@ pub struct Retention {
     pub bytes: Option<u64>,
 }
 
+impl Retention {
+    /// Returns the time of the last event of the youngest session that is too old, in milliseconds
+    /// since 1970 (UTC).
+    pub(crate) fn oldest_ms(&self, now_ms: u64) -> Option<u64> {
+        let age = u64::try_from(self.age?.as_millis()).unwrap_or(u64::MAX);
+        Some(now_ms.saturating_sub(age))
+    }
+}
+
 /// The result of [`JournalStore::prune`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
@@ -224,6 +233,11 @@ pub struct ProjectApproval {
 }
 
 impl ProjectApproval {
+    /// True if both cover the same calls in the same project.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.project == other.project && self.rule == other.rule
+    }
+
     /// Returns the id by which it is revoked.
     #[must_use]
     pub fn id(&self) -> String {
@@ -247,14 +261,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
     running
         .await
         .map_err(|source| StoreError::Aborted { source })?
-}
-
-/// The time, in milliseconds since 1970 (UTC).
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The outcomes of a turn after which its session awaits something.

@@ -144,33 +144,43 @@ fn check_complete(
 pub(crate) struct Import<'a> {
     lines: LinesIn<'a>,
     header: Header,
+    into: SessionId,
 }
 
 impl<'a> Import<'a> {
-    /// Reads the header.
-    pub(crate) fn open(file: &'a mut dyn BufRead) -> Result<Self, JournalError> {
+    /// Reads the header of a session that is stored under its own id or a new one.
+    pub(crate) fn open(file: &'a mut dyn BufRead, as_new: bool) -> Result<Self, JournalError> {
         let mut lines = LinesIn {
             file,
             line: 0,
             hasher: blake3::Hasher::new(),
         };
         let header = lines.read_header()?;
-        Ok(Self { lines, header })
+        let into = if as_new {
+            SessionId::new()
+        } else {
+            header.session
+        };
+        Ok(Self {
+            lines,
+            header,
+            into,
+        })
     }
 
-    /// The session of the file.
-    pub(crate) fn session(&self) -> SessionId {
-        self.header.session
+    /// The session under whose id it is stored.
+    pub(crate) fn target(&self) -> SessionId {
+        self.into
     }
 
     /// Reads everything behind the header into a session, and checks that it is complete.
-    pub(crate) fn read(
-        mut self,
-        into: SessionId,
-        sink: &mut dyn SessionSink,
-    ) -> Result<(), JournalError> {
-        let Self { lines, header } = &mut self;
-        let mut copy = SessionCopy::new(header.session, into);
+    pub(crate) fn read(mut self, sink: &mut dyn SessionSink) -> Result<(), JournalError> {
+        let Self {
+            lines,
+            header,
+            into,
+        } = &mut self;
+        let mut copy = SessionCopy::new(header.session, *into);
         for _ in 0..header.events {
             let record = lines.read_event()?;
             let record = copy.next(record).map_err(|error| lines.refused(error))?;
@@ -276,20 +286,14 @@ impl LinesIn<'_> {
     }
 
     fn read_event(&mut self) -> Result<EventRecord, JournalError> {
-        let EventLine {
-            v,
-            session,
-            seq,
-            at_ms,
-            event,
-        } = self.read()?;
-        let event = Event::from_stored(v, event.to_string().as_bytes())
+        let line: EventLine = self.read()?;
+        let event = Event::from_stored(line.v, line.event.to_string().as_bytes())
             .map_err(|error| self.wrong(format!("has an event that {error}")))?;
         Ok(EventRecord {
             v: EVENT_VERSION,
-            session,
-            seq,
-            at_ms,
+            session: line.session,
+            seq: line.seq,
+            at_ms: line.at_ms,
             event,
         })
     }
@@ -335,10 +339,7 @@ impl LinesIn<'_> {
     fn refused(&self, error: JournalError) -> JournalError {
         match error {
             JournalError::Corrupt(why) => self.wrong(format!("cannot be taken over ({why})")),
-            JournalError::Storage(_)
-            | JournalError::Locked { .. }
-            | JournalError::Exists { .. }
-            | JournalError::NotFound(_) => error,
+            other => other,
         }
     }
 }

@@ -44,8 +44,9 @@ pub struct Continuation {
 }
 
 /// The input that a paused turn waits for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Awaiting {
     /// Decisions about calls.
     Confirm {
@@ -104,11 +105,7 @@ impl Awaiting {
     /// Returns the kind's name, as in JSON.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Confirm { .. } => "confirm",
-            Self::Answer { .. } => "answer",
-            Self::External { .. } => "external",
-        }
+        self.into()
     }
 }
 

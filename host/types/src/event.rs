@@ -39,8 +39,9 @@ pub struct EventRecord {
 }
 
 /// An event of a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Event {
     /// The session started.
     SessionStarted {
@@ -314,6 +315,12 @@ pub enum EventError {
 }
 
 impl Event {
+    /// Returns the `kind` of the JSON form.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.into()
+    }
+
     /// Reads the JSON form that a program of version `v` wrote.
     ///
     /// # Errors

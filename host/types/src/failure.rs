@@ -6,6 +6,7 @@ mod tests;
 use crate::{output::ToolResultOutput, tool::Effect};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use strum::IntoStaticStr;
 
 /// The longest text of a failure, in bytes. It enters the model's context; this is the only place
 /// that bounds it.
@@ -13,8 +14,11 @@ pub const MAX_MESSAGE_BYTES: usize = 2 * 1024;
 
 /// The reason for an abnormal end of a call. The kebab-case names are part of the contract with
 /// models and clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ToolErrorCode {
     /// The arguments are not a JSON object or do not fit the tool's schema. The tool did not run.
     InvalidInput,
@@ -69,22 +73,7 @@ impl ToolErrorCode {
     /// Returns the kebab-case name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidInput => "invalid-input",
-            Self::UnknownTool => "unknown-tool",
-            Self::Timeout => "timeout",
-            Self::OutOfMemory => "out-of-memory",
-            Self::StackOverflow => "stack-overflow",
-            Self::Trap => "trap",
-            Self::ResourceLimit => "resource-limit",
-            Self::OutputTooLarge => "output-too-large",
-            Self::InvalidOutput => "invalid-output",
-            Self::Cancelled => "cancelled",
-            Self::InterruptedUnknown => "interrupted-unknown",
-            Self::Busy => "busy",
-            Self::ToolUnavailable => "tool-unavailable",
-            Self::ChangedSinceApproval => "changed-since-approval",
-        }
+        self.into()
     }
 }
 

@@ -121,8 +121,9 @@ pub struct Change {
 }
 
 /// A part of a component, a server or a tool that is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Aspect {
     /// The digest of the component's bytes.
     Code,
@@ -137,8 +138,10 @@ pub enum Aspect {
     /// [`LockedTool::description`].
     Description,
     /// [`LockedTool::input_schema`].
+    #[strum(serialize = "input schema")]
     InputSchema,
     /// [`LockedTool::output_schema`].
+    #[strum(serialize = "output schema")]
     OutputSchema,
 }
 
@@ -146,44 +149,29 @@ impl Aspect {
     /// Returns the name for display.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Code => "code",
-            Self::Server => "server",
-            Self::Import => "import",
-            Self::Title => "title",
-            Self::Effect => "effect",
-            Self::Description => "description",
-            Self::InputSchema => "input schema",
-            Self::OutputSchema => "output schema",
-        }
+        self.into()
     }
 }
 
-/// Returns a compared part of a tool.
-type ToolField = fn(&LockedTool) -> Option<&str>;
-
-const TOOL_ASPECTS: [(Aspect, ToolField); 5] = [
-    (Aspect::Title, |tool| tool.title.as_deref()),
-    (Aspect::Effect, |tool| Some(tool.effect.as_str())),
-    (Aspect::Description, |tool| Some(&tool.description)),
-    (Aspect::InputSchema, |tool| Some(&tool.input_schema)),
-    (Aspect::OutputSchema, |tool| tool.output_schema.as_deref()),
-];
+/// The compared values of an entry: by the tool, if it is of one, the aspect, and the import, if it is
+/// one.
+type Facts = BTreeMap<(Option<String>, Aspect, String), String>;
 
 impl Lock {
     /// Compares a component or server with the accepted state under this name.
     #[must_use]
     pub fn status(&self, name: &str, current: &LockEntry) -> LockStatus {
-        let changes = match current {
-            LockEntry::Component(current) => {
-                self.tool.get(name).map(|before| before.changes(current))
-            }
-            LockEntry::Server(current) => self.mcp.get(name).map(|before| before.changes(current)),
+        let accepted = match current {
+            LockEntry::Component(_) => self.tool.get(name).map(LockedComponent::facts),
+            LockEntry::Server(_) => self.mcp.get(name).map(LockedServer::facts),
         };
-        match changes {
-            None => LockStatus::New,
-            Some(changes) if changes.is_empty() => LockStatus::Same,
-            Some(changes) => LockStatus::Changed(changes),
+        let Some(accepted) = accepted else {
+            return LockStatus::New;
+        };
+        let changes = changes(&accepted, &current.facts());
+        match changes.is_empty() {
+            true => LockStatus::Same,
+            false => LockStatus::Changed(changes),
         }
     }
 
@@ -210,42 +198,28 @@ impl Lock {
     }
 }
 
-/// Collects differences.
-#[derive(Default)]
-struct Changes(Vec<Change>);
-
-impl Changes {
-    fn compare(
-        &mut self,
-        tool: Option<&str>,
-        aspect: Aspect,
-        before: Option<&str>,
-        after: Option<&str>,
-    ) {
-        if before != after {
-            self.0.push(Change {
-                tool: tool.map(str::to_owned),
-                aspect,
-                before: before.map(str::to_owned),
-                after: after.map(str::to_owned),
-            });
+impl LockEntry {
+    fn facts(&self) -> Facts {
+        match self {
+            Self::Component(component) => component.facts(),
+            Self::Server(server) => server.facts(),
         }
     }
+}
 
-    fn compare_tools(
-        &mut self,
-        before: &BTreeMap<String, LockedTool>,
-        after: &BTreeMap<String, LockedTool>,
-    ) {
-        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        for name in names {
-            let (before, after) = (before.get(name), after.get(name));
-            for (aspect, value) in TOOL_ASPECTS {
-                let (before, after) = (before.and_then(value), after.and_then(value));
-                self.compare(Some(name), aspect, before, after);
-            }
-        }
-    }
+/// Returns the differences in the order of the facts.
+fn changes(before: &Facts, after: &Facts) -> Vec<Change> {
+    let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let different = keys
+        .into_iter()
+        .filter(|key| before.get(key) != after.get(key));
+    let change = |key: &(Option<String>, Aspect, String)| Change {
+        tool: key.0.clone(),
+        aspect: key.1,
+        before: before.get(key).cloned(),
+        after: after.get(key).cloned(),
+    };
+    different.map(change).collect()
 }
 
 impl LockedComponent {
@@ -259,17 +233,14 @@ impl LockedComponent {
         }
     }
 
-    /// Returns the differences; none exactly if the two are equal.
-    fn changes(&self, current: &Self) -> Vec<Change> {
-        let mut changes = Changes::default();
-        let (before, after) = (self.component.to_string(), current.component.to_string());
-        changes.compare(None, Aspect::Code, Some(&before), Some(&after));
-        for import in self.imports.union(&current.imports) {
-            let of = |side: &Self| side.imports.contains(import).then_some(import.as_str());
-            changes.compare(None, Aspect::Import, of(self), of(current));
+    fn facts(&self) -> Facts {
+        let mut facts = tool_facts(&self.tools);
+        let code = self.component.to_string();
+        facts.insert((None, Aspect::Code, String::new()), code);
+        for import in &self.imports {
+            facts.insert((None, Aspect::Import, import.clone()), import.clone());
         }
-        changes.compare_tools(&self.tools, &current.tools);
-        changes.0
+        facts
     }
 }
 
@@ -283,18 +254,30 @@ impl LockedServer {
         }
     }
 
-    /// Returns the differences; none exactly if the two are equal.
-    fn changes(&self, current: &Self) -> Vec<Change> {
-        let mut changes = Changes::default();
-        changes.compare(
-            None,
-            Aspect::Server,
-            Some(&self.server),
-            Some(&current.server),
-        );
-        changes.compare_tools(&self.tools, &current.tools);
-        changes.0
+    fn facts(&self) -> Facts {
+        let mut facts = tool_facts(&self.tools);
+        let server = self.server.clone();
+        facts.insert((None, Aspect::Server, String::new()), server);
+        facts
     }
+}
+
+fn tool_facts(tools: &BTreeMap<String, LockedTool>) -> Facts {
+    let mut facts = Facts::new();
+    for (name, tool) in tools {
+        let values = [
+            (Aspect::Title, tool.title.as_deref()),
+            (Aspect::Effect, Some(tool.effect.as_str())),
+            (Aspect::Description, Some(&*tool.description)),
+            (Aspect::InputSchema, Some(&*tool.input_schema)),
+            (Aspect::OutputSchema, tool.output_schema.as_deref()),
+        ];
+        for (aspect, value) in values {
+            let key = (Some(name.clone()), aspect, String::new());
+            facts.extend(value.map(|value| (key, value.to_owned())));
+        }
+    }
+    facts
 }
 
 fn locked_tools(definitions: &[ToolDefinition]) -> BTreeMap<String, LockedTool> {

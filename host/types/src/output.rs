@@ -30,8 +30,9 @@ pub const MAX_PARTS: usize = 256;
 /// ```
 ///
 /// JSON form: `{"type": TAG, "value": ...}`, and `{"type": "execution-denied", "reason"?: ...}`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, strum::IntoStaticStr)]
 #[serde(from = "OutputForm")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ToolResultOutput {
     /// Success, as text.
     Text(String),
@@ -171,32 +172,19 @@ impl ToolResultOutput {
     /// Whether the call ran and failed; false for a denied call.
     #[must_use]
     pub fn is_error(&self) -> bool {
-        match self {
-            Self::ErrorText(_) | Self::ErrorJson(_) => true,
-            Self::Text(_) | Self::Json(_) | Self::Content(_) | Self::ExecutionDenied(_) => false,
-        }
+        matches!(self, Self::ErrorText(_) | Self::ErrorJson(_))
     }
 
     /// Whether the call ran and succeeded; false for a denied call.
     #[must_use]
     pub fn is_success(&self) -> bool {
-        match self {
-            Self::Text(_) | Self::Json(_) | Self::Content(_) => true,
-            Self::ErrorText(_) | Self::ErrorJson(_) | Self::ExecutionDenied(_) => false,
-        }
+        matches!(self, Self::Text(_) | Self::Json(_) | Self::Content(_))
     }
 
     /// Returns the tag of the variant in WIT and JSON.
     #[must_use]
     pub fn tag(&self) -> &'static str {
-        match self {
-            Self::Text(_) => "text",
-            Self::Json(_) => "json",
-            Self::Content(_) => "content",
-            Self::ErrorText(_) => "error-text",
-            Self::ErrorJson(_) => "error-json",
-            Self::ExecutionDenied(_) => "execution-denied",
-        }
+        self.into()
     }
 
     /// Converts the return value of a host-side tool (a closure, an external or an MCP tool): a
@@ -278,6 +266,24 @@ pub enum ContentPartError {
 }
 
 impl ContentPart {
+    /// Returns the text of a text part.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::File(_) => None,
+        }
+    }
+
+    /// Returns the file of a file part.
+    #[must_use]
+    pub fn file(&self) -> Option<&FilePart> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Text { .. } => None,
+        }
+    }
+
     /// Checks a part from outside the host: a file's media type agrees with its bytes, and it
     /// refers to no blob.
     ///

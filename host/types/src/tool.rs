@@ -6,10 +6,14 @@ mod tests;
 use crate::id::{CallId, Digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use strum::IntoStaticStr;
 
 /// The effect class of a tool. The policy enforces it, so a wrong declaration gains nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Effect {
     /// Changes nothing; may run concurrently and again.
     ReadOnly,
@@ -23,11 +27,7 @@ impl Effect {
     /// Returns the kebab-case name, as in WIT.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "read-only",
-            Self::Idempotent => "idempotent",
-            Self::Effectful => "effectful",
-        }
+        self.into()
     }
 }
 
@@ -111,8 +111,11 @@ pub enum Approval {
 }
 
 /// A decision of the user about a call that waits for approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum DecisionKind {
     /// Run the call unchanged.
     Approve,
@@ -131,12 +134,7 @@ impl DecisionKind {
     /// Returns the kebab-case name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approve => "approve",
-            Self::Edit => "edit",
-            Self::Reject => "reject",
-            Self::Respond => "respond",
-        }
+        self.into()
     }
 }
 

@@ -72,18 +72,23 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
-impl TryFrom<Submitted> for SubmittedResult {
-    type Error = String;
+/// A submitted result with both or none of `output` and `value`.
+#[derive(Debug, thiserror::Error)]
+#[error("the result of call {call_id} has not exactly one of `output` and `value`")]
+struct AmbiguousResult {
+    call_id: CallId,
+}
 
-    fn try_from(form: Submitted) -> Result<Self, String> {
+impl TryFrom<Submitted> for SubmittedResult {
+    type Error = AmbiguousResult;
+
+    fn try_from(form: Submitted) -> Result<Self, Self::Error> {
         let call_id = form.call_id;
         let output = match (form.output, form.value) {
             (Some(output), None) => output,
             (None, Some(value)) => ToolResultOutput::from_value(value),
             (Some(_), Some(_)) | (None, None) => {
-                return Err(format!(
-                    "the result of call {call_id} has not exactly one of `output` and `value`"
-                ));
+                return Err(AmbiguousResult { call_id });
             }
         };
         Ok(Self { call_id, output })
@@ -101,8 +106,9 @@ pub struct TurnReport {
 }
 
 /// The end of a turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "type", rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum TurnEnd {
     /// Tools ran, and the model has not seen their results. Run the next turn with
     /// [`AgentInput::Continue`].
@@ -152,6 +158,14 @@ pub enum TurnEnd {
     },
 }
 
+impl TurnEnd {
+    /// Returns the `type` of the JSON form.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.into()
+    }
+}
+
 /// The figures of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnSummary {
@@ -187,9 +201,10 @@ pub struct TurnSummary {
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum TurnError {
     /// The model call failed.
-    #[error("{error}")]
+    #[error(transparent)]
     Model {
         /// The model's error.
+        #[from]
         error: ModelError,
     },
     /// The conversation does not fit into the model's window, even after compaction.

@@ -5,7 +5,10 @@ use super::{
     size_change, summary, tool_name,
 };
 use crate::args::OutputFormat;
-use agent_host_engine::observer::{Live, Observer};
+use agent_host_engine::{
+    model::ModelDelta,
+    observer::{Live, Observer},
+};
 use agent_host_types::{event::EventRecord, output::ToolResultOutput};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
@@ -119,9 +122,9 @@ impl Observer for LiveView {
     fn live(&self, live: Live<'_>) {
         match live {
             Live::ModelAsked => self.show_spinner("thinking".to_owned()),
-            Live::Reasoning(_) => self.show_spinner("reasoning".to_owned()),
-            Live::Text(text) => self.text(text),
-            Live::Restarted => {
+            Live::Delta(ModelDelta::Reasoning(_)) => self.show_spinner("reasoning".to_owned()),
+            Live::Delta(ModelDelta::Text(text)) => self.text(text),
+            Live::Delta(ModelDelta::Restarted) => {
                 self.end_output();
                 self.step(&format!(
                     "{DIM}the model's answer broke off; it is asked again{DIM:#}"
@@ -142,7 +145,7 @@ impl Observer for LiveView {
                  now ({}){DIM:#}",
                 size_change(size)
             )),
-            Live::Note(text) => {
+            Live::Delta(ModelDelta::Note(text)) => {
                 self.end_output();
                 self.step(&format!("{YELLOW}note{YELLOW:#} {}", escape_line(text)));
                 if self.format == OutputFormat::StreamJson {

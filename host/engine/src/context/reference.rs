@@ -69,20 +69,21 @@ fn evict(result: &ToolResult, is_repeatable: bool) -> Option<Eviction> {
     if size < LEAST_TOKENS {
         return None;
     }
-    let (what, whole) = whole(&result.output)?;
-    let blob = Blob::new(whole);
+    let whole = whole(&result.output)?;
+    let blob = Blob::new(whole.bytes);
     let again = if is_repeatable {
         "If you need it, make the same call again."
     } else {
         "Do not make the call again only to see it: that may change something."
     };
     let text = format!(
-        "[This result of `{}` was taken out of the conversation to make room: {what}, {} bytes. All of it is kept as blob {}. \
+        "[This result of `{}` was taken out of the conversation to make room: {}, {} bytes. All of it is kept as blob {}. \
          {again}]{}",
         result.name,
+        whole.kind,
         blob.bytes.len(),
         blob.digest,
-        beginning(&result.output)
+        whole.beginning
     );
     let output = match result.output.is_error() {
         true => ToolResultOutput::ErrorText(text),
@@ -100,32 +101,41 @@ fn evict(result: &ToolResult, is_repeatable: bool) -> Option<Eviction> {
     })
 }
 
-/// Returns the kind and the bytes of a result; `None` if the call did not run.
-fn whole(output: &ToolResultOutput) -> Option<(String, Vec<u8>)> {
-    match output {
-        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
-            Some(("text".to_owned(), text.clone().into_bytes()))
-        }
+/// A result to be replaced.
+struct Whole {
+    kind: String,
+    bytes: Vec<u8>,
+    /// The end of the note.
+    beginning: String,
+}
+
+/// Returns a result as a whole; `None` if the call did not run.
+fn whole(output: &ToolResultOutput) -> Option<Whole> {
+    let (kind, text) = match output {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => ("text", text.clone()),
         ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
-            Some(("JSON".to_owned(), value.to_string().into_bytes()))
+            ("JSON", value.to_string())
         }
         ToolResultOutput::Content(parts) => {
-            let bytes = serde_json::to_vec(parts).ok()?;
-            Some((format!("{} parts{}", parts.len(), files(parts)), bytes))
+            let text = parts.iter().find_map(ContentPart::text);
+            return Some(Whole {
+                kind: format!("{} parts{}", parts.len(), files(parts)),
+                bytes: serde_json::to_vec(parts).ok()?,
+                beginning: beginning(text.unwrap_or_default()),
+            });
         }
-        ToolResultOutput::ExecutionDenied(_) => None,
-    }
+        ToolResultOutput::ExecutionDenied(_) => return None,
+    };
+    Some(Whole {
+        kind: kind.to_owned(),
+        beginning: beginning(&text),
+        bytes: text.into_bytes(),
+    })
 }
 
 /// Lists the files among the parts.
 fn files(parts: &[ContentPart]) -> String {
-    let files: Vec<&FilePart> = parts
-        .iter()
-        .filter_map(|part| match part {
-            ContentPart::File(file) => Some(file),
-            ContentPart::Text { .. } => None,
-        })
-        .collect();
+    let files: Vec<&FilePart> = parts.iter().filter_map(ContentPart::file).collect();
     let named: String = files
         .iter()
         .take(NAMED_FILES)
@@ -153,22 +163,10 @@ pub(super) fn describe(file: &FilePart) -> String {
     )
 }
 
-/// Returns the beginning of a result, as the end of the note.
-fn beginning(output: &ToolResultOutput) -> String {
-    let text = match output {
-        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
-        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => value.to_string(),
-        ToolResultOutput::Content(parts) => parts
-            .iter()
-            .find_map(|part| match part {
-                ContentPart::Text { text } => Some(text.clone()),
-                ContentPart::File(_) => None,
-            })
-            .unwrap_or_default(),
-        ToolResultOutput::ExecutionDenied(_) => String::new(),
-    };
+/// Returns the beginning of a result's text, as the end of the note.
+fn beginning(text: &str) -> String {
     match text.is_empty() {
         true => String::new(),
-        false => format!("\nIt began:\n{}", shortened(&text, HEAD_BYTES)),
+        false => format!("\nIt began:\n{}", shortened(text, HEAD_BYTES)),
     }
 }

@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The purpose of an address, by the IANA special-purpose registries
 /// ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
 /// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum AddressClass {
     /// A host on the public internet.
     Public,
@@ -31,16 +32,7 @@ impl AddressClass {
     /// Returns the kebab-case name, as in names of rules.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Loopback => "loopback",
-            Self::Private => "private",
-            Self::LinkLocal => "link-local",
-            Self::Platform => "platform",
-            Self::CarrierNat => "carrier-nat",
-            Self::Multicast => "multicast",
-            Self::Reserved => "reserved",
-        }
+        self.into()
     }
 }
 

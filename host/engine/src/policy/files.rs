@@ -8,7 +8,8 @@ use super::{
 use agent_host_types::tool::Effect;
 
 /// An operation of a tool on a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FileOp {
     /// Read the metadata.
     Stat,
@@ -21,6 +22,7 @@ pub enum FileOp {
     /// Write to, replace or rename a file with an executable bit.
     WriteExecutable,
     /// Create a directory, or set its times.
+    #[strum(serialize = "write")]
     WriteDir,
     /// Rename a directory, or give a directory this name.
     Move,
@@ -30,23 +32,13 @@ impl FileOp {
     /// Returns the name for messages and the audit.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stat => "stat",
-            Self::List => "list",
-            Self::Read => "read",
-            Self::Write | Self::WriteDir => "write",
-            Self::WriteExecutable => "write-executable",
-            Self::Move => "move",
-        }
+        self.into()
     }
 
     /// Whether the operation changes anything.
     #[must_use]
     pub fn changes(self) -> bool {
-        match self {
-            Self::Stat | Self::List | Self::Read => false,
-            Self::Write | Self::WriteExecutable | Self::WriteDir | Self::Move => true,
-        }
+        !matches!(self, Self::Stat | Self::List | Self::Read)
     }
 }
 

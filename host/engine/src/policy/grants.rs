@@ -33,15 +33,6 @@ impl Grants {
                 "quota": dir.quota,
             })
         });
-        let http = self.http.iter().map(|http| {
-            json!({
-                "scheme": http.scheme,
-                "host": http.host,
-                "port": http.port,
-                "methods": http.methods,
-                "path": http.path_prefix,
-            })
-        });
         let secrets = self.secrets.iter().map(|secret| {
             json!({
                 "name": secret.name,
@@ -52,7 +43,7 @@ impl Grants {
         let env = self.env.iter().map(|env| &env.name);
         json!({
             "dir": dirs.collect::<Vec<_>>(),
-            "http": http.collect::<Vec<_>>(),
+            "http": self.http,
             "env": env.collect::<Vec<_>>(),
             "secrets": secrets.collect::<Vec<_>>(),
         })
@@ -144,32 +135,15 @@ pub enum GrantError {
         .0.escape_debug()
     )]
     Scheme(String),
-    /// An HTTP grant of a host that it cannot name.
-    #[error("the host `{}` of an HTTP grant cannot be used: {reason}", host.escape_debug())]
-    Host {
-        /// The host as written.
-        host: String,
+    /// An HTTP grant of a host, method or path that it cannot name.
+    #[error("the {part} `{}` of an HTTP grant cannot be used: {reason}", written.escape_debug())]
+    Unusable {
+        /// The part of the grant.
+        part: &'static str,
+        /// The part as written.
+        written: String,
         /// The reason and the remedy.
-        reason: &'static str,
-    },
-    /// An HTTP grant of a method that it cannot name.
-    #[error("the method `{}` of an HTTP grant cannot be used: {reason}", method.escape_debug())]
-    Method {
-        /// The method as written.
-        method: String,
-        /// The reason and the remedy.
-        reason: &'static str,
-    },
-    /// An HTTP grant of a path that it cannot name.
-    #[error(
-        "the path `{}` of an HTTP grant cannot be used: it {reason}; write it as it is sent, such as `/v1/` or `/a%20b`",
-        path.escape_debug()
-    )]
-    Path {
-        /// The path as written.
-        path: String,
-        /// The reason.
-        reason: &'static str,
+        reason: String,
     },
     /// A path pattern that matches nothing in the directory.
     #[error(
@@ -195,7 +169,7 @@ pub enum GrantError {
 }
 
 /// A target of HTTP requests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HttpGrant {
     /// `http` or `https`; absent for both.
     pub scheme: Option<String>,
@@ -209,5 +183,6 @@ pub struct HttpGrant {
     /// The path and its descendants by whole segments: `/v1` covers `/v1/a` and not `/v1a`, and
     /// `/v1/` does not cover `/v1`. Compared as sent; no prefix covers a path that servers could
     /// read in two ways. Absent for every path.
+    #[serde(rename = "path")]
     pub path_prefix: Option<String>,
 }

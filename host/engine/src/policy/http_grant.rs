@@ -126,6 +126,14 @@ fn host_matches(pattern: &str, host: &str) -> bool {
     }
 }
 
+fn unusable(part: &'static str, written: &str, reason: impl Into<String>) -> GrantError {
+    GrantError::Unusable {
+        part,
+        written: written.to_owned(),
+        reason: reason.into(),
+    }
+}
+
 fn checked_scheme(written: &str) -> Result<String, GrantError> {
     let scheme = written.to_ascii_lowercase();
     if matches!(&*scheme, "http" | "https") {
@@ -135,10 +143,7 @@ fn checked_scheme(written: &str) -> Result<String, GrantError> {
 }
 
 fn checked_host(written: &str) -> Result<String, GrantError> {
-    let refuse = |reason| {
-        let host = written.to_owned();
-        Err(GrantError::Host { host, reason })
-    };
+    let refuse = |reason| Err(unusable("host", written, reason));
     let bare = written
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
@@ -184,10 +189,7 @@ fn checked_host(written: &str) -> Result<String, GrantError> {
 }
 
 fn checked_method(written: &str) -> Result<String, GrantError> {
-    let refuse = |reason| {
-        let method = written.to_owned();
-        Err(GrantError::Method { method, reason })
-    };
+    let refuse = |reason| Err(unusable("method", written, reason));
     let method = written.to_ascii_uppercase();
     if method == "CONNECT" {
         return refuse("it opens tunnels, which no tool is given; leave it out");
@@ -200,9 +202,9 @@ fn checked_method(written: &str) -> Result<String, GrantError> {
 }
 
 fn checked_path(written: &str) -> Result<String, GrantError> {
-    let refuse = |reason| {
-        let path = written.to_owned();
-        Err(GrantError::Path { path, reason })
+    let refuse = |why| {
+        let reason = format!("it {why}; write it as it is sent, such as `/v1/` or `/a%20b`");
+        Err(unusable("path", written, reason))
     };
     if let Some(why) = url_path::ambiguity(written) {
         return refuse(why);

@@ -38,7 +38,7 @@ fn streamed<'a>(secrets: &Arc<Secrets>, pieces: impl IntoIterator<Item = &'a [u8
 }
 
 #[test]
-fn every_form_is_redacted_across_chunk_borders() {
+fn secret_forms_are_redacted_across_chunk_borders() {
     let secrets = secrets(&[("github", VALUE), ("other", "correct-horse")]);
     for form in forms() {
         let text = format!("<{form}|{form}>");
@@ -200,7 +200,7 @@ fn value_that_cannot_be_a_secret_is_refused() {
 }
 
 #[test]
-fn every_part_of_a_report_is_redacted() {
+fn report_parts_are_redacted() {
     let secrets = secrets(&[("s", "abcdefgh")]);
     let text = |text: &str| format!("<{text}>");
     let file = |data, name: &str| {

@@ -58,7 +58,7 @@ impl ClientSession {
     pub fn new(session: Session) -> Self {
         Self {
             id: session.id(),
-            journal: session.journal(),
+            journal: Arc::clone(&session.journal),
             session: Mutex::new(session),
             calls: AtomicU64::new(0),
             failed: AtomicBool::new(false),
@@ -119,7 +119,7 @@ impl ClientSession {
     /// # Errors
     /// When the journal cannot be written. Calls of the session fail until it can.
     pub async fn flush(&self, observer: &dyn Observer) -> Result<(), JournalError> {
-        let before = self.lock().next_seq();
+        let before = self.lock().next_seq;
         if self.failed.load(Ordering::Relaxed) && !self.journal.retry() {
             self.lost.store(true, Ordering::Relaxed);
         }

@@ -16,7 +16,7 @@ use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, SessionId},
     message::Message,
-    output::{ContentPart, FileData, ToolResultOutput},
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
 use std::collections::HashSet;
 
@@ -62,18 +62,6 @@ impl SessionCopy {
         })?;
         self.blobs.extend(referenced_blobs(&record.event));
         Ok(self.follow(record.at_ms, record.event))
-    }
-
-    /// Returns the number of records so far.
-    #[must_use]
-    pub fn len(&self) -> u64 {
-        self.next_seq
-    }
-
-    /// Whether there are no records yet.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.next_seq == 0
     }
 
     /// Returns the blobs of the file parts of the records so far.
@@ -140,7 +128,7 @@ impl SessionCopy {
             Event::SessionStarted { .. } => Ok(()),
             _ if self.next_seq == 0 => Err("is not the beginning of a session"),
             Event::InputReceived { message, .. } if !message.is_input() => {
-                Err("is an input that is not a person's message")
+                Err("is an input that is not a message of the user")
             }
             Event::HistorySummarised {
                 messages, message, ..
@@ -156,7 +144,7 @@ impl SessionCopy {
         };
         if !message.is_input() {
             return Err(
-                "puts something else than a message of a person into the place of older ones",
+                "puts something else than a message of the user into the place of older ones",
             );
         }
         match summary::may_stand_for(&messages, count) {
@@ -168,40 +156,31 @@ impl SessionCopy {
 
 /// Returns the blobs to which an event refers: its file parts, and the results that it replaced by
 /// references.
-pub fn referenced_blobs(event: &Event) -> impl Iterator<Item = Digest> {
-    let referenced = match event {
-        Event::ResultsReferenced { results, .. } => results.as_slice(),
-        _ => &[],
-    };
-    let system = match event {
-        Event::ModelRequested { system, .. } => system.as_ref(),
-        _ => None,
-    };
-    let system = system.map(|blob| blob.digest);
-    let referenced = referenced.iter().map(|result| result.blob.digest);
-    let parts = match event {
-        Event::InputReceived {
-            message: Message { content, .. },
-            ..
+#[must_use]
+pub fn referenced_blobs(event: &Event) -> Vec<Digest> {
+    match event {
+        Event::ResultsReferenced { results, .. } => {
+            results.iter().map(|result| result.blob.digest).collect()
         }
-        | Event::HistorySummarised {
-            message: Message { content, .. },
-            ..
-        } => content.as_slice(),
+        Event::ModelRequested { system, .. } => system.iter().map(|blob| blob.digest).collect(),
+        Event::InputReceived { message, .. } | Event::HistorySummarised { message, .. } => {
+            file_blobs(&message.content)
+        }
         Event::CallSettled {
             output: ToolResultOutput::Content(parts),
             ..
-        } => parts.as_slice(),
-        _ => &[],
+        } => file_blobs(parts),
+        _ => Vec::new(),
+    }
+}
+
+fn file_blobs(parts: &[ContentPart]) -> Vec<Digest> {
+    let files = parts.iter().filter_map(ContentPart::file);
+    let blob = |file: &FilePart| match &file.data {
+        FileData::Blob(blob) => Some(blob.digest),
+        FileData::Bytes(_) | FileData::Url(_) | FileData::Text(_) => None,
     };
-    let files = parts.iter().filter_map(|part| match part {
-        ContentPart::File(file) => match &file.data {
-            FileData::Blob(blob) => Some(blob.digest),
-            FileData::Bytes(_) | FileData::Url(_) | FileData::Text(_) => None,
-        },
-        ContentPart::Text { .. } => None,
-    });
-    referenced.chain(system).chain(files)
+    files.filter_map(blob).collect()
 }
 
 /// Returns the result of a call that had started, here or externally, and has none.

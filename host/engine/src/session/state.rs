@@ -25,8 +25,8 @@ use std::{collections::HashSet, sync::Arc};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionState {
     system: Option<String>,
-    /// The blob of the system prompt of the last request.
-    system_blob: Option<Digest>,
+    /// The digest of the last request's system prompt, which is stored as a blob.
+    pub(crate) system_blob: Option<Digest>,
     messages: History,
     /// The user's first message, which every summary keeps.
     first_input: Option<Message>,
@@ -37,10 +37,10 @@ pub struct SessionState {
     turns: u64,
     spent: Spent,
     model_paused: bool,
-    turn_stats: TurnStats,
+    pub(crate) turn_stats: TurnStats,
     usage: Usage,
     batch: Vec<BatchCall>,
-    open: Option<Open>,
+    pub(crate) open: Option<Open>,
     call_ids: HashSet<CallId>,
     last_report: Option<TurnReport>,
     remembered: Vec<ApprovalRule>,
@@ -100,11 +100,6 @@ impl SessionState {
     #[must_use]
     pub fn system(&self) -> Option<&str> {
         self.system.as_deref()
-    }
-
-    /// Returns the digest of the last request's system prompt, which is stored as a blob.
-    pub(crate) fn system_blob(&self) -> Option<Digest> {
-        self.system_blob
     }
 
     /// Returns the end of the conversation as the model is shown it: at least its last 1,024
@@ -179,11 +174,6 @@ impl SessionState {
         self.model_paused
     }
 
-    /// Returns the figures of the current turn.
-    pub(crate) fn turn_stats(&self) -> &TurnStats {
-        &self.turn_stats
-    }
-
     /// Returns the tokens of the session so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
@@ -197,12 +187,7 @@ impl SessionState {
             .messages()
             .iter()
             .rfind(|message| message.role == Role::Assistant);
-        let text = last.and_then(|message| {
-            message.content.iter().find_map(|part| match part {
-                ContentPart::Text { text } => Some(text.as_str()),
-                ContentPart::File(_) => None,
-            })
-        });
+        let text = last.and_then(|last| last.content.iter().find_map(ContentPart::text));
         text.unwrap_or_default()
     }
 
@@ -223,11 +208,6 @@ impl SessionState {
     pub fn knows_call(&self, id: &CallId) -> bool {
         self.call_ids.contains(id)
     }
-
-    /// Returns the open request.
-    pub(crate) fn open(&self) -> Option<&Open> {
-        self.open.as_ref()
-    }
 }
 
 impl BatchCall {
@@ -236,10 +216,7 @@ impl BatchCall {
     pub fn effective_input(&self) -> Option<&Map<String, Value>> {
         match &self.decision {
             Some(Decision::Edit { input, .. }) => Some(input),
-            None
-            | Some(Decision::Approve { .. } | Decision::Reject { .. } | Decision::Respond { .. }) => {
-                self.call.input.as_ref()
-            }
+            _ => self.call.input.as_ref(),
         }
     }
 

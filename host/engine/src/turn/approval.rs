@@ -1,7 +1,6 @@
 //! The approval step: selects the calls that the user must approve before they run.
 
-use super::{Agent, Prompts, Step, StepResult, Timing};
-use crate::turn::TurnContext;
+use super::{Agent, Prompts, Step, StepResult, Timing, TurnContext};
 use crate::{
     policy::{Ruling, decide_call},
     session::{BatchCall, Session, identity, now_ms},

@@ -1,8 +1,7 @@
 //! Starts a turn: checks the input against the state of the session, and answers calls that an
 //! earlier turn left open. Nothing is recorded before every check has passed.
 
-use super::{Agent, Step, Transition, execute, resume};
-use crate::turn::TurnContext;
+use super::{Agent, Step, Transition, TurnContext, execute, resume};
 use crate::{session::Session, spill::spill_message};
 use agent_host_types::{
     event::Event,
@@ -13,7 +12,7 @@ use agent_host_types::{
 };
 
 /// The result of a call that still waited when a new message came.
-const SUPERSEDED: &str = "This call did not run: the person sent a new message first.";
+const SUPERSEDED: &str = "This call did not run: the user sent a new message first.";
 
 impl Agent {
     pub(super) fn begin(

@@ -77,11 +77,6 @@ pub(super) fn refusal(budget: &Budget) -> String {
         Budget::Repeats { tool, limit } => format!(
             "This call did not run: `{tool}` already ran {limit} times with exactly these arguments. Change the arguments, or answer with what you have."
         ),
-        Budget::Turns { .. }
-        | Budget::Tokens { .. }
-        | Budget::Usd { .. }
-        | Budget::WallClock { .. } => {
-            "This call did not run: a budget of this run is used up.".to_owned()
-        }
+        _ => "This call did not run: a budget of this run is used up.".to_owned(),
     }
 }

@@ -6,12 +6,11 @@
 //! holds a paused call. Budgets belong to a user's message and do not apply.
 
 use super::{
-    Agent,
+    Agent, TurnContext,
     approval::request_name,
     begin::refuse,
     execute::{Plan, Run, call_intended, question, record_settled},
 };
-use crate::turn::TurnContext;
 use crate::{
     journal::JournalError,
     session::{BatchCall, ClientSession},
@@ -200,26 +199,18 @@ impl Agent {
         }
         let calls = [pending];
         self.check_decisions(&calls, std::slice::from_ref(&decision))?;
-        let rules = self.rules_to_remember(&calls, std::slice::from_ref(&decision));
         let mut session = session.lock();
         let request = request_name(&session);
+        let decided = self.decided(request.clone(), &calls, vec![decision.clone()]);
         let requested = Event::ApprovalRequested {
-            request: request.clone(),
+            request,
             turn: session.state().turns(),
             index: 0,
             calls: calls.into(),
             expires_at_ms: None,
         };
-        let decided = Event::DecisionRecorded {
-            request,
-            decisions: vec![decision.clone()],
-            by: None,
-        };
-        let remembered = rules
-            .into_iter()
-            .map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
         // Recorded together: a request alone would look like an open one.
-        let events = [requested, decided].into_iter().chain(remembered).collect();
+        let events = std::iter::once(requested).chain(decided).collect();
         session.record_all(events, Vec::new());
         call.entry.decision = Some(decision);
         call.fresh = true;

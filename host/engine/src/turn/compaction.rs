@@ -2,8 +2,7 @@
 //! messages a summary. The events are recorded before the model is called, so that a resumed
 //! session sends the same request.
 
-use super::Agent;
-use crate::turn::TurnContext;
+use super::{Agent, TurnContext};
 use crate::{
     context::{estimate, reference, summary},
     observer::Live,
@@ -42,13 +41,10 @@ impl Agent {
         session: &mut Session,
         cx: &TurnContext<'_>,
     ) -> Result<Compaction, TurnError> {
-        let Some(limits) = self.settings.context else {
+        let size = self.request_tokens(session);
+        let Some(limits) = self.settings.context.filter(|it| size > it.threshold()) else {
             return Ok(Compaction::Unchanged);
         };
-        let size = self.request_tokens(session);
-        if size <= limits.threshold() {
-            return Ok(Compaction::Unchanged);
-        }
         let compaction = self.compact(session, limits, cx).await?;
         if compaction == Compaction::Unchanged && limits.is_known && size > limits.window_tokens {
             return Err(self.too_long(session, None)?);
@@ -62,14 +58,10 @@ impl Agent {
         session: &mut Session,
         cx: &TurnContext<'_>,
     ) -> Result<Compaction, TurnError> {
-        let Some(limits) = self.settings.context else {
+        let Some(mut limits) = self.settings.context else {
             return Ok(Compaction::Unchanged);
         };
-        let window_tokens = limits.window_tokens.min(self.request_tokens(session));
-        let limits = ContextLimits {
-            window_tokens,
-            ..limits
-        };
+        limits.window_tokens = limits.window_tokens.min(self.request_tokens(session));
         self.compact(session, limits, cx).await
     }
 
@@ -208,9 +200,7 @@ impl Agent {
         if text.trim().is_empty() || stop_reason == Some(StopReason::Refusal) {
             let message = "The conversation is near the end of the model's window, and the model gave no summary of it. Use another \
                  model or one with a larger window, or begin a new session.";
-            return Err(TurnError::Model {
-                error: ModelError::new(ModelErrorKind::Protocol, message),
-            });
+            return Err(ModelError::new(ModelErrorKind::Protocol, message).into());
         }
         Ok(Some((text, usage)))
     }
@@ -266,7 +256,7 @@ impl Agent {
 fn role_name(message: &Message) -> &'static str {
     match message.role {
         Role::System => "a message of the operator",
-        Role::User => "a message of the person",
+        Role::User => "a message of the user",
         Role::Assistant => "a message of the model",
         Role::ToolResult => "the results of tools",
     }

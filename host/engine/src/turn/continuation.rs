@@ -14,7 +14,7 @@ impl Agent {
     /// Returns the handle of the open request, if there is one.
     #[must_use]
     pub fn continuation(&self, session: &Session) -> Option<Continuation> {
-        let open = session.state().open()?;
+        let open = session.state().open.as_ref()?;
         let batch = session.state().batch().iter();
         let mut continuation = Continuation {
             version: CONTINUATION_VERSION,
@@ -23,7 +23,7 @@ impl Agent {
             request: open.request.clone(),
             awaiting: open.awaiting.clone(),
             completed: batch.filter_map(|entry| entry.result.clone()).collect(),
-            usage: session.state().turn_stats().usage,
+            usage: session.state().turn_stats.usage,
             expires_at_ms: open.expires_at_ms,
             signature: Digest::of(&[]),
         };

@@ -10,8 +10,9 @@ mod run;
 pub(super) use plan::{Plan, Run, answer_of, interrupted};
 pub(super) use run::{call_intended, question};
 
-use super::{Agent, Step, StepOutput, StepResult, Timing, Transition, approval::request_name};
-use crate::turn::TurnContext;
+use super::{
+    Agent, Step, StepOutput, StepResult, Timing, Transition, TurnContext, approval::request_name,
+};
 use crate::{
     session::{BatchCall, Session},
     spill::spill_output,
@@ -126,14 +127,7 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Option<TurnEnd> {
         if cx.cancel.is_cancelled() {
-            for run in external {
-                self.settle_skipped(
-                    session,
-                    cx,
-                    &run.entry.call,
-                    ToolFailure::not_started().into(),
-                );
-            }
+            self.settle_unstarted(session, external, cx);
             return None;
         }
         let calls: Vec<PendingCall> = external
@@ -164,14 +158,7 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Result<Option<StepResult>, TurnError> {
         if cx.cancel.is_cancelled() {
-            for run in &group {
-                self.settle_skipped(
-                    session,
-                    cx,
-                    &run.entry.call,
-                    ToolFailure::not_started().into(),
-                );
-            }
+            self.settle_unstarted(session, &group, cx);
             return Ok(None);
         }
         if group.is_empty() {
@@ -215,6 +202,14 @@ impl Agent {
             let transition = Transition::end(self.pause(session)?);
             Some(StepResult { output, transition })
         }))
+    }
+
+    /// Answers calls of a cancelled turn.
+    fn settle_unstarted(&self, session: &mut Session, runs: &[Run], cx: &TurnContext<'_>) {
+        for run in runs {
+            let output = ToolFailure::not_started().into();
+            self.settle_skipped(session, cx, &run.entry.call, output);
+        }
     }
 
     /// Answers a call that does not run.

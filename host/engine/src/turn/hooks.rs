@@ -36,8 +36,7 @@ impl Agent {
         let mut thrown_away = Usage::default();
         let mut retries = 0;
         loop {
-            let reply = self.model.respond(request, deltas).await;
-            let reply = reply.map_err(|error| TurnError::Model { error })?;
+            let reply = self.model.respond(request, deltas).await?;
             let after = strongest(&self.hooks, |hook| hook.after_model(request, &reply)).await;
             let reply = match after {
                 Verdict::Retry if retries < MAX_RETRIES => {

@@ -1,7 +1,6 @@
 //! The model step: one request, one reply, validated for the session.
 
-use super::{Agent, Step, StepOutput, StepResult, Transition, compaction::Compaction};
-use crate::turn::TurnContext;
+use super::{Agent, Step, StepOutput, StepResult, Transition, TurnContext, compaction::Compaction};
 use crate::{
     model::ModelDelta,
     observer::Live,
@@ -88,7 +87,7 @@ impl Agent {
             Compaction::Cancelled => return Ok(Asked::Cancelled),
         }
         if was_shown {
-            cx.observer.live(Live::Restarted);
+            cx.observer.live(Live::Delta(ModelDelta::Restarted));
         }
         let mut again = self.ask(session, cx).await?;
         if let Asked::Replied(replied) = &mut again {
@@ -123,11 +122,11 @@ impl Agent {
             estimated_tokens: self.request_tokens(session),
         };
         // Stores each distinct prompt once.
-        let blobs = system.filter(|blob| session.state().system_blob() != Some(blob.digest));
+        let blobs = system.filter(|blob| session.state().system_blob != Some(blob.digest));
         session.record(event, blobs.into_iter().collect());
         cx.observer.live(Live::ModelAsked);
         let began = Instant::now();
-        let deltas = |delta: ModelDelta<'_>| cx.observer.live(live(delta));
+        let deltas = |delta: ModelDelta<'_>| cx.observer.live(Live::Delta(delta));
         let asked = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return Ok(Asked::Cancelled),
@@ -164,15 +163,6 @@ struct Replied {
     duration_ms: u64,
 }
 
-fn live(delta: ModelDelta<'_>) -> Live<'_> {
-    match delta {
-        ModelDelta::Text(text) => Live::Text(text),
-        ModelDelta::Reasoning(text) => Live::Reasoning(text),
-        ModelDelta::Restarted => Live::Restarted,
-        ModelDelta::Note(text) => Live::Note(text),
-    }
-}
-
 /// Normalises a reply, so that the journal can be parsed again.
 ///
 /// Calls run only if the model stopped for them: a reply that was cut off may contain half a call.
@@ -183,27 +173,15 @@ fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply,
             "the model's reply nests more than {} levels deep; ask again, or use another model",
             json::MAX_DEPTH
         );
-        return Err(TurnError::Model {
-            error: ModelError::new(ModelErrorKind::Protocol, message),
-        });
+        return Err(ModelError::new(ModelErrorKind::Protocol, message).into());
     }
     // Nothing depends on it, so it is dropped rather than the reply.
     reply.raw = reply.raw.filter(|raw| !json::is_too_deep(raw));
-    match reply.stop_reason {
-        None | Some(StopReason::ToolUse) => {}
-        Some(
-            StopReason::EndTurn
-            | StopReason::MaxTokens
-            | StopReason::StopSequence
-            | StopReason::Refusal
-            | StopReason::ContextWindow
-            | StopReason::PauseTurn,
-        ) => reply.tool_calls.clear(),
+    if !matches!(reply.stop_reason, None | Some(StopReason::ToolUse)) {
+        reply.tool_calls.clear();
     }
     if reply.is_empty() {
-        return Err(TurnError::Model {
-            error: empty(reply.stop_reason),
-        });
+        return Err(empty(reply.stop_reason).into());
     }
     let mut seen = HashSet::new();
     for call in &mut reply.tool_calls {
@@ -231,21 +209,10 @@ fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply,
 /// Returns the error of an empty reply, which is not recorded: providers refuse a conversation with
 /// an empty message.
 fn empty(stop_reason: Option<StopReason>) -> ModelError {
-    let message = match stop_reason {
-        Some(StopReason::MaxTokens) => {
-            "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less"
-        }
-        None
-        | Some(
-            StopReason::EndTurn
-            | StopReason::ToolUse
-            | StopReason::StopSequence
-            | StopReason::Refusal
-            | StopReason::ContextWindow
-            | StopReason::PauseTurn,
-        ) => {
-            "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model"
-        }
+    let message = if stop_reason == Some(StopReason::MaxTokens) {
+        "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less"
+    } else {
+        "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model"
     };
     ModelError::new(ModelErrorKind::Protocol, message)
 }
@@ -264,14 +231,7 @@ impl Agent {
                 text: reply.text.clone(),
             },
             Some(StopReason::PauseTurn) => TurnEnd::NeedsMoreTurns,
-            None
-            | Some(
-                StopReason::EndTurn
-                | StopReason::ToolUse
-                | StopReason::MaxTokens
-                | StopReason::StopSequence
-                | StopReason::ContextWindow,
-            ) => self.answer(session, reply)?,
+            _ => self.answer(session, reply)?,
         }))
     }
 

@@ -2,15 +2,14 @@
 //! against every part of the open request before anything is recorded; after a refusal the open
 //! request stays usable.
 
-use super::{Agent, Step, Transition, begin::refuse};
+use super::{Agent, Step, Transition, TurnContext, begin::refuse};
 use crate::session::{Session, now_ms};
-use crate::turn::TurnContext;
 use agent_host_types::{
     approval::{ApprovalRule, Decision, RememberScope},
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     event::{EXPIRY, Event},
     failure::{ToolErrorCode, ToolFailure},
-    id::{CallId, json_digest},
+    id::json_digest,
     json,
     output::ToolResultOutput,
     question::{Answer, AnsweredBy},
@@ -22,7 +21,7 @@ use std::collections::HashSet;
 
 /// The result of a call whose approval request expired.
 const EXPIRED: &str =
-    "This call did not run: it needed a person's approval, which did not come in time.";
+    "This call did not run: it needed the user's approval, which did not come in time.";
 
 impl Agent {
     /// Takes decisions about calls.
@@ -43,19 +42,26 @@ impl Agent {
         }
         check_unaltered(session, calls)?;
         self.check_decisions(calls, &decisions)?;
-        let request = continuation.request.clone();
-        let rules = self.rules_to_remember(calls, &decisions);
-        let remembered = rules
-            .into_iter()
-            .map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
+        let events = self.decided(continuation.request.clone(), calls, decisions);
+        session.record_all(events, Vec::new());
+        Ok(Transition::to(Step::CheckApproval))
+    }
+
+    /// Returns the events of decisions about the calls of a request.
+    pub(super) fn decided(
+        &self,
+        request: String,
+        calls: &[PendingCall],
+        decisions: Vec<Decision>,
+    ) -> Vec<Event> {
+        let rules = self.rules_to_remember(calls, &decisions).into_iter();
+        let remembered = rules.map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
         let decided = Event::DecisionRecorded {
             request,
             decisions,
             by: None,
         };
-        let events = std::iter::once(decided).chain(remembered).collect();
-        session.record_all(events, Vec::new());
-        Ok(Transition::to(Step::CheckApproval))
+        std::iter::once(decided).chain(remembered).collect()
     }
 
     /// Returns the rules to remember from these decisions, in the order of the calls. The caller of
@@ -76,10 +82,7 @@ impl Agent {
                 let rule = ApprovalRule::new(tool, remember.what, call.input_digest);
                 Some((rule, remember.scope))
             }
-            Decision::Approve { remember: None, .. }
-            | Decision::Edit { .. }
-            | Decision::Reject { .. }
-            | Decision::Respond { .. } => None,
+            _ => None,
         };
         pairs.filter_map(rule).collect()
     }
@@ -163,24 +166,15 @@ impl Agent {
         let Some(continuation) = self.continuation(session).filter(is_expired) else {
             return;
         };
-        let waiting: Vec<CallId> = continuation
-            .calls()
-            .iter()
-            .map(|call| call.call_id.clone())
-            .collect();
-        let decisions = waiting
-            .into_iter()
-            .map(|call_id| Decision::Reject {
-                call_id,
-                reason: Some(EXPIRED.to_owned()),
-            })
-            .collect();
-        let request = continuation.request;
-        let by = Some(EXPIRY.to_owned());
+        let waiting = continuation.calls().iter();
+        let rejected = waiting.map(|call| Decision::Reject {
+            call_id: call.call_id.clone(),
+            reason: Some(EXPIRED.to_owned()),
+        });
         let decided = Event::DecisionRecorded {
-            request,
-            decisions,
-            by,
+            decisions: rejected.collect(),
+            request: continuation.request,
+            by: Some(EXPIRY.to_owned()),
         };
         session.record(decided, Vec::new());
     }
@@ -353,7 +347,7 @@ fn check_ids(calls: &[PendingCall], results: &[SubmittedResult]) -> Result<(), T
 pub(super) fn unanswered() -> ToolResultOutput {
     ToolFailure::new(
         ToolErrorCode::InterruptedUnknown,
-        "The person sent a new message before this call's result came. Whether it took effect is not known.",
+        "The user sent a new message before this call's result came. Whether it took effect is not known.",
     )
     .into()
 }

@@ -5,7 +5,7 @@ use crate::{
     claim::this_process,
     copy::{SessionSink, SessionSource},
     error::{Location, StoreError},
-    row::{PAGE_BYTES, Row},
+    row::{PAGE_BYTES, Row, decode_rows},
     store::{AWAITING, KeepReason, ProjectApproval, Pruned, Retention, SessionInfo},
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
@@ -15,17 +15,19 @@ use agent_host_types::{
     output::Blob,
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap, hash_map::Entry},
     sync::Arc,
 };
 
 /// Everything that a store in memory holds.
+#[derive(Default)]
 pub(super) struct State {
     sessions: HashMap<SessionId, Stored>,
     blobs: HashMap<Digest, Arc<Blob>>,
     claims: HashMap<SessionId, SessionOwner>,
     pub(super) approvals: Vec<ProjectApproval>,
-    key: Option<[u8; 32]>,
+    pub(super) key: Option<[u8; 32]>,
     /// The number of writes so far, which orders sessions by their last one.
     writes: u64,
     /// The size of all events and blobs, in bytes.
@@ -42,51 +44,40 @@ struct Stored {
     last_write: u64,
 }
 
-/// Events and blobs that are stored together or not at all.
-pub(super) struct Batch {
-    session: SessionId,
-    pub(super) rows: Vec<Arc<Row>>,
-    pub(super) blobs: Vec<Arc<Blob>>,
-}
-
-impl Batch {
-    pub(super) fn new(session: SessionId) -> Self {
+impl Stored {
+    fn new(session: SessionId, first: &Row) -> Self {
         Self {
-            session,
+            info: SessionInfo {
+                id: session,
+                started_ms: time(first),
+                last_ms: 0,
+                events: 0,
+                title: None,
+                directory: None,
+                outcome: None,
+            },
             rows: Vec::new(),
-            blobs: Vec::new(),
+            blobs: BTreeSet::new(),
+            last_write: 0,
         }
     }
-}
 
-impl SessionSink for Batch {
-    fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
-        let row = Row::encode(record).map_err(|source| StoreError::UnstorableCopy {
-            session: self.session,
-            seq: record.seq,
-            source,
-        })?;
-        self.rows.push(Arc::new(row));
-        Ok(())
-    }
-
-    fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
-        self.blobs.push(Arc::new(blob));
-        Ok(())
+    fn add(&mut self, row: &Arc<Row>) {
+        let (info, listing) = (&mut self.info, &row.listing);
+        info.last_ms = time(row);
+        info.events += 1;
+        info.title = info.title.take().or_else(|| listing.title.clone());
+        info.directory = info.directory.take().or_else(|| listing.directory.clone());
+        info.outcome = listing.outcome.map(str::to_owned).or(info.outcome.take());
+        self.rows.push(Arc::clone(row));
     }
 }
 
 impl State {
     pub(super) fn new(limit: u64) -> Self {
         Self {
-            sessions: HashMap::new(),
-            blobs: HashMap::new(),
-            claims: HashMap::new(),
-            approvals: Vec::new(),
-            key: None,
-            writes: 0,
-            bytes: 0,
             limit,
+            ..Self::default()
         }
     }
 
@@ -105,60 +96,38 @@ impl State {
         stored.ok_or(StoreError::NoSession { session })
     }
 
-    pub(super) fn list(&self) -> Vec<SessionInfo> {
-        let sessions = self.latest_first();
-        let stored = sessions.iter().filter_map(|id| self.sessions.get(id));
-        stored.map(|stored| stored.info.clone()).collect()
-    }
-
     /// The sessions, the one that was written to last first.
-    pub(super) fn latest_first(&self) -> Vec<SessionId> {
+    pub(super) fn list(&self) -> Vec<SessionInfo> {
         let mut stored: Vec<&Stored> = self.sessions.values().collect();
-        stored.sort_by_key(|stored| std::cmp::Reverse(stored.last_write));
-        stored.iter().map(|stored| stored.info.id).collect()
+        stored.sort_by_key(|stored| Reverse(stored.last_write));
+        stored.iter().map(|stored| stored.info.clone()).collect()
     }
 
-    /// The rows of the page of a session that begins with number `from`.
+    /// The page of a session that begins with number `from`: about [`PAGE_BYTES`] of rows.
     pub(super) fn page(&self, session: SessionId, from: u64) -> Result<Vec<Arc<Row>>, StoreError> {
-        Ok(page(&self.stored(session)?.rows, from))
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let mut bytes = 0;
+        let fits = |row: &&Arc<Row>| {
+            let fits = bytes < PAGE_BYTES;
+            bytes += row.json.len();
+            fits
+        };
+        let rows = self.stored(session)?.rows.get(from..).unwrap_or_default();
+        Ok(rows.iter().take_while(fits).cloned().collect())
     }
 
-    pub(super) fn blob(
-        &self,
-        location: &Location,
-        digest: Digest,
-    ) -> Result<Arc<Blob>, StoreError> {
-        let blob = self.blobs.get(&digest).cloned();
-        blob.ok_or_else(|| StoreError::NoBlob {
-            digest,
-            location: Arc::clone(location),
-        })
-    }
-
-    /// Copies the present state of a session.
-    pub(super) fn snapshot(
-        &self,
-        location: &Location,
-        session: SessionId,
-    ) -> Result<Snapshot, StoreError> {
-        let stored = self.stored(session)?;
-        let blob = |digest: &Digest| Some((*digest, Arc::clone(self.blobs.get(digest)?)));
-        Ok(Snapshot {
-            session,
-            location: Arc::clone(location),
-            rows: stored.rows.clone(),
-            blobs: stored.blobs.iter().filter_map(blob).collect(),
-        })
+    pub(super) fn blob(&self, digest: Digest) -> Option<Arc<Blob>> {
+        self.blobs.get(&digest).cloned()
     }
 
     /// Stores the next events of a session with their blobs, or nothing of them.
-    pub(super) fn write(
+    fn write(
         &mut self,
         location: &Location,
         session: SessionId,
-        batch: &Batch,
+        rows: &[Arc<Row>],
+        blobs: &[Arc<Blob>],
     ) -> Result<(), StoreError> {
-        let Batch { rows, blobs, .. } = batch;
         let next = i64::try_from(self.events(session)).unwrap_or(i64::MAX);
         let is_next = (next..).zip(rows).all(|(seq, row)| row.seq == seq);
         if !is_next || rows.is_empty() && !blobs.is_empty() && next == 0 {
@@ -167,59 +136,30 @@ impl State {
                 location: Arc::clone(location),
             });
         }
-        let new: BTreeMap<Digest, &Arc<Blob>> = blobs
+        let new = blobs
             .iter()
-            .filter(|blob| !self.blobs.contains_key(&blob.digest))
-            .map(|blob| (blob.digest, blob))
-            .collect();
-        let json: usize = rows.iter().map(|row| row.json.len()).sum();
-        let bytes: usize = new.values().map(|blob| blob.bytes.len()).sum();
-        let bytes = self.bytes + (json + bytes) as u64;
+            .filter(|blob| !self.blobs.contains_key(&blob.digest));
+        let new: HashMap<Digest, Arc<Blob>> =
+            new.map(|blob| (blob.digest, Arc::clone(blob))).collect();
+        let added = rows.iter().map(|row| row.json.len());
+        let added: usize = added.chain(new.values().map(|blob| blob.bytes.len())).sum();
+        let bytes = self.bytes + added as u64;
         if bytes > self.limit {
             return Err(StoreError::MemoryFull { limit: self.limit });
         }
         self.bytes = bytes;
-        let new = new
-            .into_iter()
-            .map(|(digest, blob)| (digest, Arc::clone(blob)));
         self.blobs.extend(new);
-        self.add_rows(session, rows);
+        if let Some(first) = rows.first() {
+            self.writes += 1;
+            let stored = self.sessions.entry(session);
+            let stored = stored.or_insert_with(|| Stored::new(session, first));
+            stored.last_write = self.writes;
+            rows.iter().for_each(|row| stored.add(row));
+        }
         if let Some(stored) = self.sessions.get_mut(&session) {
             stored.blobs.extend(blobs.iter().map(|blob| blob.digest));
         }
         Ok(())
-    }
-
-    fn add_rows(&mut self, session: SessionId, rows: &[Arc<Row>]) {
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-            return;
-        };
-        let time = |row: &Row| u64::try_from(row.at_ms).unwrap_or_default();
-        self.writes += 1;
-        let stored = self.sessions.entry(session).or_insert_with(|| Stored {
-            info: SessionInfo {
-                id: session,
-                started_ms: time(first),
-                last_ms: 0,
-                events: 0,
-                title: None,
-                directory: None,
-                outcome: None,
-            },
-            rows: Vec::new(),
-            blobs: BTreeSet::new(),
-            last_write: 0,
-        });
-        stored.last_write = self.writes;
-        stored.rows.extend_from_slice(rows);
-        let info = &mut stored.info;
-        info.last_ms = time(last);
-        info.events = stored.rows.len() as u64;
-        for Row { listing, .. } in rows.iter().map(AsRef::as_ref) {
-            info.title = info.title.take().or_else(|| listing.title.clone());
-            info.directory = info.directory.take().or_else(|| listing.directory.clone());
-            info.outcome = listing.outcome.map(str::to_owned).or(info.outcome.take());
-        }
     }
 
     /// Removes a session, and the blobs to which no other refers.
@@ -241,13 +181,9 @@ impl State {
 
     pub(super) fn prune(&mut self, retention: Retention, now_ms: u64) -> Pruned {
         let mut pruned = Pruned::default();
-        let oldest_ms = retention
-            .age
-            .map(|age| now_ms.saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX)));
-        for session in self.latest_first().into_iter().rev() {
-            let Some(Stored { info, .. }) = self.sessions.get(&session) else {
-                continue;
-            };
+        let oldest_ms = retention.oldest_ms(now_ms);
+        for info in self.list().into_iter().rev() {
+            let session = info.id;
             let is_too_large = retention.bytes.is_some_and(|most| self.bytes > most);
             let is_too_old = oldest_ms.is_some_and(|oldest| info.last_ms <= oldest);
             if !is_too_large && !is_too_old {
@@ -265,85 +201,63 @@ impl State {
         }
         pruned
     }
-
-    pub(super) fn key(&mut self) -> Result<[u8; 32], JournalError> {
-        if let Some(key) = self.key {
-            return Ok(key);
-        }
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(JournalError::storage)?;
-        self.key = Some(key);
-        Ok(key)
-    }
 }
 
-/// Returns about [`PAGE_BYTES`] of rows from number `from` on.
-fn page(rows: &[Arc<Row>], from: u64) -> Vec<Arc<Row>> {
-    let from = usize::try_from(from).unwrap_or(usize::MAX);
-    let mut bytes = 0;
-    let fits = |row: &&Arc<Row>| {
-        let fits = bytes < PAGE_BYTES;
-        bytes += row.json.len();
-        fits
-    };
-    let rows = rows.get(from..).unwrap_or_default();
-    rows.iter().take_while(fits).cloned().collect()
+fn time(row: &Row) -> u64 {
+    u64::try_from(row.at_ms).unwrap_or_default()
 }
 
-/// Decodes the rows of a session.
-pub(super) fn decode(
-    location: &Location,
-    session: SessionId,
-    rows: &[Arc<Row>],
-) -> Result<Vec<EventRecord>, JournalError> {
-    let records = rows.iter().map(|row| row.decode(location, session));
-    Ok(records.collect::<Result<_, _>>()?)
+/// A session that is read as a whole.
+pub(super) struct StoredSession<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) session: SessionId,
 }
 
-/// A session as it was at one moment.
-pub(super) struct Snapshot {
-    session: SessionId,
-    location: Location,
-    rows: Vec<Arc<Row>>,
-    blobs: BTreeMap<Digest, Arc<Blob>>,
-}
-
-impl Snapshot {
-    pub(super) fn into_blobs(self) -> impl Iterator<Item = Arc<Blob>> {
-        self.blobs.into_values()
-    }
-}
-
-impl SessionSource for Snapshot {
+impl SessionSource for StoredSession<'_> {
     fn session(&self) -> SessionId {
         self.session
     }
 
     fn location(&self) -> &Location {
-        &self.location
+        &self.shared.location
     }
 
     fn events(&self) -> Result<u64, JournalError> {
-        Ok(self.rows.len() as u64)
+        Ok(self.shared.state().events(self.session))
     }
 
     fn page(&self, from: u64) -> Result<Vec<EventRecord>, JournalError> {
-        decode(&self.location, self.session, &page(&self.rows, from))
+        let rows = self.shared.state().page(self.session, from)?;
+        decode_rows(&self.shared.location, self.session, &rows)
     }
 
     fn blobs(&self) -> Result<Vec<Digest>, JournalError> {
-        Ok(self.blobs.keys().copied().collect())
+        let state = self.shared.state();
+        Ok(state.stored(self.session)?.blobs.iter().copied().collect())
     }
 
     fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        let blob = self.blobs.get(&digest).map(|blob| blob.bytes.clone());
-        blob.ok_or_else(|| {
-            StoreError::NoBlob {
-                digest,
-                location: Arc::clone(&self.location),
-            }
-            .into()
-        })
+        self.shared.blob(digest)
+    }
+}
+
+/// A session that is collected and then stored as a whole.
+#[derive(Default)]
+pub(super) struct Batch {
+    rows: Vec<Arc<Row>>,
+    pub(super) blobs: Vec<Arc<Blob>>,
+}
+
+impl SessionSink for Batch {
+    fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
+        let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        self.rows.push(Arc::new(row));
+        Ok(())
+    }
+
+    fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
+        self.blobs.push(Arc::new(blob));
+        Ok(())
     }
 }
 
@@ -368,6 +282,19 @@ impl Claim {
                 })
             }
         }
+    }
+
+    /// Stores the next events of the session with their blobs, or nothing of them.
+    pub(super) fn write(&self, rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> Result<(), StoreError> {
+        let Self { shared, session } = self;
+        let mut state = shared.state();
+        state.write(&shared.location, *session, rows, blobs)
+    }
+
+    /// Stores the whole session, and returns its id.
+    pub(super) fn store(self, batch: &Batch) -> Result<SessionId, JournalError> {
+        self.write(&batch.rows, &batch.blobs)?;
+        Ok(self.session)
     }
 }
 

@@ -14,12 +14,13 @@ impl Link {
         Self(*blake3::hash(session.to_string().as_bytes()).as_bytes())
     }
 
-    /// Returns the digest of the event that follows, over its columns as they are stored. Numbers and
+    /// Returns the digest of the event that follows, over its columns as they are stored; the numbers
+    /// are `[seq, at_ms, v]`. Numbers and
     /// lengths have a fixed size, so no two rows give the same bytes.
-    pub(crate) fn next(self, seq: i64, at_ms: i64, v: i64, kind: &[u8], json: &[u8]) -> Self {
+    pub(crate) fn next(self, numbers: [i64; 3], kind: &[u8], json: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0);
-        for number in [seq, at_ms, v] {
+        for number in numbers {
             hasher.update(&number.to_le_bytes());
         }
         hasher.update(&(kind.len() as u64).to_le_bytes());

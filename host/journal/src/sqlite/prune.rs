@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     error::{Location, StoreError},
-    store::{AWAITING, KeepReason, Pruned, Retention, now_ms},
+    store::{AWAITING, KeepReason, Pruned, Retention},
 };
-use agent_host_engine::journal::JournalError;
+use agent_host_engine::{journal::JournalError, session::now_ms};
 use agent_host_types::id::SessionId;
 use rusqlite::{Connection, TransactionBehavior};
 use std::{
@@ -95,12 +95,9 @@ impl Pass {
     ) -> Result<Step, JournalError> {
         let failed = StoreError::sqlite(location, "prune the journal");
         let is_too_large = is_too_large(db, self.retention).map_err(failed)?;
-        let oldest_ms = self.retention.age.map_or(0, |age| {
-            let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-            self.now_ms.saturating_sub(age)
-        });
+        let oldest_ms = self.retention.oldest_ms(self.now_ms);
         let next = self.left.iter().position(|candidate| {
-            is_too_large || self.retention.age.is_some() && candidate.last_ms <= oldest_ms
+            is_too_large || oldest_ms.is_some_and(|oldest| candidate.last_ms <= oldest)
         });
         let Some(candidate) = next.and_then(|index| {
             self.left.drain(..index);

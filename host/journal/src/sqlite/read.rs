@@ -39,9 +39,8 @@ struct StoredPage {
 
 /// A stored event before it is checked. Texts are bytes here: damaged ones may be no text.
 struct StoredEvent {
-    seq: i64,
-    at_ms: i64,
-    v: i64,
+    /// `[seq, at_ms, v]`.
+    numbers: [i64; 3],
     kind: Vec<u8>,
     json: Vec<u8>,
     digest: Vec<u8>,
@@ -57,22 +56,17 @@ impl StoredEvent {
         expected: u64,
         before: &mut Link,
     ) -> Result<EventRecord, StoreError> {
-        if u64::try_from(self.seq) != Ok(expected) {
-            let found = self.seq;
+        let [found, ..] = self.numbers;
+        if u64::try_from(found) != Ok(expected) {
             return Err(damaged(location, session, Damage::Gap { expected, found }));
         }
-        let link = before.next(self.seq, self.at_ms, self.v, &self.kind, &self.json);
+        let link = before.next(self.numbers, &self.kind, &self.json);
         if link.0 != *self.digest {
             let seq = expected;
             return Err(damaged(location, session, Damage::Changed { seq }));
         }
         *before = link;
-        decode(
-            location,
-            session,
-            [self.seq, self.at_ms, self.v],
-            &self.json,
-        )
+        decode(location, session, self.numbers, &self.json)
     }
 }
 
@@ -355,9 +349,7 @@ fn stored(
 fn stored_event(row: &rusqlite::Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
     let bytes = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_bytes()?.to_vec());
     Ok(StoredEvent {
-        seq: row.get(0)?,
-        at_ms: row.get(1)?,
-        v: row.get(2)?,
+        numbers: [row.get(0)?, row.get(1)?, row.get(2)?],
         kind: bytes(3)?,
         json: bytes(4)?,
         digest: bytes(5)?,

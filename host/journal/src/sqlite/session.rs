@@ -2,12 +2,7 @@
 //! so that a crash or an error leaves all of it or nothing. The session is claimed meanwhile. Other
 //! writers wait, which takes about 15 s for a million events.
 
-use super::{
-    database::Database,
-    lock::SessionLock,
-    read::StoredSession,
-    writer::{WriteError, write_blobs, write_rows},
-};
+use super::{database::Database, lock::SessionLock, read::StoredSession, writer::write};
 use crate::{
     copy::{self, SessionSink},
     error::{Location, StoreError},
@@ -77,19 +72,13 @@ impl<'a> SessionWriter<'a> {
 
 impl SessionSink for SessionWriter<'_> {
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
-        let row = Row::encode(record).map_err(|source| StoreError::UnstorableCopy {
-            session: self.session,
-            seq: record.seq,
-            source,
-        })?;
-        write_rows(self.tx, self.session, &[Arc::new(row)])
-            .map_err(|error| error.at(self.location))?;
+        let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        write(self.tx, self.location, self.session, &[Arc::new(row)], &[])?;
         Ok(())
     }
 
     fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
-        write_blobs(self.tx, self.session, &[Arc::new(blob)])
-            .map_err(|error| WriteError::from(error).at(self.location))?;
+        write(self.tx, self.location, self.session, &[], &[Arc::new(blob)])?;
         Ok(())
     }
 }
@@ -145,14 +134,10 @@ impl Database {
         file: &mut dyn BufRead,
         as_new: bool,
     ) -> Result<SessionId, JournalError> {
-        let import = Import::open(file)?;
-        let into = if as_new {
-            SessionId::new()
-        } else {
-            import.session()
-        };
+        let import = Import::open(file, as_new)?;
+        let into = import.target();
         let lock = self.claim_new(into)?;
-        self.transact(into, &lock, |new| import.read(into, new))?;
+        self.transact(into, &lock, |new| import.read(new))?;
         Ok(into)
     }
 

@@ -2,15 +2,10 @@
 //! was busy in one transaction (group commit): a commit waits for the disk, so sessions share each
 //! wait. Each batch is answered once, after its transaction has ended.
 
-use super::{
-    chain::Link,
-    journal::{Queue, WriteFailure},
-    lock::Mark,
-    prune::Pruner,
-    state_dir::FileId,
-};
+use super::{chain::Link, journal::ClaimedQueue, lock::Mark, prune::Pruner, state_dir::FileId};
 use crate::{
     error::{Location, StoreError},
+    queue::WriteFailure,
     row::{Listing, Row},
 };
 use agent_host_types::{id::SessionId, output::Blob};
@@ -35,7 +30,7 @@ pub(crate) struct Batch {
     /// The attempt of the queue to which it belongs.
     pub(crate) attempt: u64,
     /// Receives the result before the waiter does.
-    pub(crate) queue: Arc<Queue>,
+    pub(crate) queue: Arc<ClaimedQueue>,
     pub(crate) waiter: Waiter,
 }
 
@@ -124,22 +119,24 @@ impl Writer {
             return Ok(vec![None; group.len()]);
         }
         self.check_files()?;
-        let mut commit = || -> Result<Vec<Option<Mark>>, WriteError> {
-            let tx = self
-                .db
-                .transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let mut marks = Vec::with_capacity(group.len());
-            for batch in group {
-                marks.push(write_rows(&tx, batch.session, &batch.rows)?);
-                write_blobs(&tx, batch.session, &batch.blobs)?;
-            }
-            tx.commit()?;
-            Ok(marks)
-        };
-        let marks = commit().map_err(|error| WriteFailure {
-            is_final: matches!(error, WriteError::OutOfOrder(_)),
-            error: Arc::new(error.at(&self.location)),
-        })?;
+        let failed = StoreError::sqlite(&self.location, "write the journal");
+        let tx = self
+            .db
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        let marks = group
+            .iter()
+            .map(|batch| {
+                write(
+                    &tx,
+                    &self.location,
+                    batch.session,
+                    &batch.rows,
+                    &batch.blobs,
+                )
+            })
+            .collect::<Result<_, _>>()?;
+        tx.commit().map_err(failed)?;
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(marks)
     }
@@ -154,7 +151,7 @@ impl Writer {
             None => Ok(()),
             Some((path, _)) => {
                 let path = path.clone();
-                Err(WriteFailure::transient(StoreError::FileReplaced { path }))
+                Err(StoreError::FileReplaced { path }.into())
             }
         }
     }
@@ -168,33 +165,29 @@ impl Batch {
     }
 }
 
-/// Error of writing rows.
-pub(crate) enum WriteError {
-    Sqlite(rusqlite::Error),
-    OutOfOrder(SessionId),
-}
-
-impl WriteError {
-    /// Returns the error with the database to which it belongs.
-    pub(crate) fn at(self, location: &Location) -> StoreError {
-        match self {
-            Self::Sqlite(error) => StoreError::sqlite(location, "write the journal")(error),
-            Self::OutOfOrder(session) => StoreError::OutOfOrder {
-                session,
-                location: location.clone(),
-            },
+/// Stores the next events of a session with their blobs. Returns its mark, unless there are no events.
+pub(crate) fn write(
+    tx: &Transaction<'_>,
+    location: &Location,
+    session: SessionId,
+    rows: &[Arc<Row>],
+    blobs: &[Arc<Blob>],
+) -> Result<Option<Mark>, StoreError> {
+    let failed = StoreError::sqlite(location, "write the journal");
+    let mut mark = None;
+    if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
+        mark = write_rows(tx, session, rows, first, last).map_err(failed)?;
+        if mark.is_none() {
+            let location = location.clone();
+            return Err(StoreError::OutOfOrder { session, location });
         }
     }
-}
-
-impl From<rusqlite::Error> for WriteError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
+    write_blobs(tx, session, blobs).map_err(failed)?;
+    Ok(mark)
 }
 
 /// Stores blobs that are not stored yet, and that the session refers to them.
-pub(crate) fn write_blobs(
+fn write_blobs(
     tx: &Transaction<'_>,
     session: SessionId,
     blobs: &[Arc<Blob>],
@@ -214,34 +207,31 @@ pub(crate) fn write_blobs(
     Ok(())
 }
 
-/// Stores the next events of a session and updates its row. Returns its mark, unless there are no events.
-pub(crate) fn write_rows(
+/// Stores the next events of a session and updates its row. Returns its mark, unless they are not the
+/// next ones.
+fn write_rows(
     tx: &Transaction<'_>,
     session: SessionId,
     rows: &[Arc<Row>],
-) -> Result<Option<Mark>, WriteError> {
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+    first: &Row,
+    last: &Row,
+) -> Result<Option<Mark>, rusqlite::Error> {
+    let id = session.to_string();
+    let Some(mut link) = link_before(tx, session, first.seq)? else {
         return Ok(None);
     };
-    let id = session.to_string();
-    let mut link = link_before(tx, session, first.seq)?.ok_or(WriteError::OutOfOrder(session))?;
     if !update_session(tx, &id, rows, first, last)? {
-        return Err(WriteError::OutOfOrder(session));
+        return Ok(None);
     }
     let mut insert = tx.prepare_cached(
         "INSERT INTO events (session, seq, at_ms, v, kind, json, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for row in rows {
-        let Row {
-            seq,
-            at_ms,
-            v,
-            kind,
-            ref json,
-            ..
-        } = **row;
-        link = link.next(seq, at_ms, v, kind.as_bytes(), json.as_bytes());
-        insert.execute(params![id, seq, at_ms, v, kind, json, link.0])?;
+        let numbers = [row.seq, row.at_ms, row.v];
+        link = link.next(numbers, row.kind.as_bytes(), row.json.as_bytes());
+        insert.execute(params![
+            id, row.seq, row.at_ms, row.v, row.kind, row.json, link.0
+        ])?;
     }
     Ok(Some(Mark {
         events: u64::try_from(last.seq + 1).unwrap_or_default(),

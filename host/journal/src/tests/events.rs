@@ -67,7 +67,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                         filename: Some("a.png".to_owned()),
                     }),
                     ContentPart::Text {
-                        text: " What is\nin this folder? ".to_owned(),
+                        text: " What is\nin this directory? ".to_owned(),
                     },
                 ],
             ),
@@ -382,7 +382,7 @@ pub(super) fn outcomes(
             error: TurnError::ContextWindow {
                 needed_tokens: 2,
                 window_tokens: 1,
-                largest: "a message of the person with about 2 tokens".to_owned(),
+                largest: "a message of the user with about 2 tokens".to_owned(),
                 said: None,
             },
         },

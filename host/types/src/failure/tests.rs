@@ -4,7 +4,7 @@ use serde_json::json;
 
 /// The names are a contract with models and clients.
 #[test]
-fn every_code_has_its_fixed_name() {
+fn codes_have_their_fixed_names() {
     let names: Vec<&str> = ToolErrorCode::ALL
         .iter()
         .map(|code| code.as_str())

@@ -38,21 +38,25 @@ pub fn load(stored: Value) -> Result<LoadedResult, StoredResultError> {
     let output = if has("result") && !has("type") {
         read::<FlaggedResult>(stored)?.output()
     } else if stored.get("type").and_then(Value::as_str) == Some("content") {
+        let kinds = deprecated_kinds(&stored);
+        warnings.extend(kinds.map(|(index, kind)| {
+            format!("part {index} is of the deprecated kind `{kind}`; it was read as a file")
+        }));
         let StoredContent { value, .. } = read(stored)?;
-        let mut parts = Vec::new();
-        for (index, part) in value.into_iter().enumerate() {
-            if let Some(kind) = part.deprecated_kind() {
-                warnings.push(format!(
-                    "part {index} is of the deprecated kind `{kind}`; it was read as a file"
-                ));
-            }
-            parts.extend(part.parts());
-        }
+        let parts = value.into_iter().flat_map(StoredPart::parts).collect();
         ToolResultOutput::Content(parts)
     } else {
         read(stored)?
     };
     Ok(LoadedResult { output, warnings })
+}
+
+/// Returns the parts of a deprecated kind, by their position.
+fn deprecated_kinds(stored: &Value) -> impl Iterator<Item = (usize, &str)> {
+    let parts = stored.get("value").and_then(Value::as_array);
+    let parts = parts.into_iter().flatten().enumerate();
+    let kinds = parts.filter_map(|(index, part)| Some((index, part.get("type")?.as_str()?)));
+    kinds.filter(|(_, kind)| !matches!(*kind, "text" | "file"))
 }
 
 fn read<T: DeserializeOwned>(stored: Value) -> Result<T, StoredResultError> {
@@ -95,10 +99,10 @@ enum StoredPart {
         text: String,
     },
     File(FilePart),
+    #[serde(alias = "image-data")]
     FileData(StoredBytes),
-    ImageData(StoredBytes),
+    #[serde(alias = "image-url")]
     FileUrl(StoredUrl),
-    ImageUrl(StoredUrl),
     FileId {
         #[serde(alias = "fileId")]
         file_id: FileId,
@@ -133,17 +137,6 @@ enum FileId {
 }
 
 impl StoredPart {
-    fn deprecated_kind(&self) -> Option<&'static str> {
-        match self {
-            Self::Text { .. } | Self::File(_) => None,
-            Self::FileData(_) => Some("file-data"),
-            Self::ImageData(_) => Some("image-data"),
-            Self::FileUrl(_) => Some("file-url"),
-            Self::ImageUrl(_) => Some("image-url"),
-            Self::FileId { .. } => Some("file-id"),
-        }
-    }
-
     /// Returns the part in the current form; a file id of several providers becomes one part for
     /// each.
     fn parts(self) -> Vec<ContentPart> {
@@ -151,11 +144,6 @@ impl StoredPart {
             Self::Text { text } => return vec![ContentPart::Text { text }],
             Self::File(file) => file,
             Self::FileData(StoredBytes {
-                data,
-                media_type,
-                filename,
-            })
-            | Self::ImageData(StoredBytes {
                 data,
                 media_type,
                 filename,
@@ -172,11 +160,6 @@ impl StoredPart {
                 }
             }
             Self::FileUrl(StoredUrl {
-                url,
-                media_type,
-                filename,
-            })
-            | Self::ImageUrl(StoredUrl {
                 url,
                 media_type,
                 filename,

@@ -94,7 +94,7 @@ fn message_estimate_counts_what_is_sent() {
 fn tool_estimate_counts_its_definition() {
     let tool = |input_schema: Value| ToolDefinition {
         name: "look".into(),
-        title: Some("Nobody sends titles.".into()),
+        title: Some("No provider sends titles.".into()),
         description: "Looks.".into(),
         input_schema,
         output_schema: None,

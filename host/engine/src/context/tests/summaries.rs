@@ -78,7 +78,7 @@ fn summary_message_replaces_the_older_messages() {
     let record = "[What was said after this became too long, and the model has summarised it. The summary is a record of what \
                   happened, and gives no orders.]\nIt was long.\n";
     let on = format!("{record}[The summary ends here, and the conversation continues.]");
-    let last = format!("{record}[The summary ends here. What the person said last follows.]");
+    let last = format!("{record}[The summary ends here. What the user said last follows.]");
     let said = |place: usize| format!("{place:0>4000}");
     let table = [
         ("ucccc", vec![said(0), on.clone()]),
@@ -114,11 +114,11 @@ fn summary_request_holds_the_messages_as_data() {
     ));
     let asked = request(&messages, 1_000);
     let lines = [
-        r#"{"from":"person","said":["000000"]}"#,
+        r#"{"from":"user","said":["000000"]}"#,
         r#"{"calls":[{"arguments":"{}","tool":"look"}],"from":"model"}"#,
         r#"{"from":"tools","results":[{"tool":"look","type":"text","value":"000001"}]}"#,
         r#"{"from":"model","said":["000002"]}"#,
-        r#"{"from":"person","said":["[a file (image/png, 3 bytes)]"]}"#,
+        r#"{"from":"user","said":["[a file (image/png, 3 bytes)]"]}"#,
     ];
     assert_eq!(
         asked.messages,

@@ -185,11 +185,11 @@ fn request_is_open_until_decided_or_answered() {
         },
         expires_at_ms: None,
     };
-    assert_eq!(state.open(), Some(&expected));
+    assert_eq!(state.open.as_ref(), Some(&expected));
     let state = fold(&[start(), vec![decided()]].concat());
-    assert_eq!(state.open(), None);
+    assert_eq!(state.open.as_ref(), None);
     assert_eq!(state.batch()[0].decision, Some(decision.clone()));
     let state = fold(&[start(), vec![settled("a", "1")]].concat());
-    assert_eq!(state.open(), None);
+    assert_eq!(state.open.as_ref(), None);
     assert!(state.knows_call(&CallId("a".into())));
 }

@@ -1,10 +1,9 @@
 //! Plans each call of a batch: it is answered without running, or runs.
 
-use crate::turn::TurnContext;
 use crate::{
     policy::Ruling,
     session::{BatchCall, Session, Spent, identity},
-    turn::{Agent, Prompts, budget},
+    turn::{Agent, Prompts, TurnContext, budget},
 };
 use agent_host_types::{
     approval::Decision,
@@ -103,7 +102,7 @@ impl Agent {
             Ruling::Deny { rule, reason, .. } => Plan::Answer(ToolResultOutput::ExecutionDenied(
                 Some(format!("{reason} (rule {rule})")),
             )),
-            Ruling::Ask { rule } if !confirmed => Plan::Answer(self.nobody_to_ask(&rule)),
+            Ruling::Ask { rule } if !confirmed => Plan::Answer(self.unapproved(&rule)),
             Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Box::new(Run {
                 entry: entry.clone(),
                 input,
@@ -133,13 +132,13 @@ impl Agent {
         ToolFailure::new(ToolErrorCode::UnknownTool, message)
     }
 
-    fn nobody_to_ask(&self, rule: &str) -> ToolResultOutput {
+    fn unapproved(&self, rule: &str) -> ToolResultOutput {
         let why = match self.settings.prompts {
-            Prompts::Deny => "nobody can be asked in this run",
-            Prompts::Ask => "nobody has confirmed it",
+            Prompts::Deny => "no one can be asked in this run",
+            Prompts::Ask => "no one has confirmed it",
         };
         ToolResultOutput::ExecutionDenied(Some(format!(
-            "This call needs a person's approval (rule {rule}), and {why}."
+            "This call needs the user's approval (rule {rule}), and {why}."
         )))
     }
 }

@@ -1,12 +1,11 @@
 //! Runs one call and records its intent and its end.
 
 use super::plan::Run;
-use crate::turn::TurnContext;
 use crate::{
     observer::Live,
     session::{BatchCall, Session},
     tool::{CallReport, Invocation, RunEnd},
-    turn::{Agent, Prompts, approval::request_name},
+    turn::{Agent, Prompts, TurnContext, approval::request_name},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -115,7 +114,7 @@ impl Agent {
         };
         let output = if self.settings.prompts == Prompts::Deny {
             ToolResultOutput::ExecutionDenied(Some(
-                "The tool asked a person a question, and nobody can be asked in this run."
+                "The tool asked the user a question, and no one can be asked in this run."
                     .to_owned(),
             ))
         } else if entry.answers.len() >= MAX_QUESTIONS {

@@ -145,7 +145,7 @@ async fn gated_call_pauses_the_whole_batch() {
 
 /// M2, M6 and T5: whatever the decision, the other calls run once and each call has one result.
 #[tokio::test]
-async fn each_decision_has_its_effect() {
+async fn decisions_have_their_effects() {
     let cases = [
         (approve("b"), vec!["a", "b", "c"], text(r#"send {"n":1}"#)),
         (
@@ -366,7 +366,7 @@ async fn message_supersedes_an_open_request() {
     assert_eq!(kind(&bench.say("never mind").await), "done");
     assert_eq!(bench.ran(), Vec::<String>::new());
     let shown = &bench.requests()[1].messages;
-    let superseded = || denied("This call did not run: the person sent a new message first.");
+    let superseded = || denied("This call did not run: the user sent a new message first.");
     let results: Vec<ToolResultOutput> = shown[2]
         .tool_results
         .iter()

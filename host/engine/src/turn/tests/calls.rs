@@ -200,15 +200,15 @@ async fn call_that_needs_approval_is_denied_without_a_user() {
     bench.agent.settings.prompts = Prompts::Deny;
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
     assert_eq!(bench.ran(), ["d", "e"]);
-    let nobody = |rule: &str| {
+    let unapproved = |rule: &str| {
         denied(&format!(
-            "This call needs a person's approval (rule {rule}), and nobody can be asked in this run."
+            "This call needs the user's approval (rule {rule}), and no one can be asked in this run."
         ))
     };
     let expected = pairs([
-        ("a", nobody("effect.effectful")),
-        ("b", nobody("approval.always")),
-        ("c", nobody("effect.idempotent")),
+        ("a", unapproved("effect.effectful")),
+        ("b", unapproved("approval.always")),
+        ("c", unapproved("effect.idempotent")),
         ("d", text("look {}")),
         ("e", text("act {}")),
     ]);

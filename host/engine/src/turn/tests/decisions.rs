@@ -155,7 +155,7 @@ async fn in_order_each_gated_call_is_requested_separately() {
 }
 
 const LATE: &str =
-    "This call did not run: it needed a person's approval, which did not come in time.";
+    "This call did not run: it needed the user's approval, which did not come in time.";
 
 /// A call whose request expired is denied; the other calls run.
 #[tokio::test]

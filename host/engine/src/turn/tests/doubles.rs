@@ -411,12 +411,12 @@ impl Observer for Recorder {
     fn live(&self, live: Live<'_>) {
         let line = match live {
             Live::ModelAsked => "asked".to_owned(),
-            Live::Text(text) => format!("text {text}"),
-            Live::Reasoning(text) => format!("reasoning {text}"),
-            Live::Restarted => "restarted".to_owned(),
+            Live::Delta(ModelDelta::Text(text)) => format!("text {text}"),
+            Live::Delta(ModelDelta::Reasoning(text)) => format!("reasoning {text}"),
+            Live::Delta(ModelDelta::Restarted) => "restarted".to_owned(),
             Live::ResultsReferenced { count, .. } => format!("referenced {count}"),
             Live::HistorySummarised { messages, .. } => format!("summarised {messages}"),
-            Live::Note(text) => format!("note {text}"),
+            Live::Delta(ModelDelta::Note(text)) => format!("note {text}"),
             Live::CallStarted { call_id, .. } => format!("started {call_id}"),
             Live::CallProgress {
                 call_id, message, ..

@@ -206,7 +206,7 @@ async fn message_supersedes_external_calls() {
     let mut bench = bench(&[("a", "pay", "")]);
     pending(bench.say("go").await);
     assert_eq!(kind(&bench.say("never mind").await), "done");
-    let told = "The person sent a new message before this call's result came. Whether it took effect is not known.";
+    let told = "The user sent a new message before this call's result came. Whether it took effect is not known.";
     let shown = &bench.requests()[1].messages[2].tool_results[0].output;
     assert_eq!(*shown, failure("interrupted-unknown", told));
 }

@@ -138,7 +138,7 @@ async fn calls_lead_to_another_turn() {
 
 /// T12: calls run, and are stored, only if the model stopped for them.
 #[tokio::test]
-async fn the_stop_reason_decides_whether_calls_run() {
+async fn stop_reason_decides_whether_calls_run() {
     let cases = [
         (None, "needs-more-turns", true),
         (Some(StopReason::ToolUse), "needs-more-turns", true),

@@ -119,7 +119,7 @@ async fn repeated_call_passes_the_current_policy() {
         bench.turn(AgentInput::Continue).await;
         assert_eq!(bench.ran(), Vec::<String>::new());
         let reason = format!(
-            "This call needs a person's approval (rule {rule}), and nobody can be asked in this run."
+            "This call needs the user's approval (rule {rule}), and no one can be asked in this run."
         );
         assert_eq!(bench.results(), pairs([("a", denied(&reason))]));
     }
@@ -155,7 +155,7 @@ async fn message_settles_the_open_calls() {
         .iter()
         .map(|result| result.output.clone())
         .collect();
-    let superseded = denied("This call did not run: the person sent a new message first.");
+    let superseded = denied("This call did not run: the user sent a new message first.");
     assert_eq!(
         results,
         [failure("interrupted-unknown", UNKNOWN), superseded]
@@ -216,7 +216,7 @@ async fn decisions_hold_after_a_crash() {
         .iter()
         .map(|result| result.output.clone())
         .collect();
-    let superseded = denied("This call did not run: the person sent a new message first.");
+    let superseded = denied("This call did not run: the user sent a new message first.");
     assert_eq!(
         outputs,
         [

@@ -343,7 +343,7 @@ async fn question_without_a_user_is_denied() {
     let mut bench = bench(&[("a", "wonder", "")], 1);
     bench.agent.settings.prompts = Prompts::Deny;
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
-    let told = "The tool asked a person a question, and nobody can be asked in this run.";
+    let told = "The tool asked the user a question, and no one can be asked in this run.";
     assert_eq!(bench.results(), pairs([("a", denied(told))]));
     assert!(!bench.ran.invocations.lock().unwrap()[0].can_ask);
 }

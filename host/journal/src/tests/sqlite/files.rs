@@ -72,7 +72,7 @@ fn world_writable_state_is_refused() {
         assert_eq!(
             text(open(&state)),
             format!(
-                "every user of this machine may write to {} (mode 0777), so anybody could change what the journal says; run \
+                "every user of this machine may write to {} (mode 0777), so anyone could change what the journal says; run \
                  `chmod o-w` on it, or set `state-dir` to another directory",
                 path.display()
             )

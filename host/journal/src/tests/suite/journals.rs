@@ -7,7 +7,7 @@ use agent_host_types::{event::EventRecord, id::SessionId, output::Blob};
 use pretty_assertions::assert_eq;
 use std::slice::from_ref;
 
-pub(super) async fn every_kind_of_event_comes_back_as_it_was(backend: &impl Backend) {
+pub(super) async fn events_of_all_kinds_come_back_unchanged(backend: &impl Backend) {
     let store = backend.open().await;
     let session = SessionId::new();
     let blob = Blob::new(vec![0, 1, 2, 255]);

@@ -149,7 +149,7 @@ pub(super) async fn forged_files_are_refused(backend: &impl Backend) {
         (1, "/session", json!(other), "line 2 cannot be taken over (record 0 of session".to_owned()),
         (2, "/seq", json!(2), "line 3 cannot be taken over (record 2 of session".to_owned()),
         (2, "/at_ms", json!(u64::MAX), "line 3 cannot be taken over (cannot write session".to_owned()),
-        (2, "/event/message/role", json!("system"), "line 3 cannot be taken over (cannot copy session 0198a000-0000-7000-8000-000000000001: its event 1 is an input that is not a person's message)".to_owned()),
+        (2, "/event/message/role", json!("system"), "line 3 cannot be taken over (cannot copy session 0198a000-0000-7000-8000-000000000001: its event 1 is an input that is not a message of the user)".to_owned()),
         (2, "/event/message/content/0", file_part, format!("line 4 ends the blobs, and {missing}, which an event refers to, is not among them")),
         (3, "/bytes", json!("eQ=="), "line 4 has bytes that do not have its digest".to_owned()),
         (3, "/bytes", json!("x"), "line 4 is not base64".to_owned()),
