@@ -197,7 +197,7 @@ fn config(plan: &TestPlan, environment: &Environment) -> Result<Config, AuthorEr
         ..Overrides::default()
     };
     let grants = GrantsSection::default();
-    let mut config = Config::of_sections(None, grants, Vec::new(), None, overrides, environment)?;
+    let mut config = Config::of_sections(None, grants, Vec::new(), None, &overrides, environment)?;
     config.sandbox.compiler.clone_from(&plan.compiler);
     config.sandbox.progress_interval = Duration::ZERO;
     Ok(config)

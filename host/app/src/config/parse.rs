@@ -1,6 +1,6 @@
 //! Parses the text of `agent.toml`, or of another TOML file, with a hint where its form is wrong.
 
-use super::{ConfigError, paths::canonical, raw::RawConfig};
+use super::{ConfigError, paths::canonical, problem::config_error, raw::RawConfig};
 use crate::trusted_file;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ impl ConfigFile {
             },
         };
         let text = trusted_file::read(&path, MAX_CONFIG_BYTES).map_err(|error| {
-            let file = path.display();
-            let reason = format!("cannot read the configuration {file}: {}", error.reason);
+            let (file, reason) = (path.display(), error.reason);
+            let reason = format!("cannot read the configuration {file}: {reason}");
             ConfigError::new("", reason, error.fix)
         })?;
         Ok(Some(Self {
@@ -63,14 +63,11 @@ fn path_in(cwd: &Path) -> Result<Option<PathBuf>, ConfigError> {
     if real.starts_with(canonical(cwd)) {
         return Ok(Some(real));
     }
-    Err(ConfigError::new(
+    let (path, real) = (path.display(), real.display());
+    Err(config_error!(
         "",
-        format!(
-            "{} is a link to {}, outside of the directory, and is not used unless it is named",
-            path.display(),
-            real.display()
-        ),
-        format!("pass `--config {FILE_NAME}`"),
+        "{path} is a link to {real}, outside of the directory, and is not used unless it is named",
+        "pass `--config {FILE_NAME}`"
     ))
 }
 

@@ -31,7 +31,7 @@ use std::{
 ///     grants: vec!["http:GET=https://api.example.com/v1/".to_owned()],
 ///     ..Overrides::default()
 /// };
-/// let config = Config::load(None, overrides, &environment)?;
+/// let config = Config::load(None, &overrides, &environment)?;
 /// assert_eq!(config.budgets.turns, 3);
 /// assert_eq!(config.grants.http[0].host, "api.example.com");
 /// # Ok(())

@@ -70,7 +70,7 @@ impl Tree {
     fn load(&self, toml: &str, overrides: Overrides) -> Result<Config, ConfigError> {
         let file = self.cwd().join("agent.toml");
         std::fs::write(&file, toml).unwrap();
-        Config::load(Some(&file), overrides, &self.environment)
+        Config::load(Some(&file), &overrides, &self.environment)
     }
 
     /// The text of the error that loading has to end in, with `ROOT` for the directory of this tree.

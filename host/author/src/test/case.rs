@@ -88,7 +88,7 @@ fn config(
         ..Overrides::default()
     };
     let secrets = secrets.to_vec();
-    Config::of_sections(limits, grants, secrets, Some(path), overrides, environment).map(Arc::new)
+    Config::of_sections(limits, grants, secrets, Some(path), &overrides, environment).map(Arc::new)
 }
 
 impl Case {

@@ -1,7 +1,7 @@
 //! Grants: hosts and directories, guest paths, refusals.
 
 use super::{Tree, granted};
-use crate::config::{Config, Overrides, http_grants::to_argument};
+use crate::config::{Config, Overrides, http_grants::to_text};
 use agent_host_engine::policy::{DirMode, HttpGrant};
 use pretty_assertions::assert_eq;
 
@@ -146,7 +146,7 @@ fn home_directory_is_not_granted_by_default() {
                 ..Overrides::default()
             };
             // Listing sessions works here; running a tool ends with this text.
-            let config = Config::load(None, overrides, &tree.environment).unwrap();
+            let config = Config::load(None, &overrides, &tree.environment).unwrap();
             assert_eq!(config.grants.dirs.len(), 0);
             assert_eq!(
                 tree.portable(&config.default_dir_refusal.unwrap()),
@@ -156,7 +156,7 @@ fn home_directory_is_not_granted_by_default() {
                 )
             );
         }
-        let config = Config::load(None, granted(&["dir:."]), &tree.environment).unwrap();
+        let config = Config::load(None, &granted(&["dir:."]), &tree.environment).unwrap();
         assert_eq!(
             (config.grants.dirs.len(), config.default_dir_refusal),
             (1, None)
@@ -214,7 +214,7 @@ fn dir_grant_of_kernel_files_is_refused() {
     assert_eq!(config.grants.dirs[0].host, cwd.canonicalize().unwrap());
 
     tree.environment.cwd = "/sys/kernel".into();
-    let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
+    let config = Config::load(None, &Overrides::default(), &tree.environment).unwrap();
     assert_eq!(config.grants.dirs.len(), 0);
     assert_eq!(
         config.default_dir_refusal.unwrap().to_string(),
@@ -399,7 +399,9 @@ fn http_grant_of_command_line_is_read() {
             std::slice::from_ref(&expected),
             "{argument}"
         );
-        let again = tree.load("", granted(&[&to_argument(&expected)])).unwrap();
+        let again = tree
+            .load("", granted(&[&format!("http:{}", to_text(&expected))]))
+            .unwrap();
         assert_eq!(again.grants.http, [expected], "{argument}");
     }
 }
@@ -543,11 +545,11 @@ fn implied_grant_can_be_written_down() {
     let file = tree.cwd().join("agent.toml");
     std::fs::write(&file, "").unwrap();
     tree.environment.cwd = tree.root.join("srv");
-    let elsewhere = Config::load(Some(&file), Overrides::default(), &tree.environment).unwrap();
+    let elsewhere = Config::load(Some(&file), &Overrides::default(), &tree.environment).unwrap();
     let srv = tree.root.join("srv").display().to_string();
     assert_eq!(elsewhere.implied_grant(), Some(lines(&srv)));
     // Where it is not granted by itself, nothing is lost.
     tree.environment.cwd = tree.home();
-    let home = Config::load(None, Overrides::default(), &tree.environment).unwrap();
+    let home = Config::load(None, &Overrides::default(), &tree.environment).unwrap();
     assert_eq!(home.implied_grant(), None);
 }

@@ -1,10 +1,11 @@
 //! Demands of the tools, grants, secrets and servers of an untrusted file.
 
-use super::{Review, UseOf, is_file, quoted};
+use super::{Review, UseOf, quoted};
 use crate::config::{
     DEFAULT_MASK, GrantsSection, LimitsSection, SecretSection,
     approval::RawApproval,
-    dir_grants,
+    dir_grants, http_grants,
+    model::is_file,
     paths::too_wide,
     raw::{RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawPrice, RawTool},
 };
@@ -12,9 +13,6 @@ use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::tool::{Approval, DecisionKind, Effect};
 use std::{collections::BTreeMap, num::NonZeroUsize, path::Path};
-
-/// The holder of the grants of `[grants]`, in words.
-const EVERY_TOOL: &str = "every tool";
 
 impl Review<'_> {
     /// Demands a script or a recording in a file, which would answer in place of a model.
@@ -37,7 +35,7 @@ impl Review<'_> {
         }
     }
 
-    pub(super) fn price(&mut self, model: &str, raw: &RawPrice) {
+    pub(super) fn price(&mut self, (model, raw): (&String, &RawPrice)) {
         let RawPrice {
             input,
             cached_input,
@@ -76,7 +74,7 @@ impl Review<'_> {
             ));
         }
         self.calls_at_once(&who, *concurrent_calls);
-        self.limits(&format!(" for {who}"), limits.as_ref());
+        self.limits(&format!(" for {who}"), limits);
         self.dirs(&who, dir.iter().flatten());
         self.hosts(&who, http.iter().flatten());
         self.variables(&who, env.iter().flatten());
@@ -163,17 +161,18 @@ impl Review<'_> {
         self.variables(&who, env);
     }
 
-    pub(super) fn grants(&mut self, raw: &GrantsSection) {
+    /// Demands the grants of `who`.
+    pub(super) fn grants(&mut self, who: &str, raw: &GrantsSection) {
         let GrantsSection {
             dir,
             http,
             env,
             secrets,
         } = raw;
-        self.dirs(EVERY_TOOL, dir);
-        self.hosts(EVERY_TOOL, http);
-        self.variables(EVERY_TOOL, env);
-        self.secret_names(EVERY_TOOL, secrets);
+        self.dirs(who, dir.iter().flatten());
+        self.hosts(who, http.iter().flatten());
+        self.variables(who, env.iter().flatten());
+        self.secret_names(who, secrets.iter().flatten());
     }
 
     pub(super) fn secret(&mut self, raw: &SecretSection) {
@@ -196,8 +195,8 @@ impl Review<'_> {
     }
 
     /// Demands raised limits. `place` follows the name of a limit.
-    pub(super) fn limits(&mut self, place: &str, raw: Option<&LimitsSection>) {
-        for (name, value, default) in raw.into_iter().flat_map(|raw| raw.beside_defaults()) {
+    pub(super) fn limits(&mut self, place: &str, raw: &LimitsSection) {
+        for (name, value, default) in raw.beside_defaults() {
             let key = format!("{}{place}", name.replace('_', "-"));
             self.at_most(&key, value, default);
         }
@@ -314,20 +313,7 @@ impl Review<'_> {
             return;
         }
         for host in hosts {
-            let RawHttpGrant {
-                host,
-                scheme,
-                port,
-                methods,
-                path,
-            } = host;
-            let methods = methods
-                .as_ref()
-                .map(|methods| format!("{}=", methods.join(",")));
-            let scheme = scheme.as_ref().map(|scheme| format!("{scheme}://"));
-            let port = port.map(|port| format!(":{port}"));
-            let parts = [methods, scheme, Some(host.clone()), port, path.clone()];
-            let grant: String = parts.into_iter().flatten().collect();
+            let grant = http_grants::to_text(&host.clone().into());
             self.demand(format!(
                 "lets {who} send HTTP requests to {}",
                 quoted(&grant)
