@@ -32,7 +32,7 @@ pub use config::{Config, ConfigError, ConfigProblem, Environment, Overrides};
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use host::{Host, model};
-pub use lock_diff::difference;
+pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};
 pub use recording::RecordingError;
 pub use registry::Registry;

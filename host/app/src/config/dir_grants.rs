@@ -5,7 +5,6 @@ use super::{
     paths::{KERNEL_DIRECTORIES, Scope, kernel_directory, too_wide},
     problem::{config_error, resolve_steps},
     raw::RawDirGrant,
-    resolve::resolve_all,
 };
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, PathRules};
 use std::{
@@ -51,16 +50,8 @@ pub(super) const WORKSPACE: &str = "/workspace";
 /// The parent of the guest paths of further directories of the command line.
 const FURTHER: &str = "/mnt";
 
-/// Resolves the list `key`.
-pub(super) fn resolve(
-    key: &str,
-    raw: Vec<RawDirGrant>,
-    scope: Scope<'_>,
-) -> Result<Vec<DirGrant>, ConfigError> {
-    resolve_all(key, raw, |raw| from_raw(raw, scope))
-}
-
-fn from_raw(raw: RawDirGrant, scope: Scope<'_>) -> Result<DirGrant, ConfigError> {
+/// Resolves a grant of the configuration.
+pub(super) fn from_raw(raw: RawDirGrant, scope: Scope<'_>) -> Result<DirGrant, ConfigError> {
     let mask = raw.mask.map(|mask| masks(mask.iter().map(String::as_str)));
     resolve_steps! {
         directory = configurable(&raw.host, scope).map_err(|error| error.with_value(&raw.host));

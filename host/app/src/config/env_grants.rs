@@ -14,14 +14,13 @@ const MAX_VALUE_BYTES: usize = 32 * 1024;
 /// The maximum number of variables of one tool. All of them are copied into the guest at once.
 const MAX_VARIABLES: usize = 64;
 
-/// Resolves the list `key`.
+/// Resolves the list `env`.
 pub(super) fn resolve(
-    key: &str,
     raw: Vec<RawEnvGrant>,
     scope: Scope<'_>,
 ) -> Result<Vec<EnvGrant>, ConfigError> {
     let mut grants = Vec::new();
-    resolve_all(key, raw, |raw| {
+    resolve_all("env", raw, |raw| {
         if raw.value.is_some() == raw.from_host {
             let name = raw.name.escape_debug();
             return Err(config_error!(

@@ -68,7 +68,7 @@ pub(super) fn of_lists(
 ) -> Result<Grants, ConfigError> {
     resolve_steps! {
         dirs = match raw.dir {
-            Some(dirs) => dir_grants::resolve("dir", dirs, scope),
+            Some(dirs) => resolve_all("dir", dirs, |raw| dir_grants::from_raw(raw, scope)),
             None => Ok(base.dirs.clone()),
         };
         http = match raw.http {
@@ -76,11 +76,11 @@ pub(super) fn of_lists(
             None => Ok(base.http.clone()),
         };
         env = match raw.env {
-            Some(env) => env_grants::resolve("env", env, scope),
+            Some(env) => env_grants::resolve(env, scope),
             None => Ok(base.env.clone()),
         };
         secrets = match raw.secrets {
-            Some(names) => secrets::granted(secrets, "secrets", &names, place),
+            Some(names) => secrets::granted(secrets, names, place),
             None => Ok(base.secrets.clone()),
         };
     }

@@ -114,15 +114,12 @@ fn given_secrets(server: &str, reach: &Reach) -> Secrets {
         Reach::Http { token, .. } => token.iter().map(|token| ("token", token.clone())).collect(),
         Reach::Command(command) => {
             let env = command.env.iter();
-            env.filter_map(|(name, value)| {
-                let secret = if names_secret(name) {
-                    value
-                } else {
-                    password(value)?
-                };
-                Some((name.as_str(), SecretString::from(secret)))
-            })
-            .collect()
+            let secret = |name, value| match names_secret(name) {
+                true => Some(value),
+                false => password(value),
+            };
+            env.filter_map(|(name, value)| Some((name.as_str(), secret(name, value)?.into())))
+                .collect()
         }
     };
     let mut values = BTreeMap::new();
@@ -143,22 +140,26 @@ fn given_secrets(server: &str, reach: &Reach) -> Secrets {
     })
 }
 
+/// The parts of words that tell a secret by the name of its variable.
+const SECRET_PARTS: [&str; 6] = [
+    "TOKEN",
+    "SECRET",
+    "PASSW",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "APIKEY",
+];
+
+/// The words that tell a secret by the name of its variable.
+const SECRET_WORDS: [&str; 7] = ["KEY", "PASS", "AUTH", "BEARER", "COOKIE", "JWT", "PAT"];
+
 /// True if the name of a variable says that its value is a secret.
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    name.split(|character: char| !character.is_ascii_alphanumeric())
-        .any(|word| {
-            let parts = [
-                "TOKEN",
-                "SECRET",
-                "PASSW",
-                "PASSPHRASE",
-                "CREDENTIAL",
-                "APIKEY",
-            ];
-            let whole = ["KEY", "PASS", "AUTH", "BEARER", "COOKIE", "JWT", "PAT"];
-            parts.iter().any(|part| word.contains(part)) || whole.contains(&word)
-        })
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| {
+        SECRET_PARTS.iter().any(|part| word.contains(part)) || SECRET_WORDS.contains(&word)
+    })
 }
 
 /// Returns the password in an address such as `postgres://user:password@host/`.
@@ -273,7 +274,7 @@ fn command_address(
         let fix = "write the program and its arguments as a list";
         return refuse("names no program", fix);
     };
-    let granted = env_grants::resolve("env", env, scope)?;
+    let granted = env_grants::resolve(env, scope)?;
     let mut env: Vec<(String, String)> = granted
         .into_iter()
         .map(|grant| (grant.name, grant.value))

@@ -6,7 +6,7 @@ use super::{
     Config, ConfigError, SecretSection, http_grants,
     parse::nearest,
     paths::Scope,
-    problem::{Problems, config_error, resolve_steps},
+    problem::{config_error, resolve_steps},
     resolve::resolve_all,
     source::{Purpose, Source},
     tools::{check_name, check_unique},
@@ -87,21 +87,18 @@ pub(super) fn resolve(
     })
 }
 
-/// Resolves the names in the list `key` to grants. `place` is the list in messages, such as
+/// Resolves the names in the list `secrets` to grants. `place` is the list in messages, such as
 /// "[grants]".
 pub(super) fn granted(
     secrets: &[SecretConfig],
-    key: &str,
-    names: &[String],
+    names: Vec<String>,
     place: &str,
 ) -> Result<Vec<SecretGrant>, ConfigError> {
-    let mut problems = Problems::default();
     let mut grants = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let key = format!("{key}[{index}]");
-        problems.take(add(&mut grants, secrets, &key, name, place));
-    }
-    problems.or(grants)
+    resolve_all("secrets", names, |name| {
+        add(&mut grants, secrets, "", &name, place)
+    })?;
+    Ok(grants)
 }
 
 /// Adds the grant of one secret by its name, once.

@@ -85,7 +85,7 @@ fn clang(wasi_sdk: &Path) -> Program {
         version_args: &["--version"],
         needed: VersionReq::AtLeast(CLANG),
         install:
-            "WASI_SDK_PATH is the folder of a wasi-sdk: correct it, or unset it and zig is used"
+            "WASI_SDK_PATH is the directory of a wasi-sdk: correct it, or unset it and zig is used"
                 .to_owned(),
     }
 }

@@ -73,7 +73,7 @@ fn package(dir: &Path, name: &str, needed: Version) -> Result<String, AuthorErro
             }
         }
     };
-    Err(AuthorError::usage(format!(
+    Err(AuthorError::Usage(format!(
         "this build needs the package {name} {needed}, and {why}. In the project, type `npm install --save-dev {name}@{needed}`"
     )))
 }

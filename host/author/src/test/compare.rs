@@ -78,13 +78,7 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
                     differs(pretty(expected), pretty(&got));
                 }
             }
-            ToolResultOutput::Text(_)
-            | ToolResultOutput::Json(_)
-            | ToolResultOutput::ErrorText(_)
-            | ToolResultOutput::ErrorJson(_)
-            | ToolResultOutput::ExecutionDenied(_) => {
-                differs(format!("content: {}", pretty(expected)), describe(output));
-            }
+            other => differs(format!("content: {}", pretty(expected)), describe(other)),
         },
         Some(Expected::Variant(expected)) if output.tag() != *expected => {
             differs((*expected).to_owned(), describe(output));
@@ -108,10 +102,7 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
             ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
                 value.pointer(pointer)
             }
-            ToolResultOutput::Text(_)
-            | ToolResultOutput::Content(_)
-            | ToolResultOutput::ErrorText(_)
-            | ToolResultOutput::ExecutionDenied(_) => None,
+            _ => None,
         };
         if !got.is_some_and(|got| same(expected, got)) {
             let got = got.map_or_else(|| format!("nothing there; {}", describe(output)), pretty);

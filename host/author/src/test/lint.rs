@@ -69,17 +69,14 @@ pub(super) fn findings(tool: &ToolDefinition, observed: Observed, all_ran: bool)
     check_schema(&tool.input_schema, "input", 0, &mut texts);
     if observed.gave_json && tool.output_schema.is_none() {
         texts.push(
-            "it returns JSON and has no output schema, so nobody is told what to expect and nothing checks it; add one"
+            "it returns JSON and has no output schema, so the caller does not know what to expect and nothing checks it; add one"
                 .to_owned(),
         );
     }
-    let is_effectful = match tool.effect {
-        Effect::Effectful => true,
-        Effect::ReadOnly | Effect::Idempotent => false,
-    };
+    let is_effectful = tool.effect == Effect::Effectful;
     if is_effectful && all_ran && observed.was_called && !observed.changed {
         texts.push(
-            "it is `effectful`, and no case changed anything: a person is asked before every call; add a case that shows the \
+            "it is `effectful`, and no case changed anything: the user is asked before every call; add a case that shows the \
              change, or make it `read-only`"
                 .to_owned(),
         );

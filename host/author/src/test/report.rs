@@ -1,4 +1,4 @@
-//! The report of a test run: JSON for programs, [`Mismatch::lines`] for people.
+//! The report of a test run: JSON for programs, [`Mismatch::lines`] for users.
 
 #[cfg(test)]
 mod tests;
@@ -6,11 +6,7 @@ mod tests;
 use super::{Coverage, Finding, case::Case, compare, golden, run::Run};
 use agent_host_types::id::Digest;
 use serde::Serialize;
-use similar::{Algorithm, ChangeTag, TextDiff};
 use std::time::Duration;
-
-/// The lines of context around a difference.
-const CONTEXT: usize = 2;
 
 /// The maximum of lines per difference.
 const MAX_LINES: usize = 60;
@@ -165,30 +161,18 @@ impl Mismatch {
     /// Returns the difference as lines with `-` (expected) and `+` (actual), at most 60.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let diff = TextDiff::configure()
-            .algorithm(Algorithm::Myers)
-            .timeout(DIFF_TIMEOUT)
-            .diff_lines(&self.expected, &self.got);
+        let pieces = |text| str::split_inclusive(text, '\n').collect::<Vec<_>>();
+        let compared =
+            agent_host_app::compare(&pieces(&self.expected), &pieces(&self.got), DIFF_TIMEOUT);
         let ends_differ = self.expected.ends_with('\n') != self.got.ends_with('\n');
-        let mut lines = Vec::new();
-        for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
-            if index > 0 {
-                lines.push("  ...".to_owned());
+        let line = |line| match line {
+            Some((sign, text)) if ends_differ && !str::ends_with(text, '\n') => {
+                format!("{sign} {} (no line end)", shortened(text))
             }
-            for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-                let sign = match change.tag() {
-                    ChangeTag::Equal => ' ',
-                    ChangeTag::Delete => '-',
-                    ChangeTag::Insert => '+',
-                };
-                let end = if ends_differ && change.missing_newline() {
-                    " (no line end)"
-                } else {
-                    ""
-                };
-                lines.push(format!("{sign} {}{end}", shortened(change.value())));
-            }
-        }
+            Some((sign, text)) => format!("{sign} {}", shortened(text)),
+            None => "  ...".to_owned(),
+        };
+        let mut lines: Vec<String> = compared.into_iter().map(line).collect();
         let more = lines.len().saturating_sub(MAX_LINES);
         if more > 0 {
             lines.truncate(MAX_LINES);

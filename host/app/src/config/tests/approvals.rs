@@ -1,4 +1,4 @@
-//! When people are asked, what they may decide, and tools that run outside.
+//! When calls need approval, which decisions are offered, and tools that run outside.
 
 use super::Tree;
 use crate::config::{Confirmation, Overrides};

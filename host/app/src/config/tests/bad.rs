@@ -118,8 +118,8 @@ fn config_with_bad_value_is_refused() {
             "there is no model provider `openai_compat`; did you mean `openai-compat:x`?",
         ),
         (
-            "model = \"nobody:x\"",
-            "there is no model provider `nobody`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `script`, `replay`",
+            "model = \"nowhere:x\"",
+            "there is no model provider `nowhere`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `script`, `replay`",
         ),
         (
             "fallback = [\"script:tour\", \"opnai:x\"]",

@@ -282,9 +282,9 @@ fn overrides_win_over_the_file() {
     let mut tree = Tree::new();
     tree.set("XDG_STATE_HOME", "/xdg/state");
     tree.set("XDG_CACHE_HOME", "/xdg/cache");
-    let folder = tree.root.join("srv");
+    let directory = tree.root.join("srv");
     std::fs::write(
-        folder.join("my.toml"),
+        directory.join("my.toml"),
         "model = \"script:./a.toml\"\nmax-turns = 2\n[grants]",
     )
     .unwrap();
@@ -292,11 +292,11 @@ fn overrides_win_over_the_file() {
     let file = Path::new("../../../srv/my.toml");
 
     let config = Config::load(Some(file), &Overrides::default(), &tree.environment).unwrap();
-    assert_eq!(config.file, Some(folder.join("my.toml")));
+    assert_eq!(config.file, Some(directory.join("my.toml")));
     assert_eq!(config.state_dir, PathBuf::from("/xdg/state/agent-host"));
     assert_eq!(config.cache_dir, PathBuf::from("/xdg/cache/agent-host"));
     assert!(
-        matches!(&config.models.first, Some(ModelConfig::Script(path)) if *path == folder.join("./a.toml"))
+        matches!(&config.models.first, Some(ModelConfig::Script(path)) if *path == directory.join("./a.toml"))
     );
     assert_eq!(
         config.grants.dirs.len(),

@@ -28,9 +28,9 @@ impl Review<'_> {
 
     pub(super) fn instructions(&mut self, file: &str) {
         if self.reach(file).is_some() {
+            let file = quoted(file);
             self.demand(format!(
-                "tells the model what is in {}, outside of its directory",
-                quoted(file)
+                "tells the model what is in {file}, outside of its directory"
             ));
         }
     }
@@ -75,7 +75,7 @@ impl Review<'_> {
         }
         self.calls_at_once(&who, *concurrent_calls);
         self.limits(&format!(" for {who}"), limits);
-        self.dirs(&who, dir.iter().flatten());
+        dir.iter().flatten().for_each(|dir| self.dir(&who, dir));
         self.hosts(&who, http.iter().flatten());
         self.variables(&who, env.iter().flatten());
         self.secret_names(&who, secrets.iter().flatten());
@@ -95,19 +95,16 @@ impl Review<'_> {
         self.demand(format!(
             "hands calls of {who} to the program that runs agent-host (external-tool)"
         ));
-        match effect {
-            Some(effect @ (Effect::ReadOnly | Effect::Idempotent)) => {
-                self.demand(format!("declares calls of {who} to be {}", effect.as_str()))
-            }
-            Some(Effect::Effectful) | None => {}
+        if let Some(effect) = effect.filter(|effect| *effect != Effect::Effectful) {
+            self.demand(format!("declares calls of {who} to be {}", effect.as_str()));
         }
         self.approvals(&who, approval, &BTreeMap::new());
         if let Some(file) = input_schema.as_str()
             && self.reach(file).is_some()
         {
+            let file = quoted(file);
             self.demand(format!(
-                "takes the schema of {who} from {}, outside of its directory",
-                quoted(file)
+                "takes the schema of {who} from {file}, outside of its directory"
             ));
         }
     }
@@ -132,28 +129,23 @@ impl Review<'_> {
         } = raw;
         let who = quoted(name);
         if let Some(command) = command {
-            let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+            let words = all_quoted(command, " ");
             self.demand(format!(
-                "starts the program {} outside of the sandbox, as the MCP server {who}",
-                words.join(" ")
+                "starts the program {words} outside of the sandbox, as the MCP server {who}"
             ));
         }
-        if let Some(url) = url {
-            self.demand(format!(
-                "sends calls to {} as the MCP server {who}",
-                quoted(url)
-            ));
+        if let Some(url) = url.as_deref().map(quoted) {
+            self.demand(format!("sends calls to {url} as the MCP server {who}"));
         }
-        if let Some(token) = token {
+        if let Some(token) = token.as_deref().map(quoted) {
             self.demand(format!(
-                "sends the token from {} to the MCP server {who}",
-                quoted(token)
+                "sends the token from {token} to the MCP server {who}"
             ));
         }
         if !read_only.is_empty() {
+            let tools = all_quoted(read_only, ", ");
             self.demand(format!(
-                "runs these tools of {who} without asking, as read-only: {}",
-                all_quoted(read_only)
+                "runs these tools of {who} without asking, as read-only: {tools}"
             ));
         }
         self.approvals(&who, approval, approvals);
@@ -169,7 +161,7 @@ impl Review<'_> {
             env,
             secrets,
         } = raw;
-        self.dirs(who, dir.iter().flatten());
+        dir.iter().flatten().for_each(|dir| self.dir(who, dir));
         self.hosts(who, http.iter().flatten());
         self.variables(who, env.iter().flatten());
         self.secret_names(who, secrets.iter().flatten());
@@ -186,11 +178,9 @@ impl Review<'_> {
             return;
         }
         let query = if *in_query { ", in queries too" } else { "" };
+        let (name, from, audience) = (quoted(name), quoted(from), quoted(audience));
         self.demand(format!(
-            "reads the secret {} from {} and sends it to {}{query}",
-            quoted(name),
-            quoted(from),
-            quoted(audience)
+            "reads the secret {name} from {from} and sends it to {audience}{query}"
         ));
     }
 
@@ -228,10 +218,6 @@ impl Review<'_> {
         let default = SandboxConfig::default().concurrent_calls / 2;
         let key = format!("concurrent-calls of {who}");
         self.at_most(&key, calls.map(NonZeroUsize::get), default);
-    }
-
-    fn dirs<'r>(&mut self, who: &str, dirs: impl IntoIterator<Item = &'r RawDirGrant>) {
-        dirs.into_iter().for_each(|dir| self.dir(who, dir));
     }
 
     /// Demands a directory grant beyond the default, which is to read the directory that the file
@@ -272,13 +258,13 @@ impl Review<'_> {
         let hidden = match mask.as_deref() {
             None => String::new(),
             Some([]) => ", with nothing hidden (mask = [])".to_owned(),
-            Some(mask) => format!(", with nothing hidden but {}", all_quoted(mask)),
+            Some(mask) => format!(", with nothing hidden but {}", all_quoted(mask, ", ")),
         };
         let runs = match allow_run_later.as_slice() {
             [] => String::new(),
             files => format!(
                 ", with files in it that programs of yours run later ({})",
-                all_quoted(files)
+                all_quoted(files, ", ")
             ),
         };
         self.demand(format!(
@@ -313,11 +299,8 @@ impl Review<'_> {
             return;
         }
         for host in hosts {
-            let grant = http_grants::to_text(&host.clone().into());
-            self.demand(format!(
-                "lets {who} send HTTP requests to {}",
-                quoted(&grant)
-            ));
+            let grant = quoted(&http_grants::to_text(&host.clone().into()));
+            self.demand(format!("lets {who} send HTTP requests to {grant}"));
         }
     }
 
@@ -330,10 +313,8 @@ impl Review<'_> {
                 from_host,
             } = variable;
             if *from_host {
-                self.demand(format!(
-                    "hands the environment variable {} to {who}",
-                    quoted(name)
-                ));
+                let name = quoted(name);
+                self.demand(format!("hands the environment variable {name} to {who}"));
             }
         }
     }
@@ -353,7 +334,7 @@ impl Review<'_> {
     }
 }
 
-fn all_quoted<'t>(texts: impl IntoIterator<Item = &'t String>) -> String {
+fn all_quoted<'t>(texts: impl IntoIterator<Item = &'t String>, separator: &str) -> String {
     let texts: Vec<String> = texts.into_iter().map(|text| quoted(text)).collect();
-    texts.join(", ")
+    texts.join(separator)
 }
