@@ -8,7 +8,7 @@ use crate::{
     componentize::componentize,
     embedded,
     error::AuthorError,
-    language::{self, Artifact, Compiled, Job},
+    language::{self, Artifact, Job},
     project::{Language, Project},
     sdk,
     strip::{Names, strip},
@@ -81,10 +81,7 @@ pub fn compile(
         build,
         tell,
     };
-    let Compiled {
-        artifact,
-        compilers,
-    } = language::compile(&job)?;
+    let (artifact, compilers) = language::compile(&job)?;
     let component = match artifact {
         Artifact::Module(module) => componentize(module)?,
         Artifact::Component(component) => component,

@@ -77,16 +77,12 @@ pub(super) fn explain(message: &str) -> (String, String) {
     let found = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.collect();
     if message.starts_with("unknown field") {
-        return (
-            format!("there is no key `{found}` here"),
-            advice(found, &known, "the keys here are"),
-        );
+        let reason = format!("there is no key `{found}` here");
+        return (reason, advice(found, &known, "the keys here are"));
     }
     if message.starts_with("unknown variant") {
-        return (
-            format!("`{found}` is not a value of this key"),
-            advice(found, &known, "its values are"),
-        );
+        let reason = format!("`{found}` is not a value of this key");
+        return (reason, advice(found, &known, "its values are"));
     }
     if message.starts_with("missing field") {
         let reason = format!("the key `{found}` is missing here");

@@ -78,10 +78,19 @@ impl fmt::Display for ComponentSource {
 }
 
 impl ComponentSource {
-    /// True for a file, which can change between two runs.
+    /// Returns the file, which can change between two runs; none for a built-in component.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Builtin(_) => None,
+        }
+    }
+
+    /// True for a file.
     #[must_use]
     pub fn is_file(&self) -> bool {
-        matches!(self, Self::File(_))
+        self.file().is_some()
     }
 
     fn builtin(text: &str) -> Option<Self> {

@@ -55,10 +55,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         .arg(&wasm)
         .current_dir(job.dir());
     run("to compile the C files", &mut compile)?;
-    Ok(Compiled {
-        artifact: Artifact::Module(read(&wasm)?),
-        compilers: vec![producer(&compiler)],
-    })
+    Ok((Artifact::Module(read(&wasm)?), vec![producer(&compiler)]))
 }
 
 fn zig(dir: &Path) -> Program {

@@ -46,10 +46,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     let artifact = job.run_script(&node, "build.mjs", "to make a component of the project")?;
     let mut compilers = vec![producer(&node)];
     compilers.extend(packages);
-    Ok(Compiled {
-        artifact,
-        compilers,
-    })
+    Ok((artifact, compilers))
 }
 
 /// The used part of a package's manifest.

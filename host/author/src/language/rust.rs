@@ -49,10 +49,8 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
             manifest.display()
         ))
     })?;
-    Ok(Compiled {
-        artifact: Artifact::Component(read(&component)?),
-        compilers: vec![producer(&rustc)],
-    })
+    let component = Artifact::Component(read(&component)?);
+    Ok((component, vec![producer(&rustc)]))
 }
 
 /// Checks that the target's standard library is installed.

@@ -10,18 +10,18 @@ use std::path::Path;
 
 /// Compares a result with its golden file.
 pub(super) fn difference(file: &Path, output: &ToolResultOutput) -> Option<Mismatch> {
-    let what = format!("golden {}", file.display());
-    match text_of(file) {
-        Ok(expected) => {
-            let got = text(output);
-            (expected != got).then(|| Mismatch::new(&what, expected, got))
+    let (expected, got) = match text_of(file) {
+        Ok(expected) => (expected, text(output)),
+        Err(why) => {
+            let what = "a file that can be read, and this one cannot";
+            (
+                format!("{what}: {why}; `--update` writes it"),
+                describe(output),
+            )
         }
-        Err(why) => Some(Mismatch::new(
-            &what,
-            format!("a file that can be read, and this one cannot: {why}; `--update` writes it"),
-            describe(output),
-        )),
-    }
+    };
+    let what = format!("golden {}", file.display());
+    (expected != got).then(|| Mismatch::new(&what, expected, got))
 }
 
 /// Writes a result to its golden file. Returns whether the file changed.

@@ -57,7 +57,13 @@ impl Observed {
 /// Returns the defects of a tool. Missing changes are reported only if all cases ran.
 pub(super) fn findings(tool: &ToolDefinition, observed: Observed, all_ran: bool) -> Vec<Finding> {
     let mut texts = Vec::new();
-    check_name(&tool.name, &mut texts);
+    if !tool
+        .name
+        .starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+    {
+        let text = "its name does not begin with a letter or `_`, and Gemini refuses it; rename it";
+        texts.push(text.to_owned());
+    }
     check_description(&tool.description, &mut texts);
     for keyword in REFUSED_AT_ROOT {
         if tool.input_schema.get(keyword).is_some() {
@@ -88,16 +94,6 @@ pub(super) fn findings(tool: &ToolDefinition, observed: Observed, all_ran: bool)
     texts.into_iter().map(finding).collect()
 }
 
-fn check_name(name: &str, texts: &mut Vec<String>) {
-    let begins_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    if !begins_well {
-        texts.push(
-            "its name does not begin with a letter or `_`, and Gemini refuses it; rename it"
-                .to_owned(),
-        );
-    }
-}
-
 fn check_description(description: &str, texts: &mut Vec<String>) {
     let length = description.trim().chars().count();
     if length == 0 {
@@ -120,12 +116,8 @@ fn check_schema(schema: &Value, place: &str, depth: usize, texts: &mut Vec<Strin
     if depth > MAX_DEPTH {
         return;
     }
-    for (name, property) in schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
         let inner = format!("{place}.{name}");
         let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         if name.is_empty() || name.len() > MAX_PROPERTY_NAME || !name.chars().all(is_good) {
@@ -135,11 +127,8 @@ fn check_schema(schema: &Value, place: &str, depth: usize, texts: &mut Vec<Strin
             ));
         }
         // The target of `$ref` has its own description.
-        let describes = ["description", "$ref"];
-        if !describes
-            .iter()
-            .any(|key| property.get(key).is_some_and(is_nonblank))
-        {
+        let is_described = |key| property.get(key).is_some_and(is_nonblank);
+        if !is_described("description") && !is_described("$ref") {
             texts.push(format!(
                 "the property `{inner}` has no description; say what it means"
             ));

@@ -45,7 +45,7 @@ impl TestReport {
 }
 
 /// The report of a case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CaseReport {
     /// The case file.
     pub file: String,
@@ -86,11 +86,7 @@ impl CaseReport {
             file: case.file.display().to_string(),
             name: case.name.clone(),
             tool: case.tool.clone(),
-            mismatches: Vec::new(),
-            written: Vec::new(),
-            stdio: String::new(),
-            wall_us: 0,
-            peak_memory_bytes: 0,
+            ..Self::default()
         };
         for (index, run) in runs.iter().enumerate() {
             let accounting = &run.accounting;
@@ -134,14 +130,14 @@ impl CaseReport {
         if !update {
             return golden::difference(file, output);
         }
+        let name = file.display().to_string();
         match golden::update(file, output) {
-            Ok(true) => {
-                self.written.push(file.display().to_string());
+            Ok(changed) => {
+                self.written.extend(changed.then_some(name));
                 None
             }
-            Ok(false) => None,
             Err(error) => Some(Mismatch::new(
-                &format!("golden {}", file.display()),
+                &format!("golden {name}"),
                 "a file that can be written",
                 error.to_string(),
             )),
